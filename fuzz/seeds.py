@@ -103,8 +103,23 @@ def n4_n3():
         seed("n4_machines", bytes([first]) + b"".join(bytes([len(message)]) + message for message in script))
 
 
+def memif():
+    """Scripts for memif_machine: a polite slave, a polite master."""
+    def message(kind, body=b"", descriptors=0):
+        return bytes([kind, descriptors, len(body)]) + body
+
+    name = b"them".ljust(32, b"\0")
+    init = struct.pack("=HIB24s32s", 0x200, 0, 0, b"", name)
+    rings = [struct.pack("=HHHIBH", s2m, 0, 0, at, 4, 0) for s2m, at in ((1, 0), (0, 512))]
+    announced = message(4, struct.pack("=HQ", 0, 1 << 16), 1) + b"".join(message(5, ring, 1) for ring in rings)
+    seed("memif_machine", b"\0" + message(3, init) + announced + message(6, name) + message(8))
+    hello = struct.pack("=32sHHHHHB", b"them", 0x200, 0x200, 1, 1, 1, 14)
+    seed("memif_machine", b"\1" + message(2, hello) + 4 * message(1) + message(7, name) + message(8, b"\0" * 4 + b"bye"))
+
+
 def main():
     n4_n3()
+    memif()
     standard = [file.read_bytes() for file in sorted(VECTORS.glob("**/*.bin")) if file.parent.name != "plain"]
     captured = list(capture())
     e2 = standard + [pdu for is_e42, pdu in captured if not is_e42]

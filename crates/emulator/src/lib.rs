@@ -3,11 +3,14 @@
 //! A [`Fleet`] is any number of nodes ([`node`]) in one process: each an agent of its own, with its own identity, cell and
 //! UEs, towards the same controllers. [`southbound`] has the base stations of FlexRAN and 5G-EmPOWER.
 //!
+//! [`memif`] is a port to other packet programs, with a tester and a device under test behind it.
+//!
 //! [`load`] is what a user plane function has around it: SMF, base stations and data network. [`upf`] is such a function.
 #![deny(missing_docs)]
 
 mod fleet;
 pub mod load;
+pub mod memif;
 pub mod node;
 pub mod radio;
 pub mod southbound;

@@ -2,6 +2,7 @@
 //!
 //! | module | speaks |
 //! |---|---|
+//! | [`memif`] | memif, both ends: shared memory with rings of packets |
 //! | [`n4`] | PFCP, both ends: session management function and user plane function |
 //! | [`southbound`] | what the SD-RAN protocols beside E2 have in common |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x, both ends |
@@ -13,6 +14,7 @@
 
 pub mod empower;
 pub mod flexran;
+pub mod memif;
 pub mod n4;
 pub mod southbound;
 

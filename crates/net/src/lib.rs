@@ -12,6 +12,7 @@
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
 //!   programs of one user where there are none.
+//! * [`memif`]: memory, rings of packets and a socket that two packet programs share.
 //! * [`own_loopback`]: loopback addresses that no other process uses.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
@@ -21,6 +22,7 @@
 mod bpf;
 mod datagrams;
 mod limits;
+pub mod memif;
 mod options;
 mod own;
 mod readers;

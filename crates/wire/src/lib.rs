@@ -13,6 +13,7 @@
 //! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
+//! | [`memif`] | memif: from one packet program to another on the same machine |
 //! | [`rmr`] | RMR: between O-RAN SC's platform and its xApps |
 //! | [`rnib`] | the list of base stations that O-RAN SC's xApps read |
 //! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
@@ -37,6 +38,7 @@ pub mod flat;
 pub mod flexran;
 pub mod gtpu;
 pub mod if4p5;
+pub mod memif;
 pub mod packet;
 pub mod per;
 pub mod pfcp;

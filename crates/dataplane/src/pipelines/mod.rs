@@ -141,6 +141,23 @@ impl Pipeline {
         ]
     }
 
+    /// Its published name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Portfwd(_) => "portfwd",
+            Self::L2fwd(_) => "l2fwd",
+            Self::L3fwd(_) => "l3fwd",
+            Self::Encap(_) => "encap",
+            Self::Rlimit(_) => "rlimit",
+            Self::Acl(_) => "acl",
+            Self::Nat(_) => "nat",
+            Self::Dcgw(_) => "dcgw",
+            Self::Mgw(_) => "mgw",
+            Self::Bng(_) => "bng",
+        }
+    }
+
     /// Declares the static pipeline.
     pub fn build(&self) -> Result<Declaration, ParameterError> {
         self.check()?;

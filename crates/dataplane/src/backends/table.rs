@@ -1,0 +1,90 @@
+//! The table of what each backend expresses, as text for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::{Asked, Backend, Equivalence, all, permitted};
+use crate::declare::Direction;
+use crate::pipelines::Pipeline;
+
+/// `docs/backends.md`: every backend over every pipeline with its defaults, in both directions.
+#[must_use]
+pub fn document() -> String {
+    let pipelines = Pipeline::all();
+    let names: String = pipelines.iter().map(|pipeline| format!(" {} |", pipeline.name())).collect();
+    let mut out = format!("{HEAD}| `sut.engine` | what | tiers |{names}\n|---|---|---|");
+    let _ = writeln!(out, "{}", "---|".repeat(pipelines.len()));
+    let _ = writeln!(out, "| `native` | ranlab's own engine | mem |{}", " yes |".repeat(pipelines.len()));
+    let mut reasons = String::new();
+    for backend in all() {
+        let tiers: Vec<&str> = backend.tiers().iter().map(|tier| tier.name()).collect();
+        let tiers = if tiers.is_empty() { "written only".to_owned() } else { tiers.join(", ") };
+        let mut said = Said::default();
+        let cells: String = pipelines.iter().map(|pipeline| said.of(*backend, pipeline)).collect();
+        let _ = writeln!(out, "| `{}` | {} | {tiers} |{cells}", backend.name(), backend.title());
+        let _ = writeln!(reasons, "\n## `{}`: {}\n", backend.name(), backend.title());
+        let _ = writeln!(reasons, "Installed by: `{}`.\n", backend.install());
+        said.write(&mut reasons);
+    }
+    out + &reasons
+}
+
+/// What a backend says over all pipelines.
+#[derive(Default)]
+struct Said {
+    /// Elements, and pipelines with directions, by reason.
+    lacks: BTreeMap<String, (BTreeSet<&'static str>, BTreeSet<String>)>,
+    /// Pipelines by equivalence.
+    differs: BTreeMap<Equivalence, BTreeSet<&'static str>>,
+}
+
+impl Said {
+    /// Asks about one pipeline; the cell of the table.
+    fn of(&mut self, backend: &dyn Backend, pipeline: &Pipeline) -> String {
+        let Ok(declaration) = pipeline.build() else { return String::new() };
+        let mut able = Vec::new();
+        for (direction, way) in [(Direction::Uplink, "up"), (Direction::Downlink, "down")] {
+            let asked = Asked { declaration: &declaration, directions: &[direction] };
+            match permitted(backend, &asked) {
+                Ok(()) => {
+                    able.push(way);
+                    for one in backend.equivalences(&asked) {
+                        self.differs.entry(one).or_default().insert(pipeline.name());
+                    }
+                }
+                Err(refused) => refused.lacks.iter().for_each(|lack| {
+                    let (elements, of) = self.lacks.entry(lack.reason.to_string()).or_default();
+                    elements.insert(lack.element);
+                    of.insert(format!("{} {way}", pipeline.name()));
+                }),
+            }
+        }
+        match able.as_slice() {
+            [] => " no |".to_owned(),
+            [one] => format!(" {one} only |"),
+            _ => " yes |".to_owned(),
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        let joined = |all: &BTreeSet<&'static str>| all.iter().copied().collect::<Vec<_>>().join(", ");
+        for (reason, (elements, of)) in &self.lacks {
+            let of: Vec<&str> = of.iter().map(String::as_str).collect();
+            let _ = writeln!(out, "* cannot: {reason}: {} ({})", joined(elements), of.join(", "));
+        }
+        for (one, of) in &self.differs {
+            let _ = writeln!(out, "* differs: {} ({})", one.meaning(), joined(of));
+        }
+    }
+}
+
+const HEAD: &str = "\
+# Switches that pipelines are compared on
+
+Written by `RANLAB_WRITE_BACKENDS=1 cargo test -p ranlab-dataplane --test backends`, from what each backend says of itself;
+do not edit. A cell says in which directions (`up`: users to network) a backend expresses a pipeline with its default
+parameters; below are the reasons, element by element, and in what a backend's packets may differ from the oracle's before they
+count as wrong. Of switches that cannot be run any more (Lagopus, ESwitch, OF-DPA, NetBricks) the published figures stay as
+lines of the paper.
+
+";

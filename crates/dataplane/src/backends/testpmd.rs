@@ -1,0 +1,64 @@
+//! DPDK's `dpdk-testpmd`: no pipelines, but what moving packets between two ports costs with the same drivers: the baseline
+//! of every other program that uses DPDK.
+
+use super::{Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name};
+use super::{permitted, refuse_changes};
+use crate::declare::{Change, Element};
+
+/// The backend.
+#[derive(Debug)]
+pub struct Testpmd;
+
+impl Backend for Testpmd {
+    fn name(&self) -> &'static str {
+        "testpmd"
+    }
+
+    fn title(&self) -> &'static str {
+        "DPDK testpmd, the baseline"
+    }
+
+    fn install(&self) -> &'static str {
+        "apt install dpdk-dev"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["dpdk-testpmd"]
+    }
+
+    fn tiers(&self) -> &'static [Tier] {
+        &[Tier::Mem]
+    }
+
+    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+        let lack = |(direction, element): (crate::declare::Direction, &Element)| {
+            let reason = match element {
+                Element::Emit { port, source: None } if *port == direction.ingress().other() => return None,
+                Element::Emit { source: Some(_), .. } => {
+                    Reason::NoAction("write a source MAC that is not its port's own")
+                }
+                _ => Reason::NoMatch("anything: it forwards from port to port"),
+            };
+            Some(Lack { element: element_name(element), reason })
+        };
+        asked.elements().filter_map(lack).collect()
+    }
+
+    fn equivalences(&self, _: &Asked<'_>) -> Vec<Equivalence> {
+        Vec::new()
+    }
+
+    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+        permitted(self, asked)?;
+        let mut translation = Translation::default();
+        // One core forwards, another waits; checksums and links are nobody's business here.
+        let arguments = ["--forward-mode=io", "--nb-cores=1", "--rxq=1", "--txq=1", "--no-lsc-interrupt"];
+        let lines = arguments.iter().map(|argument| format!("{argument}\n")).collect();
+        translation.push("arguments", Reader::Testpmd, lines);
+        Ok(translation)
+    }
+
+    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+        refuse_changes(self, changes, Reason::NoAction("be changed: it has no tables"))
+    }
+}

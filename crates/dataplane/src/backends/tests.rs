@@ -1,0 +1,105 @@
+use super::*;
+use crate::declare::{DropReason, Port};
+use crate::pipelines::Pipeline;
+use crate::trace::{Directions, Trace, Traffic};
+
+fn pipeline(json: &str) -> Pipeline {
+    serde_json::from_str(json).unwrap()
+}
+
+fn trace(pipeline: &Pipeline, dir: Directions) -> Trace {
+    Trace::generate(pipeline, &Traffic { pkt_num: 64, dir, thread: 1, ..Traffic::default() }).unwrap()
+}
+
+const WIDE: &str = r#"{"name":"mgw","user":5,"bst":2,"rate-limit":1000000000000,"rate-burst":4000000000}"#;
+
+#[test]
+fn a_container_is_cut_and_lengths_follow() {
+    let mgw = pipeline(WIDE);
+    for (port, frame) in trace(&mgw, Directions::Uplink).iter() {
+        let mut cut = frame.to_vec();
+        normalise(&mut cut, &[Equivalence::GtpContainer]);
+        assert_eq!(cut.len(), frame.len() - 8);
+        assert_eq!(cut[42..44], [0x30, 255]);
+        // What is left is a tunnel that the oracle itself accepts, with the same packet in it.
+        let (mut was, mut is) = (frame.to_vec(), cut.clone());
+        let fates = [
+            mgw.oracle().unwrap().process(0, port, &mut was),
+            mgw.oracle().unwrap().process(0, port, &mut is),
+        ];
+        assert_eq!((fates[0], was), (fates[1], is));
+        normalise(&mut cut, &[Equivalence::GtpContainer]);
+        assert_eq!(cut.len(), frame.len() - 8, "cutting twice cuts once");
+    }
+}
+
+#[test]
+fn outer_headers_are_forgiven_and_what_they_carry_is_not() {
+    let mgw = pipeline(WIDE);
+    let both = [Equivalence::GtpContainer, Equivalence::OuterHeaders];
+    let trace = trace(&mgw, Directions::Downlink);
+    let expected = Outcomes::expected(&mgw, &trace, 64, &both).unwrap();
+    assert_eq!((expected.count(Port::Access), expected.count(Port::Core)), (64, 0));
+    let found = |spoil: &dyn Fn(&mut Vec<u8>)| {
+        let (mut oracle, mut found) = (mgw.oracle().unwrap(), Outcomes::default());
+        for (index, (port, frame)) in trace.iter().enumerate() {
+            let mut frame = frame.to_vec();
+            oracle.process(0, port, &mut frame);
+            if index == 3 {
+                spoil(&mut frame);
+            }
+            found.sent(Port::Access, frame, &both);
+        }
+        compare(&expected, &found)
+    };
+    assert_eq!(found(&|_| {}), Ok(64));
+    // Identification, TTL, UDP source port and checksum of the outer headers.
+    let forgiven = [18, 19, 22, 34, 35, 40, 41];
+    assert_eq!(found(&|frame| forgiven.iter().for_each(|at| frame[*at] ^= 0x15)), Ok(64));
+    // A base station's MAC and address, the TEID, the carried packet.
+    for at in [5, 33, 49, 70] {
+        let wrong = found(&|frame| frame[at] ^= 1).unwrap_err();
+        assert_eq!((wrong.missing, wrong.extra, wrong.port), (1, 1, Port::Access), "octet {at}");
+        assert!(wrong.to_string().contains("1 frames are missing and 1 are not"), "{wrong}");
+    }
+}
+
+#[test]
+fn frames_that_are_no_tunnel_are_compared_as_they_are() {
+    let l3fwd = pipeline(r#"{"name":"l3fwd"}"#);
+    for (_, frame) in trace(&l3fwd, Directions::Bidir).iter() {
+        let mut same = frame.to_vec();
+        normalise(&mut same, &Equivalence::ALL);
+        assert_eq!(same, frame);
+    }
+    for short in 0..60 {
+        let mut frame = vec![0x45; short];
+        normalise(&mut frame, &Equivalence::ALL);
+        assert_eq!(frame.len(), short);
+    }
+}
+
+#[test]
+fn drops_are_counted_and_meters_that_decide_are_refused() {
+    let acl = pipeline(r#"{"name":"acl","rule-num":50,"fakedrop":false}"#);
+    let trace_of = trace(&acl, Directions::Uplink);
+    let outcomes = Outcomes::expected(&acl, &trace_of, 64, &[]).unwrap();
+    let denied = outcomes.dropped[&DropReason::Denied];
+    assert_eq!(denied + outcomes.count(Port::Core), 64);
+    let slow = pipeline(r#"{"name":"mgw","rate-limit":1,"rate-burst":100}"#);
+    let error = Outcomes::expected(&slow, &trace(&slow, Directions::Downlink), 64, &[]).unwrap_err();
+    assert!(matches!(error, NotComparable::Metered { index: 2 }), "{error}");
+}
+
+#[test]
+fn a_backend_without_tables_refuses_changes_by_type() {
+    let pipeline = pipeline(r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07"}"#);
+    let declaration = pipeline.build().unwrap();
+    let up = Asked { declaration: &declaration, directions: &[Direction::Uplink] };
+    let refused = Testpmd.translate(&up).unwrap_err();
+    assert_eq!(refused.lacks.len(), 1);
+    assert!(refused.to_string().contains("emit: it cannot write a source MAC"), "{refused}");
+    let down = Asked { directions: &[Direction::Downlink], ..up };
+    assert!(Testpmd.translate(&down).unwrap().whole().contains("--forward-mode=io"));
+    assert_eq!(Testpmd.update(&down, &[]), Ok(Translation::default()));
+}

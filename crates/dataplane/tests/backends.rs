@@ -1,0 +1,49 @@
+//! What backends say of themselves: the table for people is fresh, and who claims a pipeline writes a configuration for it.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use ranlab_dataplane::backends::{self, Asked, permitted};
+use ranlab_dataplane::declare::Direction;
+use ranlab_dataplane::pipelines::Pipeline;
+
+const DIRECTIONS: [Direction; 2] = [Direction::Uplink, Direction::Downlink];
+
+fn at(path: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[test]
+fn the_table_is_fresh() {
+    let (path, now) = (at("../../docs/backends.md"), backends::document());
+    if std::env::var_os("RANLAB_WRITE_BACKENDS").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let stands = std::fs::read_to_string(&path).unwrap();
+    assert!(stands == now, "docs/backends.md is stale: RANLAB_WRITE_BACKENDS=1 cargo test --test backends");
+}
+
+#[test]
+fn who_claims_a_pipeline_writes_it_and_who_does_not_says_why() {
+    for backend in backends::all() {
+        assert_eq!(backends::named(backend.name()).unwrap().title(), backend.title());
+        assert!(!backend.install().is_empty());
+        let mut claims = 0;
+        for pipeline in Pipeline::all() {
+            let declaration = pipeline.build().unwrap();
+            for direction in DIRECTIONS {
+                let asked = Asked { declaration: &declaration, directions: &[direction] };
+                let translated = backend.translate(&asked);
+                match permitted(*backend, &asked) {
+                    Ok(()) => {
+                        assert!(!translated.unwrap().texts.is_empty(), "{}", backend.name());
+                        claims += 1;
+                    }
+                    Err(refused) => {
+                        assert_eq!(translated.unwrap_err(), refused);
+                        assert!(!refused.lacks.is_empty() && refused.to_string().contains(backend.name()));
+                    }
+                }
+            }
+        }
+        assert!(claims > 0, "{} claims nothing", backend.name());
+    }
+}

@@ -1,0 +1,10 @@
+//! memif on sockets: a [`Port`] that speaks to any packet program on this machine (DPDK, Open vSwitch, VPP), an open-loop
+//! [`tester`], and our packet engine as the [`device`] under test.
+//!
+//! Everything polls and nothing waits for a peer: one that is silent, dies or lies costs packets and gets a reason.
+pub mod device;
+mod port;
+pub mod tester;
+
+pub use port::{Port, PortError, Put};
+pub use ranlab_machines::memif::{Down, Role, Settings, SettingsError};

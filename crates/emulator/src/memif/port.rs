@@ -1,0 +1,377 @@
+//! One memif interface: the control channel's machine on its socket, and the two rings.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ranlab_machines::memif::{
+    Attachment, Down, Input, Layout, Machine, Output, Refusal, Role, Settings, SettingsError,
+};
+use ranlab_net::memif::{
+    Buffers, Control, DescriptorFault, Listener, Place as RingPlace, Receiver, Region, RingFault, Sender,
+    Taken, interrupt,
+};
+use ranlab_net::monotonic_ns;
+use ranlab_wire::Time;
+use ranlab_wire::memif::{MESSAGE_BYTES, Ring};
+
+/// Control messages that are read before packets have their turn again.
+const MESSAGES_MAX: usize = 16;
+/// How often it is looked whether a connection stands while it is made.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Where a port is.
+#[derive(Debug)]
+enum Place {
+    /// It listens; whoever is refused makes room for the next.
+    Listening(Listener),
+    /// It connects there.
+    Connecting(PathBuf),
+}
+
+/// Why a port does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// It is told what cannot be.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The socket.
+    #[error("memif socket {path}: {source}")]
+    Socket {
+        /// Where.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection has ended.
+    #[error(transparent)]
+    Down(#[from] Down),
+    /// The peer's indices are impossible.
+    #[error("the memif peer's ring is broken: {0}")]
+    Ring(#[from] RingFault),
+    /// Nobody has connected.
+    #[error("no memif peer within {waited:?}{}", .last.as_ref().map(|last| format!("; the last one: {last}")).unwrap_or_default())]
+    Nobody {
+        /// How long.
+        waited: Duration,
+        /// Why the last one that tried did not stay.
+        last: Option<Down>,
+    },
+}
+
+/// What became of a packet that was to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Put {
+    /// It is in the ring; the peer sees it after [`Port::publish`].
+    Queued,
+    /// The ring is full.
+    Full,
+    /// It does not fit into the peer's buffers, or these lead nowhere.
+    Unfit(DescriptorFault),
+}
+
+/// What this end sends by and receives by.
+type Rings = (Sender, Receiver);
+
+/// A connection: the machine, its socket, and what was announced on it.
+#[derive(Debug)]
+struct Talk {
+    machine: Machine,
+    control: Control,
+    regions: Vec<Region>,
+    placed: [Option<Ring>; 2],
+    /// The owner's memory, for the peer, and its rings until packets can flow.
+    memory: Option<OwnedFd>,
+    own: Option<Rings>,
+    /// Kept open as long as the peer may use them.
+    interrupts: Vec<OwnedFd>,
+}
+
+/// An interface.
+#[derive(Debug)]
+pub struct Port {
+    settings: Settings,
+    place: Place,
+    talk: Option<Talk>,
+    rings: Option<Rings>,
+    peer: String,
+    last: Option<Down>,
+}
+
+fn now() -> Time {
+    Time::from_nanos(monotonic_ns())
+}
+
+impl Port {
+    /// A port of a role at a path: a master listens there, a slave connects when it is [brought up](Self::bring_up).
+    ///
+    /// # Errors
+    /// The settings cannot be, or nobody may listen there.
+    pub fn new(path: &Path, settings: Settings) -> Result<Self, PortError> {
+        settings.check()?;
+        let place = match settings.role {
+            Role::Slave => Place::Connecting(path.to_owned()),
+            Role::Master => Place::Listening(
+                Listener::bind(path)
+                    .map_err(|source| PortError::Socket { path: path.display().to_string(), source })?,
+            ),
+        };
+        Ok(Self { settings, place, talk: None, rings: None, peer: String::new(), last: None })
+    }
+
+    /// Waits until packets can flow.
+    ///
+    /// # Errors
+    /// Nobody came, or whoever came was refused until the time was up; a slave's path cannot be connected to.
+    pub fn bring_up(&mut self, most: Duration) -> Result<(), PortError> {
+        let end = now() + most;
+        loop {
+            match self.service() {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(PortError::Down(down)) => self.last = Some(down),
+                Err(error) => return Err(error),
+            }
+            if now() >= end {
+                return Err(PortError::Nobody { waited: most, last: self.last.take() });
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Does what the control channel asks for; whether packets can flow. Never waits.
+    ///
+    /// # Errors
+    /// The connection is over: from now on there is none, and a master's next peer may come.
+    pub fn service(&mut self) -> Result<bool, PortError> {
+        self.meet()?;
+        let Some(talk) = &mut self.talk else { return Ok(false) };
+        match talk.turn(&mut self.peer) {
+            Ok(rings) => {
+                self.rings = self.rings.take().or(rings);
+                Ok(self.rings.is_some())
+            }
+            Err(down) => {
+                (self.talk, self.rings) = (None, None);
+                Err(down.into())
+            }
+        }
+    }
+
+    /// Sees to it that there is a connection, if somebody is there; turns away who comes beside it.
+    fn meet(&mut self) -> Result<(), PortError> {
+        let control = match &self.place {
+            Place::Listening(listener) => match listener.accept() {
+                Ok(control) if self.talk.is_none() => control,
+                // One at a time: the descriptor is closed, which says it.
+                _ => return Ok(()),
+            },
+            Place::Connecting(path) if self.talk.is_none() => match Control::connect(path) {
+                Ok(control) => control,
+                Err(source) => {
+                    let absent = [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused];
+                    if absent.contains(&source.kind()) || source.kind() == io::ErrorKind::WouldBlock {
+                        return Ok(());
+                    }
+                    return Err(PortError::Socket { path: path.display().to_string(), source });
+                }
+            },
+            Place::Connecting(_) => return Ok(()),
+        };
+        let machine = Machine::new(now(), self.settings.clone())?;
+        self.talk = Some(Talk {
+            machine,
+            control,
+            regions: Vec::new(),
+            placed: [None; 2],
+            memory: None,
+            own: None,
+            interrupts: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// The peer's program, once it has said so.
+    #[must_use]
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Puts a packet into the ring.
+    ///
+    /// # Errors
+    /// There is no connection (`Down`), or its ring is broken: then the connection ends.
+    pub fn put(&mut self, packet: &[u8]) -> Result<Put, PortError> {
+        let Some((sender, _)) = &mut self.rings else { return Err(Down::Gone.into()) };
+        match sender.put(packet) {
+            Ok(Ok(true)) => Ok(Put::Queued),
+            Ok(Ok(false)) => Ok(Put::Full),
+            Ok(Err(fault)) => Ok(Put::Unfit(fault)),
+            Err(fault) => Err(self.broken(fault)),
+        }
+    }
+
+    /// Takes a packet out of the other ring.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, PortError> {
+        let Some((_, receiver)) = &mut self.rings else { return Err(Down::Gone.into()) };
+        receiver.take(into).map_err(|fault| self.broken(fault))
+    }
+
+    /// Shows the peer what was put, and gives back what was taken.
+    pub fn publish(&self) {
+        if let Some((sender, receiver)) = &self.rings {
+            sender.publish();
+            receiver.publish();
+        }
+    }
+
+    /// Packets that wait to be taken.
+    #[must_use]
+    pub fn waiting(&self) -> u16 {
+        self.rings.as_ref().map_or(0, |(_, receiver)| receiver.waiting())
+    }
+
+    /// Ends the connection in words.
+    pub fn stop(&mut self) {
+        if let Some(talk) = &mut self.talk {
+            talk.machine.handle(now(), Input::Stop);
+            // It ends so or so.
+            let _ = talk.say(&mut self.peer, VecDeque::new());
+        }
+        (self.talk, self.rings) = (None, None);
+    }
+
+    fn broken(&mut self, fault: RingFault) -> PortError {
+        if let Some(talk) = &mut self.talk {
+            talk.machine.refuse(Refusal::Memory(fault.to_string()));
+            // The words may not arrive any more; the fault is told anyway.
+            let _ = talk.say(&mut self.peer, VecDeque::new());
+        }
+        (self.talk, self.rings) = (None, None);
+        fault.into()
+    }
+}
+
+impl Talk {
+    /// Messages of the peer's, as many as there are up to a bound, with what follows; the rings, when packets can flow.
+    fn turn(&mut self, peer: &mut String) -> Result<Option<Rings>, Down> {
+        let mut rings = self.say(peer, VecDeque::new())?;
+        for _ in 0..MESSAGES_MAX {
+            let Some(descriptors) = self.hear() else { break };
+            rings = rings.or(self.say(peer, descriptors)?);
+        }
+        self.machine.handle(now(), Input::Wake);
+        Ok(rings.or(self.say(peer, VecDeque::new())?))
+    }
+
+    /// Reads one message; what came beside it, or `None`: there is no message now.
+    fn hear(&mut self) -> Option<VecDeque<OwnedFd>> {
+        let mut message = [0; MESSAGE_BYTES + 1];
+        let received = match self.control.receive(&mut message) {
+            Ok(received) if received.octets > 0 => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(VecDeque::new()),
+            Ok(_) | Err(_) => {
+                self.machine.handle(now(), Input::Closed);
+                return Some(VecDeque::new());
+            }
+        };
+        // What was cut off counts as one more, which no message has room for.
+        let descriptors = received.descriptors.len() + usize::from(received.cut);
+        self.machine.handle(now(), Input::Received { message: &message[..received.octets], descriptors });
+        Some(received.descriptors.into())
+    }
+
+    /// Does what the machine says. `came` is what came beside the last message; what it has no use for is closed.
+    fn say(&mut self, peer: &mut String, mut came: VecDeque<OwnedFd>) -> Result<Option<Rings>, Down> {
+        let mut rings = None;
+        while let Some(output) = self.machine.poll() {
+            let result = match output {
+                Output::Create(layout) => self.create(layout).map_err(|error| error.to_string()),
+                Output::Send { message, attachment } => {
+                    self.send(&message[..], attachment);
+                    Ok(())
+                }
+                Output::Region { octets } => self.region(came.pop_front(), octets),
+                Output::Ring(ring) => {
+                    self.placed[usize::from(!ring.to_master)] = Some(ring);
+                    self.interrupts.extend(came.pop_front());
+                    Ok(())
+                }
+                Output::Up(name) => {
+                    *peer = name;
+                    self.start().map(|started| rings = Some(started)).map_err(|fault| fault.to_string())
+                }
+                Output::Down(down) => return Err(down),
+            };
+            if let Err(what) = result {
+                self.machine.refuse(Refusal::Memory(what));
+            }
+        }
+        Ok(rings)
+    }
+
+    fn send(&mut self, message: &[u8], attachment: Option<Attachment>) {
+        let descriptor = match attachment {
+            None => None,
+            Some(Attachment::Region) => self.memory.as_ref(),
+            Some(Attachment::Interrupt { to_master }) => self.interrupts.get(usize::from(!to_master)),
+        };
+        if self.control.send(message, descriptor.map(AsFd::as_fd)).is_err() {
+            // It has gone, or reads so little that a socket's buffer is full of a dozen messages.
+            self.machine.handle(now(), Input::Closed);
+        }
+    }
+
+    fn region(&mut self, descriptor: Option<OwnedFd>, octets: u64) -> Result<(), String> {
+        let descriptor = descriptor.ok_or("a region came without its descriptor")?;
+        self.regions.push(Region::accept(descriptor, octets).map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    /// The owner's memory and rings: they begin as rings do before the peer looks, and start when it has looked.
+    fn create(&mut self, layout: Layout) -> io::Result<()> {
+        let octets = usize::try_from(layout.octets).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let region = Region::create(octets)?;
+        self.memory = Some(region.descriptor().try_clone_to_owned()?);
+        self.interrupts = vec![interrupt()?, interrupt()?];
+        let regions: Arc<[Region]> = Arc::new([region]);
+        let at = |offset| RingPlace { region: 0, offset, log2_size: layout.log2_ring };
+        let buffers = |offset| Some(Buffers { region: 0, offset, octets: layout.buffer_octets });
+        let sender = Sender::new(Arc::clone(&regions), at(0), buffers(layout.buffers_to_master));
+        let receiver = Receiver::new(regions, at(layout.to_slave), buffers(layout.buffers_to_slave));
+        self.own = Some((sender.map_err(io::Error::other)?, receiver.map_err(io::Error::other)?));
+        Ok(())
+    }
+
+    /// Packets can flow: the owner's rings, or those in the peer's memory.
+    fn start(&mut self) -> Result<Rings, RingFault> {
+        let (mut sender, mut receiver) = match self.own.take() {
+            Some(own) => own,
+            None => self.peers()?,
+        };
+        receiver.start();
+        sender.start()?;
+        Ok((sender, receiver))
+    }
+
+    fn peers(&mut self) -> Result<Rings, RingFault> {
+        let regions: Arc<[Region]> = std::mem::take(&mut self.regions).into();
+        let nowhere = RingPlace { region: u16::MAX, offset: 0, log2_size: 0 };
+        let [to_master, to_slave] = self.placed.map(|ring| {
+            ring.map_or(nowhere, |ring| RingPlace {
+                region: ring.region,
+                offset: ring.offset,
+                log2_size: ring.log2_size,
+            })
+        });
+        let sender = Sender::new(Arc::clone(&regions), to_slave, None)?;
+        Ok((sender, Receiver::new(regions, to_master, None)?))
+    }
+}

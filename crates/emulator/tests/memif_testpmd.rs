@@ -1,0 +1,144 @@
+//! Our memif against DPDK's, both roles: `dpdk-testpmd` forwards between two ports, our tester is at both, and each side's
+//! counters say the same. Only where the program is installed (`apt install dpdk-dev`).
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::tester::Ledger;
+use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_emulator::memif::tester::{Load, run};
+use ranlab_emulator::memif::{Port, Role, Settings};
+use ranlab_host::doctor::skipped;
+
+const UP: Duration = Duration::from_secs(30);
+/// How long the program may take to end when it is asked.
+const END: Duration = Duration::from_secs(20);
+
+/// The program, killed when this goes.
+struct Testpmd(Child);
+
+impl Testpmd {
+    /// Without huge pages, cards and leftovers; it forwards what arrives at one port by the other, from the first packet on:
+    /// by default it throws away, uncounted, what arrives before it begins.
+    fn start(folder: &std::path::Path, role: &str) -> Self {
+        let device = |index: u8| {
+            let socket = folder.join(format!("{index}.sock"));
+            format!("--vdev=net_memif{index},role={role},id=0,socket={},socket-abstract=no", socket.display())
+        };
+        let prefix = format!("--file-prefix=ranlab{}{role}", std::process::id());
+        let mut command = Command::new("dpdk-testpmd");
+        command.args(["-l", "0-1", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", &prefix]);
+        command.args([device(0), device(1)]);
+        command.args([
+            "--",
+            "--forward-mode=io",
+            "--no-flush-rx",
+            "--nb-cores=1",
+            "--no-lsc-interrupt",
+            "--total-num-mbufs=4096",
+        ]);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Self(piped.spawn().unwrap())
+    }
+
+    /// Ends it by its own door; packets received and sent by port, as it says.
+    fn end(mut self) -> [[u64; 2]; 2] {
+        self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let mut output = self.0.stdout.take().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            output.read_to_string(&mut text).unwrap();
+            text
+        });
+        let began = Instant::now();
+        while self.0.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < END, "testpmd does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let text = reader.join().unwrap();
+        [0, 1].map(|port| {
+            let section = text.split(&format!("Forward statistics for port {port}")).nth(1).expect(&text);
+            ["RX-packets:", "TX-packets:"].map(|name| {
+                let number = section.split(name).nth(1).unwrap().split_whitespace().next().unwrap();
+                number.parse().unwrap()
+            })
+        })
+    }
+}
+
+impl Drop for Testpmd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn installed() -> bool {
+    let found =
+        Command::new("dpdk-testpmd").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match found {
+        Err(error) => skipped(format!("dpdk-testpmd: {error} (apt install dpdk-dev)")),
+        Ok(_) if cores < 2 => skipped("dpdk-testpmd needs two cores"),
+        Ok(_) => return true,
+    }
+    false
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ranlab-testpmd-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn packets_are_carried_and_counted(role: Role, theirs: &str) {
+    let folder = folder(theirs);
+    let open = || {
+        [0, 1].map(|index| Port::new(&folder.join(format!("{index}.sock")), Settings::new(role, 0)).unwrap())
+    };
+    let (program, mut ports);
+    if role == Role::Master {
+        ports = open();
+        program = Testpmd::start(&folder, theirs);
+    } else {
+        program = Testpmd::start(&folder, theirs);
+        ports = open();
+    }
+    ports.iter_mut().for_each(|port| port.bring_up(UP).unwrap());
+    assert!(ports[0].peer().contains("DPDK"), "{:?}", ports[0].peer());
+    let traffic = Traffic { pkt_size: 128, pkt_num: 1024, dir: Directions::Bidir, ..Traffic::default() };
+    let trace = Trace::generate(&Pipeline::all()[0], &traffic).unwrap();
+    let (late_after, drain) = (Duration::from_millis(100), Duration::from_secs(2));
+    let load = Load { late_after, drain, ..Load::new(20_000, Duration::from_secs(1)) };
+    let outcome = run(&mut ports, &trace, &load).unwrap();
+    // Its counters are of the connection: they go with it.
+    let [[rx0, tx0], [rx1, tx1]] = program.end();
+    ports.iter_mut().for_each(Port::stop);
+    let tally = outcome.tally;
+    println!("{theirs}: {tally:?}", tally = (tally.sent, tally.late, tally.ring_full, tally.received));
+    assert_eq!(rx0 + rx1, tally.sent, "what we sent it has received");
+    assert_eq!(tx0 + tx1, tally.received, "what it sent we have received");
+    // What it received and did not send found no room in our ring.
+    let ledger = Ledger { ring_full: rx0 + rx1 - tx0 - tx1, ..Ledger::default() };
+    assert_eq!(ledger.unknown(&tally), Ok(0));
+    assert!(tally.received > 1_000 && tally.strangers + tally.duplicated + tally.malformed == 0);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn testpmd_connects_to_us() {
+    if installed() {
+        packets_are_carried_and_counted(Role::Master, "client");
+    }
+}
+
+#[test]
+fn we_connect_to_testpmd() {
+    if installed() {
+        packets_are_carried_and_counted(Role::Slave, "server");
+    }
+}

@@ -1,0 +1,457 @@
+//! memif, both ends of its control channel: who says what in which order, and which announced numbers are taken.
+//!
+//! The driver carries messages and descriptors (of memory and of interrupts), which this machine only counts: it says which
+//! message a descriptor leaves with, and what a received one is for. A peer is not trusted: every number that it announces has
+//! a bound here, by a name, and a breach ends the connection with a reason that the peer is told.
+//!
+//! Order: the master says Hello; the slave says Init, its regions, its rings and Connect, one at a time, each after the master's
+//! Ack; the master ends with Connected.
+mod settings;
+
+pub use settings::{
+    BUFFER_OCTETS, LOG2_RING_MAX, Layout, REGION_OCTETS_MAX, REGIONS_MAX, RING_ALIGNMENT, RINGS_MAX, Role,
+    Settings, SettingsError,
+};
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ranlab_wire::memif::{
+    self as wire, Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, MemifError, Message, Name, Ring, VERSION,
+};
+
+use crate::Time;
+
+/// How long a connection may take from its begin until packets can flow.
+pub const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Outputs that may wait for the driver: the longest answer to one input is a region, a message and an event.
+const OUTPUTS_MAX: usize = 8;
+
+/// What happened.
+#[derive(Debug, Clone, Copy)]
+pub enum Input<'a> {
+    /// A record came, with so many descriptors beside it.
+    Received {
+        /// Its octets.
+        message: &'a [u8],
+        /// How many descriptors.
+        descriptors: usize,
+    },
+    /// The peer closed its socket, or died.
+    Closed,
+    /// This end does not want any more.
+    Stop,
+    /// Time has passed.
+    Wake,
+}
+
+/// A descriptor that leaves beside a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    /// The owner's region.
+    Region,
+    /// For interrupts of the ring towards the master (`true`) or towards the slave.
+    Interrupt {
+        /// Which ring.
+        to_master: bool,
+    },
+}
+
+/// What follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// The owner makes its region and rings like this, before anything else is sent.
+    Create(Layout),
+    /// A record leaves.
+    Send {
+        /// Its octets.
+        message: Box<[u8; MESSAGE_BYTES]>,
+        /// What leaves beside it.
+        attachment: Option<Attachment>,
+    },
+    /// The descriptor that came is a region's, the next in order.
+    Region {
+        /// Octets that it must have at least.
+        octets: u64,
+    },
+    /// The descriptor that came is for interrupts of this ring, which lies within its region's announced octets.
+    Ring(Ring),
+    /// Packets may flow; the peer's program and interface. The owner offers its buffers only now: peers zero the indices when
+    /// they connect.
+    Up(String),
+    /// It is over; close the socket. Nothing follows.
+    Down(Down),
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Down {
+    /// The peer said so.
+    #[error("the memif peer has disconnected: {reason:?} (code {code})")]
+    Peer {
+        /// Its number.
+        code: u32,
+        /// Its words.
+        reason: String,
+    },
+    /// Its socket was closed.
+    #[error("the memif peer has gone")]
+    Gone,
+    /// This end stopped it.
+    #[error("stopped")]
+    Stopped,
+    /// The peer did what it must not.
+    #[error("the memif peer is refused: {0}")]
+    Refused(#[from] Refusal),
+}
+
+/// What a peer must not do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No message.
+    #[error(transparent)]
+    Message(#[from] MemifError),
+    /// A message that has no place there.
+    #[error("{0} has no place here")]
+    Unexpected(&'static str),
+    /// Descriptors that are missing or too many.
+    #[error("{message} comes with {wanted} descriptors, {came} came")]
+    Descriptors {
+        /// Of which message.
+        message: &'static str,
+        /// How many belong to it.
+        wanted: usize,
+        /// How many came.
+        came: usize,
+    },
+    /// Versions have none in common.
+    #[error("memif versions {least:#x} to {most:#x} are offered, {VERSION:#x} is spoken here")]
+    Version {
+        /// Lowest.
+        least: u16,
+        /// Highest.
+        most: u16,
+    },
+    /// The socket has no such interface.
+    #[error("there is no interface {asked} here; allowed is {ours}")]
+    Interface {
+        /// What was asked for.
+        asked: u32,
+        /// What there is.
+        ours: u32,
+    },
+    /// Packets that are no frames.
+    #[error("mode {0} is asked for; allowed is 0, Ethernet")]
+    Mode(u8),
+    /// Not the secret.
+    #[error("the secret is missing or wrong")]
+    Secret,
+    /// A region out of order, or too many.
+    #[error("region {index} is announced; the next is {next}, of at most {REGIONS_MAX}")]
+    RegionIndex {
+        /// Announced.
+        index: u16,
+        /// The next in order.
+        next: usize,
+    },
+    /// A region of no use.
+    #[error("a region of {0} octets is announced; allowed are 1 to {REGION_OCTETS_MAX}")]
+    RegionOctets(u64),
+    /// A ring that there cannot be, or is already.
+    #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
+    RingIndex {
+        /// Announced.
+        index: u16,
+    },
+    /// A ring of too many descriptors.
+    #[error("a ring of 2^{0} descriptors is announced; allowed are 2^0 to 2^{LOG2_RING_MAX}")]
+    RingSize(u8),
+    /// A ring in no region, or not wholly in it, or askew.
+    #[error(
+        "a ring at {offset} of region {region} is announced, which must be a multiple of {RING_ALIGNMENT} and end within the region's {octets:?} octets"
+    )]
+    RingPlace {
+        /// Announced region.
+        region: u16,
+        /// Announced place.
+        offset: u32,
+        /// What the region has, if there is one.
+        octets: Option<u64>,
+    },
+    /// Octets in front of packets that nobody has agreed on.
+    #[error("{0} private octets in front of packets are announced; allowed are 0")]
+    Private(u16),
+    /// The end of the announcements without a ring in each direction.
+    #[error("the peer connects without a ring in each direction")]
+    Rings,
+    /// Time is up.
+    #[error("no connection after {} s", HANDSHAKE.as_secs())]
+    Slow,
+    /// What the driver found out about a region or a ring.
+    #[error("{0}")]
+    Memory(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Master: Init is next. Slave: Hello is next.
+    Greeting,
+    /// Master: announcements. Slave: so many messages are acknowledged, of five.
+    Announcing(u8),
+    Up,
+    Over,
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Machine {
+    settings: Settings,
+    state: State,
+    began: Time,
+    peer: Name,
+    layout: Layout,
+    /// Master: octets of the peer's regions.
+    regions: Vec<u64>,
+    /// Master: which directions have their ring, to the master first.
+    rings: [bool; 2],
+    outputs: VecDeque<Output>,
+}
+
+impl Machine {
+    /// An end whose socket has just been connected; the master greets.
+    ///
+    /// # Errors
+    /// The settings cannot be.
+    pub fn new(now: Time, settings: Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let layout = Layout::new(settings.log2_ring, settings.buffer_octets);
+        let mut machine = Self {
+            state: State::Greeting,
+            began: now,
+            peer: Name::default(),
+            layout,
+            regions: Vec::new(),
+            rings: [false; 2],
+            outputs: VecDeque::with_capacity(OUTPUTS_MAX),
+            settings,
+        };
+        if machine.settings.role == Role::Master {
+            let hello = Hello {
+                name: Name::new(&machine.settings.name),
+                min_version: VERSION,
+                max_version: VERSION,
+                max_region: REGIONS_MAX as u16 - 1,
+                max_m2s_ring: RINGS_MAX - 1,
+                max_s2m_ring: RINGS_MAX - 1,
+                max_log2_ring: LOG2_RING_MAX,
+            };
+            machine.send(&Message::Hello(hello), None);
+        }
+        Ok(machine)
+    }
+
+    /// Tells what happened.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        let result = match input {
+            _ if self.state == State::Over => return,
+            Input::Received { message, descriptors } => self.receive(message, descriptors),
+            Input::Closed => return self.end(Down::Gone),
+            Input::Stop => {
+                self.disconnect("stopped");
+                return self.end(Down::Stopped);
+            }
+            Input::Wake => Ok(()),
+        };
+        let late = self.wake_at().is_some_and(|at| at <= now);
+        if let Err(refusal) = result.and(if late { Err(Refusal::Slow) } else { Ok(()) }) {
+            self.refuse(refusal);
+        }
+    }
+
+    /// Ends the connection for a reason that the driver has found: memory that is not what was announced.
+    pub fn refuse(&mut self, refusal: Refusal) {
+        if self.state != State::Over {
+            self.disconnect(&refusal.to_string());
+            self.end(Down::Refused(refusal));
+        }
+    }
+
+    /// What follows next.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Input::Wake`] is due; never once packets can flow.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Time> {
+        matches!(self.state, State::Greeting | State::Announcing(_)).then(|| self.began + HANDSHAKE)
+    }
+
+    /// Whether packets may flow.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    fn send(&mut self, message: &Message, attachment: Option<Attachment>) {
+        self.outputs.push_back(Output::Send { message: Box::new(wire::encode(message)), attachment });
+    }
+
+    fn disconnect(&mut self, reason: &str) {
+        self.send(&Message::Disconnect { code: 0, reason: reason.to_owned() }, None);
+    }
+
+    fn end(&mut self, why: Down) {
+        self.state = State::Over;
+        self.outputs.push_back(Output::Down(why));
+    }
+
+    fn receive(&mut self, octets: &[u8], came: usize) -> Result<(), Refusal> {
+        let message = wire::decode(octets)?;
+        let (name, wanted) = match &message {
+            Message::Ack => ("Ack", 0),
+            Message::Hello(_) => ("Hello", 0),
+            Message::Init(_) => ("Init", 0),
+            Message::AddRegion { .. } => ("AddRegion", 1),
+            Message::AddRing(_) => ("AddRing", 1),
+            Message::Connect(_) => ("Connect", 0),
+            Message::Connected(_) => ("Connected", 0),
+            Message::Disconnect { .. } => ("Disconnect", 0),
+        };
+        if came != wanted {
+            return Err(Refusal::Descriptors { message: name, wanted, came });
+        }
+        match (self.settings.role, self.state, message) {
+            (_, _, Message::Disconnect { code, reason }) => self.end(Down::Peer { code, reason }),
+            (Role::Slave, State::Greeting, Message::Hello(hello)) => self.greeted(&hello)?,
+            (Role::Slave, State::Announcing(done @ 0..4), Message::Ack) => self.announce(done + 1),
+            (Role::Slave, State::Announcing(4), Message::Connected(_)) => self.up(),
+            (Role::Master, State::Greeting, Message::Init(init)) => self.initiated(&init)?,
+            (Role::Master, State::Announcing(_), Message::AddRegion { index, octets }) => {
+                self.region(index, octets)?;
+            }
+            (Role::Master, State::Announcing(_), Message::AddRing(ring)) => self.ring(ring)?,
+            (Role::Master, State::Announcing(_), Message::Connect(_)) => {
+                if self.rings != [true; 2] {
+                    return Err(Refusal::Rings);
+                }
+                self.send(&Message::Connected(Name::new(&self.settings.name)), None);
+                self.up();
+            }
+            _ => return Err(Refusal::Unexpected(name)),
+        }
+        Ok(())
+    }
+
+    fn up(&mut self) {
+        self.state = State::Up;
+        self.outputs.push_back(Output::Up(self.peer.text()));
+    }
+
+    fn greeted(&mut self, hello: &Hello) -> Result<(), Refusal> {
+        let (least, most) = (hello.min_version, hello.max_version);
+        if !(least..=most).contains(&VERSION) {
+            return Err(Refusal::Version { least, most });
+        }
+        self.peer = hello.name;
+        let log2 = self.settings.log2_ring.min(hello.max_log2_ring);
+        self.layout = Layout::new(log2, self.settings.buffer_octets);
+        self.outputs.push_back(Output::Create(self.layout));
+        self.announce(0);
+        Ok(())
+    }
+
+    /// The slave's message after `done` acknowledged ones.
+    fn announce(&mut self, done: u8) {
+        self.state = State::Announcing(done);
+        let layout = self.layout;
+        let ring = |to_master: bool, offset| {
+            let ring = Ring {
+                to_master,
+                index: 0,
+                region: 0,
+                offset,
+                log2_size: layout.log2_ring,
+                private_bytes: 0,
+            };
+            (Message::AddRing(ring), Some(Attachment::Interrupt { to_master }))
+        };
+        let (message, attachment) = match done {
+            0 => (Message::Init(self.init()), None),
+            1 => (Message::AddRegion { index: 0, octets: layout.octets }, Some(Attachment::Region)),
+            2 => ring(true, 0),
+            3 => ring(false, layout.to_slave),
+            _ => (Message::Connect(Name::new(&self.settings.name)), None),
+        };
+        self.send(&message, attachment);
+    }
+
+    fn init(&self) -> Init {
+        Init {
+            version: VERSION,
+            id: self.settings.id,
+            mode: MODE_ETHERNET,
+            secret: self.settings.secret,
+            name: Name::new(&self.settings.name),
+        }
+    }
+
+    fn initiated(&mut self, init: &Init) -> Result<(), Refusal> {
+        if init.version != VERSION {
+            return Err(Refusal::Version { least: init.version, most: init.version });
+        }
+        if init.id != self.settings.id {
+            return Err(Refusal::Interface { asked: init.id, ours: self.settings.id });
+        }
+        if init.mode != MODE_ETHERNET {
+            return Err(Refusal::Mode(init.mode));
+        }
+        if self.settings.secret.iter().any(|octet| *octet != 0) && init.secret != self.settings.secret {
+            return Err(Refusal::Secret);
+        }
+        self.peer = init.name;
+        self.state = State::Announcing(0);
+        self.send(&Message::Ack, None);
+        Ok(())
+    }
+
+    fn region(&mut self, index: u16, octets: u64) -> Result<(), Refusal> {
+        let next = self.regions.len();
+        if usize::from(index) != next || next >= REGIONS_MAX {
+            return Err(Refusal::RegionIndex { index, next });
+        }
+        if !(1..=REGION_OCTETS_MAX).contains(&octets) {
+            return Err(Refusal::RegionOctets(octets));
+        }
+        self.regions.push(octets);
+        self.outputs.push_back(Output::Region { octets });
+        self.send(&Message::Ack, None);
+        Ok(())
+    }
+
+    fn ring(&mut self, ring: Ring) -> Result<(), Refusal> {
+        let place = usize::from(!ring.to_master);
+        if ring.index >= RINGS_MAX || self.rings[place] {
+            return Err(Refusal::RingIndex { index: ring.index });
+        }
+        if ring.log2_size > LOG2_RING_MAX {
+            return Err(Refusal::RingSize(ring.log2_size));
+        }
+        if ring.private_bytes != 0 {
+            return Err(Refusal::Private(ring.private_bytes));
+        }
+        let octets = self.regions.get(usize::from(ring.region)).copied();
+        let end = u64::from(ring.offset) + Ring::octets(ring.log2_size);
+        let fits = octets.is_some_and(|octets| end <= octets) && ring.offset.is_multiple_of(RING_ALIGNMENT);
+        if !fits {
+            return Err(Refusal::RingPlace { region: ring.region, offset: ring.offset, octets });
+        }
+        self.rings[place] = true;
+        self.outputs.push_back(Output::Ring(ring));
+        self.send(&Message::Ack, None);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What an end of a memif connection is told, and how the owner lays its memory out.
+
+use ranlab_wire::memif::{Ring, SECRET_BYTES};
+
+/// Binary logarithm of the descriptors of a ring, at most: with one more, 16-bit indices could not tell full from empty.
+pub const LOG2_RING_MAX: u8 = 14;
+/// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
+pub const REGIONS_MAX: usize = 16;
+/// Rings in each direction: this version uses one.
+pub const RINGS_MAX: u16 = 1;
+/// Octets of a region, at most: 1 GiB.
+pub const REGION_OCTETS_MAX: u64 = 1 << 30;
+/// Octets of a packet buffer, least and most.
+pub const BUFFER_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_536;
+/// Where rings may begin: multiples of this, so that their indices and descriptors can be read in one piece.
+pub const RING_ALIGNMENT: u32 = 8;
+
+/// Who this end is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Listens and maps what the peer offers ("master", "server").
+    Master,
+    /// Connects and owns the memory ("slave", "client").
+    Slave,
+}
+
+/// What an end is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Who this end is.
+    pub role: Role,
+    /// Number of the interface at the socket; both ends have the same.
+    pub id: u32,
+    /// This program and its interface, at most 31 octets.
+    pub name: String,
+    /// A word that both ends know; zeros: none is sent and none is demanded.
+    pub secret: [u8; SECRET_BYTES],
+    /// Binary logarithm of the descriptors of each ring, at most [`LOG2_RING_MAX`]; the peer may have a lower bound.
+    pub log2_ring: u8,
+    /// Octets of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
+    pub buffer_octets: u32,
+}
+
+impl Settings {
+    /// Rings of 1,024 descriptors with buffers of 2,048 octets, as the published drivers have them by default.
+    #[must_use]
+    pub fn new(role: Role, id: u32) -> Self {
+        let name = String::from("ranlab");
+        Self { role, id, name, secret: [0; SECRET_BYTES], log2_ring: 10, buffer_octets: 2048 }
+    }
+
+    /// Whether this can be.
+    ///
+    /// # Errors
+    /// Names what cannot and what is allowed.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if self.log2_ring > LOG2_RING_MAX {
+            return Err(SettingsError::Ring(self.log2_ring));
+        }
+        if !BUFFER_OCTETS.contains(&self.buffer_octets) || !self.buffer_octets.is_multiple_of(64) {
+            return Err(SettingsError::Buffer(self.buffer_octets));
+        }
+        if self.name.len() > 31 || self.name.contains('\0') {
+            return Err(SettingsError::Name(self.name.clone()));
+        }
+        let octets = Layout::new(self.log2_ring, self.buffer_octets).octets;
+        if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
+    }
+}
+
+/// Settings that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Too many descriptors.
+    #[error("a memif ring has at most 2^{LOG2_RING_MAX} descriptors, 2^{0} are asked for")]
+    Ring(u8),
+    /// No size of buffers.
+    #[error("memif buffers have 64 to 65536 octets, in steps of 64; {0} are asked for")]
+    Buffer(u32),
+    /// No name.
+    #[error("a memif name has at most 31 octets and no zero among them: {0:?}")]
+    Name(String),
+    /// Rings and buffers together are too large.
+    #[error(
+        "these memif rings and buffers take {0} octets; at most {REGION_OCTETS_MAX} are allowed: fewer descriptors, or smaller buffers"
+    )]
+    Memory(u64),
+}
+
+/// Where in the owner's one region everything is: both rings, then the buffers of both, a buffer for each descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Binary logarithm of each ring's descriptors.
+    pub log2_ring: u8,
+    /// Octets of a buffer.
+    pub buffer_octets: u32,
+    /// Where the ring towards the owner begins; the one towards the master is at 0.
+    pub to_slave: u32,
+    /// Where the buffers of the ring towards the master begin.
+    pub buffers_to_master: u32,
+    /// Where those of the other ring begin.
+    pub buffers_to_slave: u32,
+    /// Octets of the region, whole pages.
+    pub octets: u64,
+}
+
+impl Layout {
+    /// Lays out; sizes are as [`Settings::check`] allows.
+    #[must_use]
+    pub fn new(log2_ring: u8, buffer_octets: u32) -> Self {
+        let log2_ring = log2_ring.min(LOG2_RING_MAX);
+        let ring = Ring::octets(log2_ring).next_multiple_of(64);
+        let buffers = u64::from(buffer_octets) << log2_ring;
+        let (first, second) = (2 * ring, 2 * ring + buffers);
+        let clamp = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+        Self {
+            log2_ring,
+            buffer_octets,
+            to_slave: clamp(ring),
+            buffers_to_master: clamp(first),
+            buffers_to_slave: clamp(second),
+            octets: (second + buffers).next_multiple_of(4096),
+        }
+    }
+}

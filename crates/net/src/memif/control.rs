@@ -1,0 +1,194 @@
+//! The socket between two packet programs: whole records, and descriptors beside them. Nothing waits.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Descriptors beside one record that are looked at; the kernel closes those beyond.
+pub const DESCRIPTORS_MAX: usize = 4;
+/// Connections that the kernel completes before they are accepted.
+const BACKLOG: i32 = 8;
+/// Octets for [`DESCRIPTORS_MAX`] descriptors as ancillary data, with room to align.
+const ANCILLARY: usize = 64;
+
+/// Ancillary data is aligned as its header is.
+#[repr(C, align(8))]
+struct Ancillary([u8; ANCILLARY]);
+
+/// A record that came.
+#[derive(Debug)]
+pub struct Received {
+    /// Its octets, as far as there was room.
+    pub octets: usize,
+    /// What came beside it, in order.
+    pub descriptors: Vec<OwnedFd>,
+    /// Whether there was more of either than there is room for.
+    pub cut: bool,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Control(Socket);
+
+impl Control {
+    /// Connects to who listens at a path.
+    ///
+    /// # Errors
+    /// As connect(2): `NotFound` and `ConnectionRefused`, nobody is there; `WouldBlock`, its queue of newcomers is full.
+    pub fn connect(path: &Path) -> io::Result<Self> {
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        socket.set_nonblocking(true)?;
+        socket.connect(&SockAddr::unix(path)?)?;
+        Ok(Self(socket))
+    }
+
+    /// Both ends within this process.
+    ///
+    /// # Errors
+    /// As socketpair(2).
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        near.set_nonblocking(true)?;
+        far.set_nonblocking(true)?;
+        Ok((Self(near), Self(far)))
+    }
+
+    /// Sends a record, and a descriptor beside it.
+    ///
+    /// # Errors
+    /// As sendmsg(2): `WouldBlock` if the peer does not read, `BrokenPipe` if it has gone.
+    pub fn send(&self, record: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut part = libc::iovec { iov_base: record.as_ptr().cast_mut().cast(), iov_len: record.len() };
+        let mut ancillary = Ancillary([0; ANCILLARY]);
+        // SAFETY: all zero is a valid `msghdr`: null pointers and lengths of 0.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        if let Some(descriptor) = descriptor {
+            message.msg_control = ancillary.0.as_mut_ptr().cast();
+            // SAFETY: arithmetic on a length.
+            message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<i32>() as u32) } as _;
+            // SAFETY: the ancillary buffer is aligned and longer than the room said, which is that of one descriptor: the
+            // first header and its data lie within.
+            unsafe {
+                let header = libc::CMSG_FIRSTHDR(&raw const message);
+                (*header).cmsg_level = libc::SOL_SOCKET;
+                (*header).cmsg_type = libc::SCM_RIGHTS;
+                (*header).cmsg_len = libc::CMSG_LEN(size_of::<i32>() as u32) as _;
+                libc::CMSG_DATA(header).cast::<i32>().write_unaligned(descriptor.as_raw_fd());
+            }
+        }
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the message points to the record and to the ancillary data, which outlive the call and are only read.
+        let sent = unsafe { libc::sendmsg(self.0.as_raw_fd(), &raw const message, flags) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Takes a record; no octets are the peer's end. Descriptors are closed when a program is executed.
+    ///
+    /// # Errors
+    /// As recvmsg(2): `WouldBlock` if there is none.
+    pub fn receive(&self, record: &mut [u8]) -> io::Result<Received> {
+        let mut part = libc::iovec { iov_base: record.as_mut_ptr().cast(), iov_len: record.len() };
+        let mut ancillary = Ancillary([0; ANCILLARY]);
+        // SAFETY: all zero is a valid `msghdr`.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = ancillary.0.as_mut_ptr().cast();
+        // SAFETY: arithmetic on a length, of less than the buffer has.
+        let room = unsafe { libc::CMSG_SPACE((DESCRIPTORS_MAX * size_of::<i32>()) as u32) };
+        message.msg_controllen = room as _;
+        let flags = libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC;
+        // SAFETY: the message points to the record and to the ancillary data, exclusively borrowed and as long as said.
+        let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, flags) };
+        let octets = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
+        let cut = message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
+        Ok(Received { octets, descriptors: descriptors(&message), cut })
+    }
+}
+
+/// The descriptors that the kernel has put beside a record.
+fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
+    let mut found = Vec::new();
+    // SAFETY: the kernel has filled the ancillary data and said its length; the macros stay within it. Each descriptor of
+    // SCM_RIGHTS was made for this process and is taken once.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS {
+                let octets = ((*header).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+                let first = libc::CMSG_DATA(header).cast::<i32>();
+                for index in 0..octets / size_of::<i32>() {
+                    found.push(OwnedFd::from_raw_fd(first.add(index).read_unaligned()));
+                }
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    found
+}
+
+/// A place where peers connect. Dropping it frees the place.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens at a path. A socket there at which nobody listens any more is replaced.
+    ///
+    /// # Errors
+    /// `AddrInUse`: somebody listens there, or the path is something else; as bind(2).
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        let stale = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+            && Control::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        if stale {
+            fs::remove_file(path)?;
+        }
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        socket.bind(&SockAddr::unix(path)?)?;
+        let listener = Self { socket, path: path.to_owned() };
+        listener.socket.listen(BACKLOG)?;
+        listener.socket.set_nonblocking(true)?;
+        Ok(listener)
+    }
+
+    /// The next peer, if there is one.
+    ///
+    /// # Errors
+    /// As accept(2); `WouldBlock`: nobody.
+    pub fn accept(&self) -> io::Result<Control> {
+        let (socket, _) = self.socket.accept()?;
+        socket.set_nonblocking(true)?;
+        Ok(Control(socket))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // It was bound by us; failing leaves a stale file, which the next listener replaces.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A descriptor by which one end could wake the other (eventfd). This end never writes to one that is shared: the other could
+/// have it filled and made to wait.
+///
+/// # Errors
+/// As eventfd(2).
+pub fn interrupt() -> io::Result<OwnedFd> {
+    // SAFETY: no pointers.
+    let descriptor = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made it for us, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

@@ -1,0 +1,238 @@
+//! Memory that two processes share. Everything that could fault or race is in this file.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+const HUGETLBFS: libc::c_long = 0x9584_58f6;
+
+/// Why a peer's memory is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// It is no memory file: a file on disk, a device, or on a file system that the peer itself serves would let it stop us.
+    #[error("a region's descriptor is no memory file (memfd): {0}")]
+    Kind(io::Error),
+    /// It could be made shorter under our hands: reading what is no more there ends a process (SIGBUS).
+    #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
+    Shrinks(io::Error),
+    /// Its pages may not be there when they are touched first, which ends a process as well.
+    #[error("a region is of huge pages, of which the machine may have too few; allowed are ordinary pages")]
+    Huge,
+    /// It is shorter than was said.
+    #[error("a region of {announced} octets was announced, there are {found}")]
+    Short {
+        /// What was said.
+        announced: u64,
+        /// What there is.
+        found: u64,
+    },
+    /// The kernel does not map it.
+    #[error("a region cannot be mapped: {0}")]
+    Map(io::Error),
+}
+
+/// Shared memory, mapped for reading and writing until it is dropped.
+#[derive(Debug)]
+pub struct Region {
+    at: NonNull<u8>,
+    len: usize,
+    descriptor: OwnedFd,
+}
+
+// SAFETY: the mapping is not tied to a thread. All access is by atomics and volatile copies of octets, for another process
+// writes to it anyway.
+unsafe impl Send for Region {}
+// SAFETY: as above; no reference to plain data within is ever given out.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// New memory of zeros that can no longer change its length.
+    ///
+    /// # Errors
+    /// As memfd_create(2), ftruncate(2), mmap(2).
+    pub fn create(octets: usize) -> io::Result<Self> {
+        const NAME: &CStr = c"ranlab-memif";
+        // SAFETY: a string with its zero that outlives the call.
+        let descriptor =
+            unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just made it for us, and nobody else knows it.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let length = libc::off_t::try_from(octets).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: no pointers.
+        if unsafe { libc::ftruncate(descriptor.as_raw_fd(), length) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        seal(&descriptor, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
+        Self::map(descriptor, octets)
+    }
+
+    /// A peer's memory: a memory file of ordinary pages that cannot shrink, which is sealed here if the peer has not done it.
+    /// First sealed, then measured: what was long enough stays so.
+    ///
+    /// # Errors
+    /// Says why it is not taken.
+    pub fn accept(descriptor: OwnedFd, octets: u64) -> Result<Self, RegionError> {
+        // SAFETY: no pointers.
+        let seals = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 {
+            return Err(RegionError::Kind(io::Error::last_os_error()));
+        }
+        if seals & libc::F_SEAL_SHRINK == 0 {
+            seal(&descriptor, libc::F_SEAL_SHRINK).map_err(RegionError::Shrinks)?;
+        }
+        // SAFETY: all zero is a valid `statfs`.
+        let mut system: libc::statfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel writes one `statfs` to `system`.
+        if unsafe { libc::fstatfs(descriptor.as_raw_fd(), &raw mut system) } < 0 {
+            return Err(RegionError::Kind(io::Error::last_os_error()));
+        }
+        if libc::c_long::from(system.f_type) == HUGETLBFS {
+            return Err(RegionError::Huge);
+        }
+        // SAFETY: all zero is a valid `stat`.
+        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the kernel writes one `stat` to `status`.
+        if unsafe { libc::fstat(descriptor.as_raw_fd(), &raw mut status) } < 0 {
+            return Err(RegionError::Kind(io::Error::last_os_error()));
+        }
+        let found = u64::try_from(status.st_size).unwrap_or(0);
+        if found < octets || octets == 0 {
+            return Err(RegionError::Short { announced: octets, found });
+        }
+        let len = usize::try_from(octets).map_err(|_| RegionError::Map(io::ErrorKind::OutOfMemory.into()))?;
+        Self::map(descriptor, len).map_err(RegionError::Map)
+    }
+
+    fn map(descriptor: OwnedFd, len: usize) -> io::Result<Self> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping where the kernel likes it, over nothing of ours.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, descriptor.as_raw_fd(), 0)
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let at = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Self { at, len, descriptor })
+    }
+
+    /// Its octets.
+    #[must_use]
+    pub fn octets(&self) -> usize {
+        self.len
+    }
+
+    /// For the peer.
+    #[must_use]
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+
+    /// Where `octets` begin, if they are all within and aligned so.
+    fn place(&self, at: usize, octets: usize, alignment: usize) -> Option<*mut u8> {
+        at.checked_add(octets).filter(|end| *end <= self.len && at.is_multiple_of(alignment))?;
+        // SAFETY: within the mapping.
+        Some(unsafe { self.at.as_ptr().add(at) })
+    }
+
+    pub(super) fn u16(&self, at: usize) -> Option<&AtomicU16> {
+        // SAFETY: within the mapping, which begins at a page and outlives the reference; aligned.
+        self.place(at, 2, 2).map(|place| unsafe { AtomicU16::from_ptr(place.cast()) })
+    }
+
+    pub(super) fn u32(&self, at: usize) -> Option<&AtomicU32> {
+        // SAFETY: as `u16`.
+        self.place(at, 4, 4).map(|place| unsafe { AtomicU32::from_ptr(place.cast()) })
+    }
+
+    pub(super) fn u64(&self, at: usize) -> Option<&AtomicU64> {
+        // SAFETY: as `u16`.
+        self.place(at, 8, 8).map(|place| unsafe { AtomicU64::from_ptr(place.cast()) })
+    }
+
+    /// Copies out; false: not all of it is within.
+    pub(super) fn read(&self, at: usize, into: &mut [u8]) -> bool {
+        let Some(from) = self.place(at, into.len(), 1) else { return false };
+        let (words, rest) = into.as_chunks_mut::<8>();
+        let done = words.len() * 8;
+        for (index, word) in words.iter_mut().enumerate() {
+            // SAFETY: within what `place` has checked. Volatile: the other end may write meanwhile, and then octets of both
+            // times are read, which is its own loss. Unaligned access is by octets.
+            *word = unsafe { from.add(8 * index).cast::<[u8; 8]>().read_volatile() };
+        }
+        for (index, octet) in rest.iter_mut().enumerate() {
+            // SAFETY: as above.
+            *octet = unsafe { from.add(done + index).read_volatile() };
+        }
+        true
+    }
+
+    /// Copies in; false: not all of it would be within, and nothing is written.
+    pub(super) fn write(&self, at: usize, from: &[u8]) -> bool {
+        let Some(to) = self.place(at, from.len(), 1) else { return false };
+        let (words, rest) = from.as_chunks::<8>();
+        let done = words.len() * 8;
+        for (index, word) in words.iter().enumerate() {
+            // SAFETY: as in `read`.
+            unsafe { to.add(8 * index).cast::<[u8; 8]>().write_volatile(*word) };
+        }
+        for (index, octet) in rest.iter().enumerate() {
+            // SAFETY: as in `read`.
+            unsafe { to.add(done + index).write_volatile(*octet) };
+        }
+        true
+    }
+}
+
+fn seal(descriptor: &OwnedFd, seals: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    let result = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_ADD_SEALS, seals) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: what `map` has mapped, once; references into it cannot outlive it. There is nobody to tell of a failure.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    fn memory_file(flags: libc::c_uint) -> OwnedFd {
+        // SAFETY: a string with its zero that outlives the call.
+        let descriptor = unsafe { libc::memfd_create(c"peer".as_ptr(), flags) };
+        assert!(descriptor >= 0, "{}", io::Error::last_os_error());
+        // SAFETY: the kernel has just made it for us.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        File::from(descriptor.try_clone().unwrap()).set_len(8192).unwrap();
+        descriptor
+    }
+
+    /// A peer that cuts its memory under our hands would end us by SIGBUS: after `accept` it cannot.
+    #[test]
+    fn a_peers_memory_is_sealed_if_it_has_not_done_so() {
+        let theirs = memory_file(libc::MFD_ALLOW_SEALING);
+        let region = Region::accept(theirs.try_clone().unwrap(), 8192).unwrap();
+        let file = File::from(theirs);
+        assert_eq!(file.set_len(4096).unwrap_err().raw_os_error(), Some(libc::EPERM));
+        assert!(region.write(8190, &[7; 2]) && !region.write(8190, &[7; 3]));
+        let mut last = [0; 2];
+        assert!(region.read(8190, &mut last) && last == [7; 2] && !region.read(usize::MAX, &mut last));
+        assert!(region.u16(8191).is_none() && region.u16(8190).is_some() && region.u64(8188).is_none());
+    }
+
+    #[test]
+    fn memory_that_does_not_let_itself_be_sealed_is_refused() {
+        assert!(matches!(Region::accept(memory_file(0), 8192), Err(RegionError::Shrinks(_))));
+    }
+}

@@ -1,0 +1,411 @@
+//! Rings of packet descriptors in shared memory, one producer and one consumer, without locks.
+//!
+//! Who owns the memory counts `head`, the other counts `tail`, in both directions: on the ring away from the owner, it offers
+//! packets by `head` and they come back by `tail`; on the ring towards it, it offers empty buffers by `head` and they come
+//! back filled by `tail`. Both count modulo 2^16. Copies only: a buffer is used by one end while a descriptor says so.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Region;
+
+/// Binary logarithm of the descriptors of a ring, at most: indices have 16 bits.
+pub const LOG2_RING_MAX: u8 = 14;
+/// Octets of a ring in front of its descriptors.
+pub const RING_HEAD_BYTES: usize = 128;
+/// Buffers that one packet may be spread over.
+pub const CHAIN_MAX: u16 = 8;
+const COOKIE: u32 = 0x03E3_1F20;
+const FLAGS: usize = 4;
+const HEAD: usize = 6;
+const TAIL: usize = 64;
+const DESCRIPTOR: usize = 16;
+/// In a ring's flags: its consumer polls.
+const POLLED: u16 = 1;
+/// In a descriptor's flags: the packet goes on in the next.
+const NEXT: u16 = 1;
+
+/// Where a ring is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Number of its region.
+    pub region: u16,
+    /// Where in the region, a multiple of 8.
+    pub offset: u32,
+    /// Binary logarithm of its descriptors, at most [`LOG2_RING_MAX`].
+    pub log2_size: u8,
+}
+
+/// Where the owner has the buffers of a ring: one for each descriptor, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffers {
+    /// Number of their region.
+    pub region: u16,
+    /// Where in the region.
+    pub offset: u32,
+    /// Octets of each.
+    pub octets: u32,
+}
+
+/// A ring that cannot be used (any more).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RingFault {
+    /// It is not within the memory, or too large, or askew.
+    #[error(
+        "a ring of 2^{log2_size} descriptors at {offset} is not within its region; allowed are 2^0 to 2^{LOG2_RING_MAX} at multiples of 8"
+    )]
+    Place {
+        /// Where.
+        offset: u32,
+        /// How large.
+        log2_size: u8,
+    },
+    /// Its buffers are not within the memory.
+    #[error("buffers of {octets} octets from {offset} on are not within their region")]
+    Buffers {
+        /// Where.
+        offset: u32,
+        /// How large each.
+        octets: u32,
+    },
+    /// It does not begin as rings do.
+    #[error("a ring begins with {0:#x} instead of {COOKIE:#x}")]
+    Cookie(u32),
+    /// The peer's index went back, or further than there are descriptors.
+    #[error("the peer's index of a ring is {found}; allowed are {least} to {most}, modulo 2^16")]
+    Index {
+        /// What it says.
+        found: u16,
+        /// From where.
+        least: u16,
+        /// To where.
+        most: u16,
+    },
+}
+
+/// A packet that cannot be taken or put because of its descriptor; the ring goes on behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptorFault {
+    /// It leads out of the memory.
+    #[error("a descriptor leads to {length} octets at {offset} of region {region}, which are not there")]
+    Outside {
+        /// Region.
+        region: u16,
+        /// Where in it.
+        offset: u32,
+        /// Octets.
+        length: u32,
+    },
+    /// The packet is longer than there is room for.
+    #[error("a packet of {packet} octets does not fit into {room}")]
+    Room {
+        /// Octets of the packet, as far as known.
+        packet: usize,
+        /// Octets of room.
+        room: usize,
+    },
+    /// More descriptors than a packet may have.
+    #[error("a packet has more than {CHAIN_MAX} descriptors, or more than its ring")]
+    Chain,
+}
+
+#[derive(Debug)]
+struct Ring {
+    regions: Arc<[Region]>,
+    region: usize,
+    at: usize,
+    size: u16,
+    /// Ours are `Some`: this end owns the memory.
+    buffers: Option<Buffers>,
+    /// The next descriptor of this end, and the end of those that it may use; both counted modulo 2^16.
+    next: u16,
+    limit: u16,
+}
+
+impl Ring {
+    fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+        let Place { region, offset, log2_size } = place;
+        let fault = RingFault::Place { offset, log2_size };
+        let (at, region) = (offset as usize, usize::from(region));
+        let memory = regions.get(region).filter(|_| log2_size <= LOG2_RING_MAX).ok_or(fault)?;
+        let size = 1_u16 << log2_size;
+        let end = at + RING_HEAD_BYTES + DESCRIPTOR * usize::from(size);
+        if end > memory.octets() || !at.is_multiple_of(8) {
+            return Err(fault);
+        }
+        if let Some(Buffers { region, offset, octets }) = buffers {
+            let end = u64::from(offset) + u64::from(octets) * u64::from(size);
+            let there = regions.get(usize::from(region)).map_or(0, |region| region.octets() as u64);
+            if end > there || octets == 0 {
+                return Err(RingFault::Buffers { offset, octets });
+            }
+        }
+        let ring = Self { regions, region, at, size, buffers, next: 0, limit: 0 };
+        let cookie = ring.memory().u32(at).ok_or(fault)?;
+        if ring.buffers.is_some() {
+            cookie.store(COOKIE, Ordering::Relaxed);
+        } else if cookie.load(Ordering::Relaxed) != COOKIE {
+            return Err(RingFault::Cookie(cookie.load(Ordering::Relaxed)));
+        }
+        Ok(ring)
+    }
+
+    fn memory(&self) -> &Region {
+        // `new` has found it.
+        &self.regions[self.region]
+    }
+
+    fn store(&self, at: usize, value: u16) {
+        if let Some(field) = self.memory().u16(self.at + at) {
+            field.store(value, Ordering::Release);
+        }
+    }
+
+    /// What the peer counts, read once.
+    fn peers(&self) -> u16 {
+        let at = if self.buffers.is_some() { TAIL } else { HEAD };
+        self.memory().u16(self.at + at).map_or(0, |field| field.load(Ordering::Acquire))
+    }
+
+    /// Says how far this end is.
+    fn publish(&self, index: u16) {
+        self.store(if self.buffers.is_some() { HEAD } else { TAIL }, index);
+    }
+
+    fn left(&self) -> u16 {
+        self.limit.wrapping_sub(self.next)
+    }
+
+    /// Looks how far the peer is; `ahead` is how much further than its index this end may go.
+    fn look(&mut self, ahead: u16) -> Result<(), RingFault> {
+        let found = self.peers();
+        let limit = found.wrapping_add(ahead);
+        let left = limit.wrapping_sub(self.next);
+        if left > self.size || left < self.left() {
+            let (least, most) = (self.limit.wrapping_sub(ahead), self.next.wrapping_add(self.size));
+            return Err(RingFault::Index { found, least, most: most.wrapping_sub(ahead) });
+        }
+        self.limit = limit;
+        Ok(())
+    }
+
+    fn slot(&self, index: u16) -> usize {
+        self.at + RING_HEAD_BYTES + DESCRIPTOR * usize::from(index & (self.size - 1))
+    }
+
+    /// A descriptor, read once: flags, region, length, offset.
+    fn descriptor(&self, index: u16) -> (u16, u16, u32, u32) {
+        let at = self.slot(index);
+        let word = |at| self.memory().u64(at).map_or(0, |word| word.load(Ordering::Relaxed)).to_ne_bytes();
+        let ([a, b, c, d, e, f, g, h], [i, j, k, l, ..]) = (word(at), word(at + 8));
+        let (flags, region) = (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]));
+        (flags, region, u32::from_ne_bytes([e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
+    }
+
+    fn describe(&self, index: u16, (flags, region, length, offset): (u16, u16, u32, u32)) {
+        let at = self.slot(index);
+        let ([a, b], [c, d], [e, f, g, h]) =
+            (flags.to_ne_bytes(), region.to_ne_bytes(), length.to_ne_bytes());
+        let [i, j, k, l] = offset.to_ne_bytes();
+        let words = [[a, b, c, d, e, f, g, h], [i, j, k, l, 0, 0, 0, 0]];
+        for (word, at) in words.into_iter().zip([at, at + 8]) {
+            if let Some(place) = self.memory().u64(at) {
+                place.store(u64::from_ne_bytes(word), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Where the buffer of a descriptor is, and its length: the owner knows, the other is told and checks.
+    fn buffer(&self, index: u16, told: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
+        let (region, length, offset) = told;
+        if let Some(own) = self.buffers {
+            let number = u32::from(index & (self.size - 1));
+            return Ok((own.region, own.octets, own.offset + number * own.octets));
+        }
+        let end = u64::from(offset) + u64::from(length);
+        let within =
+            self.regions.get(usize::from(region)).is_some_and(|region| end <= region.octets() as u64);
+        if within {
+            Ok((region, length, offset))
+        } else {
+            Err(DescriptorFault::Outside { region, offset, length })
+        }
+    }
+}
+
+/// The end of a ring at which packets are put.
+#[derive(Debug)]
+pub struct Sender(Ring);
+
+impl Sender {
+    /// The sender of a ring; with `buffers` it owns the memory.
+    ///
+    /// # Errors
+    /// The ring is not where it should be.
+    pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+        Ring::new(regions, place, buffers).map(Self)
+    }
+
+    /// Says for the first time how far this end is; after the peer has connected.
+    ///
+    /// # Errors
+    /// The peer is somewhere else.
+    pub fn start(&mut self) -> Result<(), RingFault> {
+        self.0.publish(0);
+        self.free().map(drop)
+    }
+
+    /// Packets that there is room for now, at most 2^14.
+    ///
+    /// # Errors
+    /// The peer's index is impossible; the ring cannot be used any more.
+    pub fn free(&mut self) -> Result<u16, RingFault> {
+        if self.0.left() == 0 {
+            let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
+            self.0.look(ahead)?;
+        }
+        Ok(self.0.left())
+    }
+
+    /// Puts a packet, which the peer sees after [`Sender::publish`]; false: the ring is full. A packet that does not go into the
+    /// buffer whose turn it is does not use it up.
+    ///
+    /// # Errors
+    /// The ring cannot be used any more.
+    pub fn put(&mut self, packet: &[u8]) -> Result<Result<bool, DescriptorFault>, RingFault> {
+        if self.free()? == 0 {
+            return Ok(Ok(false));
+        }
+        let index = self.0.next;
+        let (_, region, length, offset) = self.0.descriptor(index);
+        let (region, room, offset) = match self.0.buffer(index, (region, length, offset)) {
+            Ok(buffer) => buffer,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let packet_octets = u32::try_from(packet.len()).unwrap_or(u32::MAX);
+        let memory = &self.0.regions[usize::from(region)];
+        if packet_octets > room || !memory.write(offset as usize, packet) {
+            return Ok(Err(DescriptorFault::Room { packet: packet.len(), room: room as usize }));
+        }
+        self.0.describe(index, (0, region, packet_octets, offset));
+        self.0.next = index.wrapping_add(1);
+        Ok(Ok(true))
+    }
+
+    /// Shows the peer what was put.
+    pub fn publish(&self) {
+        self.0.publish(self.0.next);
+    }
+}
+
+/// What was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// Nothing is there.
+    Nothing,
+    /// A packet of so many octets.
+    Packet(usize),
+    /// A packet that was no use and is gone.
+    Lost(DescriptorFault),
+}
+
+/// The end of a ring at which packets are taken.
+#[derive(Debug)]
+pub struct Receiver(Ring);
+
+impl Receiver {
+    /// The receiver of a ring; with `buffers` it owns the memory. It polls, and says so to the peer.
+    ///
+    /// # Errors
+    /// The ring is not where it should be.
+    pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
+        Ring::new(regions, place, buffers).map(Self)
+    }
+
+    /// Says for the first time how far this end is; the owner offers all buffers. After the peer has connected.
+    pub fn start(&mut self) {
+        self.0.store(FLAGS, POLLED);
+        if self.0.buffers.is_some() {
+            (0..self.0.size).for_each(|index| self.offer(index));
+        }
+        self.publish();
+    }
+
+    fn offer(&self, index: u16) {
+        if let Ok((region, octets, offset)) = self.0.buffer(index, (0, 0, 0)) {
+            self.0.describe(index, (0, region, octets, offset));
+        }
+    }
+
+    /// Takes the next packet, copying it to `into`. The peer sees that after [`Receiver::publish`].
+    ///
+    /// # Errors
+    /// The peer's index is impossible; the ring cannot be used any more.
+    pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
+        if let Some(taken) = self.whole(into) {
+            return Ok(taken);
+        }
+        // Nothing is there as far as was known, or what is there ends within a packet.
+        self.0.look(0)?;
+        Ok(self.whole(into).unwrap_or(Taken::Nothing))
+    }
+
+    /// The next packet, if all of it is there.
+    fn whole(&mut self, into: &mut [u8]) -> Option<Taken> {
+        let (mut filled, mut fault) = (0, None);
+        for count in 0..self.0.left() {
+            let index = self.0.next.wrapping_add(count);
+            let (flags, region, length, offset) = self.0.descriptor(index);
+            if fault.is_none() {
+                fault = self.append(index, (region, length, offset), into, &mut filled).err();
+            }
+            let chained = flags & NEXT != 0;
+            if chained && count + 1 == CHAIN_MAX.min(self.0.size) {
+                fault = Some(DescriptorFault::Chain);
+            } else if chained {
+                continue;
+            }
+            for index in 0..=count {
+                if self.0.buffers.is_some() {
+                    self.offer(self.0.next.wrapping_add(index));
+                }
+            }
+            self.0.next = index.wrapping_add(1);
+            return Some(fault.map_or(Taken::Packet(filled), Taken::Lost));
+        }
+        None
+    }
+
+    fn append(
+        &self,
+        index: u16,
+        (region, length, offset): (u16, u32, u32),
+        into: &mut [u8],
+        filled: &mut usize,
+    ) -> Result<(), DescriptorFault> {
+        let (region, room, offset) = self.0.buffer(index, (region, length, offset))?;
+        if length > room {
+            return Err(DescriptorFault::Room { packet: length as usize, room: room as usize });
+        }
+        let (packet, room) = (*filled + length as usize, into.len());
+        let to = into.get_mut(*filled..packet).ok_or(DescriptorFault::Room { packet, room })?;
+        let memory = &self.0.regions[usize::from(region)];
+        if !memory.read(offset as usize, to) {
+            return Err(DescriptorFault::Outside { region, offset, length });
+        }
+        *filled = packet;
+        Ok(())
+    }
+
+    /// Gives the buffers of taken packets back to the peer.
+    pub fn publish(&self) {
+        let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
+        self.0.publish(self.0.next.wrapping_add(ahead));
+    }
+
+    /// Packets that wait, as far as the peer says; its index is not judged here.
+    #[must_use]
+    pub fn waiting(&self) -> u16 {
+        self.0.peers().wrapping_sub(self.0.next).min(self.0.size)
+    }
+}

@@ -1,0 +1,308 @@
+//! Rings in shared memory between two ends that play by the rules, and against one that does not.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use ranlab_net::memif::{
+    Buffers, Control, DescriptorFault, Listener, Place, Receiver, Region, RegionError, RingFault, Sender,
+    Taken, interrupt,
+};
+
+const PAGES: usize = 64 << 10;
+
+/// The owner's memory and the same as the other end maps it.
+fn shared() -> (Arc<[Region]>, Arc<[Region]>) {
+    let own = Region::create(PAGES).unwrap();
+    let theirs = Region::accept(own.descriptor().try_clone_to_owned().unwrap(), PAGES as u64).unwrap();
+    (vec![own].into(), vec![theirs].into())
+}
+
+/// The memory as its file: what a peer without manners writes through.
+fn file(region: &Region) -> File {
+    region.descriptor().try_clone_to_owned().unwrap().into()
+}
+
+fn place(log2_size: u8) -> Place {
+    Place { region: 0, offset: 0, log2_size }
+}
+
+fn buffers() -> Option<Buffers> {
+    Some(Buffers { region: 0, offset: 4096, octets: 128 })
+}
+
+/// A ring of eight, away from the owner or towards it.
+fn pair(owner_sends: bool) -> (Sender, Receiver) {
+    let (own, theirs) = shared();
+    let (mut sender, mut receiver);
+    if owner_sends {
+        sender = Sender::new(own, place(3), buffers()).unwrap();
+        receiver = Receiver::new(theirs, place(3), None).unwrap();
+    } else {
+        receiver = Receiver::new(own, place(3), buffers()).unwrap();
+        sender = Sender::new(theirs, place(3), None).unwrap();
+    }
+    receiver.start();
+    sender.start().unwrap();
+    (sender, receiver)
+}
+
+fn packet(number: u32) -> Vec<u8> {
+    let octets = 1 + number as usize * 7 % 128;
+    (0..octets).map(|at| (number as usize + at) as u8).collect()
+}
+
+#[test]
+fn packets_arrive_whole_and_in_order_until_the_ring_is_full() {
+    for owner_sends in [true, false] {
+        let (mut sender, mut receiver) = pair(owner_sends);
+        let mut into = [0; 128];
+        let (mut put, mut taken) = (0_u32, 0);
+        // 70,000 packets: the indices go round 16 bits.
+        while taken < 70_000 {
+            let burst = 1 + put % 11;
+            for _ in 0..burst {
+                if !sender.put(&packet(put)).unwrap().unwrap() {
+                    assert_eq!(put - taken, 8, "full with as many as it has");
+                    break;
+                }
+                put += 1;
+            }
+            sender.publish();
+            loop {
+                match receiver.take(&mut into).unwrap() {
+                    Taken::Packet(octets) => {
+                        assert_eq!(into[..octets], packet(taken));
+                        taken += 1;
+                    }
+                    Taken::Nothing => break,
+                    Taken::Lost(fault) => panic!("{fault}"),
+                }
+                if (taken + put) % 3 == 0 {
+                    break;
+                }
+            }
+            receiver.publish();
+        }
+        while receiver.take(&mut into).unwrap() != Taken::Nothing {
+            taken += 1;
+        }
+        assert_eq!(put, taken);
+    }
+}
+
+#[test]
+fn nothing_is_seen_before_it_is_published() {
+    let (mut sender, mut receiver) = pair(true);
+    assert!(sender.put(b"one").unwrap().unwrap());
+    assert_eq!(receiver.take(&mut [0; 128]).unwrap(), Taken::Nothing);
+    sender.publish();
+    assert_eq!((receiver.waiting(), receiver.take(&mut [0; 128]).unwrap()), (1, Taken::Packet(3)));
+    // Taken, but not given back: seven are left.
+    assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 7);
+    receiver.publish();
+    assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 1);
+}
+
+#[test]
+fn a_packet_that_does_not_fit_is_refused_and_the_next_goes_on() {
+    for owner_sends in [true, false] {
+        let (mut sender, mut receiver) = pair(owner_sends);
+        let fault = DescriptorFault::Room { packet: 129, room: 128 };
+        assert_eq!(sender.put(&[0; 129]).unwrap(), Err(fault));
+        assert!(sender.put(&[5; 128]).unwrap().unwrap() && sender.put(&[6; 4]).unwrap().unwrap());
+        sender.publish();
+        let small = DescriptorFault::Room { packet: 128, room: 64 };
+        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), Taken::Lost(small));
+        assert_eq!(receiver.take(&mut [0; 64]).unwrap(), Taken::Packet(4));
+    }
+}
+
+#[test]
+fn rings_and_buffers_lie_within_their_memory() {
+    let (own, theirs) = shared();
+    let ring = |place, buffers| Receiver::new(Arc::clone(&own), place, buffers).map(drop).unwrap_err();
+    for (region, offset, log2_size) in [
+        (1, 0, 3),
+        (0, 4, 3),
+        (0, PAGES as u32 - 248, 3),
+        (0, u32::MAX - 7, 0),
+        (0, 0, 15),
+        (0, 0, 200),
+        (0, 0, 12),
+    ] {
+        let place = Place { region, offset, log2_size };
+        assert_eq!(ring(place, None), RingFault::Place { offset, log2_size });
+    }
+    for (region, offset, octets) in
+        [(0, PAGES as u32 - 8 * 128 + 1, 128), (1, 0, 1), (0, 0, u32::MAX), (0, 0, 0)]
+    {
+        let buffers = Buffers { region, offset, octets };
+        assert_eq!(ring(place(3), Some(buffers)), RingFault::Buffers { offset, octets });
+    }
+    assert_eq!(Sender::new(theirs, place(3), None).map(drop).unwrap_err(), RingFault::Cookie(0));
+}
+
+#[test]
+fn memory_that_could_vanish_is_not_taken() {
+    // Short of what was announced.
+    let region = Region::create(4096).unwrap();
+    let again = || region.descriptor().try_clone_to_owned().unwrap();
+    assert!(matches!(
+        Region::accept(again(), 4097),
+        Err(RegionError::Short { announced: 4097, found: 4096 })
+    ));
+    assert!(matches!(Region::accept(again(), 0), Err(RegionError::Short { .. })));
+    // Ours cannot be cut afterwards, whoever holds it.
+    assert!(file(&region).set_len(0).is_err() && file(&region).set_len(8192).is_err());
+    // Files on disk, devices, sockets, interrupts.
+    let path = std::env::temp_dir().join(format!("ranlab-memif-file-{}", std::process::id()));
+    std::fs::write(&path, [0; 8192]).unwrap();
+    let disk = File::options().read(true).write(true).open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let device = File::options().read(true).write(true).open("/dev/zero").unwrap();
+    for descriptor in [disk.into(), device.into(), interrupt().unwrap()] {
+        assert!(matches!(Region::accept(descriptor, 4096), Err(RegionError::Kind(_))));
+    }
+}
+
+#[test]
+fn descriptors_travel_beside_records_and_no_more_than_there_is_room_for() {
+    let (near, far) = Control::pair().unwrap();
+    let region = Region::create(4096).unwrap();
+    let mut record = [0; 128];
+    assert_eq!(far.receive(&mut record).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    near.send(&[7; 128], Some(region.descriptor())).unwrap();
+    near.send(&[8; 200], None).unwrap();
+    drop(near);
+    let received = far.receive(&mut record).unwrap();
+    assert_eq!((received.octets, received.descriptors.len(), received.cut), (128, 1, false));
+    let mut same = File::from(received.descriptors.into_iter().next().unwrap());
+    file(&region).write_all(b"shared").unwrap();
+    let mut text = [0; 6];
+    same.seek(SeekFrom::Start(0)).unwrap();
+    same.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"shared");
+    assert!(far.receive(&mut record).unwrap().cut);
+    assert_eq!(far.receive(&mut record).unwrap().octets, 0, "the peer's end");
+    assert!(far.send(&[0; 128], None).is_err());
+}
+
+#[test]
+fn a_place_is_taken_over_only_from_the_dead() {
+    let path = std::env::temp_dir().join(format!("ranlab-memif-{}.sock", std::process::id()));
+    let listener = Listener::bind(&path).unwrap();
+    assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    let _peer = Control::connect(&path).unwrap();
+    listener.accept().unwrap();
+    // The failed attempt above has asked whether anybody is there, too: it has gone.
+    drop(listener);
+    assert!(!path.exists());
+    // Left behind by who was killed: bound, and nobody listens.
+    drop(std::os::unix::net::UnixDatagram::bind(&path).unwrap());
+    let again = Listener::bind(&path);
+    std::fs::remove_file(&path).unwrap_or_default();
+    assert!(again.is_ok() || again.unwrap_err().kind() == std::io::ErrorKind::AddrInUse);
+}
+
+/// A peer that writes whatever it likes wherever it likes, also while we copy: every call returns, and says only what it may.
+#[test]
+fn a_peer_that_scribbles_over_everything_spoils_packets_and_nothing_else() {
+    let mut state = 0x00c0_ffee_u64;
+    let mut draw = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut packets, mut lost, mut dead) = (0, 0, 0);
+    for round in 0..4_000 {
+        let (own, theirs) = shared();
+        let scribble = file(&own[0]);
+        let (to_us, from_us) = (place(3), Place { offset: 1024, ..place(3) });
+        let other = Some(Buffers { offset: 8192, ..buffers().unwrap() });
+        // Even rounds own the memory, odd ones have it from the peer.
+        let (mut sender, mut receiver) = if round % 2 == 0 {
+            let sender = Sender::new(Arc::clone(&own), from_us, other).unwrap();
+            (sender, Receiver::new(own, to_us, buffers()).unwrap())
+        } else {
+            let _cookies =
+                (Sender::new(Arc::clone(&own), to_us, buffers()), Receiver::new(own, from_us, other));
+            let sender = Sender::new(Arc::clone(&theirs), from_us, None).unwrap();
+            (sender, Receiver::new(theirs, to_us, None).unwrap())
+        };
+        receiver.start();
+        let _ = sender.start();
+        let mut into = [0; 512];
+        for _ in 0..64 {
+            let write = |octets: &[u8], at: u64| {
+                std::os::unix::fs::FileExt::write_all_at(&scribble, octets, at).unwrap();
+            };
+            let ring = if draw(2) == 0 { 0 } else { 1024 };
+            match draw(4) {
+                // An index a little further, mostly; else anything.
+                0 => write(&[draw(12) as u8, 0], ring + [6, 64][draw(2) as usize]),
+                1 => write(&(draw(1 << 16) as u16).to_ne_bytes(), ring + [6, 64][draw(2) as usize]),
+                // A descriptor that is nearly right.
+                2 => {
+                    let mut descriptor = [0; 16];
+                    descriptor[0] = u8::from(draw(3) == 0);
+                    descriptor[2] = u8::from(draw(16) == 0);
+                    descriptor[4..8].copy_from_slice(&(draw(700) as u32).to_ne_bytes());
+                    let offset = if draw(4) == 0 { draw(1 << 32) } else { draw(PAGES as u64) } as u32;
+                    descriptor[8..12].copy_from_slice(&offset.to_ne_bytes());
+                    write(&descriptor, ring + 128 + 16 * draw(8));
+                }
+                _ => write(&[draw(256) as u8; 8], draw(2048)),
+            }
+            match receiver.take(&mut into) {
+                Ok(Taken::Packet(octets)) => {
+                    assert!(octets <= into.len());
+                    packets += 1;
+                }
+                Ok(Taken::Lost(_)) => lost += 1,
+                Ok(Taken::Nothing) => {}
+                Err(_) => dead += 1,
+            }
+            receiver.publish();
+            assert!(receiver.waiting() <= 8);
+            match sender.put(&into[..1 + draw(200) as usize]) {
+                Ok(_) => sender.publish(),
+                Err(_) => dead += 1,
+            }
+        }
+    }
+    assert!(packets > 1_000 && lost > 1_000 && dead > 1_000, "{packets} {lost} {dead}");
+}
+
+#[test]
+fn a_packet_over_several_buffers_is_one_packet_and_an_endless_one_is_none() {
+    let (own, theirs) = shared();
+    let peer = file(&own[0]);
+    let write = |octets: &[u8], at: u64| std::os::unix::fs::FileExt::write_all_at(&peer, octets, at).unwrap();
+    drop(Sender::new(own, place(4), buffers()).unwrap());
+    let mut receiver = Receiver::new(theirs, place(4), None).unwrap();
+    receiver.start();
+    let describe = |slot: u64, next: bool, length: u32, offset: u32| {
+        let mut descriptor = [0; 16];
+        descriptor[0] = next.into();
+        descriptor[4..8].copy_from_slice(&length.to_ne_bytes());
+        descriptor[8..12].copy_from_slice(&offset.to_ne_bytes());
+        write(&descriptor, 128 + 16 * slot);
+    };
+    let head = |head: u16| write(&head.to_ne_bytes(), 6);
+    write(b"one two three", 4096);
+    describe(0, true, 4, 4096);
+    describe(1, true, 4, 4100);
+    head(2);
+    let mut into = [0; 64];
+    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Nothing, "the rest is on its way");
+    describe(2, false, 5, 4104);
+    head(3);
+    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Packet(13));
+    assert_eq!(&into[..13], b"one two three");
+    (3..11).for_each(|slot| describe(slot, true, 1, 4096));
+    describe(11, false, 3, 4096);
+    head(12);
+    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Lost(DescriptorFault::Chain));
+    assert_eq!(receiver.take(&mut into).unwrap(), Taken::Packet(3));
+}

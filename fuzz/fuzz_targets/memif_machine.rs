@@ -1,0 +1,54 @@
+//! Either end of memif against any peer: no panic, few outputs at a time, and no number is taken that is beyond its bound.
+//!
+//! Input: the role in one octet; then messages, each the type in one octet (reduced to a known one, mostly), how many descriptors
+//! and octets in one each, and the octets behind the type. What is not there is as a polite peer says it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ranlab_machines::Time;
+use ranlab_machines::memif::{
+    Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, Role, Settings,
+};
+use ranlab_wire::memif::{MESSAGE_BYTES, Message, Ring, decode, encode};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&first, mut rest)) = input.split_first() else { return };
+    let role = if first & 1 == 0 { Role::Master } else { Role::Slave };
+    let Ok(mut machine) = Machine::new(Time::ZERO, Settings::new(role, u32::from(first >> 1 & 1))) else {
+        panic!("these settings are good")
+    };
+    let (mut down, mut at) = (false, 0);
+    while let Some((&[kind, descriptors, length], tail)) = rest.split_first_chunk::<3>() {
+        let (body, tail) = tail.split_at(usize::from(length).min(tail.len()).min(MESSAGE_BYTES - 2));
+        rest = tail;
+        let mut message = [0; MESSAGE_BYTES];
+        let kind = if kind < 0xf0 { u16::from(kind) % 9 } else { u16::from(kind) };
+        message[..2].copy_from_slice(&kind.to_ne_bytes());
+        message[2..2 + body.len()].copy_from_slice(body);
+        if let Ok(read) = decode(&message) {
+            assert!(matches!(read, Message::Disconnect { .. }) || decode(&encode(&read)) == Ok(read));
+        }
+        at += 1_000_000;
+        let now = Time::from_nanos(at);
+        let cut = if length == 255 { 64 } else { MESSAGE_BYTES };
+        machine.handle(now, Input::Received { message: &message[..cut], descriptors: usize::from(descriptors & 3) });
+        let mut outputs = 0;
+        while let Some(output) = machine.poll() {
+            assert!(!down, "nothing follows the end");
+            outputs += 1;
+            match output {
+                Output::Ring(ring) => {
+                    let end = u64::from(ring.offset) + Ring::octets(ring.log2_size);
+                    assert!(ring.log2_size <= LOG2_RING_MAX && end <= REGION_OCTETS_MAX);
+                    assert!(ring.offset.is_multiple_of(RING_ALIGNMENT) && ring.index == 0);
+                }
+                Output::Region { octets } => assert!((1..=REGION_OCTETS_MAX).contains(&octets)),
+                Output::Create(layout) => assert!(layout.octets <= REGION_OCTETS_MAX),
+                Output::Up(_) => assert!(machine.is_up() || machine.wake_at().is_none()),
+                Output::Send { .. } => {}
+                Output::Down(_) => down = true,
+            }
+        }
+        assert!(outputs <= 8);
+    }
+});
