@@ -381,7 +381,7 @@ impl Ric {
         let Some(conn) = self.links.open_conn(id) else { return };
         conn.heard = now;
         let (side, role, version) = (conn.side, conn.role, conn.version);
-        let coding = *conn.coding.get_or_insert(Coding::of(&pdu));
+        let coding = *conn.coding.get_or_insert_with(|| Coding::of(&pdu));
         if pdu.len() > self.config.limits.pdu_bytes {
             self.counters.closed_for_size += 1;
             let limit = self.config.limits.pdu_bytes;

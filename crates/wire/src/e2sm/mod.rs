@@ -50,4 +50,5 @@ pub static MODELS: &[&dyn Model] = &[
     &slice::SliceModel,
     &traffic::Traffic,
     &kpm::Kpm,
+    &rc::Rc,
 ];
