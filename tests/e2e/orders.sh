@@ -34,3 +34,66 @@ for told in lines[:-1]:
     assert throughput["after"] < 0.5 * throughput["before"], told
 print(len(lines) - 1, "base stations obeyed:", lines[0]["effect"])
 P
+
+# What RC tells and asks: who connects and goes, how a handover that a base station decided on ended, and one that is asked
+# about first and then sent to another cell.
+"$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >mobile.txt &
+started+=($!)
+e2=$(address mobile.txt e2) e42=$(address mobile.txt e42) api=$(address mobile.txt http)
+"$RANLAB" emulate --connect "$e2" --radio lte:25 --nodes 3 --ues 2 --stay 2@3s-4s --moves 1=20@5s --sm rc \
+    --duration 60s >mobile-stations.txt &
+started+=($!)
+for _ in {1..200}; do
+    [[ $(curl -fsS "$api/v1/nodes" | grep -o '"connected":true' | wc -l) == 3 ]] && break || sleep 0.05
+done
+"$RANLAB" xapp monitor --connect "$e42" --sm rc --duration 5s --format ndjson >states.ndjson &
+monitor=$!
+python3 - "$api" <<'P'
+import json, sys, urllib.request
+api = sys.argv[1]
+def post(path, **body):
+    request = urllib.request.Request(api + path, json.dumps(body).encode(), {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request, timeout=20))
+def subscribe(node, **action):
+    trigger = "08000002000000"  # format 2: process 3, breakpoint 1
+    post("/v1/subscriptions", node=node, sm="rc", event_trigger=trigger, actions=[{"id": 1, **action}])
+question = "00010340000000000000"  # style 3: indication 1, parameter 1
+subscribe("gnb 505.01 1", kind="insert", definition=question, subsequent={"then": "wait", "wait_ms": 20000})
+outcome = "00010200000400000001000200030005"  # style 2: parameters 1, 2, 3, 4 and 6
+subscribe("gnb 505.01 1", definition=outcome)
+subscribe("gnb 505.01 3", definition=outcome)
+
+def answer(told, cell):
+    value = {"ranP-Choice-ElementFalse": {"ranParameter-value": {"valueOctS": cell}}}
+    for identifier in (4, 3, 2, 1):
+        tree = [{"ranParameter-ID": identifier, "ranParameter-valueType": value}]
+        value = {"ranP-Choice-Structure": {"ranParameter-Structure": {"sequence-of-ranParameters": tree}}}
+    ue = {"gNB-DU-UEID": {"gNB-CU-UE-F1AP-ID": told["rows"][0]["rnti"]}}
+    header = {"ueID": ue, "ric-Style-Type": 3, "ric-ControlAction-ID": 1, "ric-ControlDecision": "accept"}
+    return post("/v1/control", node=told["node"], sm="rc", call_process_id=told["call_process_id"],
+                header={"ric-controlHeader-formats": {"controlHeader-Format1": header}},
+                message={"ric-controlMessage-formats": {"controlMessage-Format1": {"ranP-List": tree}}})
+
+ended = {}
+for line in urllib.request.urlopen(api + "/v1/indications?sm=rc", timeout=30):
+    told = json.loads(line)
+    values = {row["name"]: row["value"] for row in told["rows"]}
+    if "call_process_id" in told:
+        assert told["node"] == "gnb 505.01 1" and values == {"Target Primary Cell ID": "0005f5100000000200"}, told
+        assert answer(told, "0005f5100000000300")["result"] == "acknowledged"
+    elif "Cell Global ID" in values:
+        ended[told["node"]] = values["Cell Global ID"][-10:]
+    if len(ended) == 2:
+        break
+# The first one's UE was sent to cell 3 instead of 2; the third one's went to 2, as was decided there.
+assert ended == {"gnb 505.01 1": "0000000300", "gnb 505.01 3": "0000000200"}, ended
+print("handovers ended in", ended)
+P
+wait "$monitor"
+python3 - <<'P'
+import json
+rows = [row for row in map(json.loads, open("states.ndjson")) if row.get("sm") == "rc"]
+states = sorted((row["node"], row["value"]) for row in rows if row["name"] == "RRC State Changed To")
+expected = sorted((f"gnb 505.01 {node}", state) for node in (1, 2, 3) for state in ("0", "2"))
+assert states == expected, rows
+P

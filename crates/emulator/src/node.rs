@@ -17,6 +17,7 @@ use ranlab_sdk::wire::e2ap::{
     E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
     InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
+use ranlab_sdk::wire::e2sm::common::{Cgi, EutraCgi, NrCgi};
 use ranlab_sdk::wire::e2sm::{self, Encoding, Model, hw};
 use ranlab_sdk::wire::flat::Coding;
 use ranlab_sdk::wire::per::ShortBits;
@@ -73,7 +74,8 @@ impl Part {
             | e2sm::cell::DEFAULT_FUNCTION_ID
             | e2sm::kpm::DEFAULT_FUNCTION_ID
             | e2sm::slice::DEFAULT_FUNCTION_ID
-            | e2sm::traffic::DEFAULT_FUNCTION_ID => Self::Du,
+            | e2sm::traffic::DEFAULT_FUNCTION_ID
+            | e2sm::rc::DEFAULT_FUNCTION_ID => Self::Du,
             _ => self,
         };
         self == whose
@@ -311,6 +313,7 @@ impl NodeTemplate {
                     let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
                     Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
                 }
+                Tells::Mobility => continue,
                 Tells::Measurements => {
                     let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
                     kpm::function(MeasuredCell { cell, names, plmn, epoch_us, lateness })
@@ -338,12 +341,14 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
-        if let Some(radio) =
-            radio.filter(|_| told.iter().any(|source| source.model == (&e2sm::kpm::Kpm as &dyn Model)))
-        {
-            let function = rc::function(self.steered(node_id, radio));
+        // Who measures by KPM is steered by RC, whether it was named or not.
+        let by_rc = |source: &&Source| [&e2sm::kpm::Kpm as &dyn Model, &e2sm::rc::Rc].contains(&source.model);
+        if let Some(radio) = radio.filter(|_| told.iter().any(by_rc)) {
+            let function = rc::function(self.steered(node_id, index, radio));
             let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());
+            // It looks from now on what the base station decides by itself.
+            agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
         }
         for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
@@ -354,13 +359,21 @@ impl NodeTemplate {
     }
 
     /// A radio as RC has it, and among those to which UEs can be handed over if a gNB's.
-    fn steered(&self, node: GlobalE2NodeId, radio: &SharedRadio) -> Steered {
-        if let GlobalE2NodeId::Gnb(gnb) = node {
-            let cell = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
-            let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
-            neighbours.insert(cell, Arc::clone(radio));
-        }
-        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours) }
+    fn steered(&self, node: GlobalE2NodeId, index: u32, radio: &SharedRadio) -> Steered {
+        let (plmn, names) = (self.plmn, self.names(index));
+        let cell = match node {
+            GlobalE2NodeId::Gnb(gnb) => {
+                let first = cell_of(plmn, gnb.gnb.gnb_id.value as u32);
+                // Each DU has a cell of its own; there are at most eight.
+                let cell = NrCgi { cell: first.cell + self.layout().du(index).unwrap_or(0) as u64, ..first };
+                let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+                neighbours.insert(cell, Arc::clone(radio));
+                Cgi::Nr(cell)
+            }
+            // eNBs, whose numbers of 20 bits are those of the nodes; each has one cell.
+            _ => Cgi::Eutra(EutraCgi { plmn, cell: (index + 1) << 8 }),
+        };
+        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours), cell, names, plmn }
     }
 
     /// What the `index`th node calls its UEs.

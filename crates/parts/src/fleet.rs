@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::node::{Layout, NodeKind};
-use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, RadioConfig, RadioMeter, Stay};
+use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw};
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw, kpm::Kpm, rc::Rc};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::radio::{RadioSettings, StageKey};
@@ -45,6 +45,8 @@ config! {
         flows: Vec<Spelled<FlowPlan>> = Vec::new();
         /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
         stay: Vec<Spelled<Stay>> = Vec::new();
+        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm or rc among sm
+        moves: Vec<Spelled<Move>> = Vec::new();
         /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
         snssai: Vec<Snssai> = Vec::new();
         /// with a radio: networks that UEs select, in turn, MCC.MNC; without it, that of the base station
@@ -73,8 +75,19 @@ config! {
 }
 
 /// Keys that only a radio has.
-pub const RADIO_KEYS: [&str; 10] =
-    ["radio", "fidelity", "channel", "rlc_buffer", "flows", "stay", "snssai", "plmn", "stage_key", "dus"];
+pub const RADIO_KEYS: [&str; 11] = [
+    "radio",
+    "fidelity",
+    "channel",
+    "rlc_buffer",
+    "flows",
+    "stay",
+    "moves",
+    "snssai",
+    "plmn",
+    "stage_key",
+    "dus",
+];
 
 impl FleetPart {
     fn radio(&self) -> Result<Option<RadioConfig>, Trouble> {
@@ -95,9 +108,11 @@ impl FleetPart {
             let what = "a base station of CU-CP, CU-UP and";
             return Err(rig(format!("{what} {} DUs is {parts} nodes, and not a part of it", self.dus)));
         }
-        let Self { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues, .. } = self;
+        self.check_rc(fluid)?;
+        let Self { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues, .. } = self;
         let (rlc_buffer, ues) = (*rlc_buffer, (*ues).into());
-        let config = RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn, ues }.config()?;
+        let settings = RadioSettings { radio, channel, rlc_buffer, flows, stay, moves, snssai, plmn, ues };
+        let config = settings.config()?;
         match config {
             None if fluid || !self.stage_key.is_empty() => {
                 Err(rig("`fidelity` and `stage_key` need a `radio`"))
@@ -109,6 +124,22 @@ impl FleetPart {
                 ..config
             })),
         }
+    }
+
+    /// RC is a radio's, and who hands over by itself does so by RC, where RRC ends.
+    fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
+        let offers = |name: &str| self.sm.iter().any(|it| it == name);
+        let steered = self.radio.is_some() && !fluid;
+        if offers(Rc::NAME) && !steered {
+            return Err(rig("`sm` rc needs a `radio` with fidelity slot"));
+        }
+        let decides = steered && self.kind != NodeKind::Split && (offers(Kpm::NAME) || offers(Rc::NAME));
+        if !self.moves.is_empty() && self.radio.is_some() && !decides {
+            return Err(rig(
+                "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm or rc",
+            ));
+        }
+        Ok(())
     }
 
     pub(crate) fn fleet(&self) -> Result<FleetConfig, Trouble> {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ranlab_campaign::value::parse_span;
-use ranlab_emulator::radio::{FlowPlan, RadioConfig, Stay, What};
+use ranlab_emulator::radio::{FlowPlan, Move, RadioConfig, Stay, What};
 use ranlab_model::user_plane::{Carrier, Channel, jakes};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
@@ -52,6 +52,7 @@ setting_by_text!(
     Spelled<Fading>,
     Spelled<FlowPlan>,
     Spelled<Stay>,
+    Spelled<Move>,
     Spelled<FaultPlan>,
     Spelled<StageKey>,
     Snssai,
@@ -191,6 +192,18 @@ impl Spell for Stay {
     }
 }
 
+impl Spell for Move {
+    const ALLOWED: &'static str =
+        "UES=CELL@TIME, UES as 2 or 1-3, CELL up to nine hexadecimal digits, TIME as 5s";
+
+    fn spell(text: &str) -> Option<Self> {
+        let (of, rest) = text.split_once('=')?;
+        let (cell, at) = rest.split_once('@')?;
+        let cell = u64::from_str_radix(cell, 16).ok().filter(|cell| *cell < 1 << 36)?;
+        Some(Self { ues: ues(of)?, cell, at: parse_span(at)? })
+    }
+}
+
 /// What a base station says of its radio, whatever it speaks.
 pub(crate) struct RadioSettings<'a> {
     pub(crate) radio: &'a Option<Spelled<Carrier>>,
@@ -198,6 +211,7 @@ pub(crate) struct RadioSettings<'a> {
     pub(crate) rlc_buffer: u32,
     pub(crate) flows: &'a [Spelled<FlowPlan>],
     pub(crate) stay: &'a [Spelled<Stay>],
+    pub(crate) moves: &'a [Spelled<Move>],
     pub(crate) snssai: &'a [Snssai],
     pub(crate) plmn: &'a [Plmn],
     pub(crate) ues: u32,
@@ -208,9 +222,10 @@ impl RadioSettings<'_> {
     pub(crate) fn config(&self) -> Result<Option<RadioConfig>, Trouble> {
         let Some(Spelled { value: carrier, .. }) = self.radio else {
             let asked = self.snssai.is_empty() && self.plmn.is_empty();
-            let given = !(self.flows.is_empty() && self.stay.is_empty() && asked);
+            let still = self.stay.is_empty() && self.moves.is_empty();
+            let given = !(self.flows.is_empty() && still && asked);
             return if given {
-                Err(rig("`flows`, `stay`, `snssai` and `plmn` need a `radio`"))
+                Err(rig("`flows`, `stay`, `moves`, `snssai` and `plmn` need a `radio`"))
             } else {
                 Ok(None)
             };
@@ -220,6 +235,7 @@ impl RadioSettings<'_> {
             rlc_buffer_bytes: self.rlc_buffer,
             flows: self.flows.iter().map(|flow| flow.value.clone()).collect(),
             stays: self.stay.iter().map(|stay| stay.value.clone()).collect(),
+            moves: self.moves.iter().map(|it| it.value.clone()).collect(),
             snssais: self.snssai.to_vec(),
             plmns: self.plmn.to_vec(),
             ..RadioConfig::new(*carrier, self.ues)
@@ -241,13 +257,14 @@ mod tests {
 
     #[test]
     fn a_radio_is_told_to_a_worker_and_needed_by_what_is_in_it() {
-        let mut part = FleetPart::default();
+        let mut part = FleetPart { sm: vec!["kpm".to_owned()], ..FleetPart::default() };
         for (name, text) in [
             ("radio", "lte:25"),
             ("fidelity", "fluid"),
             ("channel", "sinr:12.5"),
             ("flows", "1=udp:80:6s:1min"),
             ("stay", "2-3@1s-2s"),
+            ("moves", "1=000000020@5s"),
             ("snssai", "1-0000ff"),
             ("plmn", "001.01"),
             ("stage_key", "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"),
@@ -261,14 +278,19 @@ mod tests {
             FleetPart { radio: None, ..slots.clone() },
             FleetPart { radio: None, fidelity: Fidelity::Fluid, ..FleetPart::default() },
             FleetPart { kind: NodeKind::Mixed, ..slots.clone() },
-            FleetPart { kind: NodeKind::Split, ..part },
+            FleetPart { kind: NodeKind::Split, ..part.clone() },
             FleetPart { dus: 2, nodes: 4, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
+            FleetPart { moves: Vec::new(), ..part },
+            FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
+            FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
         ] {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }
-        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots }).is_ok());
+        assert!(Stations::new(&FleetPart { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
+        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots.clone() }).is_err());
+        assert!(Stations::new(&FleetPart { kind: NodeKind::Split, moves: Vec::new(), ..slots }).is_ok());
     }
 
     #[test]
@@ -310,6 +332,10 @@ mod tests {
         assert_eq!(read("3@10s"), Some(Stay { ues: 3..=3, from: second(10), until: None }));
         assert_eq!(read("1-2@0s-1min"), Some(Stay { ues: 1..=2, from: second(0), until: Some(second(60)) }));
         assert_eq!(read::<Stay>("3"), None);
+        assert_eq!(read("1-2=20@5s"), Some(Move { ues: 1..=2, cell: 0x20, at: second(5) }));
+        for wrong in ["1@5s", "1=20", "0=20@5s", "1=g@5s", "1=1000000000@5s"] {
+            assert_eq!(read::<Move>(wrong), None, "{wrong}");
+        }
         let wrong = "lte:26".parse::<Spelled<Carrier>>().unwrap_err();
         assert!(wrong.contains("lte:PRBS"), "{wrong}");
         assert_eq!(read("nr:106"), Some(Carrier::n78(106)));

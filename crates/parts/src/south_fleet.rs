@@ -102,7 +102,8 @@ impl SouthFleetPart {
             )),
             _ => {
                 let (rlc_buffer, ues) = (*rlc_buffer, *ues);
-                RadioSettings { radio, channel, rlc_buffer, flows, stay, snssai, plmn: &[], ues }.config()
+                RadioSettings { radio, channel, rlc_buffer, flows, stay, moves: &[], snssai, plmn: &[], ues }
+                    .config()
             }
         }
     }

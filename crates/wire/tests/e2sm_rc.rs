@@ -7,10 +7,10 @@ use std::path::Path;
 
 use bytes::Bytes;
 use ranlab_wire::e2ap::Plmn;
-use ranlab_wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId};
 use ranlab_wire::e2sm::rc::commands::{FlowMapping, NotAnOrder, ORDERS, Order, SliceQuota};
 use ranlab_wire::e2sm::rc::*;
-use ranlab_wire::e2sm::{Encoding, Octets, SmError, per};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, SmError, per};
 use ranlab_wire::per::{DecodeFault, Notation, Per};
 
 /// Random values of each type.
@@ -145,8 +145,71 @@ fn what_is_no_order_says_what_it_lacks() {
 
 #[test]
 fn our_definition_is_what_it_says() {
-    let octets = FunctionDefinition::of_controls(&ORDERS).to_octets(Encoding::Per).unwrap();
-    let read = FunctionDefinition::decode_as(Encoding::Per, &octets).unwrap();
-    assert_eq!(read, FunctionDefinition::of_controls(&ORDERS));
+    let definition = FunctionDefinition::of_station(true);
+    let octets = definition.to_octets(Encoding::Per).unwrap();
+    assert_eq!(FunctionDefinition::decode_as(Encoding::Per, &octets).as_ref(), Ok(&definition));
     assert!(octets.len() < 1_023, "FlexRIC ends at {} octets", octets.len());
+    if std::env::var_os("RANLAB_BLESS").is_some() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/e2sm/rc/definition.per");
+        std::fs::write(file, &octets).unwrap();
+    }
+    assert_eq!(octets, Rc::DEFINITION, "RANLAB_BLESS=1 writes the file anew");
+    assert_eq!(FunctionDefinition::of_station(false), FunctionDefinition::of_controls(&ORDERS));
+}
+
+#[test]
+fn a_monitor_asks_for_states_where_they_are_told() {
+    let action = Rc::action(&Bytes::from_static(Rc::DEFINITION), std::time::Duration::ZERO).unwrap().unwrap();
+    assert_eq!(action, ActionDefinition::report(4, [202]));
+    // 2/1 as FlexRIC's xApp names a handover, style 3 with format 3.
+    let octets = EventTrigger::handovers().to_octets(Encoding::Per).unwrap();
+    assert_eq!(octets[..], [0x08, 0, 0, 2, 0, 0, 0]);
+    let octets = ActionDefinition::handover_request().to_octets(Encoding::Per).unwrap();
+    assert_eq!(octets[..], [0, 1, 3, 0x40, 0, 0, 0, 0, 0, 0]);
+    let none = FunctionDefinition::of_station(false).to_octets(Encoding::Per).unwrap();
+    assert!(matches!(Rc::action(&none, std::time::Duration::ZERO), Err(SmError::Absent(_))));
+}
+
+#[test]
+fn reports_and_questions_are_read_as_they_are_written() {
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
+    let told = reports::HandedOver { ue: UeId::du(9), old: UeId::du(7), cell: Cgi::Nr(cell) };
+    assert_eq!(reports::HandedOver::read(&told.parameters(&[1, 2, 3, 4, 6])), Some(told.clone()));
+    assert_eq!(told.parameters(&[3, 5]), [Parameter::element(3, Value::Int(0))]);
+    assert_eq!(reports::HandedOver::read(&told.parameters(&[1, 2])), None);
+    for (state, number) in [(RrcState::Connected, 0), (RrcState::Inactive, 1), (RrcState::Idle, 2)] {
+        let parameters = reports::state_changed(state);
+        assert_eq!(parameters, [Parameter::element(202, Value::Int(number))]);
+        assert_eq!(reports::state_of(&parameters), Some(state));
+    }
+    // The vector has the same octets for "connected".
+    let octets = vector("rc_ind_msg_f2.bin");
+    let message = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
+    let IndicationFormat::Ues(ues) = message.format else { panic!() };
+    assert_eq!(reports::state_of(&ues[0].parameters), Some(RrcState::Connected));
+    assert_eq!(reports::target_cell(&reports::handover_request(cell)), Ok(cell));
+    assert_eq!(reports::target_cell(&[]), Err(NotAnOrder::Missing(4)));
+    let trigger = EventTrigger::states().to_octets(Encoding::Per).unwrap();
+    assert_eq!(trigger, vector("rc_event_trigger_f4.bin"));
+}
+
+#[test]
+fn an_indication_says_who_and_what_in_rows() {
+    let octets = vector("rc_ind_msg_f2.bin");
+    let message = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
+    let report =
+        |condition| IndicationHeader { format: IndicationHeaderFormat::Report(ReportHeader { condition }) };
+    let words = |header: &IndicationHeader, message: &IndicationMessage| {
+        let mut table = ranlab_wire::e2sm::Table::default();
+        Rc::tabulate(header, message, &mut table);
+        let row = |(_, values): (_, &[ranlab_wire::e2sm::Value])| {
+            values[1..5].iter().map(ToString::to_string).collect::<Vec<_>>().join("|")
+        };
+        table.rows().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&report(Some(1)), &message), ["report|202|RRC State Changed To|0"]);
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
+    let asked = IndicationMessage { format: IndicationFormat::Insert(reports::handover_request(cell)) };
+    let rows = words(&IndicationHeader::handover_request(UeId::du(7)), &asked);
+    assert_eq!(rows, ["insert|1.2.3.4|Target Primary Cell ID|0000f1100000000200"]);
 }

@@ -125,17 +125,21 @@ fn octets_that_are_no_indication_are_errors() {
 #[test]
 fn a_trigger_asks_for_its_period_and_comes_back() {
     for &model in MODELS {
-        for &encoding in model.encodings() {
-            for ms in [1, 10, 1_000, 60_000] {
-                let period = Duration::from_millis(ms);
-                let octets = model.periodic(encoding, period).unwrap();
-                assert_eq!(model.period(encoding, &octets), Ok(Some(period)), "{model}");
-                assert!(model.period(encoding, &octets.slice(..octets.len() - 1)).is_err(), "{model}");
-            }
-            for period in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(86_400)] {
-                let refused = model.periodic(encoding, period).unwrap_err();
-                assert!(matches!(refused, SmError::Period { .. }), "{model}: {refused}");
-            }
+        let encoding = model.encoding();
+        let trigger = model.periodic(encoding, Duration::from_millis(1)).unwrap();
+        if model.period(encoding, &trigger) == Ok(None) {
+            assert_eq!(model.name(), "rc", "it alone tells as things happen");
+            continue;
+        }
+        for ms in [1, 10, 1_000, 60_000] {
+            let period = Duration::from_millis(ms);
+            let octets = model.periodic(encoding, period).unwrap();
+            assert_eq!(model.period(encoding, &octets), Ok(Some(period)), "{model}");
+            assert!(model.period(encoding, &octets.slice(..octets.len() - 1)).is_err(), "{model}");
+        }
+        for period in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(86_400)] {
+            let refused = model.periodic(encoding, period).unwrap_err();
+            assert!(matches!(refused, SmError::Period { .. }), "{model}: {refused}");
         }
     }
     let on_control = HwTrigger::OnControl.to_octets(Encoding::Per).unwrap();

@@ -1,5 +1,5 @@
 //! Commands to base stations: octets as they are, or JSON where the service model has a form for it.
-use super::json::{hex, octets};
+use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
 use crate::north::{COMMANDS_MAX, Done, Fault, body, given};
@@ -24,6 +24,9 @@ struct Wanted {
     #[serde(default, deserialize_with = "given")]
     header: Option<Json>,
     message: Json,
+    /// The insert that it answers, as the indication told it.
+    #[serde(default, deserialize_with = "given")]
+    call_process_id: Option<Hex>,
     #[serde(default = "yes")]
     ack: bool,
     #[serde(default, deserialize_with = "given")]
@@ -113,7 +116,8 @@ fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
         (digits(parts[0])?, digits(parts[1])?)
     };
     let ack = if wanted.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
-    Ok(ControlDetails { call_process_id: None, header, message, ack_request: Some(ack) })
+    let call_process_id = wanted.call_process_id.as_ref().map(|Hex(octets)| octets.clone());
+    Ok(ControlDetails { call_process_id, header, message, ack_request: Some(ack) })
 }
 
 /// JSON as a value for a model. Numbers that are no integers of 64 bits are real numbers.

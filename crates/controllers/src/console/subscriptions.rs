@@ -9,7 +9,7 @@ use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppOutbox, NorthboundRequest, SubscriptionHandle};
 use ranlab_wire::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
-    RicSubscriptionDetails, fast,
+    RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
 };
 use ranlab_wire::e2sm::{Column, Model, RowKey, Value};
 use serde::Deserialize;
@@ -48,6 +48,39 @@ struct WantedAction {
     kind: ActionKind,
     #[serde(default, deserialize_with = "given")]
     definition: Option<Hex>,
+    /// Of an insert: what happens if nobody answers, and after how long.
+    #[serde(default, deserialize_with = "given")]
+    subsequent: Option<Subsequent>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Subsequent {
+    then: Then,
+    wait_ms: u32,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Then {
+    Continue,
+    Wait,
+}
+
+impl Subsequent {
+    fn action(self) -> Result<RicSubsequentAction, Fault> {
+        let time_to_wait =
+            RicTimeToWait::of(Duration::from_millis(self.wait_ms.into())).ok_or_else(|| {
+                let all = RicTimeToWait::ALL.iter().skip(1).map(|it| it.span().as_millis().to_string());
+                let all = all.collect::<Vec<_>>().join(", ");
+                Fault::new(422, format!("wait_ms is one of {all}, not {}", self.wait_ms))
+            })?;
+        let kind = match self.then {
+            Then::Continue => RicSubsequentActionType::Continue,
+            Then::Wait => RicSubsequentActionType::Wait,
+        };
+        Ok(RicSubsequentAction { kind, time_to_wait })
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -339,6 +372,9 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>) -> Json {
         "function": held.target.function,
         "sn": indication.sn,
     });
+    if let Some(process) = indication.call_process_id {
+        json["call_process_id"] = hex(process);
+    }
     let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
     let (header, message) = (octets(indication.header), octets(indication.message));
     let table = model.map(|model| model.table(model.encoding(), &header, &message));
@@ -404,16 +440,19 @@ fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSub
     if wanted.actions.len() > ACTIONS_MAX {
         return Err(Fault::new(422, format!("at most {ACTIONS_MAX} actions are allowed")));
     }
-    let action = |action: WantedAction| ActionToBeSetup {
-        kind: action.kind.into(),
-        definition: action.definition.map(|Hex(octets)| octets),
-        ..ActionToBeSetup::report(action.id)
+    let action = |action: WantedAction| {
+        Ok::<_, Fault>(ActionToBeSetup {
+            kind: action.kind.into(),
+            definition: action.definition.map(|Hex(octets)| octets),
+            subsequent: action.subsequent.map(Subsequent::action).transpose()?,
+            ..ActionToBeSetup::report(action.id)
+        })
     };
-    let mut actions: Vec<_> = wanted.actions.into_iter().map(action).collect();
+    let mut actions = wanted.actions.into_iter().map(action).collect::<Result<Vec<_>, _>>()?;
     if actions.is_empty() {
-        let period =
-            |model: &&'static dyn Model| model.period(model.encoding(), &event_trigger).ok().flatten();
-        let known = target.model.and_then(|model| Some((model, period(&model)?)));
+        // What is told as it happens has no period.
+        let period = |model: &dyn Model| model.period(model.encoding(), &event_trigger).ok();
+        let known = target.model.and_then(|model| Some((model, period(model)?.unwrap_or_default())));
         actions.push(match known {
             Some((model, period)) => report(model, definition, period)?,
             None => ActionToBeSetup::report(0),

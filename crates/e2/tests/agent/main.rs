@@ -9,4 +9,5 @@ mod functional;
 mod functions;
 mod kpm;
 mod rc;
+mod rc_reports;
 mod robustness;

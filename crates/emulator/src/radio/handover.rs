@@ -79,6 +79,7 @@ impl Radio {
     pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_sdk::wire::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
+            self.mobility.hear(event.kind, event.rnti);
             let is_handover = matches!(event.kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
             let mut event = self.event(event.kind, event.rnti, event.ue);
             if is_handover {

@@ -19,7 +19,7 @@ mod station;
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
-pub use plan::{DUS_MAX, FlowPlan, Place, RadioConfig, Stay, What};
+pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
 pub use site::{SharedSite, Site, drive as drive_site};
@@ -61,7 +61,7 @@ pub enum RadioError {
     /// What UEs are to do.
     #[error("{what} is about UE {ue}; there are {ues}, counted from 1")]
     NoUe {
-        /// `a flow` or `a stay`.
+        /// `a flow`, `a stay` or `a move`.
         what: &'static str,
         /// Named.
         ue: u32,
@@ -139,6 +139,8 @@ pub struct Radio {
     news: Vec<RrcEvent>,
     /// UEs that were to go from here and have been handed over.
     strays: Vec<u32>,
+    /// What RC is to be told and asked.
+    mobility: rc::Mobility,
     meter: meter::Meter,
     /// UEs that were handed over since the last pass.
     moved: Vec<Moved>,
@@ -189,6 +191,7 @@ impl Radio {
             stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
             strays: Vec::new(),
+            mobility: rc::Mobility::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),
             passed_us: 0,
@@ -247,6 +250,12 @@ impl Radio {
                 self.bearers.insert(rnti, config);
                 Moved::Came { ue: number, rnti }
             }
+            plan::Turn::Move(number, cell) => {
+                // A UE that has gone elsewhere is not this base station's to hand over.
+                let rnti = self.rntis.get(&number);
+                self.mobility.decide(rnti.copied(), cell);
+                return None;
+            }
             plan::Turn::Go(number) => {
                 let gone = self.release(number);
                 if gone.is_none() {
@@ -282,6 +291,11 @@ impl Radio {
 
     fn snssais_of(&self, ue: u32) -> Vec<Snssai> {
         plan::of_ue(&self.snssais, counted(ue)).into_iter().copied().collect()
+    }
+
+    /// Whether its plan still has UEs to be handed over.
+    fn will_move(&self) -> bool {
+        self.plan.iter().any(|(_, turn)| matches!(turn, plan::Turn::Move(..)))
     }
 
     /// Slices that each UE chose, by C-RNTI.

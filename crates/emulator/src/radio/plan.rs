@@ -4,6 +4,7 @@ use ranlab_model::user_plane::{
     Carrier, Channel, FiveTuple, FlowConfig, RlcConfig, Traffic, UES_MAX, UeConfig,
 };
 use ranlab_sdk::wire::e2ap::Plmn;
+use ranlab_sdk::wire::e2sm::common::NrCgi;
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -28,6 +29,8 @@ pub struct RadioConfig {
     pub flows: Vec<FlowPlan>,
     /// When some of them come and go; the others are there from the start.
     pub stays: Vec<Stay>,
+    /// When the base station decides to hand some of them over.
+    pub moves: Vec<Move>,
     /// Slices that they ask for, in turn; none: they ask for none.
     pub snssais: Vec<Snssai>,
     /// Public keys, Ed25519, of whom the base station takes stages of traffic control from.
@@ -117,11 +120,23 @@ pub struct Stay {
     pub until: Option<Duration>,
 }
 
-/// A UE comes or goes.
+/// When a base station decides to hand UEs over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// Which.
+    pub ues: RangeInclusive<u32>,
+    /// The cell's 36 bits, within the network of the base station.
+    pub cell: u64,
+    /// So long after the cell began.
+    pub at: Duration,
+}
+
+/// A UE comes, goes or is to be handed over.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Turn {
     Come(Box<UeConfig>),
     Go(u32),
+    Move(u32, NrCgi),
 }
 
 /// IP packets of UDP, bytes.
@@ -188,6 +203,7 @@ impl RadioConfig {
             dus: 1,
             flows: Vec::new(),
             stays: Vec::new(),
+            moves: Vec::new(),
             snssais: Vec::new(),
             plmns: Vec::new(),
             stage_keys: Vec::new(),
@@ -209,13 +225,14 @@ impl RadioConfig {
     pub(super) fn check(&self) -> Result<(), RadioError> {
         let flows = self.flows.iter().filter_map(|flow| Some(("a flow", flow.ues.clone()?)));
         let stays = self.stays.iter().map(|stay| ("a stay", stay.ues.clone()));
+        let moves = self.moves.iter().map(|it| ("a move", it.ues.clone()));
         let beyond = |ues: &RangeInclusive<u32>| {
             [*ues.start(), *ues.end()].into_iter().find(|ue| !(1..=self.ues).contains(ue))
         };
         if self.ues as usize > UES_MAX {
             return Err(ranlab_model::user_plane::AttachError::Full(UES_MAX).into());
         }
-        match flows.chain(stays).find_map(|(what, ues)| beyond(&ues).map(|ue| (what, ue))) {
+        match flows.chain(stays).chain(moves).find_map(|(what, ues)| beyond(&ues).map(|ue| (what, ue))) {
             Some((what, ue)) => Err(RadioError::NoUe { what, ue, ues: self.ues }),
             None => Ok(()),
         }
@@ -248,8 +265,12 @@ impl RadioConfig {
             if stays.peek().is_none() {
                 turns.push((start_us, Turn::Come(Box::new(config.clone()))));
             }
+            let at = |time| start_us.saturating_add(us(time));
+            for it in self.moves.iter().filter(|it| it.ues.contains(&ue)) {
+                let cell = NrCgi { plmn, cell: it.cell };
+                turns.push((at(it.at), Turn::Move(number, cell)));
+            }
             for stay in stays {
-                let at = |time| start_us.saturating_add(us(time));
                 turns.push((at(stay.from), Turn::Come(Box::new(config.clone()))));
                 turns.extend(stay.until.map(|until| (at(until), Turn::Go(number))));
             }

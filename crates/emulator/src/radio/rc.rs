@@ -1,19 +1,24 @@
-//! The base station behind RC: quotas become slices of the network virtualization substrate, a handover is one.
+//! The base station behind RC: quotas become slices of the network virtualization substrate, a handover is one; UEs'
+//! states in RRC and handovers of its own are told.
 use super::control::Station;
-use super::{Moved, SharedRadio, hand_over};
+use super::{Moved, Radio, SharedRadio, hand_over};
+use crate::stats::Names;
 use ranlab_machines::southbound::CellControl;
+use ranlab_model::user_plane::{EVENTS_MAX, RrcKind};
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::rc::RcControl;
+use ranlab_sdk::e2::functions::rc::{RcControl, RcEvent, RcMobility};
 use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai};
+use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;
+use ranlab_sdk::wire::e2sm::rc::RrcState;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_sdk::wire::e2sm::rc::reports::HandedOver;
 use ranlab_sdk::wire::e2sm::slice::{
     Slice, SliceAlgorithm, SliceCommand, SliceParameters, SliceSet, UeScheduler, UeSlice, WHOLE_PPM,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bits of a cell's identity that are the cell's at its gNB.
 const CELL_BITS: u32 = 4;
@@ -30,6 +35,45 @@ pub fn cell_of(plmn: Plmn, gnb: u32) -> NrCgi {
 pub(crate) struct Steered {
     pub(crate) radio: SharedRadio,
     pub(crate) neighbours: Neighbours,
+    /// Its cell.
+    pub(crate) cell: Cgi,
+    /// What it calls its UEs.
+    pub(crate) names: Names,
+    /// Its network.
+    pub(crate) plmn: Plmn,
+}
+
+/// What RC has not been told yet, and not been asked; of either no more than the cell keeps of events, the oldest are
+/// forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Mobility {
+    events: Vec<RcEvent>,
+    decisions: Vec<(u32, NrCgi)>,
+}
+
+impl Mobility {
+    /// RRC did something. A UE that goes from cell to cell stays connected.
+    pub(super) fn hear(&mut self, kind: RrcKind, rnti: u16) {
+        let state = match kind {
+            RrcKind::Attach => RrcState::Connected,
+            RrcKind::Release => RrcState::Idle,
+            RrcKind::HandoverIn | RrcKind::HandoverOut => return,
+        };
+        self.tell(RcEvent::State { number: rnti.into(), state });
+    }
+
+    fn tell(&mut self, event: RcEvent) {
+        self.events.push(event);
+        let beyond = self.events.len().saturating_sub(EVENTS_MAX);
+        self.events.drain(..beyond);
+    }
+
+    /// The base station wants to hand a UE over.
+    pub(super) fn decide(&mut self, rnti: Option<u16>, cell: NrCgi) {
+        self.decisions.extend(rnti.map(|rnti| (rnti.into(), cell)));
+        let beyond = self.decisions.len().saturating_sub(EVENTS_MAX);
+        self.decisions.drain(..beyond);
+    }
 }
 
 impl RcControl for Steered {
@@ -41,6 +85,47 @@ impl RcControl for Steered {
                 Err(Refusal::new(Reason::NotSupported, "a UE has one bearer, with all its flows"))
             }
         }
+    }
+
+    /// A DU does not: RRC ends in the CU.
+    fn knows_rrc(&self) -> bool {
+        self.names != Names::GnbDu
+    }
+
+    fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
+        self.knows_rrc().then_some(self)
+    }
+}
+
+impl RcMobility for Steered {
+    fn name(&self, number: u32) -> Name {
+        self.names.name(self.plmn, number)
+    }
+
+    fn ues(&mut self) -> Vec<(u32, Cgi)> {
+        let cell = self.cell;
+        self.locked().rntis().values().map(|rnti| (u32::from(*rnti), cell)).collect()
+    }
+
+    fn cells(&mut self) -> Vec<Cgi> {
+        vec![self.cell]
+    }
+
+    fn events(&mut self, _: Time) -> Vec<RcEvent> {
+        std::mem::take(&mut self.locked().mobility.events)
+    }
+
+    fn decisions(&mut self, _: Time) -> Vec<(u32, NrCgi)> {
+        let here = self.cell;
+        let mut decisions = std::mem::take(&mut self.locked().mobility.decisions);
+        // Base stations of a fleet have one plan; who is there already stays.
+        decisions.retain(|(_, cell)| Cgi::Nr(*cell) != here);
+        decisions
+    }
+
+    fn decides(&self) -> bool {
+        let radio = self.locked();
+        !radio.mobility.decisions.is_empty() || radio.will_move()
     }
 }
 
@@ -77,6 +162,11 @@ fn slices(quotas: &[SliceQuota]) -> Result<SliceSet, Refusal> {
 }
 
 impl Steered {
+    /// A panic elsewhere leaves what is still a radio.
+    fn locked(&self) -> MutexGuard<'_, Radio> {
+        self.radio.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
         let set = slices(quotas)?;
         let first = set.slices.first().map_or(0, |slice| slice.id);
@@ -112,6 +202,17 @@ impl Steered {
             ));
         };
         let moved = hand_over(&self.radio, target, rnti)?;
+        let there = moved.target.iter().rev().find_map(|it| match (*it, moved.source) {
+            (Moved::Came { ue, rnti }, Moved::Went { ue: gone, .. }) if ue == gone => Some(rnti),
+            _ => None,
+        });
+        if let Some(there) = there {
+            // What is handed over to is a gNB's or its DU's.
+            let names = if self.names == Names::GnbDu { Names::GnbDu } else { Names::Gnb };
+            let (ue, old) = (names.name(cell.plmn, there.into()), self.name(number));
+            let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
+            self.locked().mobility.tell(RcEvent::HandedOver { number, told: Box::new(told) });
+        }
         tell(&self.radio, [moved.source]);
         tell(target, moved.target);
         Ok(())
@@ -125,7 +226,7 @@ fn tell(radio: &SharedRadio, moved: impl IntoIterator<Item = Moved>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FlowPlan, Radio, RadioConfig, What};
+    use super::super::{FlowPlan, Move, RadioConfig, What};
     use super::*;
     use ranlab_model::user_plane::Carrier;
 
@@ -133,15 +234,21 @@ mod tests {
 
     /// Two cells of two UEs each that want all they can get, the first in slice 1, the second in slice 2.
     fn two() -> [Steered; 2] {
+        two_with(Vec::new())
+    }
+
+    fn two_with(moves: Vec<Move>) -> [Steered; 2] {
         let flows = vec![FlowPlan::new(What::Full)];
         let snssais = vec![Snssai { sst: 1, sd: None }, Snssai { sst: 2, sd: Some(7) }];
-        let config = RadioConfig { flows, snssais, ..RadioConfig::new(Carrier::lte(25), 2) };
+        let config = RadioConfig { flows, snssais, moves, ..RadioConfig::new(Carrier::lte(25), 2) };
         let neighbours = Neighbours::default();
         [1, 2].map(|gnb: u16| {
             let radio = Radio::new(&config, (gnb, 1), PLMN, 0, 0).unwrap();
             let radio = Arc::new(Mutex::new(radio));
-            neighbours.lock().unwrap().insert(cell_of(PLMN, gnb.into()), Arc::clone(&radio));
-            Steered { radio, neighbours: Arc::clone(&neighbours) }
+            let cell = cell_of(PLMN, gnb.into());
+            neighbours.lock().unwrap().insert(cell, Arc::clone(&radio));
+            let neighbours = Arc::clone(&neighbours);
+            Steered { radio, neighbours, cell: Cgi::Nr(cell), names: Names::Gnb, plmn: PLMN }
         })
     }
 
@@ -197,5 +304,34 @@ mod tests {
         {
             assert!(here.obey(Time::ZERO, number, &Order::Handover(cell)).is_err());
         }
+    }
+
+    #[test]
+    fn what_a_base_station_decides_and_what_happens_is_told_once() {
+        let at = std::time::Duration::from_millis(20);
+        let to = cell_of(PLMN, 2);
+        let [mut here, mut there] = two_with(vec![Move { ues: 1..=2, cell: to.cell, at }]);
+        for station in [&here, &there] {
+            pass(station, 0..10);
+        }
+        let attached = |number| RcEvent::State { number, state: RrcState::Connected };
+        assert_eq!(here.events(Time::ZERO), [attached(1), attached(2)]);
+        assert_eq!((here.events(Time::ZERO), here.decisions(Time::ZERO)), (vec![], vec![]));
+        assert!(here.decides() && there.decides());
+        for station in [&here, &there] {
+            pass(station, 10..25);
+        }
+        assert_eq!(here.decisions(Time::ZERO), [(1, to), (2, to)]);
+        assert_eq!(there.decisions(Time::ZERO), [], "its UEs are there already");
+        assert!(!here.decides() && !there.decides());
+        there.events(Time::ZERO);
+        here.obey(Time::ZERO, 1, &Order::Handover(to)).unwrap();
+        let [RcEvent::HandedOver { number: 1, told }] = &here.events(Time::ZERO)[..] else { panic!() };
+        assert_eq!((told.old.number(), told.cell), (1, Cgi::Nr(to)));
+        assert!(there.ues().contains(&(told.ue.number(), Cgi::Nr(to))));
+        assert_eq!(there.events(Time::ZERO), [], "its state in RRC is what it was");
+        assert!(here.ues().iter().all(|(number, _)| *number != 1));
+        here.names = Names::GnbDu;
+        assert!(here.mobility().is_none());
     }
 }

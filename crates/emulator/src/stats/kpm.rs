@@ -25,6 +25,42 @@ pub enum Names {
     Enb,
 }
 
+impl Names {
+    /// What such a node of a network calls a UE, by its number.
+    pub(crate) fn name(self, plmn: Plmn, number: u32) -> UeId {
+        let amf_ue_ngap_id = number.into();
+        let guami = Guami { plmn, region: 1, set: 1, pointer: 0 };
+        match self {
+            Self::Gnb => UeId::Gnb(GnbUe {
+                amf_ue_ngap_id,
+                guami,
+                f1ap_ids: Some(vec![F1apId { id: number }]),
+                e1ap_ids: None,
+                ran_ue_id: Some(u64::from(number).to_be_bytes()),
+                xnap_id: None,
+                gnb: None,
+                node: None,
+            }),
+            Self::GnbDu => UeId::du(number),
+            Self::NgEnb => UeId::NgEnb(NgEnbUe {
+                amf_ue_ngap_id,
+                guami,
+                w1ap_id: Some(number),
+                xnap_id: None,
+                ng_enb: None,
+                node: None,
+            }),
+            Self::Enb => UeId::Enb(EnbUe {
+                s1ap_id: number,
+                gummei: Gummei { plmn, group: [0, 1], code: [1] },
+                x2ap_id: None,
+                x2ap_id_extension: None,
+                enb: Some(GlobalEnb { plmn, enb: EnbId::Macro(ShortBits::new(1, 20)) }),
+            }),
+        }
+    }
+}
+
 /// A cell behind the function.
 pub struct MeasuredCell {
     /// The cell.
@@ -76,36 +112,7 @@ impl KpmSource for MeasuredCell {
     }
 
     fn name(&self, number: u32) -> UeId {
-        let (plmn, amf_ue_ngap_id) = (self.plmn, number.into());
-        let guami = Guami { plmn, region: 1, set: 1, pointer: 0 };
-        match self.names {
-            Names::Gnb => UeId::Gnb(GnbUe {
-                amf_ue_ngap_id,
-                guami,
-                f1ap_ids: Some(vec![F1apId { id: number }]),
-                e1ap_ids: None,
-                ran_ue_id: Some(u64::from(number).to_be_bytes()),
-                xnap_id: None,
-                gnb: None,
-                node: None,
-            }),
-            Names::GnbDu => UeId::du(number),
-            Names::NgEnb => UeId::NgEnb(NgEnbUe {
-                amf_ue_ngap_id,
-                guami,
-                w1ap_id: Some(number),
-                xnap_id: None,
-                ng_enb: None,
-                node: None,
-            }),
-            Names::Enb => UeId::Enb(EnbUe {
-                s1ap_id: number,
-                gummei: Gummei { plmn, group: [0, 1], code: [1] },
-                x2ap_id: None,
-                x2ap_id_extension: None,
-                enb: Some(GlobalEnb { plmn, enb: EnbId::Macro(ShortBits::new(1, 20)) }),
-            }),
-        }
+        self.names.name(self.plmn, number)
     }
 
     fn tstamp_us(&self, now: Time) -> i64 {

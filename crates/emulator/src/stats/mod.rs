@@ -14,6 +14,7 @@ use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
 use ranlab_sdk::wire::e2sm::list::{self, Element};
+use ranlab_sdk::wire::e2sm::rc::Rc;
 use ranlab_sdk::wire::e2sm::{Encoding, Model, SmError};
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +30,7 @@ pub static SOURCES: &[Source] = &[
     gtp::SOURCE,
     cell::SOURCE,
     kpm::SOURCE,
+    Source { model: &Rc, tells: Tells::Mobility },
 ];
 
 /// What a cell tells in one service model.
@@ -49,6 +51,8 @@ pub(crate) enum Tells {
     Statistics(Fill),
     /// By what is asked for, and what became of the counters meanwhile ([`MeasuredCell`]).
     Measurements,
+    /// As things happen at a radio ([`Steered`](crate::radio::Steered)); without one there is nothing to tell.
+    Mobility,
 }
 
 /// A cell at a moment, as one controller may see it.

@@ -1,4 +1,6 @@
 //! Subscriptions, actions and controls (clauses 9.2.14 to 9.2.25, and 9.2.31 on for v3.01).
+use std::time::Duration;
+
 use super::cause::versioned_enum;
 use super::{Cause, RanFunctionId, RanFunctionIdCodec, RicRequestId, Version, container, ids};
 use crate::per::{
@@ -75,6 +77,59 @@ enumerated! {
         V10s "v10s", "10 s.",
         V20s "v20s", "20 s.",
         V60s "v60s", "60 s.",
+    }
+}
+
+impl RicTimeToWait {
+    /// All times, the shortest first.
+    pub const ALL: [Self; 18] = [
+        Self::Zero,
+        Self::W1ms,
+        Self::W2ms,
+        Self::W5ms,
+        Self::W10ms,
+        Self::W20ms,
+        Self::W30ms,
+        Self::W40ms,
+        Self::W50ms,
+        Self::W100ms,
+        Self::W200ms,
+        Self::W500ms,
+        Self::W1s,
+        Self::W2s,
+        Self::W5s,
+        Self::W10s,
+        Self::W20s,
+        Self::W60s,
+    ];
+
+    /// As a time.
+    pub const fn span(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::Zero => 0,
+            Self::W1ms => 1,
+            Self::W2ms => 2,
+            Self::W5ms => 5,
+            Self::W10ms => 10,
+            Self::W20ms => 20,
+            Self::W30ms => 30,
+            Self::W40ms => 40,
+            Self::W50ms => 50,
+            Self::W100ms => 100,
+            Self::W200ms => 200,
+            Self::W500ms => 500,
+            Self::W1s => 1_000,
+            Self::W2s => 2_000,
+            Self::W5s => 5_000,
+            Self::W10s => 10_000,
+            Self::W20s => 20_000,
+            Self::W60s => 60_000,
+        })
+    }
+
+    /// The time that is this long; `None` if there is none, or only v1.01 has it.
+    pub fn of(span: Duration) -> Option<Self> {
+        Self::ALL.into_iter().skip(1).find(|it| it.span() == span)
     }
 }
 

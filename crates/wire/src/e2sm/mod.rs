@@ -51,4 +51,5 @@ pub static MODELS: &[&dyn Model] = &[
     &slice::SliceModel,
     &traffic::Traffic,
     &kpm::Kpm,
+    &rc::Rc,
 ];

@@ -49,7 +49,8 @@ pub trait ServiceModel: Sync + 'static {
     type Outcome: Octets;
 
     /// The trigger of a report each `period`. Fails with [`SmError::Period`] if it is out of the model's range, and
-    /// with [`SmError::Absent`] if the model reports nothing at intervals.
+    /// with [`SmError::Absent`] if the model reports nothing at intervals. A model that reports as things happen says
+    /// which of them are told, whatever the period.
     fn periodic(period: Duration) -> Result<Self::Trigger, SmError>;
 
     /// How often a trigger asks for a report; `None` if it does not ask for one at intervals.
@@ -241,7 +242,9 @@ impl<M: ServiceModel> Model for M {
 pub fn complete(function: &RanFunctionItem, details: &mut RicSubscriptionDetails) {
     let Some(model) = function.oid.as_deref().and_then(by_oid) else { return };
     let encoding = model.encoding();
-    let Ok(Some(period)) = model.period(encoding, &details.event_trigger) else { return };
+    let Ok(period) = model.period(encoding, &details.event_trigger) else { return };
+    // What is told as it happens has no period.
+    let period = period.unwrap_or_default();
     for action in details.actions.iter_mut().filter(|action| action.definition.is_none()) {
         action.definition = model.action(encoding, &function.definition, period).ok().flatten();
     }

@@ -221,7 +221,9 @@ impl Controller {
     pub(super) fn reporting(&self, setup: &E2SetupRequest) -> Result<(RanFunctionId, Bytes), Fault> {
         let known = setup.functions.iter().flatten().find_map(|function| {
             let model = e2sm::by_oid(function.oid.as_deref()?)?;
-            Some((function.id, model.periodic(model.encoding(), self.run.config.period).ok()?))
+            let trigger = model.periodic(model.encoding(), self.run.config.period).ok()?;
+            model.period(model.encoding(), &trigger).ok()??;
+            Some((function.id, trigger))
         });
         known.ok_or(Fault::Skipped("the agent offers no function of a known model that reports at intervals"))
     }

@@ -148,7 +148,7 @@ impl Order {
         };
         match (header.style, header.action) {
             (2, 6) => quotas(parameters).map(Self::SliceQuotas),
-            (3, 1) => Ok(Self::Handover(cell(octets_of(parameters, 4)?)?)),
+            (3, 1) => target(parameters).map(Self::Handover),
             (1, 2) => flows(parameters),
             (style, action) => Err(NotAnOrder::Unknown { style, action }),
         }
@@ -218,6 +218,11 @@ fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
         }
     }
     Ok(quotas)
+}
+
+/// The target of a handover.
+pub(super) fn target(parameters: &[Parameter]) -> Result<NrCgi, NotAnOrder> {
+    cell(octets_of(parameters, 4)?)
 }
 
 /// As PER of 9 octets, or the network and 36 bits in 8.

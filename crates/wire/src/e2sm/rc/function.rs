@@ -1,5 +1,7 @@
 //! What a node can do: the RAN function definition (E2SM-RC clause 8.2.2.1).
+use super::commands::ORDERS;
 use super::parameter::*;
+use super::reports::*;
 use super::{LIST_MAX, OID, STYLES_MAX};
 use crate::e2sm::common::{FunctionName, Name, Oran, sole_component};
 use crate::e2sm::octets::octets;
@@ -120,23 +122,28 @@ sole_component! {
 /// A control: number and name of its style, number and name of its action, numbers and names of its parameters.
 pub type Offered<'a> = (i64, &'a str, u16, &'a str, &'a [(u32, &'a str)]);
 
+fn known(parameters: &[(u32, &str)]) -> Option<Vec<KnownParameter>> {
+    let one =
+        |(id, name): &(u32, &str)| KnownParameter { id: *id, name: (*name).to_owned(), definition: None };
+    (!parameters.is_empty()).then(|| parameters.iter().map(one).collect())
+}
+
 impl FunctionDefinition {
     /// The customary name, and nothing but these controls.
     pub fn of_controls(styles: &[Offered<'_>]) -> Self {
-        let known =
-            |(id, name): &(u32, &str)| KnownParameter { id: *id, name: (*name).to_owned(), definition: None };
-        let style = |(style, name, id, action, parameters): &Offered<'_>| {
-            let parameters = Some(parameters.iter().map(known).collect());
-            ControlStyle {
-                style: *style,
-                name: (*name).to_owned(),
-                actions: Some(vec![KnownControl { id: *id, name: (*action).to_owned(), parameters }]),
-                header_format: 1,
-                message_format: 1,
-                call_process_format: None,
-                outcome_format: 1,
-                outcome: None,
-            }
+        let style = |(style, name, id, action, parameters): &Offered<'_>| ControlStyle {
+            style: *style,
+            name: (*name).to_owned(),
+            actions: Some(vec![KnownControl {
+                id: *id,
+                name: (*action).to_owned(),
+                parameters: known(parameters),
+            }]),
+            header_format: 1,
+            message_format: 1,
+            call_process_format: None,
+            outcome_format: 1,
+            outcome: None,
         };
         Self {
             name: FunctionName {
@@ -152,4 +159,75 @@ impl FunctionDefinition {
             policies: None,
         }
     }
+
+    /// What this project's base stations offer: [`ORDERS`], and those that know their UEs' state in RRC the reports and
+    /// the insert of [`reports`](super::reports).
+    pub fn of_station(knows_rrc: bool) -> Self {
+        let controls = Self::of_controls(&ORDERS);
+        if !knows_rrc {
+            return controls;
+        }
+        let mut definition = Self {
+            triggers: Some(triggers()),
+            reports: Some(report_styles()),
+            inserts: Some(insert_styles()),
+            ..controls
+        };
+        // A handover may answer an insert.
+        let answers = definition.controls.iter_mut().flatten().filter(|it| it.style == MOBILITY_REQUEST);
+        answers.for_each(|style| style.call_process_format = Some(1));
+        definition
+    }
+}
+
+fn triggers() -> Triggers {
+    let style = |style: i64, name: &str| TriggerStyle { style, name: name.to_owned(), format: style };
+    let id = HANDOVER_PREPARATION;
+    let breakpoint = Breakpoint { id, name: "Handover Preparation".to_owned(), parameters: None };
+    let name = "Mobility Management".to_owned();
+    Triggers {
+        styles: vec![
+            style(PROCESS_OUTCOME, "Call Process Breakpoint"),
+            style(UE_INFORMATION, "UE Information Change"),
+            style(ON_DEMAND, "On Demand"),
+        ],
+        l2: None,
+        processes: Some(vec![Process { id: MOBILITY, name, breakpoints: vec![breakpoint] }]),
+        ues: None,
+        cells: None,
+    }
+}
+
+fn report_styles() -> Vec<ReportStyle> {
+    let style = |style: i64, name: &str, message_format, parameters| ReportStyle {
+        style,
+        name: name.to_owned(),
+        trigger_style: style,
+        action_format: 1,
+        header_format: 1,
+        message_format,
+        parameters: known(parameters),
+    };
+    vec![
+        style(PROCESS_OUTCOME, "Call Process Outcome", 2, &PROCESS_PARAMETERS),
+        style(UE_INFORMATION, "UE Information", 2, &UE_PARAMETERS),
+        style(ON_DEMAND, "On Demand Report", 4, &[]),
+    ]
+}
+
+fn insert_styles() -> Vec<InsertStyle> {
+    vec![InsertStyle {
+        style: MOBILITY_REQUEST,
+        name: "Connected Mode Mobility Control Request".to_owned(),
+        trigger_style: PROCESS_OUTCOME,
+        action_format: 3,
+        indications: Some(vec![KnownInsert {
+            id: HANDOVER_REQUEST,
+            name: "Handover Control Request".to_owned(),
+            parameters: known(&HANDOVER_PARAMETERS),
+        }]),
+        header_format: 2,
+        message_format: 5,
+        call_process_format: 1,
+    }]
 }

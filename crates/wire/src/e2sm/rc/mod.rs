@@ -1,8 +1,8 @@
 //! RC: what a node does with its UEs, reported, asked for and ordered; O-RAN's E2SM-RC 1.03.
 //!
 //! What is reported and ordered are RAN parameters: numbers of a tree whose meaning a table of the text gives for each
-//! style and action. [`commands`] has the trees of those orders that the field knows: slices' shares of resources,
-//! handover, mapping of QoS flows. The octets of 5.00 are the same, but for reports on demand, which it moved. All in
+//! style and action. [`commands`] has the trees of those orders that the field knows (slices' shares of resources,
+//! handover, mapping of QoS flows), [`reports`] those of the reports and inserts. The octets of 5.00 are the same, but for reports on demand, which it moved. All in
 //! aligned PER.
 
 pub mod commands;
@@ -10,14 +10,19 @@ mod control;
 mod function;
 mod indication;
 pub mod interface;
+mod model;
 pub mod neighbours;
 mod parameter;
+pub mod reports;
+mod rows;
 mod subscription;
 
 pub use control::*;
 pub use function::*;
 pub use indication::*;
+pub use model::Rc;
 pub use parameter::*;
+pub use rows::ParameterRow;
 pub use subscription::*;
 
 /// The OID by which nodes offer the model, the same from 1.03 to 5.00.

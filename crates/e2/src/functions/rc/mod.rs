@@ -1,0 +1,484 @@
+//! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
+//! report styles 2, 4 and 5 and insert style 3.
+//!
+//! | asked | answer |
+//! |---|---|
+//! | an order that is carried out | acknowledged, without an outcome |
+//! | a style or action that is not offered, several at once | `action-not-supported` |
+//! | octets that are no control, parameters that are missing or out of range | `control-message-invalid` |
+//! | an answer to a process that does not wait, or not for this controller or UE | `ric-call-process-id-invalid` |
+//! | what the base station refuses; quotas from any controller but the first | `control-failed-to-execute`, and an outcome whose parameter [`REASON`] says why |
+//! | a trigger or action that is not offered, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
+//!
+//! A UE that is about to be handed over by the base station's own decision is asked about: of the subscriptions with an
+//! insert the oldest whose trigger it meets. The control that answers (style 3 action 1, with the process's number)
+//! accepts, to the cell that it names, or rejects. If none comes in time the handover goes on or is given up, as the
+//! subsequent action says; so it does at once if the subscription ends. Not offered are copies of messages (style 1) and
+//! changes of the node (style 3): a radio here has neither RRC's messages nor cells that change, nor the physical
+//! identities that a table of neighbours must tell.
+mod wanted;
+
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, UeId as Name};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order};
+use ranlab_wire::e2sm::rc::reports::{self, HandedOver, MOBILITY_REQUEST, process_octets};
+use ranlab_wire::e2sm::rc::{
+    ActionHeader, CallProcessId, CellContext, ControlFormat, ControlHeader, ControlMessage,
+    ControlOutcome as Outcome, Decision, FunctionDefinition, HeaderFormat, IndicationFormat,
+    IndicationHeader, IndicationHeaderFormat, IndicationMessage, OID, OnDemandReport, OutcomeFormat,
+    OutcomeValue, Rc, ReportHeader, RrcState, UeContext, UeParameters, Value,
+};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use wanted::{Action, Does, When};
+
+/// The parameter of an outcome that says in words why an order was refused.
+pub const REASON: u32 = 1;
+/// How often a base station is asked what happened, where somebody listens.
+pub const ASK_EVERY: Duration = Duration::from_millis(10);
+/// Handovers that wait for an answer at once, at most; further ones go on.
+pub const PROCESSES_MAX: usize = 256;
+
+/// The base station behind the function.
+pub trait RcControl: Send {
+    /// Does what an order says, or nothing; `number` is the UE's that the header names.
+    ///
+    /// # Errors
+    /// The base station cannot do this.
+    fn obey(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
+
+    /// Whether it knows its UEs' states in RRC: reports and inserts are offered.
+    fn knows_rrc(&self) -> bool {
+        false
+    }
+
+    /// What it knows of its UEs; `None` if it does not [know RRC](Self::knows_rrc).
+    fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
+        None
+    }
+}
+
+/// What a base station knows of its UEs' states, and which of them it is about to hand over.
+pub trait RcMobility {
+    /// What this type of node calls a UE, by its number (its C-RNTI).
+    fn name(&self, number: u32) -> Name;
+
+    /// UEs that are connected, by number, and the cell of each.
+    fn ues(&mut self) -> Vec<(u32, Cgi)>;
+
+    /// Its cells.
+    fn cells(&mut self) -> Vec<Cgi>;
+
+    /// What happened since it was last asked, oldest first.
+    fn events(&mut self, now: Time) -> Vec<RcEvent>;
+
+    /// Handovers that it decided on by itself since it was last asked: UEs' numbers and the cells. They are carried out
+    /// by [`RcControl::obey`] if nobody objects.
+    fn decisions(&mut self, now: Time) -> Vec<(u32, NrCgi)>;
+
+    /// Whether it will still decide on handovers by itself.
+    fn decides(&self) -> bool;
+}
+
+/// What happened to a UE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RcEvent {
+    /// It came to a state in RRC.
+    State {
+        /// Its number.
+        number: u32,
+        /// The state.
+        state: RrcState,
+    },
+    /// It went to another cell.
+    HandedOver {
+        /// Its number here until then.
+        number: u32,
+        /// How that ended.
+        told: Box<HandedOver>,
+    },
+}
+
+/// A subscription with its actions.
+#[derive(Debug)]
+struct Listener {
+    when: When,
+    actions: Vec<Action>,
+    /// Whether it is still to be told on demand.
+    due: bool,
+    /// UEs that it saw, where it does not see all: it is told when they go, when it sees them no more.
+    told: BTreeSet<u32>,
+}
+
+/// A handover that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    subscription: SubscriptionId,
+    number: u32,
+    cell: NrCgi,
+    until: Time,
+    goes_on: bool,
+}
+
+struct Function<C> {
+    station: C,
+    listeners: BTreeMap<SubscriptionId, Listener>,
+    /// By the process's number.
+    waiting: BTreeMap<u32, Waiting>,
+    last_process: u32,
+    ask_at: Time,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::rc::DEFAULT_FUNCTION_ID`].
+pub fn function(station: impl RcControl + 'static) -> Box<dyn RanFunction> {
+    let (listeners, waiting) = (BTreeMap::new(), BTreeMap::new());
+    Box::new(Function { station, listeners, waiting, last_process: 0, ask_at: Time::ZERO })
+}
+
+const UNKNOWN: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+const ACTION: Cause = UNKNOWN;
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+const NO_PROCESS: Cause = Cause::RicRequest(CauseRicRequest::RicCallProcessIdInvalid);
+const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+
+fn decoded(control: &ControlRequest<'_>) -> Result<(ControlHeader, ControlMessage), Cause> {
+    let header = ControlHeader::decode_as(Encoding::Per, control.header).map_err(|_| INVALID)?;
+    let message = ControlMessage::decode_as(Encoding::Per, control.message).map_err(|_| INVALID)?;
+    Ok((header, message))
+}
+
+/// Whom a control is about, and what is ordered.
+fn read(control: &ControlRequest<'_>) -> Result<(Name, Order), Cause> {
+    let (header, message) = decoded(control)?;
+    let order = Order::read(&header, &message).map_err(|why| match why {
+        NotAnOrder::Unknown { .. } => UNKNOWN,
+        _ => INVALID,
+    })?;
+    let (style, action) = order.action();
+    let offered = ORDERS.iter().any(|it| (it.0, it.2) == (style, action));
+    match header.format {
+        HeaderFormat::Action(header) if offered => Ok((header.ue, order)),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// What an answer to an insert says: of whom, and where to; `None`: nowhere.
+fn answer(control: &ControlRequest<'_>, asked: NrCgi) -> Result<(Name, Option<NrCgi>), Cause> {
+    let (header, message) = decoded(control)?;
+    let (HeaderFormat::Action(header), ControlFormat::Action(parameters)) = (header.format, message.format)
+    else {
+        return Err(UNKNOWN);
+    };
+    match header {
+        ActionHeader { style: MOBILITY_REQUEST, action: reports::HANDOVER_REQUEST, decision, ue } => {
+            if decision == Some(Decision::Reject) {
+                return Ok((ue, None));
+            }
+            let cell = match parameters.is_empty() {
+                true => asked,
+                false => reports::target_cell(&parameters).map_err(|_| INVALID)?,
+            };
+            Ok((ue, Some(cell)))
+        }
+        _ => Err(UNKNOWN),
+    }
+}
+
+fn outcome(refusal: &Refusal) -> Bytes {
+    let value = OutcomeValue { id: REASON, value: Value::Text(refusal.detail.clone()) };
+    let outcome = Outcome { format: OutcomeFormat::Values(vec![value]) };
+    outcome.to_octets(Encoding::Per).unwrap_or_default()
+}
+
+fn sees(ues: UeFilter<'_>, number: u32) -> bool {
+    ues.is_all() || ues.contains(UeId(number.into()))
+}
+
+/// A report about one UE.
+fn about(ue: Name, parameters: Vec<ranlab_wire::e2sm::rc::Parameter>) -> IndicationMessage {
+    IndicationMessage { format: IndicationFormat::Ues(vec![UeParameters { ue, parameters }]) }
+}
+
+impl Listener {
+    /// Numbers of the actions that report, and what each tells.
+    fn reports(&self) -> impl Iterator<Item = (RicActionId, &[u32])> {
+        self.actions.iter().filter_map(|action| match &action.does {
+            Does::Report(wanted) => Some((action.id, &wanted[..])),
+            Does::Ask { .. } => None,
+        })
+    }
+
+    /// The condition that an event meets, if it meets one: the number of those that have numbers.
+    fn hear(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
+        let seen = match event {
+            RcEvent::State { number, state: RrcState::Connected } => {
+                let seen = sees(ues, *number);
+                if seen && !ues.is_all() {
+                    self.told.insert(*number);
+                }
+                seen
+            }
+            RcEvent::State { number, .. } | RcEvent::HandedOver { number, .. } => {
+                self.told.remove(number) || sees(ues, *number)
+            }
+        };
+        match (&self.when, event) {
+            (When::Handover(whose), RcEvent::HandedOver { number, .. }) => {
+                (seen && whose.has(*number)).then_some(None)
+            }
+            (When::States(changes), RcEvent::State { number, state }) => {
+                let met = changes.iter().find(|it| it.has(*state, *number));
+                met.filter(|_| seen).map(|it| Some(it.condition))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<C: RcControl> Function<C> {
+    fn obey(&mut self, ctx: &FunctionContext<'_>, name: &Name, order: &Order) -> Result<(), Refusal> {
+        let (number, ues) = (name.number(), ctx.ues());
+        match order {
+            Order::SliceQuotas(_) if ctx.controller() != ctx.first_controller() => {
+                Err(Refusal::new(Reason::NotOwner, "the carrier is the first controller's, for all UEs"))
+            }
+            Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => {
+                Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {number}")))
+            }
+            _ => self.station.obey(ctx.now(), number, order),
+        }
+    }
+
+    /// What a process that waits was answered; where its UE goes, and which it is.
+    fn resume(
+        &mut self,
+        ctx: &FunctionContext<'_>,
+        process: &Bytes,
+        control: &ControlRequest<'_>,
+    ) -> Result<Option<(Name, Order)>, Cause> {
+        let process = CallProcessId::decode_as(Encoding::Per, process).map_err(|_| NO_PROCESS)?.id;
+        let waiting = *self.waiting.get(&process).ok_or(NO_PROCESS)?;
+        if ctx.controller() != ctx.controller_of(waiting.subscription) {
+            return Err(NO_PROCESS);
+        }
+        // An answer that cannot be read leaves the process waiting.
+        let (name, cell) = answer(control, waiting.cell)?;
+        if name.number() != waiting.number {
+            return Err(NO_PROCESS);
+        }
+        self.waiting.remove(&process);
+        Ok(cell.map(|cell| (name, Order::Handover(cell))))
+    }
+
+    fn wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        if let Some(at) = self.waiting.values().map(|it| it.until).min() {
+            ctx.wake_at(at);
+        }
+        let decides = self.station.mobility().is_some_and(|it| it.decides());
+        if decides || !self.listeners.is_empty() {
+            ctx.wake_at(self.ask_at);
+        }
+    }
+
+    fn send(
+        ctx: &mut FunctionContext<'_>,
+        (subscription, action): (SubscriptionId, RicActionId),
+        header: &IndicationHeader,
+        message: &IndicationMessage,
+        process: Option<&[u8]>,
+    ) -> bool {
+        let octets = (header.to_octets(Encoding::Per), message.to_octets(Encoding::Per));
+        // Names and cells are within their bounds, lists within what a node has of UEs; if not, they are not told.
+        let (Ok(header), Ok(message)) = octets else { return false };
+        let kind = if process.is_some() { RicIndicationType::Insert } else { RicIndicationType::Report };
+        let (header, message, call_process_id) = (&header, &message, process);
+        ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id }).is_ok()
+    }
+
+    /// Tells those who listen what happened.
+    fn tell(&mut self, ctx: &mut FunctionContext<'_>, events: &[RcEvent]) {
+        for event in events {
+            let (RcEvent::State { number, .. } | RcEvent::HandedOver { number, .. }) = event;
+            let Some(name) = self.station.mobility().map(|it| it.name(*number)) else { return };
+            for (id, listener) in &mut self.listeners {
+                let Some(condition) = listener.hear(event, ctx.ues_of(*id)) else { continue };
+                let format = IndicationHeaderFormat::Report(ReportHeader { condition });
+                for (action, wanted) in listener.reports() {
+                    let parameters = match event {
+                        RcEvent::State { state, .. } => reports::state_changed(*state),
+                        RcEvent::HandedOver { told, .. } => told.parameters(wanted),
+                    };
+                    let message = about(name.clone(), parameters);
+                    Self::send(
+                        ctx,
+                        (*id, action),
+                        &IndicationHeader { format: format.clone() },
+                        &message,
+                        None,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Tells those who want to know it at once who is there.
+    fn answer_demands(&mut self, ctx: &mut FunctionContext<'_>) {
+        for (id, listener) in &mut self.listeners {
+            let When::Now(whose, cells) = &listener.when else { continue };
+            if !std::mem::take(&mut listener.due) {
+                continue;
+            }
+            let Some(mobility) = self.station.mobility() else { return };
+            let wants = |cell: &Cgi| cells.as_ref().is_none_or(|cells| cells.contains(cell));
+            let there = mobility.ues();
+            let seen = there
+                .into_iter()
+                .filter(|(number, cell)| whose.has(*number) && wants(cell) && sees(ctx.ues_of(*id), *number));
+            let ues = seen.map(|(number, cell)| UeContext { ue: mobility.name(number), context: None, cell });
+            let ues = ues.collect();
+            let told = mobility.cells().into_iter().filter(wants);
+            let cells = told.map(|cell| CellContext { cell, context: None, neighbours: None }).collect();
+            let message =
+                IndicationMessage { format: IndicationFormat::OnDemand(OnDemandReport { ues, cells }) };
+            let header = IndicationHeaderFormat::Report(ReportHeader { condition: None });
+            let header = IndicationHeader { format: header };
+            for action in listener.actions.iter().map(|action| action.id) {
+                Self::send(ctx, (*id, action), &header, &message, None);
+            }
+        }
+    }
+
+    /// Asks about a handover that the base station decided on; whether somebody was asked.
+    fn ask(&mut self, ctx: &mut FunctionContext<'_>, number: u32, cell: NrCgi) -> bool {
+        if self.waiting.len() >= PROCESSES_MAX {
+            return false;
+        }
+        let asked = self.listeners.iter().find_map(|(id, listener)| {
+            let When::Handover(whose) = &listener.when else { return None };
+            let is_asked = whose.has(number) && sees(ctx.ues_of(*id), number);
+            listener.actions.iter().filter(|_| is_asked).find_map(|action| match action.does {
+                Does::Ask { ue, wait, goes_on } if ue.is_none_or(|ue| ue == number) => {
+                    Some((*id, action.id, wait, goes_on))
+                }
+                _ => None,
+            })
+        });
+        let Some((subscription, action, wait, goes_on)) = asked else { return false };
+        let Some(name) = self.station.mobility().map(|it| it.name(number)) else { return false };
+        self.last_process = self.last_process.checked_add(1).unwrap_or(1);
+        let process = process_octets(self.last_process);
+        let header = IndicationHeader::handover_request(name);
+        let message = IndicationMessage { format: IndicationFormat::Insert(reports::handover_request(cell)) };
+        let told = Self::send(ctx, (subscription, action), &header, &message, Some(&process));
+        if told {
+            let until = ctx.now() + wait;
+            self.waiting.insert(self.last_process, Waiting { subscription, number, cell, until, goes_on });
+        }
+        told
+    }
+
+    /// Ends the processes that `over` says, each by its subsequent action.
+    fn end(&mut self, now: Time, over: impl Fn(&Waiting) -> bool) {
+        let ended: Vec<_> =
+            self.waiting.iter().filter(|(_, it)| over(it)).map(|(id, it)| (*id, *it)).collect();
+        for (process, Waiting { number, cell, goes_on, .. }) in ended {
+            self.waiting.remove(&process);
+            if goes_on {
+                // A UE that has gone meanwhile needs no handover.
+                let _ = self.station.obey(now, number, &Order::Handover(cell));
+            }
+        }
+    }
+}
+
+impl<C: RcControl> RanFunction for Function<C> {
+    fn description(&self) -> FunctionDescription {
+        // The definition is a constant with an encoding.
+        let knows_rrc = self.station.knows_rrc();
+        let definition =
+            FunctionDefinition::of_station(knows_rrc).to_octets(Encoding::Per).unwrap_or_default();
+        FunctionDescription { oid: OID.to_owned(), definition, revision: Rc::REVISION }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        if !self.station.knows_rrc() {
+            return Ok(Admission::each(subscription.actions, |_| Err(UNKNOWN)));
+        }
+        let when = When::read(subscription.event_trigger)?;
+        let mut actions = Vec::new();
+        let admission = Admission::each(subscription.actions, |action| {
+            actions.push(wanted::action(&when, action)?);
+            Ok(())
+        });
+        if actions.is_empty() {
+            return Ok(admission);
+        }
+        // What happened before is no news to it.
+        self.look(ctx);
+        let due = matches!(when, When::Now(..));
+        let (there, ues) = (self.station.mobility().map(|it| it.ues()).unwrap_or_default(), ctx.ues());
+        let seen = there.into_iter().map(|(number, _)| number).filter(|it| !ues.is_all() && sees(ues, *it));
+        let told = seen.collect();
+        self.listeners.insert(subscription.id, Listener { when, actions, due, told });
+        // On demand it is told once the subscription stands.
+        self.ask_at = if due { ctx.now() } else { ctx.now() + ASK_EVERY };
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.listeners.remove(&id);
+        self.end(ctx.now(), |waiting| waiting.subscription == id);
+    }
+
+    fn on_control(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        let order = match control.call_process_id {
+            Some(process) => self.resume(ctx, process, &control)?,
+            None => Some(read(&control)?),
+        };
+        let Some((name, order)) = order else { return Ok(ControlOutcome::default()) };
+        self.obey(ctx, &name, &order).map(|()| ControlOutcome::default()).map_err(|refusal| {
+            ctx.explain(outcome(&refusal));
+            REFUSED
+        })
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        self.end(now, |waiting| waiting.until <= now);
+        self.answer_demands(ctx);
+        self.look(ctx);
+        self.ask_at = now + ASK_EVERY;
+        self.wake(ctx);
+    }
+}
+
+impl<C: RcControl> Function<C> {
+    /// Sees what the base station decided on and what happened, and does what follows.
+    fn look(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        let Some(mobility) = self.station.mobility() else { return };
+        for (number, cell) in mobility.decisions(now) {
+            if !self.ask(ctx, number, cell) {
+                // The UE may have gone, or the cell has no room: then it stays.
+                let _ = self.station.obey(now, number, &Order::Handover(cell));
+            }
+        }
+        let events = self.station.mobility().map(|it| it.events(now)).unwrap_or_default();
+        self.tell(ctx, &events);
+    }
+}

@@ -1,0 +1,185 @@
+//! What a subscription to RC wants: when, of whom, and what is told or asked then.
+use super::{ACTION, TRIGGER};
+use ranlab_wire::e2ap::{
+    ActionToBeSetup, Cause, RicActionId, RicActionType, RicSubsequentAction, RicSubsequentActionType,
+};
+use ranlab_wire::e2sm::common::Cgi;
+use ranlab_wire::e2sm::rc::reports::{
+    HANDOVER_PREPARATION, HANDOVER_REQUEST, MOBILITY, MOBILITY_REQUEST, ON_DEMAND, PROCESS_OUTCOME,
+    PROCESS_PARAMETERS, TARGET_CELL, UE_INFORMATION, UE_PARAMETERS,
+};
+use ranlab_wire::e2sm::rc::{
+    ActionDefinition, ActionFormat, CellCondition, CellKind, ChangeOf, EventTrigger, InsertAction, LogicalOr,
+    RrcState, TriggerFormat, UeChange, UeCondition, UeKind, WantedParameter,
+};
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long an insert without a subsequent action waits before the process goes on.
+pub(super) const WAIT_DEFAULT: Duration = Duration::from_secs(1);
+
+/// UEs that a condition names: those of these numbers, or all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Whose(Option<BTreeSet<u32>>);
+
+impl Whose {
+    /// Conditions that name UEs one by one. A UE is never two, so of those that both have to hold none is left.
+    fn new(conditions: Option<&[UeCondition]>) -> Result<Self, Cause> {
+        let Some(conditions) = conditions else { return Ok(Self(None)) };
+        let mut named = BTreeSet::new();
+        let mut either = true;
+        for condition in conditions {
+            let UeKind::One(one) = &condition.ue else { return Err(TRIGGER) };
+            if one.test.is_some() {
+                return Err(TRIGGER);
+            }
+            let number = one.ue.number();
+            if either {
+                named.insert(number);
+            } else {
+                named.retain(|known| *known == number);
+            }
+            either = condition.or == Some(LogicalOr::True);
+        }
+        Ok(Self(Some(named)))
+    }
+
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.0.as_ref().is_none_or(|named| named.contains(&number))
+    }
+}
+
+/// A change of UEs' states that is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct States {
+    /// The condition's number.
+    pub(super) condition: u16,
+    to: Vec<RrcState>,
+    pub(super) whose: Whose,
+}
+
+impl States {
+    fn new(change: &UeChange) -> Result<Self, Cause> {
+        let ChangeOf::RrcState(states) = &change.trigger else { return Err(TRIGGER) };
+        let to = states.iter().map(|state| state.to).collect();
+        Ok(Self { condition: change.condition, to, whose: Whose::new(change.ues.as_deref())? })
+    }
+
+    pub(super) fn has(&self, state: RrcState, number: u32) -> bool {
+        self.whose.has(number) && self.to.iter().any(|to| *to == state || *to == RrcState::Any)
+    }
+}
+
+/// When a subscription is told or asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum When {
+    /// A handover is prepared.
+    Handover(Whose),
+    /// A UE comes to a state.
+    States(Vec<States>),
+    /// Once, now; about these cells, or all.
+    Now(Whose, Option<Vec<Cgi>>),
+}
+
+impl When {
+    pub(super) fn read(octets: &bytes::Bytes) -> Result<Self, Cause> {
+        let trigger = EventTrigger::decode_as(Encoding::Per, octets).map_err(|_| TRIGGER)?;
+        match trigger.format {
+            TriggerFormat::Process(it)
+                if (it.process, it.breakpoint) == (MOBILITY, HANDOVER_PREPARATION) && it.node.is_none() =>
+            {
+                Whose::new(it.ues.as_deref()).map(Self::Handover)
+            }
+            TriggerFormat::Ues(changes) => {
+                changes.iter().map(States::new).collect::<Result<_, _>>().map(Self::States)
+            }
+            TriggerFormat::OnDemand(it) => {
+                let cells = it.cells.as_deref().map(cells).transpose()?;
+                Ok(Self::Now(Whose::new(it.ues.as_deref())?, cells))
+            }
+            _ => Err(TRIGGER),
+        }
+    }
+
+    /// The report style that goes with it.
+    const fn style(&self) -> i64 {
+        match self {
+            Self::Handover(_) => PROCESS_OUTCOME,
+            Self::States(_) => UE_INFORMATION,
+            Self::Now(..) => ON_DEMAND,
+        }
+    }
+}
+
+fn cells(conditions: &[CellCondition]) -> Result<Vec<Cgi>, Cause> {
+    let one = |condition: &CellCondition| match &condition.cell {
+        CellKind::One(cell) => Ok(*cell),
+        CellKind::Group(_) => Err(TRIGGER),
+    };
+    conditions.iter().map(one).collect()
+}
+
+/// What an action does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Does {
+    /// It tells these parameters.
+    Report(Vec<u32>),
+    /// It asks whether a UE, or that of this number, may be handed over.
+    Ask {
+        /// Of whom.
+        ue: Option<u32>,
+        /// How long.
+        wait: Duration,
+        /// Whether the process goes on if nobody answers.
+        goes_on: bool,
+    },
+}
+
+/// An action that was admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Action {
+    pub(super) id: RicActionId,
+    pub(super) does: Does,
+}
+
+/// What an action would do at such a time, if it can be done.
+pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Cause> {
+    let definition = action.definition.as_ref().ok_or(ACTION)?;
+    let definition = ActionDefinition::decode_as(Encoding::Per, definition).map_err(|_| ACTION)?;
+    let does = match (action.kind, definition.format) {
+        (RicActionType::Report, ActionFormat::Report(wanted)) if definition.style == when.style() => {
+            report(when, &wanted)?
+        }
+        (RicActionType::Insert, ActionFormat::Insert(insert))
+            if definition.style == MOBILITY_REQUEST && matches!(when, When::Handover(_)) =>
+        {
+            question(&insert, action.subsequent)?
+        }
+        _ => return Err(ACTION),
+    };
+    Ok(Action { id: action.id, does })
+}
+
+/// Of what is wanted what there is; nothing at all is refused. On demand there are no parameters.
+fn report(when: &When, wanted: &[WantedParameter]) -> Result<Does, Cause> {
+    let there: &[(u32, &str)] = match when {
+        When::Handover(_) => &PROCESS_PARAMETERS,
+        When::States(_) => &UE_PARAMETERS,
+        When::Now(..) => return Ok(Does::Report(Vec::new())),
+    };
+    let wanted: Vec<_> = wanted.iter().map(|it| it.id).collect();
+    let told: Vec<_> = there.iter().map(|(id, _)| *id).filter(|id| wanted.contains(id)).collect();
+    if told.is_empty() { Err(ACTION) } else { Ok(Does::Report(told)) }
+}
+
+fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> Result<Does, Cause> {
+    let asks =
+        insert.indication == HANDOVER_REQUEST && insert.parameters.iter().any(|it| it.id == TARGET_CELL);
+    if !asks {
+        return Err(ACTION);
+    }
+    let wait = subsequent.map_or(WAIT_DEFAULT, |it| it.time_to_wait.span());
+    let goes_on = subsequent.is_none_or(|it| it.kind == RicSubsequentActionType::Continue);
+    Ok(Does::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
+}

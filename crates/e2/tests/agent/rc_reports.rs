@@ -1,0 +1,383 @@
+//! RC's reports and inserts behind an agent: who is told what and when, and what becomes of a handover that waits.
+use crate::bench::*;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::agent::*;
+use ranlab_e2::functions::rc::{self, PROCESSES_MAX, RcControl, RcEvent, RcMobility};
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, UeId as Name};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::rc::commands::Order;
+use ranlab_wire::e2sm::rc::reports::{self, HandedOver, process_octets};
+use ranlab_wire::e2sm::rc::*;
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
+const MS: Duration = Duration::from_millis(1);
+
+const fn cell(cell: u64) -> NrCgi {
+    NrCgi { plmn: PLMN, cell }
+}
+
+/// A base station of cell 1 with UEs 1 and 2; cell 9 takes nobody.
+#[derive(Default)]
+struct Cell {
+    decided: Vec<(u32, NrCgi)>,
+    events: Vec<RcEvent>,
+    handed_over: Vec<(u32, NrCgi)>,
+}
+
+#[derive(Clone, Default)]
+struct Station(Arc<Mutex<Cell>>);
+
+impl RcControl for Station {
+    fn obey(&mut self, _: Time, number: u32, order: &Order) -> Result<(), Refusal> {
+        let Order::Handover(to) = order else { panic!("{order:?}") };
+        if to.cell == 9 {
+            return Err(Refusal::new(Reason::Invalid, "no cell 9"));
+        }
+        let told = HandedOver { ue: Name::du(number + 100), old: Name::du(number), cell: Cgi::Nr(*to) };
+        let mut cell = self.0.lock().unwrap();
+        cell.handed_over.push((number, *to));
+        cell.events.push(RcEvent::HandedOver { number, told: Box::new(told) });
+        Ok(())
+    }
+
+    fn knows_rrc(&self) -> bool {
+        true
+    }
+
+    fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
+        Some(self)
+    }
+}
+
+impl RcMobility for Station {
+    fn name(&self, number: u32) -> Name {
+        Name::du(number)
+    }
+
+    fn ues(&mut self) -> Vec<(u32, Cgi)> {
+        [1, 2].map(|number| (number, Cgi::Nr(cell(1)))).into()
+    }
+
+    fn cells(&mut self) -> Vec<Cgi> {
+        vec![Cgi::Nr(cell(1))]
+    }
+
+    fn events(&mut self, _: Time) -> Vec<RcEvent> {
+        std::mem::take(&mut self.0.lock().unwrap().events)
+    }
+
+    fn decisions(&mut self, _: Time) -> Vec<(u32, NrCgi)> {
+        std::mem::take(&mut self.0.lock().unwrap().decided)
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+}
+
+fn bench() -> (Bench, Station) {
+    let station = Station::default();
+    let mut agent = Agent::new(config());
+    agent.register(rc::function(station.clone()), Some(DEFAULT_FUNCTION_ID)).unwrap();
+    let mut bench = Bench::up(agent, Version::V2_03);
+    (1..=2).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
+    (bench, station)
+}
+
+/// A subscription with one action of this kind.
+fn asking(
+    requestor: u16,
+    trigger: &EventTrigger,
+    kind: RicActionType,
+    action: &ActionDefinition,
+    subsequent: Option<RicSubsequentAction>,
+) -> Message {
+    let definition = Some(action.to_octets(Encoding::Per).unwrap());
+    let action = ActionToBeSetup { kind, definition, subsequent, ..ActionToBeSetup::report(0) };
+    Message::RicSubscriptionRequest(RicSubscriptionRequest {
+        request_id: request_id(requestor),
+        function_id: DEFAULT_FUNCTION_ID,
+        details: RicSubscriptionDetails {
+            event_trigger: trigger.to_octets(Encoding::Per).unwrap(),
+            actions: vec![action],
+        },
+        start_time: None,
+        end_time: None,
+    })
+}
+
+fn report(requestor: u16, trigger: &EventTrigger, style: i64, parameters: &[u32]) -> Message {
+    let action = ActionDefinition::report(style, parameters.iter().copied());
+    asking(requestor, trigger, RicActionType::Report, &action, None)
+}
+
+fn insert(requestor: u16, kind: RicSubsequentActionType, time_to_wait: RicTimeToWait) -> Message {
+    let subsequent = Some(RicSubsequentAction { kind, time_to_wait });
+    let action = ActionDefinition::handover_request();
+    asking(requestor, &EventTrigger::handovers(), RicActionType::Insert, &action, subsequent)
+}
+
+fn admitted(answers: &[Message]) -> bool {
+    matches!(answers, [Message::RicSubscriptionResponse(_)])
+}
+
+/// The cause of a refused subscription's one action, or of the whole.
+fn refused(answers: &[Message]) -> Cause {
+    match answers {
+        [Message::RicSubscriptionFailure(m)] => {
+            let of_action = m.not_admitted.iter().flatten().next().map(|action| action.cause);
+            m.cause.or(of_action).unwrap()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the indications among messages say.
+fn told(messages: Vec<Message>) -> Vec<(IndicationHeaderFormat, IndicationFormat, Option<Bytes>)> {
+    let read = |message| match message {
+        Message::RicIndication(m) => {
+            let header = IndicationHeader::decode_as(Encoding::Per, &m.header).unwrap().format;
+            let message = IndicationMessage::decode_as(Encoding::Per, &m.message).unwrap().format;
+            assert_eq!(m.kind == RicIndicationType::Insert, m.call_process_id.is_some());
+            (header, message, m.call_process_id)
+        }
+        other => panic!("{other:?}"),
+    };
+    messages.into_iter().map(read).collect()
+}
+
+/// The control that answers process `process`.
+fn answer(process: u32, ue: u32, decision: Option<Decision>, to: Option<u64>) -> Message {
+    let header = ActionHeader { ue: Name::du(ue), style: 3, action: 1, decision };
+    let header = ControlHeader { format: HeaderFormat::Action(header) };
+    let parameters = to.map(|to| reports::handover_request(cell(to))).unwrap_or_default();
+    Message::RicControlRequest(RicControlRequest {
+        request_id: request_id(9),
+        function_id: DEFAULT_FUNCTION_ID,
+        call_process_id: Some(process_octets(process)),
+        header: header.to_octets(Encoding::Per).unwrap(),
+        message: ControlMessage::from(parameters).to_octets(Encoding::Per).unwrap(),
+        ack_request: ACK,
+    })
+}
+
+/// The cause of a refused control; `None` if it was acknowledged.
+fn cause(answers: &[Message]) -> Option<CauseRicRequest> {
+    match answers {
+        [Message::RicControlAcknowledge(_)] => None,
+        [Message::RicControlFailure(RicControlFailure { cause: Cause::RicRequest(cause), .. })] => {
+            Some(*cause)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn states_are_told_under_the_condition_that_they_meet() {
+    let (mut bench, station) = bench();
+    let change = |condition, to, ue: Option<u32>| UeChange {
+        condition,
+        trigger: ChangeOf::RrcState(vec![StateChange { to, or: None }]),
+        ues: ue.map(|ue| {
+            let ue = UeKind::One(OneUe { ue: Name::du(ue), test: None });
+            vec![UeCondition { id: 1, ue, or: None }]
+        }),
+        or: Some(LogicalOr::True),
+    };
+    let changes = vec![change(5, RrcState::Idle, Some(2)), change(6, RrcState::Connected, None)];
+    let trigger = EventTrigger { format: TriggerFormat::Ues(changes) };
+    station.0.lock().unwrap().events.push(RcEvent::State { number: 1, state: RrcState::Connected });
+    assert!(admitted(&bench.ask(C0, &report(1, &trigger, 4, &[202, 3]))));
+    bench.pass(30 * MS);
+    assert_eq!(bench.take(C0), [], "what was before is no news");
+    let event = |number, state| RcEvent::State { number, state };
+    let happened = [event(1, RrcState::Idle), event(2, RrcState::Idle), event(3, RrcState::Connected)];
+    station.0.lock().unwrap().events.extend(happened);
+    bench.pass(20 * MS);
+    let said: Vec<_> =
+        told(bench.take(C0)).into_iter().map(|(header, message, _)| (header, message)).collect();
+    let expected = |condition, ue, state| {
+        let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
+        let parameters = reports::state_changed(state);
+        (header, IndicationFormat::Ues(vec![UeParameters { ue: Name::du(ue), parameters }]))
+    };
+    assert_eq!(said, [expected(5, 2, RrcState::Idle), expected(6, 3, RrcState::Connected)]);
+}
+
+#[test]
+fn who_is_there_is_told_once_on_demand() {
+    let (mut bench, _) = bench();
+    let answers = bench.ask(C0, &report(1, &EventTrigger::on_demand(), 5, &[1]));
+    assert!(admitted(&answers[..1]), "the answer comes first: {answers:?}");
+    bench.pass(100 * MS);
+    assert_eq!(bench.take(C0), [], "once");
+    let said = told(answers[1..].to_vec());
+    let [(_, IndicationFormat::OnDemand(report), None)] = &said[..] else { panic!("{said:?}") };
+    let ues: Vec<_> = report.ues.iter().map(|it| (it.ue.number(), it.cell)).collect();
+    assert_eq!(ues, [(1, Cgi::Nr(cell(1))), (2, Cgi::Nr(cell(1)))]);
+    assert_eq!(report.cells.iter().map(|it| it.cell).collect::<Vec<_>>(), [Cgi::Nr(cell(1))]);
+}
+
+#[test]
+fn a_handover_by_its_own_decision_goes_on_unasked_and_its_end_is_told() {
+    let (mut bench, station) = bench();
+    assert!(admitted(&bench.ask(C0, &report(1, &EventTrigger::handovers(), 2, &[1, 2, 3, 4, 5, 6]))));
+    station.0.lock().unwrap().decided.push((1, cell(2)));
+    bench.pass(20 * MS);
+    assert_eq!(station.0.lock().unwrap().handed_over, [(1, cell(2))]);
+    let said = told(bench.take(C0));
+    let [(_, IndicationFormat::Ues(ues), None)] = &said[..] else { panic!("{said:?}") };
+    let told = HandedOver { ue: Name::du(101), old: Name::du(1), cell: Cgi::Nr(cell(2)) };
+    assert_eq!((ues[0].ue.number(), ues[0].parameters.len()), (1, 5));
+    assert_eq!(HandedOver::read(&ues[0].parameters), Some(told));
+}
+
+#[test]
+fn a_handover_waits_for_its_answer_which_may_name_another_cell_or_none() {
+    use Decision::{Accept, Reject};
+    for (decision, to, expected) in [
+        (Some(Accept), None, vec![(1, cell(2))]),
+        (None, Some(2), vec![(1, cell(2))]),
+        (Some(Accept), Some(3), vec![(1, cell(3))]),
+        (Some(Reject), None, vec![]),
+    ] {
+        let (mut bench, station) = bench();
+        let asked = insert(1, RicSubsequentActionType::Continue, RicTimeToWait::W1s);
+        assert!(admitted(&bench.ask(C0, &asked)));
+        station.0.lock().unwrap().decided.push((1, cell(2)));
+        bench.pass(100 * MS);
+        let said = told(bench.take(C0));
+        let [(IndicationHeaderFormat::Insert(header), IndicationFormat::Insert(parameters), process)] =
+            &said[..]
+        else {
+            panic!("{said:?}")
+        };
+        assert_eq!((header.ue.number(), header.style, header.indication), (1, 3, 1));
+        assert_eq!(reports::target_cell(parameters), Ok(cell(2)));
+        assert_eq!(*process, Some(process_octets(1)));
+        assert_eq!(station.0.lock().unwrap().handed_over, [], "it waits");
+        assert_eq!(cause(&bench.ask(C0, &answer(1, 1, decision, to))), None);
+        assert_eq!(station.0.lock().unwrap().handed_over, expected);
+        let late = bench.ask(C0, &answer(1, 1, decision, to));
+        assert_eq!(cause(&late), Some(CauseRicRequest::RicCallProcessIdInvalid), "it waits no more");
+        bench.pass(2_000 * MS);
+        assert_eq!(station.0.lock().unwrap().handed_over, expected, "no second one");
+    }
+}
+
+#[test]
+fn without_an_answer_a_handover_goes_on_or_is_given_up_as_the_subsequent_action_says() {
+    for (kind, goes_on) in [(RicSubsequentActionType::Continue, true), (RicSubsequentActionType::Wait, false)]
+    {
+        let (mut bench, station) = bench();
+        assert!(admitted(&bench.ask(C0, &insert(1, kind, RicTimeToWait::W50ms))));
+        station.0.lock().unwrap().decided.push((2, cell(2)));
+        bench.pass(40 * MS);
+        assert_eq!(station.0.lock().unwrap().handed_over, []);
+        bench.pass(60 * MS);
+        let expected = if goes_on { vec![(2, cell(2))] } else { vec![] };
+        assert_eq!(station.0.lock().unwrap().handed_over, expected, "{kind:?}");
+        // Who asked and goes leaves nobody waiting.
+        station.0.lock().unwrap().decided.push((1, cell(3)));
+        bench.pass(20 * MS);
+        bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
+        assert_eq!(station.0.lock().unwrap().handed_over.contains(&(1, cell(3))), goes_on, "{kind:?}");
+    }
+}
+
+#[test]
+fn answers_that_are_none_leave_the_process_waiting() {
+    let (mut bench, station) = bench();
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    bench.agent.associate_ue(UeId(1), c1).unwrap();
+    assert!(admitted(&bench.ask(C0, &insert(1, RicSubsequentActionType::Wait, RicTimeToWait::W60s))));
+    station.0.lock().unwrap().decided.push((1, cell(2)));
+    bench.pass(20 * MS);
+    use CauseRicRequest::*;
+    let garbled = |message: Message| match message {
+        Message::RicControlRequest(m) => {
+            Message::RicControlRequest(RicControlRequest { message: Bytes::from_static(&[0xff]), ..m })
+        }
+        other => other,
+    };
+    let accept = Some(Decision::Accept);
+    for (by, control, expected) in [
+        (C0, answer(7, 1, accept, None), RicCallProcessIdInvalid),
+        (C0, answer(1, 2, accept, None), RicCallProcessIdInvalid),
+        (c1, answer(1, 1, accept, None), RicCallProcessIdInvalid),
+        (C0, garbled(answer(1, 1, accept, None)), ControlMessageInvalid),
+    ] {
+        assert_eq!(cause(&bench.ask(by, &control)), Some(expected));
+    }
+    // The base station refuses the cell: the process is over, the UE stays.
+    assert_eq!(cause(&bench.ask(C0, &answer(1, 1, accept, Some(9)))), Some(ControlFailedToExecute));
+    assert_eq!(cause(&bench.ask(C0, &answer(1, 1, accept, None))), Some(RicCallProcessIdInvalid));
+    assert_eq!(station.0.lock().unwrap().handed_over, []);
+}
+
+#[test]
+fn beyond_the_bound_handovers_go_on_unasked() {
+    let (mut bench, station) = bench();
+    assert!(admitted(&bench.ask(C0, &insert(1, RicSubsequentActionType::Wait, RicTimeToWait::W60s))));
+    station.0.lock().unwrap().decided.extend((0..=PROCESSES_MAX).map(|_| (1, cell(2))));
+    bench.pass(20 * MS);
+    assert_eq!(station.0.lock().unwrap().handed_over.len(), 1);
+}
+
+#[test]
+fn a_further_controller_hears_of_its_own_ues_alone_and_of_their_going() {
+    let (mut bench, station) = bench();
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    bench.agent.associate_ue(UeId(2), c1).unwrap();
+    assert!(admitted(&bench.ask(c1, &report(1, &EventTrigger::states(), 4, &[202]))));
+    // The agent has forgotten the UE when the base station tells of it.
+    (1..=2).for_each(|ue| bench.agent.ue_left(UeId(ue)));
+    let gone = |number| RcEvent::State { number, state: RrcState::Idle };
+    station.0.lock().unwrap().events.extend([gone(1), gone(2)]);
+    bench.pass(20 * MS);
+    let said = told(bench.take(c1));
+    let [(_, IndicationFormat::Ues(ues), _)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(ues[0].ue.number(), 2);
+}
+
+#[test]
+fn what_is_not_offered_is_refused_by_its_cause() {
+    let (mut bench, _) = bench();
+    use CauseRicRequest::*;
+    let node = TriggerFormat::Node(vec![NodeChange { condition: 1, change: 1, cells: None, or: None }]);
+    let elsewhere = ProcessTrigger { process: 3, breakpoint: 2, node: None, ues: None };
+    let group = UeChange {
+        condition: 1,
+        trigger: ChangeOf::RrcState(vec![StateChange { to: RrcState::Any, or: None }]),
+        ues: Some(vec![UeCondition { id: 1, ue: UeKind::Group(tests()), or: None }]),
+        or: None,
+    };
+    // Version 2.03 has no cause of its own for triggers.
+    let triggers = [node, TriggerFormat::Process(elsewhere), TriggerFormat::Ues(vec![group])];
+    for format in triggers {
+        let answers = bench.ask(C0, &report(1, &EventTrigger { format }, 4, &[202]));
+        assert_eq!(refused(&answers), Cause::RicRequest(ActionNotSupported), "{answers:?}");
+    }
+    for (trigger, style, parameters) in [
+        (EventTrigger::states(), 2, [202]),
+        (EventTrigger::states(), 4, [1]),
+        (EventTrigger::handovers(), 2, [202]),
+    ] {
+        let answers = bench.ask(C0, &report(1, &trigger, style, &parameters));
+        assert_eq!(refused(&answers), Cause::RicRequest(ActionNotSupported), "{trigger:?}");
+    }
+    let action = ActionDefinition::handover_request();
+    let answers = bench.ask(C0, &asking(1, &EventTrigger::states(), RicActionType::Insert, &action, None));
+    assert_eq!(refused(&answers), Cause::RicRequest(ActionNotSupported));
+}
+
+fn tests() -> Vec<ParameterTest> {
+    vec![ParameterTest { id: 1, tested: TestedAs::Key(Value::Bool(true)) }]
+}

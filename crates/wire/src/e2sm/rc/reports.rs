@@ -1,0 +1,205 @@
+//! Reports and inserts whose parameter trees are known, as values: how a handover ended (report style 2), a UE's state in
+//! RRC (report style 4), and the question whether a UE may be handed over (insert style 3). The numbers are those of
+//! FlexRIC, OpenAirInterface and onos, who agree.
+use bytes::Bytes;
+
+use super::commands::Order;
+use super::control::ControlFormat;
+use super::indication::{IndicationHeader, IndicationHeaderFormat, InsertHeader};
+use super::parameter::{Parameter, Value};
+use super::subscription::{
+    ActionDefinition, ActionFormat, ChangeOf, EventTrigger, OnDemandTrigger, ProcessTrigger, RrcState,
+    StateChange, TriggerFormat, UeChange,
+};
+use crate::e2sm::common::{Cgi, NrCgi, UeId};
+use crate::e2sm::per::{decode, encode};
+use crate::per::Per;
+
+/// Process: mobility of connected UEs.
+pub const MOBILITY: u16 = 3;
+/// Where that process can be watched and stopped: before the target cell is asked.
+pub const HANDOVER_PREPARATION: u16 = 1;
+
+/// Report style 2: how a process ended.
+pub const PROCESS_OUTCOME: i64 = 2;
+/// Report style 4: what became of UEs.
+pub const UE_INFORMATION: i64 = 4;
+/// Report style 5: who is there, once.
+pub const ON_DEMAND: i64 = 5;
+/// Insert style 3: mobility of connected UEs.
+pub const MOBILITY_REQUEST: i64 = 3;
+/// Indication of that insert style: a UE is about to be handed over.
+pub const HANDOVER_REQUEST: u16 = 1;
+/// Parameter of that indication, and of the control that answers it: a tree with the cell.
+pub const TARGET_CELL: u32 = 1;
+
+/// Report style 2: what the UE is called now, as PER of its identity.
+pub const CURRENT_UE: u32 = 1;
+/// Report style 2: what it was called before.
+pub const OLD_UE: u32 = 2;
+/// Report style 2: its state in RRC, a number of [`RrcState`].
+pub const CURRENT_STATE: u32 = 3;
+/// Report style 2: its state before.
+pub const OLD_STATE: u32 = 4;
+/// Report style 2: where it is now, as PER of the cell's identity.
+pub const CELL: u32 = 6;
+/// Report style 4: the state in RRC that a UE came to, a number of [`RrcState`].
+pub const STATE_CHANGED_TO: u32 = 202;
+
+/// What report style 2 tells, numbers and names.
+pub const PROCESS_PARAMETERS: [(u32, &str); 5] = [
+    (CURRENT_UE, "Current UE ID"),
+    (OLD_UE, "Old UE ID"),
+    (CURRENT_STATE, "Current RRC State"),
+    (OLD_STATE, "Old RRC State"),
+    (CELL, "Cell Global ID"),
+];
+/// What report style 4 tells.
+pub const UE_PARAMETERS: [(u32, &str); 1] = [(STATE_CHANGED_TO, "RRC State Changed To")];
+/// What insert style 3 asks.
+pub const HANDOVER_PARAMETERS: [(u32, &str); 1] = [(TARGET_CELL, "Target Primary Cell ID")];
+
+impl RrcState {
+    /// As a parameter's value: connected 0, inactive 1, idle 2, any 3.
+    pub const fn number(self) -> i64 {
+        match self {
+            Self::Connected => 0,
+            Self::Inactive => 1,
+            Self::Idle => 2,
+            Self::Any => 3,
+        }
+    }
+
+    /// The state of a UE by its number; `None` for any other, "any" among them.
+    pub const fn of_number(number: i64) -> Option<Self> {
+        match number {
+            0 => Some(Self::Connected),
+            1 => Some(Self::Inactive),
+            2 => Some(Self::Idle),
+            _ => None,
+        }
+    }
+}
+
+/// How a handover ended, of which the cell tells that the UE left.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HandedOver {
+    /// What it is called in the target cell.
+    pub ue: UeId,
+    /// What it was called.
+    pub old: UeId,
+    /// The target cell.
+    pub cell: Cgi,
+}
+
+fn octets<T: Per>(id: u32, value: &T) -> Parameter {
+    let mut octets = Vec::new();
+    // Identities that a node has are within their bounds; of another nothing is said.
+    let _ = encode(value, &mut octets);
+    Parameter::element(id, Value::Octets(octets.into()))
+}
+
+fn value<T: Per>(parameters: &[Parameter], id: u32) -> Option<T> {
+    let found = parameters.iter().find(|it| it.id == id)?;
+    let Some(Value::Octets(octets)) = found.scalar() else { return None };
+    decode(octets.clone()).ok()
+}
+
+impl HandedOver {
+    /// Its parameters, those of these numbers.
+    pub fn parameters(&self, wanted: &[u32]) -> Vec<Parameter> {
+        let connected = Value::Int(RrcState::Connected.number());
+        let all = [
+            octets(CURRENT_UE, &self.ue),
+            octets(OLD_UE, &self.old),
+            Parameter::element(CURRENT_STATE, connected.clone()),
+            Parameter::element(OLD_STATE, connected),
+            octets(CELL, &self.cell),
+        ];
+        all.into_iter().filter(|it| wanted.contains(&it.id)).collect()
+    }
+
+    /// What a report says; `None` if one of the identities is missing or none.
+    pub fn read(parameters: &[Parameter]) -> Option<Self> {
+        let (ue, old) = (value(parameters, CURRENT_UE)?, value(parameters, OLD_UE)?);
+        Some(Self { ue, old, cell: value(parameters, CELL)? })
+    }
+}
+
+/// The parameters of a report that a UE came to a state.
+pub fn state_changed(to: RrcState) -> Vec<Parameter> {
+    vec![Parameter::element(STATE_CHANGED_TO, Value::Int(to.number()))]
+}
+
+/// The state that a report of a UE tells.
+pub fn state_of(parameters: &[Parameter]) -> Option<RrcState> {
+    let found = parameters.iter().find(|it| it.id == STATE_CHANGED_TO)?;
+    if let Some(Value::Int(number)) = found.scalar() { RrcState::of_number(*number) } else { None }
+}
+
+/// The parameters by which an insert asks whether a UE may go to this cell.
+pub fn handover_request(cell: NrCgi) -> Vec<Parameter> {
+    match Order::Handover(cell).message().format {
+        ControlFormat::Action(parameters) => parameters,
+        ControlFormat::Actions(_) => Vec::new(),
+    }
+}
+
+impl IndicationHeader {
+    /// A UE is about to be handed over.
+    pub const fn handover_request(ue: UeId) -> Self {
+        let (style, indication) = (MOBILITY_REQUEST, HANDOVER_REQUEST);
+        Self { format: IndicationHeaderFormat::Insert(InsertHeader { ue, style, indication }) }
+    }
+}
+
+impl EventTrigger {
+    /// When a handover is prepared, of whichever UE.
+    pub const fn handovers() -> Self {
+        let (process, breakpoint) = (MOBILITY, HANDOVER_PREPARATION);
+        Self { format: TriggerFormat::Process(ProcessTrigger { process, breakpoint, node: None, ues: None }) }
+    }
+
+    /// When a UE comes to another state in RRC, whichever.
+    pub fn states() -> Self {
+        let any = StateChange { to: RrcState::Any, or: None };
+        let trigger = ChangeOf::RrcState(vec![any]);
+        Self { format: TriggerFormat::Ues(vec![UeChange { condition: 1, trigger, ues: None, or: None }]) }
+    }
+
+    /// At once.
+    pub const fn on_demand() -> Self {
+        Self { format: TriggerFormat::OnDemand(OnDemandTrigger { on_demand: (), ues: None, cells: None }) }
+    }
+}
+
+impl ActionDefinition {
+    /// A report of these parameters.
+    pub fn report(style: i64, parameters: impl IntoIterator<Item = u32>) -> Self {
+        let wanted = |id| super::WantedParameter { id, definition: None };
+        Self { style, format: ActionFormat::Report(parameters.into_iter().map(wanted).collect()) }
+    }
+
+    /// The question whether a UE may be handed over.
+    pub fn handover_request() -> Self {
+        let parameters = vec![super::WantedParameter { id: TARGET_CELL, definition: None }];
+        let insert = super::InsertAction { indication: HANDOVER_REQUEST, parameters, ue: None };
+        Self { style: MOBILITY_REQUEST, format: ActionFormat::Insert(insert) }
+    }
+}
+
+/// The cell that a tree of parameters names as the target.
+///
+/// # Errors
+/// There is none, or it is written as none.
+pub fn target_cell(parameters: &[Parameter]) -> Result<NrCgi, super::commands::NotAnOrder> {
+    super::commands::target(parameters)
+}
+
+/// The octets of a process's number.
+pub fn process_octets(id: u32) -> Bytes {
+    let mut octets = Vec::new();
+    // Numbers from 1 on have an encoding.
+    let _ = encode(&super::CallProcessId { id }, &mut octets);
+    octets.into()
+}

@@ -1,0 +1,157 @@
+//! Indications as rows: one for each parameter that has a value, one for each UE and cell that is told of.
+use super::indication::{IndicationFormat, IndicationHeader, IndicationHeaderFormat, IndicationMessage};
+use super::parameter::{Parameter, ParameterValue, Structure, Value as Element};
+use super::reports::{HANDOVER_PARAMETERS, PROCESS_PARAMETERS, UE_PARAMETERS};
+use crate::e2sm::common::{Cgi, UeId};
+use crate::e2sm::table::Row;
+use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
+
+/// An element of a tree of parameters, or somebody who is told of without any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ParameterRow {
+    /// Whose; `None` for the node's.
+    pub ue: Option<UeId>,
+    /// `report`, `insert`, or `on-demand`.
+    pub service: &'static str,
+    /// Numbers from the root of the tree, with dots between; empty without a parameter.
+    pub path: String,
+    /// Its name where the root is a parameter that this project knows.
+    pub name: &'static str,
+    /// The value as text.
+    pub text: String,
+    /// The value as a number, NaN if it is none.
+    pub number: f64,
+}
+
+impl Row for ParameterRow {
+    fn columns() -> Vec<Column> {
+        let column = |name: &'static str, kind, of, headline| Column {
+            name: name.into(),
+            unit: "",
+            kind,
+            of,
+            headline,
+        };
+        vec![
+            column("of", Kind::Label, Type::Text, true),
+            column("service", Kind::Label, Type::Text, true),
+            column("parameter", Kind::Label, Type::Text, true),
+            column("name", Kind::Label, Type::Text, true),
+            column("value", Kind::Label, Type::Text, true),
+            column("number", Kind::Gauge, Type::Float, false),
+        ]
+    }
+
+    fn key(&self) -> RowKey {
+        self.ue.as_ref().map_or(RowKey::Node, |ue| RowKey::Ue { rnti: ue.number() })
+    }
+
+    fn values(&self, out: &mut Vec<Value>) {
+        let of = self.ue.as_ref().map_or_else(|| "node".to_owned(), UeId::to_string);
+        out.extend([
+            Value::Text(of.into()),
+            Value::Text(self.service.into()),
+            Value::Text(self.path.clone().into()),
+            Value::Text(self.name.into()),
+            Value::Text(self.text.clone().into()),
+            Value::Double(self.number),
+        ]);
+    }
+}
+
+/// Whose parameters, and of which service.
+struct Of<'a> {
+    ue: Option<&'a UeId>,
+    service: &'static str,
+    names: &'static [(u32, &'static str)],
+}
+
+fn shown(value: &Element) -> (String, f64) {
+    let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect();
+    match value {
+        Element::Bool(value) => (value.to_string(), f64::from(u8::from(*value))),
+        Element::Int(value) => (value.to_string(), *value as f64),
+        Element::Real(value) => (value.to_string(), *value),
+        Element::Bits(bits) => (format!("{bits:?}"), f64::NAN),
+        Element::Octets(octets) => (hex(octets), f64::NAN),
+        Element::Text(text) => (text.clone(), f64::NAN),
+    }
+}
+
+impl Of<'_> {
+    fn push(&self, table: &mut Table, path: String, name: &'static str, (text, number): (String, f64)) {
+        table.push(&ParameterRow { ue: self.ue.cloned(), service: self.service, path, name, text, number });
+    }
+
+    fn parameters(&self, parameters: &[Parameter], above: &str, root: &'static str, table: &mut Table) {
+        for it in parameters {
+            let name = if above.is_empty() {
+                self.names.iter().find(|(id, _)| *id == it.id).map_or("", |(_, name)| name)
+            } else {
+                root
+            };
+            let path = format!("{above}{}", it.id);
+            let within = |structure: &Structure, table: &mut Table| {
+                self.parameters(structure.parts(), &format!("{path}."), name, table);
+            };
+            match &it.value {
+                ParameterValue::Structure(structure) => within(structure, table),
+                ParameterValue::List(structures) => structures.iter().for_each(|it| within(it, table)),
+                _ => {
+                    let value = it.scalar().map_or_else(|| (String::new(), f64::NAN), shown);
+                    self.push(table, path, name, value);
+                }
+            }
+        }
+    }
+}
+
+fn cell(cell: &Cgi) -> String {
+    match cell {
+        Cgi::Nr(cell) => format!("{} {:09x}", cell.plmn, cell.cell),
+        Cgi::Eutra(cell) => format!("{} {:07x}", cell.plmn, cell.cell),
+    }
+}
+
+/// Appends what an indication says.
+pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
+    let asked =
+        if let IndicationHeaderFormat::Insert(header) = &header.format { Some(&header.ue) } else { None };
+    let report = |ue, names| Of { ue, service: "report", names };
+    let demand = |ue| Of { ue, service: "on-demand", names: &[] };
+    match &message.format {
+        IndicationFormat::Parameters(parameters) => report(None, &[]).parameters(parameters, "", "", table),
+        IndicationFormat::Ues(ues) => {
+            for ue in ues {
+                // The styles that share this form share no number.
+                let of_ue = ue.parameters.iter().any(|it| it.id == super::reports::STATE_CHANGED_TO);
+                let names: &[_] = if of_ue { &UE_PARAMETERS } else { &PROCESS_PARAMETERS };
+                report(Some(&ue.ue), names).parameters(&ue.parameters, "", "", table);
+            }
+        }
+        IndicationFormat::Cells(cells) => {
+            for it in cells {
+                let what = if it.deleted == Some(true) { "Cell deleted" } else { "Cell changed" };
+                report(None, &[]).push(table, String::new(), what, (cell(&it.cell), f64::NAN));
+            }
+        }
+        IndicationFormat::OnDemand(told) => {
+            for ue in &told.ues {
+                demand(Some(&ue.ue)).push(table, String::new(), "Cell", (cell(&ue.cell), f64::NAN));
+            }
+            for it in &told.cells {
+                demand(None).push(table, String::new(), "Cell", (cell(&it.cell), f64::NAN));
+            }
+        }
+        IndicationFormat::Insert(parameters) => {
+            let of = Of { ue: asked, service: "insert", names: &HANDOVER_PARAMETERS };
+            of.parameters(parameters, "", "", table);
+        }
+        IndicationFormat::Inserts(styles) => {
+            let of = Of { ue: None, service: "insert", names: &[] };
+            for insert in styles.iter().flat_map(|style| &style.indications) {
+                of.parameters(&insert.parameters, "", "", table);
+            }
+        }
+    }
+}
