@@ -94,14 +94,17 @@ fn an_engine_on_another_machine_is_measured() {
 #[test]
 fn what_no_pipeline_can_be_is_said_before_anything_runs() {
     for (path, value, why) in [
-        ("sut.engine", "vpp", "`sut.engine` \"vpp\" is not driven by this version"),
+        ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is a line of the published figures"),
+        ("sut.engine", "testpmd", "testpmd cannot express this pipeline"),
+        ("sut.tier", "nic", "`sut.tier` \"nic\" is none of \"native\""),
         ("pipeline.name", "carrier-pigeon", "[pipeline]"),
         ("load.dir", "sideways", "[load]"),
         ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),
         ("sut.isa", "quantum", "`isa` must be one of"),
     ] {
         let mut rig = Bench::new(&Lab::new("no-such-program"), Pipeline);
-        let point = fake::point(&rig, &[("pipeline.name", "portfwd".into()), (path, value.into())]);
+        let name = if value == "testpmd" { "l2fwd" } else { "portfwd" };
+        let point = fake::point(&rig, &[("pipeline.name", name.into()), (path, value.into())]);
         let error = rig.prepare(&fake::run(&point)).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
