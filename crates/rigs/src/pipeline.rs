@@ -10,7 +10,7 @@ use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Ru
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
-use ranlab_dataplane::backends::Tier;
+use ranlab_dataplane::backends::{self, Tier};
 use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
@@ -18,6 +18,8 @@ use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise, stranger};
 use ranlab_parts::{Config, Part, PipelinePart, Plain};
 
+/// Our own engine.
+const NATIVE: &str = "native";
 /// Engines of the published figures, of which the figures' lines are all that is to be had here.
 const PUBLISHED: [&str; 4] = ["eswitch", "bess", "lagopus", "vpp"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
@@ -53,11 +55,14 @@ impl Experiment for Pipeline {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
+        let (engine, tier) = (keys::text(run, "sut.engine")?, keys::text(run, "sut.tier")?);
+        let (declared, traffic) = (declared(run)?, traffic(run)?);
+        possible(engine, tier)?;
         let part = PipelinePart {
-            engine: keys::text(run, "sut.engine")?.to_owned(),
-            tier: keys::text(run, "sut.tier")?.to_owned(),
-            pipeline: Some(Plain(declared(run)?)),
-            traffic: Plain(traffic(run)?),
+            engine: engine.to_owned(),
+            tier: tier.to_owned(),
+            pipeline: Some(Plain(declared)),
+            traffic: Plain(traffic),
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
         };
@@ -84,14 +89,35 @@ impl Experiment for Pipeline {
 
 /// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
 fn engines() -> Vec<&'static str> {
-    let mut all = vec!["native"];
-    let backends = ranlab_dataplane::backends::all().iter().map(|backend| backend.name());
+    let mut all = vec![NATIVE];
+    let backends = backends::all().iter().map(|backend| backend.name());
     for name in backends.chain(PUBLISHED) {
         if !all.contains(&name) {
             all.push(name);
         }
     }
     all
+}
+
+/// Whether an engine can be had in a tier: said before anything is started.
+fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
+    let tiers = match backends::named(engine) {
+        Some(backend) => backend.tiers(),
+        None if engine == NATIVE => &[Tier::Mem],
+        None => {
+            return Err(RigError::Environment(format!(
+                "`sut.engine` \"{engine}\" is a line of the published figures: nobody drives it here"
+            )));
+        }
+    };
+    if tiers.iter().any(|one| one.name() == tier) {
+        return Ok(());
+    }
+    let tiers: Vec<&str> = tiers.iter().map(|one| one.name()).collect();
+    Err(RigError::Environment(format!(
+        "`sut.tier` \"{tier}\" is none of \"{engine}\": it is driven in {}",
+        tiers.join(", ")
+    )))
 }
 
 /// The settings of a section as JSON, under the names that the pipeline itself reads.

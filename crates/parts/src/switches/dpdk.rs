@@ -16,6 +16,9 @@ pub(super) const PACKETS_MAX: usize = 16_384;
 /// Memory for packets, MiB.
 const MEMORY_MB: u64 = 256;
 
+/// What a program is told that asks for memory without files, which it has on huge pages alone.
+pub(super) const NO_HUGE_PAGES: &str = "Open vSwitch over DPDK takes 256 MiB of huge pages, and fewer are free: `sysctl -w vm.nr_hugepages=256` as root";
+
 /// Memory of a program, and the CPUs of its threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resources {

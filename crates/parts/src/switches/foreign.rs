@@ -1,6 +1,7 @@
 //! A foreign switch as system under test: verified against the oracle before anything is measured, then fed from memory for
 //! ever, and changed by the same events as our own engine.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -36,8 +37,7 @@ pub(crate) struct Foreign {
     directions: Vec<Direction>,
     trace: Trace,
     switch: Option<Box<dyn Switch>>,
-    /// Packets that were as the oracle says.
-    pub(super) verified: u64,
+    verified: u64,
     io_ns: Option<f64>,
     frame_bytes_mean: f64,
     window: Option<Window>,
@@ -70,8 +70,24 @@ impl Changes {
     }
 }
 
-impl Foreign {
-    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+/// A pipeline that a switch was shown to carry as the oracle does.
+pub(super) struct Verified {
+    backend: &'static dyn Backend,
+    driver: &'static dyn Driver,
+    pipeline: Pipeline,
+    declaration: Declaration,
+    directions: Vec<Direction>,
+    /// As much of it as the switch can replay.
+    trace: Trace,
+    /// Packets that were as the oracle says.
+    pub(super) packets: u64,
+    files: PathBuf,
+    folder: Folder,
+}
+
+impl Verified {
+    /// Replays the first packets of the trace, and compares octets.
+    pub(super) fn new(part: &PipelinePart) -> Result<Self, Trouble> {
         let (backend, driver) = choose(part)?;
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let declaration = pipeline.build().map_err(rig)?;
@@ -82,26 +98,34 @@ impl Foreign {
         let whole = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let trace = head(&whole, driver.packets_max());
         let mut folder = Folder::default();
-        let files = folder.made()?;
-        let job = |trace| Job {
-            backend,
-            declaration: &declaration,
-            directions: &directions,
-            trace,
-            folder: &files,
-        };
-        let first = head(&trace, part.verify);
-        let verified = verify(driver, pipeline, &job(&first))?;
-        let switch = driver.start(&job(&trace))?;
+        let (files, pipeline) = (folder.made()?, pipeline.clone());
+        let mut own =
+            Self { backend, driver, pipeline, declaration, directions, trace, packets: 0, files, folder };
+        let first = head(&own.trace, part.verify);
+        own.packets = verify(driver, &own.pipeline, &own.job(&first))?;
+        Ok(own)
+    }
+
+    fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
+        let (backend, folder) = (self.backend, self.files.as_path());
+        Job { backend, declaration: &self.declaration, directions: &self.directions, trace, folder }
+    }
+}
+
+impl Foreign {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+        let ready = Verified::new(part)?;
+        let switch = ready.driver.start(&ready.job(&ready.trace))?;
         // Its files are there now, which the measurement of input and output reads, too.
-        let io_ns = driver.io_ns(&job(&trace), IO_FOR)?;
-        let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
+        let io_ns = ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?;
+        let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
+        let Verified { backend, pipeline, declaration, directions, trace, packets, folder, .. } = ready;
         Ok(Self {
             backend,
-            pipeline: pipeline.clone(),
+            pipeline,
             frame_bytes_mean: octets as f64 / trace.len().max(1) as f64,
             switch: Some(switch),
-            verified,
+            verified: packets,
             io_ns,
             window: None,
             trouble: None,

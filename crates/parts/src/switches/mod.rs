@@ -105,11 +105,16 @@ pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Troub
     })
 }
 
-/// Whether every program of a backend is here; if not, how to get it.
+/// Whether every program of a backend is here and may be run; if not, how to get it.
 pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
     let missing = backend.programs().iter().find(|program| found(program).is_none());
+    // Tester and baseline are plain processes; the others have a network of their own.
+    let lacks = if backend.name() == testpmd::NAME { Vec::new() } else { ranlab_host::netns::lacking() };
     match missing {
-        None => Ok(()),
+        None => match lacks.first() {
+            None => Ok(()),
+            Some(lack) => Err(environment(format!("`sut.engine` \"{}\": {lack}", backend.name()))),
+        },
         Some(program) => Err(environment(format!(
             "`sut.engine` \"{}\": the program `{program}` is not here: {}",
             backend.name(),

@@ -15,6 +15,8 @@ use crate::child::Child;
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
+/// The backend's name.
+pub(super) const NAME: &str = "testpmd";
 /// The program.
 const PROGRAM: &str = "dpdk-testpmd";
 /// How long it may take to come up, and to answer.
@@ -33,7 +35,7 @@ pub(super) struct Testpmd;
 
 impl Driver for Testpmd {
     fn name(&self) -> &'static str {
-        "testpmd"
+        NAME
     }
 
     fn packets_max(&self) -> usize {

@@ -20,9 +20,9 @@ use crate::{environment, rig};
 /// Every EtherType.
 const ALL: u16 = 3;
 /// Packets that are sent without a pause, which any queue on the way holds.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 8;
 /// The pause after these.
-const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_millis(4);
 /// What a socket holds of what left.
 const BUFFER_BYTES: usize = 8 << 20;
 /// How long nothing may come before a pass is over.

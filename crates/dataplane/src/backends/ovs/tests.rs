@@ -27,7 +27,7 @@ const SMALL: [&str; 10] = [
     r#"{"name":"acl","rule-num":4,"seed-file":"ipc1","family":"dual"}"#,
     r#"{"name":"nat","range-port-min":1000,"range-port-max":1001,"fakedrop":false}"#,
     r#"{"name":"dcgw","vm":2,"vm-conn":1}"#,
-    r#"{"name":"mgw","user":2,"bst":2,"server":2,"family":"dual"}"#,
+    r#"{"name":"mgw","user":2,"bst":2,"server":2}"#,
     r#"{"name":"bng","user":2,"cpe":2,"server":2,"fw-rules":2}"#,
 ];
 

@@ -1,6 +1,7 @@
 //! Open vSwitch, over DPDK or sockets: a database and a switch of our own, in a network namespace that nobody else sees and that goes with
 //! the switch, its bridge told what the backend wrote.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -173,6 +174,9 @@ impl Bridge {
         let mut own = Folder::default();
         let folder = own.made()?;
         let resources = if io == Io::Dpdk { Some(Resources::here()?) } else { None };
+        if resources.is_some_and(|resources| !resources.huge) {
+            return Err(environment(dpdk::NO_HUGE_PAGES));
+        }
         let at = |name: &str| folder.join(name);
         let (database, socket) = (at("conf.db"), at("db.sock"));
         tools::run(tools::program("ovsdb-tool").arg("create").arg(&database).arg(SCHEMA))?;
@@ -386,7 +390,8 @@ fn words(line: &str) -> Vec<&str> {
 /// Waits until a daemon listens.
 fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
     let deadline = Instant::now() + START_WAIT;
-    while !socket.exists() {
+    // The file is there before anybody listens.
+    while UnixStream::connect(socket).is_err() {
         daemon.check()?;
         if Instant::now() >= deadline {
             let (path, s) = (socket.display(), START_WAIT.as_secs());
