@@ -406,7 +406,7 @@ fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     let mut lines = text.lines().skip_while(|line| {
         let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
-        !of.is_some_and(|(_, rest)| rest.split([' ', '(']).next() == Some(name))
+        of.is_none_or(|(_, rest)| rest.split([' ', '(']).next() != Some(name))
     });
     lines.next()?;
     let own = lines.take_while(|line| !line.trim_start().starts_with("port "));
