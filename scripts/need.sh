@@ -10,6 +10,7 @@
 #   need.sh web      a browser, Node.js, and axe-core, which judges pages, in target/node
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh vm       a machine in software for another kernel, and what its first process is made of
+#   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures beside ours (some 40 MB, half a minute)
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -112,9 +113,15 @@ vm() {
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }
 
+switches() {
+    [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ]] || apt openvswitch-switch openvswitch-switch-dpdk
+    command -v dpdk-testpmd >/dev/null || apt dpdk-dev
+    { command -v nft && command -v ip; } >/dev/null || apt nftables iproute2
+}
+
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | types | web | fuzz | pages | vm) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, types, web, fuzz, pages, vm" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | types | web | fuzz | pages | vm | switches) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, types, web, fuzz, pages, vm, switches" >&2; exit 2 ;;
     esac
 done

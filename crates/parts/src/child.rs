@@ -38,6 +38,16 @@ impl Child {
         Ok(Self { child: command.process_group(0).spawn()?, group: true })
     }
 
+    /// A process that was started in a group of its own.
+    pub fn apart(child: std::process::Child) -> Self {
+        Self { child, group: true }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its input, if that is a pipe that nobody has taken yet.
     pub fn input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()

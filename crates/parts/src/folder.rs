@@ -1,6 +1,6 @@
-//! A folder for the Unix sockets of one part.
+//! A folder for the Unix sockets and files of one part.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ranlab_sdk::transport::Address;
@@ -8,7 +8,10 @@ use ranlab_sdk::transport::Address;
 use crate::worker::Trouble;
 use crate::{Listen, environment};
 
-/// Made when the first socket needs it, of this user alone, and removed with the part.
+/// What the names of our folders begin with.
+const PREFIX: &str = "ranlab-part-";
+
+/// Made when something first needs it, of this user alone, and removed with the part.
 #[derive(Debug, Default)]
 pub(crate) struct Folder(Option<PathBuf>);
 
@@ -21,15 +24,17 @@ impl Folder {
         }
     }
 
-    fn made(&mut self) -> Result<PathBuf, Trouble> {
+    /// Where it is; it is made if it is not there yet.
+    pub(crate) fn made(&mut self) -> Result<PathBuf, Trouble> {
         use std::os::unix::fs::DirBuilderExt;
         static MADE: AtomicU32 = AtomicU32::new(0);
         if let Some(path) = &self.0 {
             return Ok(path.clone());
         }
         let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        sweep(&base);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let path = base.join(format!("ranlab-part-{}-{number}", std::process::id()));
+        let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
         // A leftover of an earlier process of that number is ours; anybody else's cannot be removed and is an error.
         let _ = std::fs::remove_dir_all(&path);
         std::fs::DirBuilder::new()
@@ -46,5 +51,37 @@ impl Drop for Folder {
             // Nobody else's; an empty folder left in /tmp hurts nobody.
             let _ = std::fs::remove_dir_all(path);
         }
+    }
+}
+
+/// Removes what processes that are no more left: those that were killed. Whatever cannot be removed is not ours.
+fn sweep(base: &Path) {
+    for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_go_with_their_owners_and_those_of_the_dead_with_the_next() {
+        let (mut first, mut second) = (Folder::default(), Folder::default());
+        let path = first.made().unwrap();
+        // No process has this number: the greatest that Linux gives is 2^22.
+        let (dead, other) =
+            (path.with_file_name(format!("{PREFIX}4194305-0")), path.with_file_name("ranlab-partly-1"));
+        std::fs::create_dir_all(dead.join("below")).unwrap();
+        std::fs::create_dir_all(&other).unwrap();
+        assert_ne!(second.made().unwrap(), path);
+        assert!(!dead.exists() && other.exists() && path.exists());
+        std::fs::remove_dir(other).unwrap();
+        drop(first);
+        assert!(!path.exists());
     }
 }

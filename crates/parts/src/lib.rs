@@ -36,6 +36,7 @@ mod ric;
 mod settings;
 mod south_controller;
 mod south_fleet;
+mod switches;
 #[cfg(test)]
 mod tests_ran;
 mod upf;
@@ -180,7 +181,11 @@ impl Part {
 
     /// How long it may take to serve.
     pub(crate) fn start_wait(&self) -> Duration {
-        if let Self::Program(part) = self { part.start_wait() } else { START_WAIT }
+        match self {
+            Self::Program(part) => part.start_wait(),
+            Self::Pipeline(part) if part.engine != NATIVE => SWITCH_START_WAIT,
+            _ => START_WAIT,
+        }
     }
 
     /// How long it may take to be gone.
@@ -203,6 +208,10 @@ impl Part {
 
 /// How long a part may take to serve.
 const START_WAIT: Duration = Duration::from_secs(60);
+/// How long a foreign switch may take to be verified and filled.
+const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
+/// What [`PipelinePart::engine`] calls ours.
+const NATIVE: &str = "native";
 /// How long taking leave may last.
 pub(crate) const LEAVE_WAIT: Duration = Duration::from_secs(3);
 
@@ -278,7 +287,13 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Gateway(part) => Box::new(Gateway::start(&part).await?),
-        Part::Pipeline(part) => Box::new(pipeline::Forwarder::start(&part)?),
+        Part::Pipeline(part) if part.engine == NATIVE => Box::new(pipeline::Forwarder::start(&part)?),
+        Part::Pipeline(_) if trust != Trust::Full => {
+            return Err(environment(
+                "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
+            ));
+        }
+        Part::Pipeline(part) => Box::new(switches::Foreign::start(&part)?),
         Part::Flexran(part) => Box::new(SouthController::flexran(&part).await?),
         Part::Empower(part) => Box::new(SouthController::empower(&part).await?),
         Part::SouthFleet(part) if part.events == Some(Events::Stdin) => {

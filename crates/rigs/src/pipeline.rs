@@ -1,6 +1,6 @@
-//! Rig `pipeline`: how fast a telco packet pipeline forwards, and what changes to it cost. Tier `mem`: packets come from
-//! a trace in memory and go nowhere, so that one core and no network card suffice; rates are packets for each second of
-//! CPU time of the cores that forward. Other tiers are other measurements and other rigs' business.
+//! Rig `pipeline`: how fast a telco packet pipeline forwards in ours or another switch, and what changes to it cost. Tier
+//! `mem`: packets come from a trace in memory and go nowhere, so that one core and no network card suffice; rates are packets
+//! for each second of CPU time of the cores that forward. Rates of different tiers are different measurements.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Ru
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
+use ranlab_dataplane::backends::{self, Tier};
 use ranlab_dataplane::pipelines::Pipeline as Declared;
 use ranlab_dataplane::trace::Traffic;
 
@@ -17,8 +18,10 @@ use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise, stranger};
 use ranlab_parts::{Config, Part, PipelinePart, Plain};
 
-/// Engines that a scenario can name: ours, and those of the published figures.
-const ENGINES: [&str; 6] = ["native", "ovs", "eswitch", "bess", "lagopus", "vpp"];
+/// Our own engine.
+const NATIVE: &str = "native";
+/// Engines of the published figures, of which the figures' lines are all that is to be had here.
+const PUBLISHED: [&str; 4] = ["eswitch", "bess", "lagopus", "vpp"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
 const UNEVEN: f64 = 1.25;
 /// Cores of the published blade.
@@ -37,7 +40,7 @@ impl Experiment for Pipeline {
         RigDescription {
             name: "pipeline".to_owned(),
             aliases: Vec::new(),
-            comment: "telco packet pipelines from memory: packets per CPU-second, and what changes cost"
+            comment: "telco packet pipelines in ours and other switches: packets per CPU-second, and what changes cost"
                 .to_owned(),
             keys: keys(),
             metrics: metrics(),
@@ -52,15 +55,14 @@ impl Experiment for Pipeline {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let engine = keys::text(run, "sut.engine")?;
-        if engine != "native" {
-            return Err(RigError::Environment(format!(
-                "`sut.engine` \"{engine}\" is not driven by this version; \"native\" is"
-            )));
-        }
+        let (engine, tier) = (keys::text(run, "sut.engine")?, keys::text(run, "sut.tier")?);
+        let (declared, traffic) = (declared(run)?, traffic(run)?);
+        possible(engine, tier)?;
         let part = PipelinePart {
-            pipeline: Some(Plain(declared(run)?)),
-            traffic: Plain(traffic(run)?),
+            engine: engine.to_owned(),
+            tier: tier.to_owned(),
+            pipeline: Some(Plain(declared)),
+            traffic: Plain(traffic),
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
         };
@@ -83,6 +85,39 @@ impl Experiment for Pipeline {
             (Outcome::Degraded, above("busiest_over_mean", UNEVEN)?),
         ]))
     }
+}
+
+/// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
+fn engines() -> Vec<&'static str> {
+    let mut all = vec![NATIVE];
+    let backends = backends::all().iter().map(|backend| backend.name());
+    for name in backends.chain(PUBLISHED) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// Whether an engine can be had in a tier: said before anything is started.
+fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
+    let tiers = match backends::named(engine) {
+        Some(backend) => backend.tiers(),
+        None if engine == NATIVE => &[Tier::Mem],
+        None => {
+            return Err(RigError::Environment(format!(
+                "`sut.engine` \"{engine}\" is a line of the published figures: nobody drives it here"
+            )));
+        }
+    };
+    if tiers.iter().any(|one| one.name() == tier) {
+        return Ok(());
+    }
+    let tiers: Vec<&str> = tiers.iter().map(|one| one.name()).collect();
+    Err(RigError::Environment(format!(
+        "`sut.tier` \"{tier}\" is none of \"{engine}\": it is driven in {}",
+        tiers.join(", ")
+    )))
 }
 
 /// The settings of a section as JSON, under the names that the pipeline itself reads.
@@ -193,8 +228,8 @@ fn keys() -> Vec<Key> {
     };
     keys.extend(parameters());
     keys.extend(keys! {
-        ("sut.engine", Kind::choice(&ENGINES), "who forwards; others than native cannot be measured yet").or("native");
-        ("sut.tier", Kind::choice(&["mem"]), "where packets come from and go to").or("mem");
+        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
+        ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem");
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
     keys.push(keys::place("sut.at", "the packet engine"));
@@ -219,7 +254,10 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "mpps" "Mpps" "packets per CPU-second that all cores carry of this mix of flows";
         Scalar Higher "mpps_per_core" "Mpps" "packets per CPU-second, mean of the cores";
         Scalar Higher "gbps" "Gbit/s" "mpps on a wire, with preamble, gap and FCS";
-        Scalar Lower "ns_per_packet" "ns" "CPU time of a packet, the copy out of the trace included";
+        Scalar Lower "ns_per_packet" "ns" "CPU time of a packet, input and output of its tier included";
+        Scalar Lower "io_ns" "ns" "CPU time of a packet's input and output alone: the copy loop, or the same devices with nothing between";
+        Scalar Higher "mpps_charged" "Mpps" "mpps_per_core with the copy loop of the same repeat in place of its own input and output: what compares engines";
+        Scalar Neither "trace_packets" "packets" "of the trace that is replayed";
         Scalar Higher "users_per_blade" "users" "24 times what one core serves at load.mbps-per-user";
         Scalar Neither "frame_bytes_mean" "B" "mean frame as it arrives, without FCS" .exact();
         Scalar Neither "copy_mpps" "Mpps" "the bare copy loop in the same repeat";

@@ -181,7 +181,7 @@ impl Reader<'_> {
             axes.flatten("", &mut entries);
         }
         entries.retain(|(path, _)| !self.fixed.contains(&path.as_str()));
-        let axes: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
+        let axes: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node, mode)).collect();
         if axes.len() < entries.len() {
             return None;
         }
@@ -192,6 +192,10 @@ impl Reader<'_> {
                 axes.iter().map(|axis| format!("{} has {}", axis.path, axis.values.len())).collect();
             let sentence = format!("axes of a joint sweep must be of one length: {}", lengths.join(", "));
             self.errors.push(node.error(sentence));
+        } else if let Some(second) = (mode == SweepMode::Joint).then(|| repeated(&axes)).flatten() {
+            let values = axes.iter().map(|axis| format!("{} = {}", axis.path, axis.values[second]));
+            let point = values.collect::<Vec<_>>().join(", ");
+            self.errors.push(node.error(format!("the joint sweep has the point {point} twice")));
         }
         let points = axes.iter().fold(1_usize, |points, axis| points.saturating_mul(axis.values.len()));
         if mode == SweepMode::Outer && points > POINTS_MAX {
@@ -200,7 +204,7 @@ impl Reader<'_> {
         Some(Sweep { mode, axes })
     }
 
-    fn axis(&mut self, path: &str, node: &Node) -> Option<Axis> {
+    fn axis(&mut self, path: &str, node: &Node, mode: SweepMode) -> Option<Axis> {
         let Some(key) = self.rig.keys.iter().find(|key| key.path == path) else {
             let known: Vec<&str> = self.rig.keys.iter().map(|key| key.path.as_str()).collect();
             self.errors.push(node.error(unknown(path, &known)));
@@ -218,7 +222,10 @@ impl Reader<'_> {
         let mut values: Vec<Value> = Vec::with_capacity(list.len());
         for entry in list {
             match entry.value().map(|value| key.kind.accept(&value)) {
-                Some(Ok(value)) if values.iter().any(|earlier| earlier.same(&value)) => {
+                // Of a joint sweep, points must differ, and not values: sizes that grow together for each of several systems.
+                Some(Ok(value))
+                    if mode != SweepMode::Joint && values.iter().any(|earlier| earlier.same(&value)) =>
+                {
                     self.errors.push(entry.error(format!("axis `{path}` has the value {value} twice")));
                     return None;
                 }
@@ -363,6 +370,13 @@ fn unknown(path: &str, known: &[&str]) -> String {
         Some(near) => format!("unknown key `{path}`; `{near}` is the nearest"),
         None => format!("unknown key `{path}`; known are {}", known.join(", ")),
     }
+}
+
+/// The place of a point of a joint sweep that an earlier one equals; axes are of one length.
+fn repeated(axes: &[Axis]) -> Option<usize> {
+    let count = axes.first()?.values.len();
+    let same = |a: usize, b: usize| axes.iter().all(|axis| axis.values[a].same(&axis.values[b]));
+    (1..count).find(|&later| (0..later).any(|earlier| same(earlier, later)))
 }
 
 fn text<'v>(values: &'v Values, key: &str) -> Option<&'v str> {

@@ -5,10 +5,14 @@
 //! reason ([`Lack`]), and where its packets differ from the oracle's by design it says so ([`Equivalence`]): both are
 //! printed in `docs/backends.md`, which a test keeps fresh.
 mod alike;
+mod kernel;
+mod ovs;
 mod table;
 mod testpmd;
 
 pub use alike::{Equivalence, Mismatch, NotComparable, Outcomes, compare, input, normalise};
+pub use kernel::Kernel;
+pub use ovs::{BRIDGE as OVS_BRIDGE, Ovs, OvsDpdk};
 pub use table::document;
 pub use testpmd::Testpmd;
 
@@ -132,11 +136,9 @@ pub struct Refused {
 pub enum Reader {
     /// `ovs-vsctl`: its arguments, a command for each line.
     OvsVsctl,
-    /// `ovs-ofctl add-flows` (OpenFlow 1.5): flows and flow modifications, one for each line, as one bundle.
-    OvsFlows,
-    /// `ovs-ofctl add-groups`.
-    OvsGroups,
-    /// `ovs-ofctl add-meter`: a meter for each line.
+    /// `ovs-ofctl bundle`: groups and flows, a modification for each line, all at once.
+    OvsBundle,
+    /// A meter for each line, as `ovs-ofctl add-meter` has it; one that is there is modified.
     OvsMeters,
     /// `ovs-appctl`: a command for each line.
     OvsAppctl,
@@ -217,7 +219,7 @@ pub trait Backend: Sync {
 /// Every backend, a line each.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
-    &[&Testpmd]
+    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel]
 }
 
 /// The backend of a name.

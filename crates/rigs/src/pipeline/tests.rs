@@ -94,7 +94,9 @@ fn an_engine_on_another_machine_is_measured() {
 #[test]
 fn what_no_pipeline_can_be_is_said_before_anything_runs() {
     for (path, value, why) in [
-        ("sut.engine", "vpp", "`sut.engine` \"vpp\" is not driven by this version"),
+        ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is a line of the published figures"),
+        ("sut.engine", "ovs", "`sut.tier` \"mem\" is none of \"ovs\": it is driven in veth"),
+        ("sut.tier", "nic", "`sut.tier` \"nic\" is none of \"native\""),
         ("pipeline.name", "carrier-pigeon", "[pipeline]"),
         ("load.dir", "sideways", "[load]"),
         ("sut.at", "mars", "`sut.at`: \"mars\" is no place for a worker"),

@@ -5,7 +5,7 @@ use crate::search::mlr::GOALS_MAX;
 use crate::value::Value;
 
 use super::super::search::{Load, Search};
-use super::super::{Axis, Sweep, core};
+use super::super::{Axis, Sweep, SweepMode, core};
 use super::{Node, Reader, Values, text, unknown, whole};
 
 impl Reader<'_> {
@@ -48,7 +48,8 @@ impl Reader<'_> {
         if let Some(knobs) = node.child("knobs") {
             knobs.flatten("", &mut entries);
         }
-        let knobs: Vec<Axis> = entries.iter().filter_map(|(path, node)| self.axis(path, node)).collect();
+        let knobs: Vec<Axis> =
+            entries.iter().filter_map(|(path, node)| self.axis(path, node, SweepMode::Outer)).collect();
         if knobs.is_empty() && self.errors.len() == before {
             self.errors
                 .push(node.error("a search of type \"tune\" needs [search.knobs] with lists of values"));

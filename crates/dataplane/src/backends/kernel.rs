@@ -1,0 +1,313 @@
+//! The Linux kernel without a program of its own: nftables at the ingress of each port (family `netdev`), a chain for each element,
+//! tables as maps, next hops as chains that rewrite and hand over to the other port.
+//!
+//! What its routing would do is not asked of it: it spends a hop of a packet's life nowhere else, and a router's ports have one
+//! MAC each where pipelines have one for every next hop.
+
+use std::fmt::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ranlab_wire::packet::{Mac, Protocol};
+
+use super::{
+    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
+    port_name, refuse_changes,
+};
+use crate::declare::{
+    AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6, User,
+};
+
+/// The backend.
+#[derive(Debug)]
+pub struct Kernel;
+
+/// Rate and burst of a limit together, octets: their nanoseconds fill 64 bits.
+const LIMIT_BYTES_MAX: u64 = u64::MAX / 1_000_000_000;
+
+impl Backend for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn title(&self) -> &'static str {
+        "Linux: nftables at the ingress of ports"
+    }
+
+    fn install(&self) -> &'static str {
+        "apt install nftables iproute2"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["nft", "ip"]
+    }
+
+    fn tiers(&self) -> &'static [Tier] {
+        &[Tier::Veth]
+    }
+
+    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+        let lack = |(direction, element): (Direction, &Element)| {
+            let reason = match element {
+                Element::Decap { .. } | Element::FindUserByTunnelKey(_) => {
+                    Reason::NoAction("cut a tunnel's headers at the ingress of a port")
+                }
+                Element::Encap => Reason::NoAction("add a tunnel's headers at the ingress of a port"),
+                Element::Forward => Reason::NoAction("spend a hop of a packet's life outside its routing"),
+                Element::Route(_) => {
+                    Reason::NoMatch("the longest of nested prefixes: its maps of intervals may not overlap")
+                }
+                Element::NatSource(_) | Element::NatDestination(_) => {
+                    Reason::NotWritten("translations of address and port by a map")
+                }
+                Element::Emit { port, .. } if *port == direction.ingress() => {
+                    Reason::NotWritten("packets that go back by the port that they came by")
+                }
+                _ => return None,
+            };
+            Some(Lack { element: element_name(element), reason })
+        };
+        asked.elements().filter_map(lack).collect()
+    }
+
+    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+        let mut all = Vec::new();
+        if has(&|element| *element == Element::Meter) {
+            all.push(Equivalence::Meters);
+        }
+        if has(&|element| matches!(element, Element::Admit { .. })) {
+            all.push(Equivalence::Soundness);
+        }
+        all
+    }
+
+    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+        permitted(self, asked)?;
+        let mut out = Translation::default();
+        let (mut maps, mut chains) = (String::new(), String::new());
+        if asked.elements().any(|(_, element)| *element == Element::Meter) {
+            limits(&asked.declaration.tables.users, &mut maps);
+        }
+        for direction in asked.directions {
+            path(asked, *direction, &mut maps, &mut chains);
+        }
+        out.push("rules", Reader::Nft, format!("table netdev ranlab {{\n{maps}{chains}}}\n"));
+        Ok(out)
+    }
+
+    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+        refuse_changes(self, changes, Reason::NotWritten("changes of maps"))
+    }
+}
+
+const fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Uplink => "up",
+        Direction::Downlink => "down",
+    }
+}
+
+/// A limit for each user, and the map that finds it by its mark, which is its number and one.
+fn limits(users: &[User], maps: &mut String) {
+    for (id, user) in users.iter().enumerate() {
+        let burst = u64::from(user.burst_bytes).max(1);
+        let rate = user.rate_bytes_per_s.clamp(1, LIMIT_BYTES_MAX - burst);
+        let _ = writeln!(maps, "  limit user{id} {{ rate over {rate} bytes/second burst {burst} bytes\n  }}");
+    }
+    let elements = (0..users.len()).map(|id| format!("{} : \"user{id}\"", id + 1)).collect();
+    map(maps, "limits", "mark : limit", elements);
+}
+
+fn map(maps: &mut String, name: &str, kind: &str, elements: Vec<String>) {
+    let _ = write!(maps, "  map {name} {{ type {kind}");
+    if !elements.is_empty() {
+        let _ = write!(maps, "; elements = {{ {} }}", elements.join(", "));
+    }
+    let _ = writeln!(maps, "; }}");
+}
+
+/// Chains of a direction. Whoever is jumped to stands before who jumps, so that they are written from the end.
+fn path(asked: &Asked<'_>, direction: Direction, maps: &mut String, chains: &mut String) {
+    let (way, ingress) = (name(direction), direction.ingress());
+    let chain = |name: &str, rules: &str| format!("  chain {way}_{name} {{\n{rules}  }}\n");
+    let leave = |port: Port| format!("    fwd to \"{}\"\n", port_name(port));
+    let unmatched = if asked.declaration.fakedrop { leave(ingress.other()) } else { "    drop\n".to_owned() };
+    chains.push_str(&chain("unmatched", &unmatched));
+    let elements: Vec<&Element> = asked.declaration.path(direction).blocks.iter().flatten().collect();
+    if elements.contains(&&Element::Deliver) {
+        for (id, hop) in asked.declaration.tables.next_hops.iter().enumerate() {
+            chains.push_str(&chain(&format!("hop{id}"), &deliver(hop)));
+        }
+    }
+    for (at, element) in elements.iter().enumerate().rev() {
+        let place = Place { asked, way, at };
+        chains.push_str(&chain(&at.to_string(), &place.rules(element, maps)));
+    }
+    let port = port_name(ingress);
+    let _ = write!(
+        chains,
+        "  chain {way} {{\n    type filter hook ingress device \"{port}\" priority 0; policy drop;\n    goto {way}_0\n  }}\n"
+    );
+}
+
+fn deliver(hop: &NextHop) -> String {
+    let set = |field: &str, mac: Option<Mac>| {
+        mac.map_or_else(String::new, |mac| format!("ether {field} set {mac} "))
+    };
+    format!("    {}{}fwd to \"{}\"\n", set("daddr", hop.dst), set("saddr", hop.src), port_name(hop.port))
+}
+
+/// Where an element stands.
+struct Place<'a> {
+    asked: &'a Asked<'a>,
+    way: &'static str,
+    at: usize,
+}
+
+impl Place<'_> {
+    fn go_on(&self) -> String {
+        format!("goto {}_{}", self.way, self.at + 1)
+    }
+
+    fn unmatched(&self) -> String {
+        format!("goto {}_unmatched", self.way)
+    }
+
+    fn rules(&self, element: &Element, maps: &mut String) -> String {
+        let (tables, mut out) = (&self.asked.declaration.tables, String::new());
+        match element {
+            Element::Admit { mac, ipv6 } => {
+                if let Some(mac) = mac {
+                    let _ = writeln!(out, "    ether daddr != {mac} {}", self.unmatched());
+                }
+                let _ = writeln!(out, "    meta protocol ip {}", self.go_on());
+                if *ipv6 {
+                    let _ = writeln!(out, "    meta protocol ip6 {}", self.go_on());
+                }
+                out.push_str("    drop\n");
+                return out;
+            }
+            Element::Bridge(id) => {
+                let hop = |(key, value): &(u64, u32)| {
+                    format!("{} : goto {}_hop{value}", Mac::from_u64(*key), self.way)
+                };
+                let elements = tables.exact[id.index()].entries.iter().map(hop).collect();
+                let name = self.map_name("mac");
+                map(maps, &name, "ether_addr : verdict", elements);
+                let _ = writeln!(out, "    ether daddr vmap @{name}");
+            }
+            Element::FindUserByMac(id) => {
+                let user = |(key, value): &(u64, u32)| format!("{} : {}", Mac::from_u64(*key), value + 1);
+                let elements = tables.exact[id.index()].entries.iter().map(user).collect();
+                let name = self.map_name("mac");
+                map(maps, &name, "ether_addr : mark", elements);
+                let _ = writeln!(out, "    meta mark set ether daddr map @{name} {}", self.go_on());
+            }
+            Element::FindUserBySource(id) => self.users(&tables.exact[id.index()], "saddr", maps, &mut out),
+            Element::FindUserByDestination(id) => {
+                self.users(&tables.exact[id.index()], "daddr", maps, &mut out);
+            }
+            Element::Meter => {
+                let _ = writeln!(out, "    limit name meta mark map @limits drop\n    {}", self.go_on());
+                return out;
+            }
+            Element::Acl(id) => {
+                let table = &tables.acls[id.index()];
+                let decide = |action: Action| match action {
+                    Action::Permit => self.go_on(),
+                    Action::Deny => self.unmatched(),
+                };
+                for (rule, action) in &table.rules {
+                    rules(&four(rule), "ip protocol", rule, &decide(*action), &mut out);
+                }
+                for (rule, action) in &table.rules6 {
+                    rules(&six(rule), "ip6 nexthdr", rule, &decide(*action), &mut out);
+                }
+                let _ = writeln!(out, "    {}", decide(table.default));
+                return out;
+            }
+            Element::Emit { port, source } => {
+                return deliver(&NextHop { dst: None, src: *source, port: *port });
+            }
+            // A next hop's chain has sent it; the others are refused before.
+            _ => {}
+        }
+        let _ = writeln!(out, "    {}", self.unmatched());
+        out
+    }
+
+    fn map_name(&self, of: &str) -> String {
+        format!("{}_{}_{of}", self.way, self.at)
+    }
+
+    /// Users by address: IPv4 by all of it, IPv6 by its /64.
+    fn users(&self, table: &ExactTable, side: &str, maps: &mut String, out: &mut String) {
+        let (mut four, mut six) = (Vec::new(), Vec::new());
+        for (key, value) in &table.entries {
+            match u32::try_from(*key) {
+                Ok(key) => four.push(format!("{} : {}", Ipv4Addr::from_bits(key), value + 1)),
+                Err(_) => {
+                    let upper = Ipv6Addr::from_bits(u128::from(*key) << 64);
+                    six.push(format!("{upper} : {}", value + 1));
+                }
+            }
+        }
+        if !four.is_empty() {
+            let name = self.map_name("ip");
+            map(maps, &name, "ipv4_addr : mark", four);
+            let _ = writeln!(out, "    meta mark set ip {side} map @{name} {}", self.go_on());
+        }
+        if !six.is_empty() {
+            let name = self.map_name("ip6");
+            map(maps, &name, "ipv6_addr : mark", six);
+            let upper = format!("ip6 {side} & ffff:ffff:ffff:ffff::");
+            let _ = writeln!(out, "    meta mark set {upper} map @{name} {}", self.go_on());
+        }
+    }
+}
+
+fn four(rule: &AclRule) -> String {
+    let of = |side: &str, prefix: Prefix4| {
+        let address = Ipv4Addr::from_bits(prefix.address.to_bits() & prefix.mask());
+        if prefix.length == 0 { String::new() } else { format!("ip {side} {address}/{} ", prefix.length) }
+    };
+    format!("meta protocol ip {}{}", of("saddr", rule.src), of("daddr", rule.dst))
+}
+
+fn six(rule: &AclRule<Prefix6>) -> String {
+    let of = |side: &str, prefix: Prefix6| {
+        let address = Ipv6Addr::from_bits(prefix.address.to_bits() & prefix.mask());
+        if prefix.length == 0 { String::new() } else { format!("ip6 {side} {address}/{} ", prefix.length) }
+    };
+    format!("meta protocol ip6 {}{}", of("saddr", rule.src), of("daddr", rule.dst))
+}
+
+/// The rules of nftables that together are one of ours: a packet without ports counts as having ports 0.
+fn rules<P>(addresses: &str, protocol: &str, rule: &AclRule<P>, verdict: &str, out: &mut String) {
+    const ANY: (u16, u16) = (0, u16::MAX);
+    let has_ports = |protocol: u8| matches!(Protocol(protocol), Protocol::TCP | Protocol::UDP);
+    let range = |side: &str, ports: (u16, u16)| match ports {
+        ANY => String::new(),
+        (first, last) if first == last => format!("th {side} {first} "),
+        (first, last) => format!("th {side} {first}-{last} "),
+    };
+    let ports = format!("{}{}", range("sport", rule.src_ports), range("dport", rule.dst_ports));
+    let zero = rule.src_ports.0 == 0 && rule.dst_ports.0 == 0;
+    let mut line = |matches: &str| {
+        let _ = writeln!(out, "    {addresses}{matches}{verdict}");
+    };
+    match rule.protocol {
+        None if ports.is_empty() => line(""),
+        None => {
+            for with_ports in [Protocol::TCP, Protocol::UDP] {
+                line(&format!("{protocol} {} {ports}", with_ports.0));
+            }
+            if zero {
+                line(&format!("{protocol} != {{ {}, {} }} ", Protocol::TCP.0, Protocol::UDP.0));
+            }
+        }
+        Some(one) if has_ports(one) => line(&format!("{protocol} {one} {ports}")),
+        Some(one) if zero => line(&format!("{protocol} {one} ")),
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,413 @@
+//! Elements as OpenFlow tables, and changes as flow modifications: lines of `ovs-ofctl bundle`.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+use ranlab_wire::packet::Mac;
+
+use super::ports;
+use super::rules::{Rule, prefix4, prefix6};
+use crate::backends::{Asked, Lack, Reader, Reason, Translation, port_number};
+use crate::declare::{
+    AclTable, Action, Change, Direction, Element, Encapsulation, ExactId, Nat, NatId, NatKey, NextHop, Port,
+    RouteId, Tunnel, User,
+};
+
+/// Priorities: what names a packet, what sorts out others, and what is left. Prefixes count up from [`PREFIX`].
+const EXACT: u32 = 1_000;
+const PREFIX: u32 = 100;
+const OTHERWISE: u32 = 10;
+/// The first rule of a list.
+const FIRST_RULE: u32 = 65_530;
+/// EtherTypes of IP.
+const IPV4_ONLY: &[&str] = &["ip"];
+const BOTH: &[&str] = &["ip", "ipv6"];
+
+/// First table of a direction; table 0 tells directions apart.
+const fn base(direction: Direction) -> u32 {
+    match direction {
+        Direction::Uplink => 10,
+        Direction::Downlink => 60,
+    }
+}
+
+/// An element at its place.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    asked: Asked<'a>,
+    direction: Direction,
+    table: u32,
+    element: &'a Element,
+}
+
+impl Step<'_> {
+    fn go_on(&self) -> String {
+        format!("goto_table:{}", self.table + 1)
+    }
+
+    /// Sends; out of the port that a packet came by it takes another word.
+    fn output(&self, port: Port) -> String {
+        output(port, self.direction.ingress())
+    }
+
+    /// What becomes of sound packets that match nothing.
+    fn unmatched(&self) -> String {
+        if self.asked.declaration.fakedrop {
+            self.output(self.direction.ingress().other())
+        } else {
+            "drop".to_owned()
+        }
+    }
+
+    fn line(&self, priority: u32, matches: &str, actions: &str) -> String {
+        let comma = if matches.is_empty() { "" } else { "," };
+        format!("flow add table={},priority={priority}{comma}{matches},actions={actions}\n", self.table)
+    }
+
+    fn gone(&self, priority: u32, matches: &str) -> String {
+        format!("flow delete_strict table={},priority={priority},{matches}\n", self.table)
+    }
+}
+
+fn output(port: Port, ingress: Port) -> String {
+    if port == ingress { "IN_PORT".to_owned() } else { format!("output:{}", port_number(port)) }
+}
+
+fn steps<'a>(asked: &Asked<'a>) -> Vec<Step<'a>> {
+    let mut all = Vec::new();
+    for direction in asked.directions {
+        let elements = asked.declaration.path(*direction).blocks.iter().flatten();
+        for (element, at) in elements.zip(0..) {
+            all.push(Step { asked: *asked, direction: *direction, table: base(*direction) + at, element });
+        }
+    }
+    all
+}
+
+/// A pipeline's configuration.
+pub(super) fn translate(asked: &Asked<'_>) -> Translation {
+    let mut out = Translation::default();
+    ports::write(asked, &mut out);
+    let steps = steps(asked);
+    if steps.iter().any(|step| *step.element == Element::Meter) {
+        let users = asked.declaration.tables.users.iter().zip(0..);
+        out.push("meters", Reader::OvsMeters, users.map(|(user, id)| meter(id, user)).collect());
+    }
+    let mut text = String::new();
+    if steps.iter().any(|step| matches!(step.element, Element::Forward | Element::Deliver)) {
+        let hops = asked.declaration.tables.next_hops.iter().zip(0..);
+        hops.for_each(|(hop, id)| group(&mut text, "add", id, hop, asked));
+    }
+    dispatch(asked, &mut text);
+    steps.iter().for_each(|step| write(step, &mut text));
+    out.push("flows", Reader::OvsBundle, text);
+    out
+}
+
+/// Table 0: which direction, and what the bridge's own tunnels send.
+fn dispatch(asked: &Asked<'_>, text: &mut String) {
+    for direction in asked.directions {
+        let (port, table) = (port_number(direction.ingress()), base(*direction));
+        let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port={port},actions=goto_table:{table}");
+    }
+    // The kernel says things of its own by the bridge's port: tunnels' packets alone go out.
+    let mut sends: Vec<(&str, Port)> = Vec::new();
+    let encaps = asked.elements().any(|(_, element)| *element == Element::Encap);
+    for tunnel in asked.declaration.tables.tunnels.iter().filter(|_| encaps) {
+        let one = (ports::outer(tunnel.kind), tunnel.port);
+        if !sends.contains(&one) {
+            sends.push(one);
+        }
+    }
+    for (outer, port) in sends {
+        let to = port_number(port);
+        let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port=LOCAL,{outer},actions=output:{to}");
+    }
+}
+
+/// Rates beyond 32 bits of kbit/s are the greatest: see [`crate::backends::Equivalence::Meters`].
+fn meter(id: u32, user: &User) -> String {
+    let kilobits = |octets: u64| (octets.saturating_mul(8) / 1_000).clamp(1, u32::MAX.into());
+    let (rate, burst) = (kilobits(user.rate_bytes_per_s), kilobits(user.burst_bytes.into()));
+    format!("meter={},kbps,burst,bands=type=drop,rate={rate},burst_size={burst}\n", id + 1)
+}
+
+fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, asked: &Asked<'_>) {
+    // A next hop is reached by packets of one direction: those that it does not send back.
+    let ingress = match asked.directions {
+        [direction] => direction.ingress(),
+        _ => hop.port.other(),
+    };
+    let field = |name: &str, mac: Option<Mac>| {
+        mac.map_or_else(String::new, |mac| format!("set_field:{mac}->{name},"))
+    };
+    let (dst, src, out) = (field("eth_dst", hop.dst), field("eth_src", hop.src), output(hop.port, ingress));
+    let _ = writeln!(text, "group {verb} group_id={},type=indirect,bucket=actions={dst}{src}{out}", id + 1);
+}
+
+fn write(step: &Step<'_>, text: &mut String) {
+    let tables = &step.asked.declaration.tables;
+    let mut unmatched = true;
+    match step.element {
+        Element::Admit { mac, ipv6 } => {
+            admit(step, *mac, *ipv6, text);
+            unmatched = false;
+        }
+        Element::Decap { kind, local, .. } => decap(step, *kind, *local, text),
+        Element::Bridge(id)
+        | Element::FindUserByMac(id)
+        | Element::FindUserByTunnelKey(id)
+        | Element::FindUserBySource(id)
+        | Element::FindUserByDestination(id) => {
+            tables.exact[id.index()]
+                .entries
+                .iter()
+                .for_each(|(key, value)| text.push_str(&exact(step, *key, Some(*value))));
+        }
+        Element::Meter => {
+            for id in (0..).zip(&tables.users).map(|(id, _)| id) {
+                text.push_str(&metered(step, id));
+            }
+        }
+        Element::Acl(id) => {
+            acl(step, &tables.acls[id.index()], text);
+            unmatched = false;
+        }
+        Element::NatSource(id) | Element::NatDestination(id) => {
+            let entries = &tables.nats[id.index()].entries;
+            entries.iter().for_each(|(key, value)| text.push_str(&nat(step, *key, Some(*value))));
+        }
+        Element::Route(id) => {
+            let table = &tables.routes[id.index()];
+            let four = table.ipv4.iter().map(|(prefix, hop)| {
+                route(step, &format!("ip,nw_dst={}", prefix4(*prefix)), prefix.length, Some(hop.0))
+            });
+            let six = table.ipv6.iter().map(|(prefix, hop)| {
+                route(step, &format!("ipv6,ipv6_dst={}", prefix6(*prefix)), prefix.length, Some(hop.0))
+            });
+            text.extend(four.chain(six));
+        }
+        Element::Forward | Element::Deliver => {
+            for id in (0..).zip(&tables.next_hops).map(|(id, _)| id) {
+                text.push_str(&leave(step, id));
+            }
+            unmatched = false;
+        }
+        Element::Encap => {
+            for (id, user) in (0..).zip(&tables.users) {
+                text.push_str(&encap(step, id, user, &tables.tunnels[user.tunnel.index()]));
+            }
+            unmatched = false;
+        }
+        Element::Emit { port, source } => {
+            let source = source.map_or_else(String::new, |mac| format!("set_field:{mac}->eth_src,"));
+            text.push_str(&step.line(OTHERWISE, "", &format!("{source}{}", step.output(*port))));
+            unmatched = false;
+        }
+    }
+    if unmatched {
+        text.push_str(&step.line(1, "", &step.unmatched()));
+    }
+}
+
+fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
+    let mac = mac.map_or_else(String::new, |mac| format!("dl_dst={mac}"));
+    let families = if ipv6 { BOTH } else { IPV4_ONLY };
+    for family in families {
+        let comma = if mac.is_empty() { "" } else { "," };
+        // Tagged frames are not for us to read.
+        let matches = format!("{family}{comma}{mac},vlan_tci=0x0000/0x1000");
+        text.push_str(&step.line(EXACT, &matches, &step.go_on()));
+    }
+    if !mac.is_empty() {
+        text.push_str(&step.line(OTHERWISE, &mac, "drop"));
+        text.push_str(&step.line(1, "", &step.unmatched()));
+    }
+}
+
+/// What is addressed to our end of a tunnel goes to the bridge's own port, which cuts the tunnel and comes back with what was
+/// in it by the tunnel's port.
+fn decap(step: &Step<'_>, kind: Encapsulation, local: Ipv4Addr, text: &mut String) {
+    let protocol = ports::outer(kind);
+    text.push_str(&step.line(EXACT + 1, &format!("ip,nw_dst={local},ip_frag=yes"), "drop"));
+    text.push_str(&step.line(EXACT, &format!("{protocol},nw_dst={local}"), "LOCAL"));
+    let (port, next) = (ports::number(kind), step.go_on());
+    let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port={port},actions={next}");
+}
+
+/// A key of a table of exact matches, as the element that uses it reads it.
+fn key_match(element: &Element, key: u64) -> String {
+    let side = |four: &str, six: &str| match u32::try_from(key) {
+        Ok(key) => format!("ip,{four}={}", Ipv4Addr::from_bits(key)),
+        Err(_) => format!("ipv6,{six}={}/64", std::net::Ipv6Addr::from_bits(u128::from(key) << 64)),
+    };
+    match element {
+        Element::FindUserByTunnelKey(_) => format!("tun_id={key:#x}"),
+        Element::FindUserBySource(_) => side("nw_src", "ipv6_src"),
+        Element::FindUserByDestination(_) => side("nw_dst", "ipv6_dst"),
+        _ => format!("dl_dst={}", Mac::from_u64(key)),
+    }
+}
+
+fn exact(step: &Step<'_>, key: u64, value: Option<u32>) -> String {
+    let matches = key_match(step.element, key);
+    let register = if matches!(step.element, Element::Bridge(_)) { "reg1" } else { "reg0" };
+    match value {
+        Some(value) => {
+            let actions = format!("set_field:{value}->{register},{}", step.go_on());
+            step.line(EXACT, &matches, &actions)
+        }
+        None => step.gone(EXACT, &matches),
+    }
+}
+
+fn metered(step: &Step<'_>, id: u32) -> String {
+    step.line(EXACT, &format!("reg0={id}"), &format!("meter:{},{}", id + 1, step.go_on()))
+}
+
+fn acl(step: &Step<'_>, table: &AclTable, text: &mut String) {
+    let decide = |action: Action| match action {
+        Action::Permit => step.go_on(),
+        Action::Deny => step.unmatched(),
+    };
+    let four = (0..).zip(table.rules.iter().map(|(rule, action)| (Rule::of4(rule), *action)));
+    let six = (0..).zip(table.rules6.iter().map(|(rule, action)| (Rule::of6(rule), *action)));
+    for (index, (rule, action)) in four.chain(six) {
+        let actions = decide(action);
+        for matches in rule.matches() {
+            text.push_str(&step.line(FIRST_RULE - index, &matches, &actions));
+        }
+    }
+    text.push_str(&step.line(OTHERWISE, "", &decide(table.default)));
+}
+
+fn nat(step: &Step<'_>, key: NatKey, value: Option<Nat>) -> String {
+    let six = key.address.is_ipv6();
+    let end = if matches!(step.element, Element::NatSource(_)) { "src" } else { "dst" };
+    let family = if six { "ipv6" } else { "ip" };
+    let field = if six { format!("ipv6_{end}") } else { format!("nw_{end}") };
+    let (address, protocol, port) = (key.address, key.protocol, key.port);
+    let matches = format!("{family},nw_proto={protocol},{field}={address},tp_{end}={port}");
+    let Some(Nat { address, port }) = value else { return step.gone(EXACT, &matches) };
+    let layer = if protocol == 6 { "tcp" } else { "udp" };
+    let field = if six { field } else { format!("ip_{end}") };
+    let actions = format!("set_field:{address}->{field},set_field:{port}->{layer}_{end},{}", step.go_on());
+    step.line(EXACT, &matches, &actions)
+}
+
+fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String {
+    let priority = PREFIX + u32::from(length);
+    match hop {
+        Some(hop) => step.line(priority, matches, &format!("set_field:{hop}->reg1,{}", step.go_on())),
+        None => step.gone(priority, matches),
+    }
+}
+
+fn leave(step: &Step<'_>, id: u32) -> String {
+    let life = if *step.element == Element::Forward { "dec_ttl," } else { "" };
+    // Only IP has a life to spend; what else comes this far has none asked.
+    let (group, matches) = (id + 1, format!("reg1={id}"));
+    if life.is_empty() {
+        return step.line(EXACT, &matches, &format!("group:{group}"));
+    }
+    BOTH.iter()
+        .map(|family| step.line(EXACT, &format!("{family},{matches}"), &format!("{life}group:{group}")))
+        .collect()
+}
+
+fn encap(step: &Step<'_>, id: u32, user: &User, tunnel: &Tunnel) -> String {
+    let (key, remote, port) = (user.tunnel_key, tunnel.remote, ports::number(tunnel.kind));
+    let actions = format!("set_field:{key}->tun_id,set_field:{remote}->tun_dst,output:{port}");
+    step.line(EXACT, &format!("reg0={id}"), &actions)
+}
+
+/// What a switch is told when a pipeline changes.
+pub(super) fn update(asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Lack> {
+    let steps = steps(asked);
+    let tables = &asked.declaration.tables;
+    let (mut meters, mut text) = (String::new(), String::new());
+    for change in changes {
+        match change {
+            Change::Exact { table, key, value } => {
+                let of = steps.iter().filter(|step| uses_exact(step.element, *table));
+                text.extend(of.map(|step| exact(step, *key, *value)));
+            }
+            Change::Route4 { table, prefix, next_hop } => {
+                let matches = format!("ip,nw_dst={}", prefix4(*prefix));
+                let of = steps.iter().filter(|step| *step.element == Element::Route(*table));
+                text.extend(of.map(|step| route(step, &matches, prefix.length, next_hop.map(|hop| hop.0))));
+            }
+            Change::Route6 { table, prefix, next_hop } => {
+                let matches = format!("ipv6,ipv6_dst={}", prefix6(*prefix));
+                let of = steps.iter().filter(|step| uses_route(step.element, *table));
+                text.extend(of.map(|step| route(step, &matches, prefix.length, next_hop.map(|hop| hop.0))));
+            }
+            Change::Translation { table, key, value } => {
+                let of = steps.iter().filter(|step| uses_nat(step.element, *table));
+                text.extend(of.map(|step| nat(step, *key, *value)));
+            }
+            Change::NextHop { id, value } => {
+                let known = id.index() < tables.next_hops.len();
+                group(&mut text, if known { "modify" } else { "add" }, id.0, value, asked);
+                if !known {
+                    text.extend(
+                        steps.iter().filter(|step| leaves(step.element)).map(|step| leave(step, id.0)),
+                    );
+                }
+            }
+            Change::User { id, value } => {
+                let tunnel = tables.tunnels.get(value.tunnel.index()).ok_or_else(unknown)?;
+                if steps.iter().any(|step| *step.element == Element::Meter) {
+                    meters.push_str(&meter(id.0, value));
+                }
+                for step in &steps {
+                    match step.element {
+                        Element::Meter => text.push_str(&metered(step, id.0)),
+                        Element::Encap => text.push_str(&encap(step, id.0, value, tunnel)),
+                        _ => {}
+                    }
+                }
+            }
+            Change::Attach { user, tunnel } => {
+                let value = tables.users.get(user.index()).ok_or_else(unknown)?;
+                let tunnel = tables.tunnels.get(tunnel.index()).ok_or_else(unknown)?;
+                let of = steps.iter().filter(|step| *step.element == Element::Encap);
+                text.extend(of.map(|step| encap(step, user.0, value, tunnel)));
+            }
+        }
+    }
+    let mut out = Translation::default();
+    out.push("meters", Reader::OvsMeters, meters);
+    out.push("flows", Reader::OvsBundle, text);
+    Ok(out)
+}
+
+fn unknown() -> Lack {
+    Lack {
+        element: "change",
+        reason: Reason::NotWritten("changes of users that came later, or to new tunnels"),
+    }
+}
+
+fn uses_exact(element: &Element, table: ExactId) -> bool {
+    match element {
+        Element::Bridge(id)
+        | Element::FindUserByMac(id)
+        | Element::FindUserByTunnelKey(id)
+        | Element::FindUserBySource(id)
+        | Element::FindUserByDestination(id) => *id == table,
+        _ => false,
+    }
+}
+
+fn uses_route(element: &Element, table: RouteId) -> bool {
+    *element == Element::Route(table)
+}
+
+fn uses_nat(element: &Element, table: NatId) -> bool {
+    matches!(element, Element::NatSource(id) | Element::NatDestination(id) if *id == table)
+}
+
+const fn leaves(element: &Element) -> bool {
+    matches!(element, Element::Forward | Element::Deliver)
+}

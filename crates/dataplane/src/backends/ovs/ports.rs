@@ -1,0 +1,112 @@
+//! The bridge, its tunnel ports, and what `tnl_push` asks for: an address, a route and neighbours.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+use ranlab_wire::packet::Mac;
+
+use super::BRIDGE;
+use crate::backends::{Asked, Reader, Translation};
+use crate::declare::{Element, Encapsulation};
+
+/// OpenFlow number of a tunnel port.
+pub(super) const fn number(kind: Encapsulation) -> u32 {
+    match kind {
+        Encapsulation::Gtp { .. } => 10,
+        Encapsulation::Vxlan => 11,
+        Encapsulation::Gre => 12,
+    }
+}
+
+const fn name(kind: Encapsulation) -> &'static str {
+    match kind {
+        Encapsulation::Gtp { .. } => "gtp",
+        Encapsulation::Vxlan => "vxlan",
+        Encapsulation::Gre => "gre",
+    }
+}
+
+/// What of a tunnel's packets tells its kind.
+pub(super) const fn outer(kind: Encapsulation) -> &'static str {
+    match kind {
+        Encapsulation::Gtp { .. } => "udp,tp_dst=2152",
+        Encapsulation::Vxlan => "udp,tp_dst=4789",
+        Encapsulation::Gre => "ip,nw_proto=47",
+    }
+}
+
+/// The tunnels that packets come out of or go into, once each.
+pub(super) fn kinds(asked: &Asked<'_>) -> Vec<Encapsulation> {
+    let mut kinds: Vec<Encapsulation> = Vec::new();
+    let mut add = |kind: Encapsulation| {
+        if kinds.iter().all(|known| number(*known) != number(kind)) {
+            kinds.push(kind);
+        }
+    };
+    for (_, element) in asked.elements() {
+        match element {
+            Element::Decap { kind, .. } => add(*kind),
+            Element::Encap => asked.declaration.tables.tunnels.iter().for_each(|tunnel| add(tunnel.kind)),
+            _ => {}
+        }
+    }
+    kinds
+}
+
+/// The bridge's own address and MAC, if tunnels end at it.
+fn own(asked: &Asked<'_>) -> Option<(Ipv4Addr, Option<Mac>)> {
+    let tunnel = asked.declaration.tables.tunnels.first().map(|tunnel| (tunnel.local, Some(tunnel.src)));
+    let cut = asked.elements().find_map(|(direction, element)| {
+        let Element::Decap { local, .. } = element else { return None };
+        let admits = asked.declaration.path(direction).blocks.iter().flatten();
+        let mac = admits
+            .filter_map(|element| if let Element::Admit { mac, .. } = element { *mac } else { None })
+            .next();
+        Some((*local, mac))
+    });
+    if kinds(asked).is_empty() { None } else { cut.or(tunnel) }
+}
+
+/// Writes bridge, tunnel ports, address, route and neighbours. The ports that packets enter by are added by who runs it: they
+/// are of another type in each tier.
+pub(super) fn write(asked: &Asked<'_>, out: &mut Translation) {
+    let own = own(asked);
+    let mac = own.and_then(|(_, mac)| mac).filter(|mac| !mac.is_group());
+    let mut bridge = format!(
+        "add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type=netdev fail_mode=secure \
+         protocols=OpenFlow13,OpenFlow14,OpenFlow15 other-config:disable-in-band=true"
+    );
+    if let Some(mac) = mac {
+        let _ = write!(bridge, " other-config:hwaddr=\"{mac}\"");
+    }
+    bridge.push('\n');
+    for kind in kinds(asked) {
+        let (port, number) = (name(kind), number(kind));
+        let (of, more) = match kind {
+            Encapsulation::Gtp { .. } => ("gtpu", ""),
+            Encapsulation::Vxlan => ("vxlan", ""),
+            // Without this, GRE carries frames.
+            Encapsulation::Gre => ("gre", " options:packet_type=legacy_l3"),
+        };
+        let _ = writeln!(
+            bridge,
+            "add-port {BRIDGE} {port} -- set interface {port} type={of} ofport_request={number} \
+             options:remote_ip=flow options:key=flow{more}"
+        );
+    }
+    out.push("bridge", Reader::OvsVsctl, bridge);
+    let Some((address, _)) = own else { return };
+    // Of its addresses, the switch takes one as source only for what lies in the same network: that is everything.
+    let address = format!("address add {address}/0 dev {BRIDGE}\nlink set {BRIDGE} up\n");
+    out.push("address", Reader::IpBatch, address);
+    if asked.elements().any(|(_, element)| *element == Element::Encap) {
+        let far: BTreeSet<(Ipv4Addr, Mac)> =
+            asked.declaration.tables.tunnels.iter().map(|tunnel| (tunnel.remote, tunnel.dst)).collect();
+        let line = |(address, mac): &(Ipv4Addr, Mac)| format!("tnl/neigh/set {BRIDGE} {address} {mac}\n");
+        // The switch does not read a default route without a gateway out of the kernel's table.
+        let route = format!("ovs/route/add 0.0.0.0/0 {BRIDGE}\n");
+        let all = std::iter::once(route).chain(far.iter().map(line)).collect();
+        out.push("neighbours", Reader::OvsAppctl, all);
+    }
+}

@@ -1,0 +1,55 @@
+//! Traces as files that others replay, and what they wrote.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::Path;
+
+use ranlab_capture::{Findings, LinkType, PcapWriter, packets};
+use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
+use ranlab_dataplane::declare::Port;
+use ranlab_dataplane::trace::Trace;
+
+use crate::worker::Trouble;
+use crate::{environment, sut};
+
+/// Writes packets of a trace that enter by a port, as a switch with these equivalences is sent them; says how many.
+pub(super) fn write(
+    path: &Path,
+    (trace, port): (&Trace, Port),
+    equivalences: &[Equivalence],
+) -> Result<u64, Trouble> {
+    let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
+    let file = BufWriter::new(File::create(path).map_err(failed)?);
+    let mut writer = PcapWriter::new(file, LinkType::ETHERNET).map_err(failed)?;
+    let mut count = 0;
+    for (_, frame) in trace.iter().filter(|(at, _)| *at == port) {
+        let mut frame = frame.to_vec();
+        normalise(&mut frame, input(equivalences));
+        writer.packet(count * 1_000, &frame).map_err(failed)?;
+        count += 1;
+    }
+    writer.flush().map_err(failed)?;
+    Ok(count)
+}
+
+/// Reads what left by a port.
+pub(super) fn read(
+    path: &Path,
+    port: Port,
+    equivalences: &[Equivalence],
+    outcomes: &mut Outcomes,
+) -> Result<(), Trouble> {
+    let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
+    let file = BufReader::new(File::open(path).map_err(failed)?);
+    let mut findings = Findings::default();
+    let mut cut = false;
+    packets::read(file, &mut findings, |packet, _| {
+        cut |= packet.cut;
+        outcomes.sent(port, packet.data.to_vec(), equivalences);
+    })
+    .map_err(failed)?;
+    if cut {
+        return Err(sut(format!("{}: packets are cut, so that they cannot be compared", path.display())));
+    }
+    Ok(())
+}

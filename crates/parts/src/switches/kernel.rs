@@ -1,0 +1,121 @@
+//! The kernel itself as a switch: rules of nftables in a namespace without a name, between two wires.
+
+use std::time::Duration;
+
+use ranlab_dataplane::backends::{Outcomes, Reader, Translation, port_name};
+use ranlab_dataplane::declare::Port;
+
+use super::tools::{self, Daemon};
+use super::veth::{Flow, Wires, apart, namespace};
+use super::{Driver, Job, Reading, Switch};
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+/// The driver.
+pub(super) struct Kernel;
+
+impl Driver for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn packets_max(&self) -> usize {
+        usize::MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let router = Router::start(job)?;
+        router.wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let mut router = Router::start(job)?;
+        router.flow = Some(router.wires.flow(job.trace, &job.backend.equivalences(&job.asked())));
+        Ok(Box::new(router))
+    }
+
+    /// Sockets and queues of the kernel cost both sides, in ways that cannot be told apart.
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+        Ok(None)
+    }
+}
+
+/// A namespace that forwards.
+struct Router {
+    flow: Option<Flow>,
+    wires: Wires,
+    holder: Daemon,
+    ingress: Vec<Port>,
+}
+
+impl Router {
+    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+        let mut command = tools::program("unshare");
+        let holder =
+            Daemon::start("the switch's namespace", command.args(["--net", "--", "sleep", "infinity"]))?;
+        apart(holder.pid())?;
+        let wires = Wires::to(holder.pid())?;
+        for text in job.backend.translate(&job.asked()).map_err(rig)?.texts {
+            let Reader::Nft = text.reader else {
+                return Err(rig(format!("the kernel does not read {:?}", text.reader)));
+            };
+            let file = job.folder.join(text.name);
+            std::fs::write(&file, &text.text).map_err(environment)?;
+            let mut command = tools::program("nsenter");
+            command.arg(format!("--net={}", namespace(holder.pid()).display()));
+            tools::run(command.args(["--", "nft", "-f"]).arg(file))?;
+        }
+        let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
+        Ok(Self { flow: None, wires, holder, ingress })
+    }
+}
+
+impl Switch for Router {
+    /// Packets that its ports took and sent. Forwarding costs whoever sends: the CPU time of the thread that does, its sending
+    /// included.
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        let path = format!("/proc/{}/net/dev", self.holder.pid());
+        let text = std::fs::read_to_string(&path).map_err(|error| sut(format!("{path}: {error}")))?;
+        let mut reading = Reading::default();
+        for port in [Port::Access, Port::Core] {
+            let (received, sent) = port_counters(&text, port_name(port))
+                .ok_or_else(|| sut(format!("{path}: no counters of {}", port_name(port))))?;
+            reading.sent += sent;
+            reading.received += if self.ingress.contains(&port) { received } else { 0 };
+        }
+        reading.cpu_ns = self.flow.as_ref().map_or(0, Flow::cpu_ns);
+        Ok(reading)
+    }
+
+    fn update(&mut self, _: &Translation) -> Result<(), Trouble> {
+        Err(rig("changes of nftables are not written"))
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.holder.check()
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Packets received and sent, from a line of `/proc/net/dev`: the second and the tenth number behind the name.
+fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
+    let own = text.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    let mut numbers = own.split_whitespace().map(str::parse::<u64>);
+    Some((numbers.nth(1)?.ok()?, numbers.nth(7)?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_the_second_and_the_tenth() {
+        let text = "Inter-|   Receive\n face |bytes    packets errs\n  core: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\naccess:9 8 7 6 5 4 3 2 1 0 0 0 0 0 0 0\n";
+        assert_eq!(port_counters(text, "core"), Some((2, 10)));
+        assert_eq!(port_counters(text, "access"), Some((8, 0)));
+        assert_eq!(port_counters(text, "cor"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Other people's switches that run: what [`ranlab_dataplane::backends`] writes is told to the programs themselves, checked
+//! against the oracle on a trace, and then measured. A switch is a [`Driver`], a file here and a line of [`DRIVERS`].
+//!
+//! Whatever is started dies with this process, whatever ends it: children by the kernel's word, namespaces with the last process
+//! in them, huge pages because they have no files; the folder of a run with its owner, or when the next begins.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{Asked, Backend, Outcomes, Translation, port_name};
+use ranlab_dataplane::declare::{Declaration, Direction, Port};
+use ranlab_dataplane::trace::Trace;
+
+use crate::worker::Trouble;
+use crate::{environment, sut};
+
+mod dpdk;
+mod files;
+mod foreign;
+mod kernel;
+mod ovs;
+mod testpmd;
+mod thread;
+mod tools;
+mod veth;
+
+pub(crate) use foreign::Foreign;
+
+/// How long a pass over a trace may take.
+const PASS_WAIT: Duration = Duration::from_secs(30);
+/// How long counters rest before a pass is over.
+const REST: Duration = Duration::from_millis(200);
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A switch's counters: totals since it came up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Packets that it took in.
+    pub(crate) received: u64,
+    /// Packets that left it.
+    pub(crate) sent: u64,
+    /// CPU time of the threads that forward, ns.
+    pub(crate) cpu_ns: u64,
+}
+
+/// A switch that is up and forwards.
+pub(crate) trait Switch: Send {
+    /// Its counters.
+    fn read(&mut self) -> Result<Reading, Trouble>;
+    /// Tells it a change; returns when it says that it has it.
+    fn update(&mut self, change: &Translation) -> Result<(), Trouble>;
+    /// Whether it lives.
+    fn check(&mut self) -> Result<(), Trouble>;
+    /// Share of its memory for packets that is on huge pages.
+    fn huge_page_ratio(&self) -> f64;
+}
+
+/// What a switch is to do.
+pub(crate) struct Job<'a> {
+    /// As whom.
+    pub(crate) backend: &'static dyn Backend,
+    /// The pipeline.
+    pub(crate) declaration: &'a Declaration,
+    /// Where packets come from.
+    pub(crate) directions: &'a [Direction],
+    /// What arrives.
+    pub(crate) trace: &'a Trace,
+    /// Where its files are.
+    pub(crate) folder: &'a Path,
+}
+
+impl<'a> Job<'a> {
+    /// What a backend is asked.
+    pub(crate) fn asked(&self) -> Asked<'a> {
+        Asked { declaration: self.declaration, directions: self.directions }
+    }
+}
+
+/// How a switch is run.
+pub(crate) trait Driver: Sync {
+    /// The backend's name.
+    fn name(&self) -> &'static str;
+    /// What of a trace it can replay, packets.
+    fn packets_max(&self) -> usize;
+    /// Sends the trace through once, all packets of one port; what left, as it left.
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble>;
+    /// Brings it up with the trace replayed for ever.
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble>;
+    /// What moving the trace's packets in and out alone costs, CPU-ns a packet: measured with the same input and output and
+    /// nothing between; `None` where that cannot be told apart.
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble>;
+}
+
+/// Every switch that can be run, a line each.
+const DRIVERS: &[&dyn Driver] = &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &kernel::Kernel];
+
+/// The driver of a backend.
+pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Trouble> {
+    DRIVERS.iter().copied().find(|driver| driver.name() == backend.name()).ok_or_else(|| {
+        environment(format!(
+            "`sut.engine` \"{}\": its configuration is written, but this version does not run it",
+            backend.name()
+        ))
+    })
+}
+
+/// Whether every program of a backend is here and may be run; if not, how to get it.
+pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
+    let missing = backend.programs().iter().find(|program| found(program).is_none());
+    // Tester and baseline are plain processes; the others have a network of their own.
+    let lacks = if backend.name() == testpmd::NAME { Vec::new() } else { ranlab_host::netns::lacking() };
+    match missing {
+        None => match lacks.first() {
+            None => Ok(()),
+            Some(lack) => Err(environment(format!("`sut.engine` \"{}\": {lack}", backend.name()))),
+        },
+        Some(program) => Err(environment(format!(
+            "`sut.engine` \"{}\": the program `{program}` is not here: {}",
+            backend.name(),
+            backend.install()
+        ))),
+    }
+}
+
+/// The file that packets of a port come from.
+fn input_file(folder: &Path, port: Port) -> PathBuf {
+    folder.join(format!("{}-in.pcap", port_name(port)))
+}
+
+/// The file that what leaves by a port goes to.
+fn capture_file(folder: &Path, port: Port) -> PathBuf {
+    folder.join(format!("{}-out.pcap", port_name(port)))
+}
+
+/// Waits until a switch has taken in as many packets as it was sent, and all its counters rest; both are what `counters` says:
+/// packets taken in, and the sum of all.
+fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>) -> Result<(), Trouble> {
+    let deadline = Instant::now() + PASS_WAIT;
+    let (mut last, mut since) = ((0, 0), Instant::now());
+    loop {
+        let now = counters()?;
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        if now.0 >= sent && since.elapsed() >= REST {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let (took, s) = (now.0, PASS_WAIT.as_secs());
+            return Err(sut(format!("of {sent} packets of the trace it has taken {took} within {s} s")));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Where a program is: at its path, or where the system's path leads; `sbin` too, which users' paths often lack.
+fn found(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,440 @@
+//! Open vSwitch, over DPDK or sockets: a database and a switch of our own, in a network namespace that nobody else sees and that goes with
+//! the switch, its bridge told what the backend wrote.
+
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{OVS_BRIDGE, Outcomes, Reader, Translation, port_name, port_number};
+use ranlab_dataplane::declare::Port;
+
+use self::control::Control;
+use self::openflow::OpenFlow;
+use super::dpdk::{self, Resources};
+use super::tools::{self, Daemon};
+use super::veth::{Flow, Wires};
+use super::{Driver, Job, Reading, Switch, capture_file, files, found, input_file, settled, thread};
+use crate::folder::Folder;
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+mod control;
+mod openflow;
+
+const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+/// How long a daemon may take to listen.
+const START_WAIT: Duration = Duration::from_secs(30);
+/// How long a tool may take, s.
+const TOOL_S: &str = "--timeout=60";
+/// How long it may take to see an address.
+const ROUTE_WAIT: Duration = Duration::from_secs(5);
+/// Another length of a queue than the usual one: a device that gets it is stopped and started.
+const OTHER_QUEUE: &str = "options:n_rxq_desc=1024";
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(10);
+/// The version of OpenFlow whose bundles hold groups and flows.
+const VERSION: &str = "-OOpenFlow15";
+/// What the kernel calls a thread that forwards.
+const FORWARDER: &str = "pmd-c";
+
+/// The driver over DPDK.
+pub(super) struct OvsDpdk;
+
+impl Driver for OvsDpdk {
+    fn name(&self) -> &'static str {
+        "ovs-dpdk"
+    }
+
+    fn packets_max(&self) -> usize {
+        dpdk::PACKETS_MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let mut outcomes = Outcomes::default();
+        let equivalences = job.backend.equivalences(&job.asked());
+        for direction in job.directions {
+            let (ingress, egress) = (direction.ingress(), direction.ingress().other());
+            let input = input_file(job.folder, ingress);
+            let sent = files::write(&input, (job.trace, ingress), &equivalences)?;
+            let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
+            let mut bridge = Bridge::start(job, Io::Dpdk)?;
+            bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+            bridge.device(egress, &dpdk::records(egress as u32, &out))?;
+            bridge.device(ingress, &dpdk::replays(ingress as u32, &input, false, Some(&back)))?;
+            // The datapath has a port before the switch knows it, and what came meanwhile is lost: the files begin anew.
+            let counters =
+                |bridge: &mut Bridge| bridge.counters(ingress).map(|(took, back)| (took, took + back));
+            settled(sent, || counters(&mut bridge))?;
+            let (before, _) = counters(&mut bridge)?;
+            for port in [egress, ingress] {
+                bridge.vsctl(&["set", "interface", port_name(port), OTHER_QUEUE])?;
+            }
+            settled(before + sent, || counters(&mut bridge))?;
+            // Closing the devices writes the files' ends.
+            bridge.vsctl(&["del-port", port_name(ingress), "--", "del-port", port_name(egress)])?;
+            bridge.end();
+            files::read(&back, ingress, &equivalences, &mut outcomes)?;
+            files::read(&out, egress, &equivalences, &mut outcomes)?;
+        }
+        Ok(outcomes)
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let equivalences = job.backend.equivalences(&job.asked());
+        for direction in job.directions {
+            let port = direction.ingress();
+            files::write(&input_file(job.folder, port), (job.trace, port), &equivalences)?;
+        }
+        let mut bridge = Bridge::start(job, Io::Dpdk)?;
+        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        let [access, core] = dpdk::measured(job.folder, job.directions);
+        bridge.device(Port::Access, &access)?;
+        bridge.device(Port::Core, &core)?;
+        bridge.forwarder = Some(thread::find(bridge.switch.pid(), FORWARDER)?);
+        Ok(Box::new(bridge))
+    }
+
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+        super::testpmd::io_ns(job, length).map(Some)
+    }
+}
+
+/// The driver over sockets.
+pub(super) struct Ovs;
+
+impl Ovs {
+    /// A bridge that knows the pipeline, between two wires.
+    fn between(job: &Job<'_>) -> Result<(Bridge, Wires), Trouble> {
+        let mut bridge = Bridge::start(job, Io::Sockets)?;
+        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        let wires = Wires::to(bridge.switch.pid())?;
+        for port in [Port::Access, Port::Core] {
+            bridge.port(port, &[])?;
+        }
+        Ok((bridge, wires))
+    }
+}
+
+impl Driver for Ovs {
+    fn name(&self) -> &'static str {
+        "ovs"
+    }
+
+    fn packets_max(&self) -> usize {
+        usize::MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let (_bridge, wires) = Self::between(job)?;
+        wires.pass(job.trace, &job.backend.equivalences(&job.asked()))
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let (mut bridge, wires) = Self::between(job)?;
+        bridge.forwarder = Some(thread::find(bridge.switch.pid(), "ovs-vswitchd")?);
+        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
+        bridge.wires = Some((flow, wires));
+        Ok(Box::new(bridge))
+    }
+
+    /// Sockets and queues of the kernel cost both sides, in ways that cannot be told apart.
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+        Ok(None)
+    }
+}
+
+/// What carries packets to a bridge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Io {
+    Dpdk,
+    Sockets,
+}
+
+/// A switch with one bridge.
+struct Bridge {
+    switch: Daemon,
+    _database: Daemon,
+    control: Control,
+    openflow: Option<OpenFlow>,
+    /// Memory, where it is DPDK's.
+    resources: Option<Resources>,
+    forwarder: Option<thread::Thread>,
+    /// Packets under way, and the wires under them.
+    wires: Option<(Flow, Wires)>,
+    ingress: Vec<Port>,
+    folder: PathBuf,
+    _folder: Folder,
+}
+
+impl Bridge {
+    /// Starts database and switch, without a bridge.
+    fn start(job: &Job<'_>, io: Io) -> Result<Self, Trouble> {
+        let mut own = Folder::default();
+        let folder = own.made()?;
+        let resources = if io == Io::Dpdk { Some(Resources::here()?) } else { None };
+        if resources.is_some_and(|resources| !resources.huge) {
+            return Err(environment(dpdk::NO_HUGE_PAGES));
+        }
+        let at = |name: &str| folder.join(name);
+        let (database, socket) = (at("conf.db"), at("db.sock"));
+        tools::run(tools::program("ovsdb-tool").arg("create").arg(&database).arg(SCHEMA))?;
+        let mut server = tools::program("ovsdb-server");
+        server.arg(&database).arg(format!("--remote=punix:{}", socket.display()));
+        server.args(["--no-chdir", "-vconsole:warn"]).arg(format!("--unixctl={}", at("db.ctl").display()));
+        let mut server = Daemon::start("ovsdb-server", surroundings(&mut server, &folder))?;
+        appears(&socket, &mut server)?;
+        let arguments = resources.map_or_else(|| vec!["init".to_owned()], memory);
+        tools::run(vsctl_command(&socket).arg("--no-wait").args(&arguments))?;
+        // Its namespace has no name and lives as long as it does.
+        let mut command = tools::program("unshare");
+        let program = if io == Io::Dpdk { VSWITCHD } else { "ovs-vswitchd" };
+        command.args(["--net", "--"]).arg(found(program).unwrap_or_else(|| program.into()));
+        command.arg(format!("unix:{}", socket.display()));
+        command
+            .args(["--no-chdir", "-vconsole:warn"])
+            .arg(format!("--unixctl={}", at("switch.ctl").display()));
+        dpdk::surroundings(&mut command, &folder);
+        let mut switch = Daemon::start("ovs-vswitchd", surroundings(&mut command, &folder))?;
+        appears(&at("switch.ctl"), &mut switch)?;
+        let control = Control::connect(&at("switch.ctl"))?;
+        let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
+        let (openflow, forwarder, wires) = (None, None, None);
+        Ok(Self {
+            switch,
+            _database: server,
+            control,
+            openflow,
+            resources,
+            forwarder,
+            wires,
+            ingress,
+            folder,
+            _folder: own,
+        })
+    }
+
+    /// Runs `ovs-vsctl`.
+    fn vsctl(&mut self, arguments: &[&str]) -> Result<String, Trouble> {
+        tools::run(vsctl_command(&self.folder.join("db.sock")).args(arguments))
+            .map_err(|trouble| self.why(trouble))
+    }
+
+    /// A switch that died says why better than the tool that misses it.
+    fn why(&mut self, trouble: Trouble) -> Trouble {
+        self.switch.check().err().unwrap_or(trouble)
+    }
+
+    /// Tells a configuration, or a change of one.
+    fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
+        for text in &translation.texts {
+            match text.reader {
+                Reader::OvsVsctl => {
+                    for line in text.text.lines() {
+                        self.vsctl(&words(line))?;
+                    }
+                }
+                Reader::IpBatch => self.ip(&text.text)?,
+                Reader::OvsAppctl => text.text.lines().try_for_each(|line| self.say(line))?,
+                Reader::OvsMeters => self.meters(&text.text)?,
+                Reader::OvsBundle => self.bundle(&text.text)?,
+                reader => return Err(rig(format!("Open vSwitch does not read {reader:?}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// A command to the daemon. A route is taken when it has seen the address that the kernel was given before.
+    fn say(&mut self, line: &str) -> Result<(), Trouble> {
+        let deadline = Instant::now() + ROUTE_WAIT;
+        loop {
+            match self.control.say(line) {
+                Err(_) if line.starts_with("ovs/route/") && Instant::now() < deadline => {
+                    std::thread::sleep(POLL);
+                }
+                said => return said.map(drop),
+            }
+        }
+    }
+
+    /// `ip` in the switch's namespace.
+    fn ip(&mut self, text: &str) -> Result<(), Trouble> {
+        let file = self.folder.join("ip");
+        std::fs::write(&file, text).map_err(environment)?;
+        let mut command = tools::program("nsenter");
+        command
+            .arg(format!("--net=/proc/{}/ns/net", self.switch.pid()))
+            .args(["--", "ip", "-batch"])
+            .arg(file);
+        tools::run(&mut command).map(drop).map_err(|trouble| environment(trouble.what))
+    }
+
+    fn meters(&mut self, text: &str) -> Result<(), Trouble> {
+        if self.openflow.is_none() {
+            self.openflow = Some(OpenFlow::connect(&self.folder.join(format!("{OVS_BRIDGE}.mgmt")))?);
+        }
+        self.openflow.as_mut().map_or(Ok(()), |openflow| openflow.meters(text))
+    }
+
+    fn bundle(&mut self, text: &str) -> Result<(), Trouble> {
+        let file = self.folder.join("bundle");
+        std::fs::write(&file, text).map_err(environment)?;
+        let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
+        let mut command = tools::program("ovs-ofctl");
+        command.args([VERSION, TOOL_S, "bundle"]).arg(bridge).arg(file);
+        tools::run(&mut command).map(drop).map_err(|trouble| self.why(trouble))
+    }
+
+    /// Adds a port that is a device of DPDK.
+    fn device(&mut self, port: Port, device: &str) -> Result<(), Trouble> {
+        let devargs = format!("options:dpdk-devargs=\"{device}\"");
+        self.port(port, &["type=dpdk", &devargs])
+    }
+
+    /// Adds a port.
+    fn port(&mut self, port: Port, more: &[&str]) -> Result<(), Trouble> {
+        let (name, number) = (port_name(port), port_number(port));
+        let request = format!("ofport_request={number}");
+        let mut words = vec!["add-port", OVS_BRIDGE, name, "--", "set", "interface", name, &request];
+        words.extend(more);
+        self.vsctl(&words)?;
+        let error = self.vsctl(&["get", "interface", name, "error"])?;
+        if error.trim() != "[]" {
+            let (said, more) = (self.switch.last_words(), more.join(" "));
+            return Err(sut(format!("the switch refuses the port {name} ({more}): {}{said}", error.trim())));
+        }
+        Ok(())
+    }
+
+    /// Packets received and sent by a port.
+    fn counters(&mut self, port: Port) -> Result<(u64, u64), Trouble> {
+        let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
+        port_counters(&text, port_name(port))
+            .ok_or_else(|| sut(format!("the switch shows no counters of its port {}", port_name(port))))
+    }
+
+    fn end(&mut self) {
+        self.switch.end();
+    }
+}
+
+impl Switch for Bridge {
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        let mut reading = Reading::default();
+        let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
+        for port in [Port::Access, Port::Core] {
+            let (received, sent) = port_counters(&text, port_name(port)).ok_or_else(|| {
+                sut(format!("the switch shows no counters of its port {}", port_name(port)))
+            })?;
+            reading.sent += sent;
+            reading.received += if self.ingress.contains(&port) { received } else { 0 };
+        }
+        if let Some(forwarder) = &self.forwarder {
+            reading.cpu_ns = forwarder.cpu_ns()?;
+        }
+        Ok(reading)
+    }
+
+    /// The datapath has caches of what the tables say: a change is there when they have been looked through.
+    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+        self.tell(change)?;
+        self.control.say("revalidator/wait").map(drop)
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.switch.check()
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        self.resources.map_or(0.0, |resources| resources.huge_page_ratio())
+    }
+}
+
+/// What a database says of DPDK: memory, and the cores of its threads.
+fn memory(resources: Resources) -> Vec<String> {
+    let mut arguments = ["init", "--", "set", "Open_vSwitch", "."].map(str::to_owned).to_vec();
+    let mask = |cpu: usize| format!("{:#x}", 1_u128 << cpu.min(127));
+    let set = |name: &str, value: &str| format!("other_config:{name}=\"{value}\"");
+    arguments.extend([
+        set("dpdk-init", "true"),
+        set("dpdk-lcore-mask", &mask(resources.main_cpu)),
+        set("pmd-cpu-mask", &mask(resources.forward_cpu)),
+        set("dpdk-extra", &resources.arguments().join(" ")),
+    ]);
+    if resources.huge {
+        arguments.push(set("dpdk-socket-mem", &resources.memory_mb().to_string()));
+    }
+    arguments
+}
+
+/// All files of Open vSwitch in our folder.
+fn surroundings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
+    for name in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR"] {
+        command.env(name, folder);
+    }
+    command
+}
+
+fn vsctl_command(socket: &Path) -> Command {
+    let mut command = tools::program("ovs-vsctl");
+    command.arg(format!("--db=unix:{}", socket.display())).arg(TOOL_S);
+    command
+}
+
+/// Words of a line of `ovs-vsctl`: none of ours has blanks in it, and quotes are the tool's own to read.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// Waits until a daemon listens.
+fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
+    let deadline = Instant::now() + START_WAIT;
+    // The file is there before anybody listens.
+    while UnixStream::connect(socket).is_err() {
+        daemon.check()?;
+        if Instant::now() >= deadline {
+            let (path, s) = (socket.display(), START_WAIT.as_secs());
+            return Err(sut(format!("{path} does not appear within {s} s{}", daemon.last_words())));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// From `  port 2: access (dpdk: …)` and its lines `RX packets:17 errors:0 …`, `TX packets:18 …`.
+fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
+    let mut lines = text.lines().skip_while(|line| {
+        let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
+        of.is_none_or(|(_, rest)| rest.split([' ', '(']).next() != Some(name))
+    });
+    lines.next()?;
+    let own = lines.take_while(|line| !line.trim_start().starts_with("port "));
+    let of = |line: &str, what: &str| {
+        let number = line.trim_start().strip_prefix(what)?.split_whitespace().next()?;
+        number.parse::<u64>().ok()
+    };
+    let (mut received, mut sent) = (None, None);
+    for line in own {
+        received = received.or_else(|| of(line, "RX packets:"));
+        sent = sent.or_else(|| of(line, "TX packets:"));
+    }
+    Some((received?, sent?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_those_of_the_port() {
+        let text = "netdev@ovs-netdev:\n  lookups: hit:0 missed:0 lost:0\n  flows: 0\n  port 0: ovs-netdev (tap)\n    \
+                    RX packets:1 errors:0 dropped:0 overruns:0 frame:0\n    TX packets:2 errors:0 dropped:0\n  \
+                    port 3: access (dpdk: configured_rx_queues=1)\n    RX packets:17 errors:0 dropped:0 overruns:? \
+                    frame:?\n    TX packets:18 errors:0 dropped:3 aborted:? carrier:?\n    collisions:?\n  port 4: core2 (dpdk)\n";
+        assert_eq!(port_counters(text, "access"), Some((17, 18)));
+        assert_eq!(port_counters(text, "core"), None);
+        assert_eq!(port_counters(text, "ovs-netdev"), Some((1, 2)));
+        assert_eq!(port_counters("", "access"), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! The little OpenFlow 1.3 that `ovs-ofctl` has no bundle for: meters, thousands at once over one connection.
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+/// OpenFlow 1.3 (§A.1), and the messages that are used of it.
+const VERSION: u8 = 4;
+const HELLO: u8 = 0;
+const ERROR: u8 = 1;
+const ECHO_REQUEST: u8 = 2;
+const ECHO_REPLY: u8 = 3;
+const BARRIER_REQUEST: u8 = 20;
+const BARRIER_REPLY: u8 = 21;
+const METER_MOD: u8 = 29;
+/// Octets of a header.
+const HEAD: usize = 8;
+/// Meters between two barriers: what a switch and its socket hold without waiting for us.
+const AT_ONCE: usize = 256;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connection to a switch.
+pub(super) struct OpenFlow {
+    stream: UnixStream,
+    known: HashSet<u32>,
+    next: u32,
+}
+
+/// One meter with one band that drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Meter {
+    id: u32,
+    kilobits_per_s: u32,
+    burst_kilobits: u32,
+}
+
+impl Meter {
+    /// From a line of [`ranlab_dataplane::backends::Reader::OvsMeters`].
+    fn parse(line: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let of = line.split(',').find_map(|part| part.strip_prefix(name))?;
+            of.parse::<u32>().ok()
+        };
+        Some(Self {
+            id: field("meter=")?,
+            kilobits_per_s: field("rate=")?,
+            burst_kilobits: field("burst_size=")?,
+        })
+    }
+
+    /// Its modification (§A.3.4.4): flags kbit/s and burst, one band of type drop.
+    fn message(self, xid: u32, known: bool) -> Vec<u8> {
+        let mut body = Vec::with_capacity(24);
+        body.extend(u16::from(known).to_be_bytes());
+        body.extend(0b0101_u16.to_be_bytes());
+        body.extend(self.id.to_be_bytes());
+        body.extend([0, 1, 0, 16]);
+        body.extend(self.kilobits_per_s.to_be_bytes());
+        body.extend(self.burst_kilobits.to_be_bytes());
+        body.extend([0; 4]);
+        message(METER_MOD, xid, &body)
+    }
+}
+
+fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![VERSION, kind];
+    out.extend(((HEAD + body.len()) as u16).to_be_bytes());
+    out.extend(xid.to_be_bytes());
+    out.extend(body);
+    out
+}
+
+impl OpenFlow {
+    /// Connects to a bridge.
+    pub(super) fn connect(path: &Path) -> Result<Self, Trouble> {
+        let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
+        let stream = UnixStream::connect(path).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
+        let mut own = Self { stream, known: HashSet::new(), next: 1 };
+        own.send(&message(HELLO, 0, &[]))?;
+        Ok(own)
+    }
+
+    /// Sets meters, one for each line, and waits until the switch has them.
+    pub(super) fn meters(&mut self, lines: &str) -> Result<(), Trouble> {
+        let lines: Vec<&str> = lines.lines().collect();
+        for some in lines.chunks(AT_ONCE) {
+            let mut all = Vec::new();
+            for line in some {
+                let meter = Meter::parse(line).ok_or_else(|| rig(format!("no meter: {line}")))?;
+                let known = !self.known.insert(meter.id);
+                all.extend(meter.message(self.xid(), known));
+            }
+            let barrier = self.xid();
+            all.extend(message(BARRIER_REQUEST, barrier, &[]));
+            self.send(&all)?;
+            self.until(barrier)?;
+        }
+        Ok(())
+    }
+
+    fn xid(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(1);
+        self.next
+    }
+
+    fn send(&mut self, octets: &[u8]) -> Result<(), Trouble> {
+        self.stream
+            .write_all(octets)
+            .map_err(|error| sut(format!("the switch does not take OpenFlow: {error}")))
+    }
+
+    /// Reads until the answer to a barrier; a refusal of what came before it is told.
+    fn until(&mut self, barrier: u32) -> Result<(), Trouble> {
+        loop {
+            let lost = |error: std::io::Error| sut(format!("the switch does not answer OpenFlow: {error}"));
+            let mut head = [0; HEAD];
+            self.stream.read_exact(&mut head).map_err(lost)?;
+            let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
+            let mut body = vec![0; length.saturating_sub(HEAD)];
+            self.stream.read_exact(&mut body).map_err(lost)?;
+            let xid = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+            match head[1] {
+                BARRIER_REPLY if xid == barrier => return Ok(()),
+                ECHO_REQUEST => self.send(&message(ECHO_REPLY, xid, &body))?,
+                ERROR => {
+                    let half = |at: usize| {
+                        body.get(at..at + 2).map_or(0, |two| u16::from_be_bytes([two[0], two[1]]))
+                    };
+                    // Of meters (type 12, §A.4.4) code 12 says that there is no room.
+                    let (kind, code) = (half(0), half(2));
+                    let why = if (kind, code) == (12, 12) { ": its table of meters is full" } else { "" };
+                    return Err(sut(format!(
+                        "the switch refuses a meter: OpenFlow error {kind}/{code}{why}"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_message() {
+        let line = "meter=7,kbps,burst,bands=type=drop,rate=80,burst_size=4294967295";
+        // The first field of a band follows a second equals sign, and is not asked for.
+        let meter = Meter::parse(line).unwrap();
+        assert_eq!(meter, Meter { id: 7, kilobits_per_s: 80, burst_kilobits: u32::MAX });
+        let expected = [
+            4, 29, 0, 32, 0, 0, 0, 9, 0, 0, 0, 5, 0, 0, 0, 7, 0, 1, 0, 16, 0, 0, 0, 80, 255, 255, 255, 255,
+            0, 0, 0, 0,
+        ];
+        assert_eq!(meter.message(9, false), expected);
+        assert_eq!(meter.message(9, true)[9], 1);
+        assert_eq!(Meter::parse("meter=x,rate=1,burst_size=1"), None);
+    }
+
+    #[test]
+    fn a_switch_that_refuses_is_quoted_and_one_that_asks_is_answered() {
+        let folder = std::env::temp_dir().join(format!("ranlab-openflow-{}", std::process::id()));
+        let _ = std::fs::remove_file(&folder);
+        let listener = std::os::unix::net::UnixListener::bind(&folder).unwrap();
+        let switch = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut read = |octets: usize| {
+                let mut all = vec![0; octets];
+                stream.read_exact(&mut all).unwrap();
+                (all, stream.try_clone().unwrap())
+            };
+            // Hello, a meter, its barrier.
+            let (all, mut out) = read(8 + 32 + 8);
+            out.write_all(&message(ECHO_REQUEST, 77, b"x")).unwrap();
+            let (echo, _) = read(9);
+            assert_eq!(echo, message(ECHO_REPLY, 77, b"x"));
+            out.write_all(&message(BARRIER_REPLY, u32::from_be_bytes(all[44..].try_into().unwrap()), &[]))
+                .unwrap();
+            read(32 + 8);
+            out.write_all(&message(ERROR, 3, &[0, 12, 0, 12])).unwrap();
+        });
+        let mut openflow = OpenFlow::connect(&folder).unwrap();
+        let line = "meter=1,kbps,burst,bands=type=drop,rate=1,burst_size=1\n";
+        openflow.meters(line).unwrap();
+        let refused = openflow.meters(line).unwrap_err().to_string();
+        assert!(refused.contains("12/12: its table of meters is full"), "{refused}");
+        switch.join().unwrap();
+        std::fs::remove_file(folder).unwrap();
+    }
+}

@@ -1,0 +1,247 @@
+//! DPDK's own tester as a switch that does nothing but forward: the baseline, and what input and output cost all others.
+
+use std::io::{self, Write};
+use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{Outcomes, Reader, Translation};
+use ranlab_dataplane::declare::Port;
+use ranlab_host::kin;
+
+use super::dpdk::{self, Resources};
+use super::{Driver, Job, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools};
+use crate::child::Child;
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+/// The backend's name.
+pub(super) const NAME: &str = "testpmd";
+/// The program.
+const PROGRAM: &str = "dpdk-testpmd";
+/// How long it may take to come up, and to answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(30);
+/// The longest line that it says.
+const LINE_BYTES_MAX: usize = 4_096;
+/// A line that comes when it forwards.
+const FORWARDS: &str = "packet forwarding packets/burst";
+/// Buffers: a trace in memory on each side, and what is under way.
+const BUFFERS: &str = "--total-num-mbufs=45056";
+/// What the kernel calls threads that forward, by version.
+const FORWARDERS: [&str; 3] = ["lcore-worker", "rte-worker", "dpdk-worker"];
+
+/// The driver.
+pub(super) struct Testpmd;
+
+impl Driver for Testpmd {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn packets_max(&self) -> usize {
+        dpdk::PACKETS_MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let mut outcomes = Outcomes::default();
+        for direction in job.directions {
+            let (ingress, egress) = (direction.ingress(), direction.ingress().other());
+            let input = input_file(job.folder, ingress);
+            let sent = files::write(&input, (job.trace, ingress), &[])?;
+            let [back, out] = [ingress, egress].map(|port| capture_file(job.folder, port));
+            let mut devices = [Port::Access, Port::Core].map(|port| {
+                if port == ingress {
+                    dpdk::replays(port as u32, &input, false, Some(&back))
+                } else {
+                    dpdk::records(port as u32, &out)
+                }
+            });
+            let mut running = Running::start(job, &mut devices)?;
+            settled(sent, || running.counters().map(|all| (all[ingress as usize].0, all[0].1 + all[1].1)))?;
+            running.quit()?;
+            files::read(&back, ingress, &[], &mut outcomes)?;
+            files::read(&out, egress, &[], &mut outcomes)?;
+        }
+        Ok(outcomes)
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        for direction in job.directions {
+            let port = direction.ingress();
+            files::write(&input_file(job.folder, port), (job.trace, port), &[])?;
+        }
+        Ok(Box::new(Running::start(job, &mut dpdk::measured(job.folder, job.directions))?))
+    }
+
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+        io_ns(job, length).map(Some)
+    }
+}
+
+/// What it costs to take a job's packets out of memory and to let them go, and nothing between, CPU-ns a packet. The files of
+/// the input have been written.
+pub(super) fn io_ns(job: &Job<'_>, length: Duration) -> Result<f64, Trouble> {
+    if found(PROGRAM).is_none() {
+        return Err(environment(format!(
+            "the program `{PROGRAM}` is not here, by which input and output are measured: apt install dpdk-dev"
+        )));
+    }
+    let mut running = Running::start(job, &mut dpdk::measured(job.folder, job.directions))?;
+    let before = running.read()?;
+    std::thread::sleep(length);
+    let after = running.read()?;
+    let packets = after.received.saturating_sub(before.received);
+    if packets == 0 {
+        return Err(sut(format!("`{PROGRAM}` moved no packet within {} ms", length.as_millis())));
+    }
+    Ok((after.cpu_ns - before.cpu_ns) as f64 / packets as f64)
+}
+
+/// It runs, and is talked to.
+struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+    said: Receiver<io::Result<String>>,
+    complaints: Receiver<io::Result<String>>,
+    resources: Resources,
+    forwarder: Option<thread::Thread>,
+    ingress: Vec<Port>,
+}
+
+impl Running {
+    fn start(job: &Job<'_>, devices: &mut [String; 2]) -> Result<Self, Trouble> {
+        let resources = Resources::here()?;
+        let (main, forward) = (resources.main_cpu, resources.forward_cpu);
+        // On one CPU both threads share it; DPDK wants two logical cores all the same.
+        let cores =
+            if main == forward { format!("0@{main},1@{main}") } else { format!("0@{main},1@{forward}") };
+        // Its output is a pipe, which it would fill before we see a word.
+        let mut command = tools::program("stdbuf");
+        command.args(["-oL", PROGRAM, "--lcores", &cores]).args(resources.arguments());
+        if resources.huge {
+            command.args(["-m", &resources.memory_mb().to_string()]);
+        }
+        for device in devices {
+            command.arg("--vdev").arg(device);
+        }
+        // Without the last word it throws away what waits when it begins.
+        command.args(["--", "-i", BUFFERS, "--no-flush-rx"]).args(arguments(job)?);
+        dpdk::surroundings(&mut command, job.folder);
+        kin::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let cannot = |error: io::Error| environment(format!("{PROGRAM} cannot be started: {error}"));
+        let mut child = Child::start_apart(&mut command).map_err(cannot)?;
+        let closed = || rig("no pipes to a program");
+        let input = Some(child.input().ok_or_else(closed)?);
+        let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
+        let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
+        let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
+        let mut own = Self { child, input, said, complaints, resources, forwarder: None, ingress };
+        own.say("start")?;
+        own.until(|line| line.contains(FORWARDS))?;
+        own.forwarder = Some(thread::find_any(own.child.id(), &FORWARDERS)?);
+        Ok(own)
+    }
+
+    fn say(&mut self, words: &str) -> Result<(), Trouble> {
+        let Some(input) = &mut self.input else { return Err(rig("it was told to end")) };
+        let said = input.write_all(format!("{words}\n").as_bytes());
+        said.map_err(|error| self.gone(&error.to_string()))
+    }
+
+    /// The lines up to one, without it.
+    fn until(&mut self, last: impl Fn(&str) -> bool) -> Result<Vec<String>, Trouble> {
+        let (deadline, mut lines) = (Instant::now() + ANSWER_WAIT, Vec::new());
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.said.recv_timeout(left) {
+                Ok(Ok(line)) if last(&line) => return Ok(lines),
+                Ok(Ok(line)) => lines.push(line),
+                Ok(Err(error)) => return Err(self.gone(&error.to_string())),
+                Err(_) => return Err(self.gone(&lines.last().cloned().unwrap_or_default())),
+            }
+        }
+    }
+
+    /// It does not answer: how it ended, and what it complained of.
+    fn gone(&mut self, otherwise: &str) -> Trouble {
+        let how = self.child.wait(Duration::from_millis(200));
+        let complaints: Vec<String> = self.complaints.try_iter().flatten().collect();
+        let from = complaints.len().saturating_sub(4);
+        let (how, last) =
+            (how.unwrap_or_else(|| format!("it does not answer ({otherwise})")), &complaints[from..]);
+        sut(format!("{PROGRAM}: {how}; it last said: {}", last.join(" / ")))
+    }
+
+    /// Packets received and sent, of both ports.
+    fn counters(&mut self) -> Result<[(u64, u64); 2], Trouble> {
+        self.complaints.try_iter().for_each(drop);
+        self.say("show port stats all")?;
+        let mut both = [(0, 0); 2];
+        for own in &mut both {
+            let rule = |line: &str| line.contains("####") && !line.contains("statistics");
+            let lines = self.until(rule)?;
+            let of = |what: &str| lines.iter().find_map(|line| counter(line, what));
+            let missing = || sut(format!("{PROGRAM} shows no counters"));
+            *own = (of("RX-packets:").ok_or_else(missing)?, of("TX-packets:").ok_or_else(missing)?);
+        }
+        Ok(both)
+    }
+
+    /// Ends it in order, so that its files are whole.
+    fn quit(&mut self) -> Result<(), Trouble> {
+        self.say("quit")?;
+        drop(self.input.take());
+        let ended = self.child.wait(ANSWER_WAIT);
+        ended.map(drop).ok_or_else(|| sut(format!("{PROGRAM} does not quit")))
+    }
+}
+
+/// The number behind a word of `  RX-packets: 17         RX-missed: 0`.
+fn counter(line: &str, what: &str) -> Option<u64> {
+    line.split_once(what)?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// What its backend writes for it, and for whoever wants to know what input and output cost.
+fn arguments(job: &Job<'_>) -> Result<Vec<String>, Trouble> {
+    let own = job.backend.translate(&job.asked()).ok();
+    let text = own.and_then(|all| all.texts.into_iter().find(|text| text.reader == Reader::Testpmd));
+    Ok(match text {
+        Some(text) => text.text.lines().map(str::to_owned).collect(),
+        None => ["--forward-mode=io", "--nb-cores=1"].map(str::to_owned).to_vec(),
+    })
+}
+
+impl Switch for Running {
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        let both = self.counters()?;
+        let received = self.ingress.iter().map(|port| both[*port as usize].0).sum();
+        let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
+        Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns })
+    }
+
+    fn update(&mut self, _: &Translation) -> Result<(), Trouble> {
+        Err(rig(format!("{PROGRAM} has no tables to change")))
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        if self.child.ended().is_some() { Err(self.gone("")) } else { Ok(()) }
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        self.resources.huge_page_ratio()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_read_from_its_table() {
+        assert_eq!(
+            counter("  RX-packets: 1000       RX-missed: 0          RX-bytes:  64000", "RX-packets:"),
+            Some(1000)
+        );
+        assert_eq!(counter("  RX-errors: 0", "RX-packets:"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Switches that are installed here against the oracle: every pipeline that each claims, in both directions.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::time::Duration;
+
+use ranlab_dataplane::backends::{self, Asked, Backend, permitted};
+use ranlab_dataplane::declare::Direction;
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::trace::{Directions, Traffic};
+
+use super::foreign::Verified;
+use super::{Foreign, driver, installed};
+use crate::Running;
+use crate::field::Plain;
+use crate::pipeline::PipelinePart;
+use crate::worker::{Fault, Report};
+
+/// One switch at a time: memory for packets is scarce, and so are cores.
+static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+/// Small, each table with several entries, meters that pass everything.
+const SMALL: [&str; 12] = [
+    r#"{"name":"portfwd"}"#,
+    r#"{"name":"portfwd","mac-swap-upstream":"02:00:00:00:00:07","mac-swap-downstream":"02:00:00:00:00:08"}"#,
+    r#"{"name":"l2fwd","upstream-table-size":20,"downstream-table-size":10}"#,
+    r#"{"name":"l3fwd","upstream-l3-table-size":50,"family":"dual","prefix-lengths":"mixed"}"#,
+    r#"{"name":"encap","station":20,"endpoint":3}"#,
+    r#"{"name":"rlimit","user":20,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
+    r#"{"name":"acl","rule-num":200,"seed-file":"fw1","family":"dual"}"#,
+    r#"{"name":"acl","rule-num":200,"seed-file":"ipc1","fakedrop":false}"#,
+    r#"{"name":"nat","range-port-min":1000,"range-port-max":1050}"#,
+    r#"{"name":"dcgw","vm":10,"vm-conn":3}"#,
+    r#"{"name":"mgw","user":30,"bst":7,"server":20,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
+    r#"{"name":"bng","user":30,"cpe":7,"server":20,"user-conn":3,"fw-rules":20,"rate-limit":1000000000000,"rate-burst":4000000000}"#,
+];
+
+fn part(backend: &dyn Backend, pipeline: Pipeline, dir: Directions) -> PipelinePart {
+    let traffic = Traffic { pkt_num: 512, dir, ..Traffic::default() };
+    PipelinePart {
+        engine: backend.name().to_owned(),
+        tier: backend.tiers()[0].name().to_owned(),
+        pipeline: Some(Plain(pipeline)),
+        traffic: Plain(traffic),
+        verify: 512,
+        ..PipelinePart::default()
+    }
+}
+
+/// The backends that can be run here; of others it is said what they lack.
+fn here() -> Vec<&'static dyn Backend> {
+    let able = |backend: &&'static dyn Backend| match driver(*backend).and_then(|_| installed(*backend)) {
+        Ok(()) => true,
+        Err(trouble) => {
+            ranlab_host::doctor::skipped(trouble.to_string());
+            false
+        }
+    };
+    backends::all().iter().copied().filter(able).collect()
+}
+
+#[test]
+fn every_switch_equals_the_oracle_on_every_pipeline_that_it_claims() {
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut wrong = Vec::new();
+    for (backend, json) in here().into_iter().flat_map(|backend| SMALL.map(|json| (backend, json))) {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let declaration = pipeline.build().unwrap();
+        for (direction, dir) in
+            [(Direction::Uplink, Directions::Uplink), (Direction::Downlink, Directions::Downlink)]
+        {
+            let asked = Asked { declaration: &declaration, directions: &[direction] };
+            let started = Verified::new(&part(backend, pipeline.clone(), dir));
+            let what = format!("{} {json} {direction:?}", backend.name());
+            match (permitted(backend, &asked), started) {
+                (Ok(()), Ok(verified)) => assert_eq!(verified.packets, 512, "{what}"),
+                (Ok(()), Err(trouble)) => wrong.push(format!("{what}: {trouble}")),
+                (Err(_), Ok(_)) => wrong.push(format!("{what}: it runs what it cannot express")),
+                (Err(_), Err(trouble)) => {
+                    assert_eq!(trouble.fault, Fault::Environment, "{what}: {trouble}");
+                    assert!(trouble.what.contains("cannot express"), "{what}: {trouble}");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_window_measures_and_changes() {
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for backend in here() {
+        let json = match backend.name() {
+            "ovs" | "ovs-dpdk" => {
+                r#"{"name":"mgw","user":30,"bst":7,"server":20,"handover":100,"rate-limit":1000000000000,"rate-burst":4000000000}"#
+            }
+            _ => r#"{"name":"portfwd"}"#,
+        };
+        let (name, pipeline) = (backend.name(), serde_json::from_str(json).unwrap());
+        let mut foreign = Foreign::start(&part(backend, pipeline, Directions::Downlink)).unwrap();
+        for _ in 0..2 {
+            let mut report = Report::default();
+            foreign.begin();
+            std::thread::sleep(Duration::from_millis(500));
+            foreign.end(&mut report);
+            foreign.check().unwrap();
+            let number = |name: &str| report.numbers[name];
+            assert!(number("mpps") > 0.0 && number("verified_packets") == 512.0, "{name}: {report:?}");
+            assert_eq!(number("updates_sent") > 0.0, name.starts_with("ovs"), "{name}: {report:?}");
+            assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
+        }
+    }
+}

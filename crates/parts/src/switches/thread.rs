@@ -1,0 +1,77 @@
+//! One thread of another process: what it costs.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::sut;
+use crate::worker::Trouble;
+
+/// How long a thread may take to appear.
+const WAIT: Duration = Duration::from_secs(10);
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A thread.
+#[derive(Debug, Clone)]
+pub(super) struct Thread(PathBuf);
+
+/// The thread of a process whose name begins so.
+pub(super) fn find(pid: u32, name: &str) -> Result<Thread, Trouble> {
+    find_any(pid, &[name])
+}
+
+/// The thread of a process whose name begins with one of these.
+pub(super) fn find_any(pid: u32, names: &[&str]) -> Result<Thread, Trouble> {
+    let deadline = Instant::now() + WAIT;
+    loop {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let named = |path: &PathBuf| {
+            let comm = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+            names.iter().any(|name| comm.starts_with(name))
+        };
+        if let Some(path) = tasks.map(|task| task.path()).find(named) {
+            return Ok(Thread(path));
+        }
+        if Instant::now() >= deadline {
+            return Err(sut(format!("process {pid} has no thread `{}…` that forwards", names.join("…`, `"))));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+impl Thread {
+    /// Its CPU time so far, ns: the first number of its `schedstat`.
+    pub(super) fn cpu_ns(&self) -> Result<u64, Trouble> {
+        let path = self.0.join("schedstat");
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
+        first.ok_or_else(|| sut(format!("{}: no CPU time: the thread is gone", path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_found_by_its_name_and_costs_what_it_works() {
+        let thread = std::thread::Builder::new().name("busy-one".to_owned());
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let handle = thread
+            .spawn(move || {
+                let mut sum = 0_u64;
+                while told.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                    sum = std::hint::black_box(sum.wrapping_add(1));
+                }
+            })
+            .unwrap();
+        let found = find(std::process::id(), "busy-").unwrap();
+        let before = found.cpu_ns().unwrap();
+        while found.cpu_ns().unwrap() < before + 10_000_000 {
+            std::thread::yield_now();
+        }
+        drop(tell);
+        handle.join().unwrap();
+        assert!(found.cpu_ns().is_err());
+    }
+}

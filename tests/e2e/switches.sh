@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Other people's switches over one pipeline: where one is installed it equals the oracle and is measured beside ours, where it is
+# not its point says how to get it and the run goes on; what ends a campaign leaves nothing of it.
+set -euo pipefail
+cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
+trap cleanup EXIT
+
+cat >points.toml <<'TOML'
+title = "a mobile gateway in several switches"
+rig = "pipeline"
+[pipeline]
+name = "mgw"
+user = 30
+bst = 5
+server = 10
+rate-limit = 1000000000000
+rate-burst = 4000000000
+[load]
+dir = "downlink"
+pkt-num = 2048
+verify = 1024
+[host]
+when_noisy = "warn"
+[sweep]
+mode = "joint"
+[sweep.axes]
+"sut.engine" = ["native", "ovs-dpdk", "ovs", "testpmd", "eswitch"]
+"sut.tier" = ["mem", "mem", "veth", "mem", "mem"]
+[measure]
+duration = "300ms"
+repeats = 1
+TOML
+# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; p: points by engine, m: their means.
+holds() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+r = json.loads(open(sys.argv[1]).read().splitlines()[-1])
+p = dict(zip(["native", "ovs-dpdk", "ovs", "testpmd", "eswitch"], r["points"]))
+m = {e: {k: v["mean"] for k, v in q.get("metrics", {}).items()} for e, q in p.items()}
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
+PYTHON
+}
+# left: what our switches are made of, if any is there: processes, folders, namespaces, files of DPDK.
+left() {
+    pgrep -a -f 'ovs-vswitchd.*ranlab-part-|ovsdb-server.*ranlab-part-|dpdk-testpmd.*ranlab-part-' || true
+    find /run/dpdk -type s 2>/dev/null || true
+    ip netns list 2>/dev/null | grep '^ranlab-' || true
+}
+
+echo "== every engine has its point, and none stops the others"
+code=0
+"$RANLAB" bench run points.toml --fresh --out all --format json >all.json 2>all.err || code=$?
+[[ $code == 0 || $code == 1 ]] || { cat all.err; exit 1; }
+holds all.json 'm["native"]["mpps"] > 0 and m["native"]["verified_packets"] == 1024'
+holds all.json '"published figures" in p["eswitch"]["reason"]'
+if command -v dpdk-testpmd >/dev/null; then
+    holds all.json '"testpmd cannot express this pipeline" in p["testpmd"]["reason"]'
+fi
+# Free huge pages, in pages of 2 MiB.
+pages=$(awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo)
+dpdk() { [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $(id -u) == 0 && $pages -ge 128 ]]; }
+if dpdk; then
+    holds all.json 'm["ovs-dpdk"]["verified_packets"] == 1024 and m["ovs-dpdk"]["mpps"] > 0'
+    holds all.json 'm["ovs-dpdk"]["drop_ratio"] < 0.01 and m["ovs-dpdk"]["io_ns"] > 0'
+else
+    holds all.json 'any(w in p["ovs-dpdk"]["reason"] for w in ("apt install openvswitch-switch-dpdk", "huge pages", "namespaces", "run as root"))'
+    echo "skipped: Open vSwitch over DPDK is not installed, has no huge pages, or this is not root"
+fi
+if command -v ovs-vswitchd >/dev/null && [[ $(id -u) == 0 ]]; then
+    holds all.json 'm["ovs"]["verified_packets"] == 1024 and m["ovs"]["mpps"] > 0'
+fi
+[[ -z $(left) ]] || { left; exit 1; }
+
+dpdk || exit 0
+echo "== what kill -9 ends, ends with all that it started"
+"$RANLAB" bench run points.toml --fresh --out killed --set sut.engine=ovs-dpdk --set sut.tier=mem \
+    --set measure.duration=60s >killed.json 2>killed.err &
+pid=$!
+for _ in $(seq 300); do
+    [[ $(left) != *vswitchd-dpdk* ]] || break
+    sleep 0.1
+done
+[[ $(left) == *vswitchd-dpdk* ]]
+kill -9 "$pid"
+for _ in $(seq 100); do
+    [[ -n $(left) ]] || break
+    sleep 0.1
+done
+[[ -z $(left) ]] || { echo "left behind:"; left; exit 1; }
