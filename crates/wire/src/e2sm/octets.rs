@@ -20,6 +20,8 @@ pub enum Encoding {
     Per,
     /// FlatBuffers ([`flat`](crate::flat)).
     Flat,
+    /// JSON text ([`ccc`](super::ccc)).
+    Json,
 }
 
 impl From<Coding> for Encoding {
@@ -37,6 +39,7 @@ impl fmt::Display for Encoding {
             Self::Plain => "plain",
             Self::Per => "per",
             Self::Flat => "flat",
+            Self::Json => "json",
         })
     }
 }
@@ -54,6 +57,9 @@ pub enum SmError {
     /// Not FlatBuffers of this project's schema: the sender's fault.
     #[error(transparent)]
     Flat(#[from] FlatError),
+    /// Not JSON of the model's: the sender's fault, or the caller's.
+    #[error("not JSON of the service model: {0}")]
+    Json(String),
     /// A value outside its constraints: the caller's fault.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -144,7 +150,7 @@ pub trait Octets: Sized {
 
 /// Nothing, as no octets: a header that a model does not have.
 impl Octets for () {
-    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat];
+    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat, Encoding::Json];
 
     fn encode_as(&self, _: Encoding, _: &mut Vec<u8>) -> Result<(), SmError> {
         Ok(())
