@@ -1,7 +1,7 @@
 //! One emulated base station: identity, components, RAN functions.
 use crate::radio::{
-    DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError, SharedRadio, Site,
-    Steered, cell_of, first_ue,
+    Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
+    SharedRadio, Site, Steered, cell_of, first_ue,
 };
 use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
 use ranlab_model::{Cell, CellConfig, CellError};
@@ -10,7 +10,7 @@ use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
-use ranlab_sdk::e2::functions::{kpm, rc};
+use ranlab_sdk::e2::functions::{ccc, kpm, rc};
 use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
 use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
@@ -75,7 +75,8 @@ impl Part {
             | e2sm::kpm::DEFAULT_FUNCTION_ID
             | e2sm::slice::DEFAULT_FUNCTION_ID
             | e2sm::traffic::DEFAULT_FUNCTION_ID
-            | e2sm::rc::DEFAULT_FUNCTION_ID => Self::Du,
+            | e2sm::rc::DEFAULT_FUNCTION_ID
+            | e2sm::ccc::DEFAULT_FUNCTION_ID => Self::Du,
             _ => self,
         };
         self == whose
@@ -313,7 +314,7 @@ impl NodeTemplate {
                     let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
                     Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
                 }
-                Tells::Mobility => continue,
+                Tells::Mobility | Tells::Configuration => continue,
                 Tells::Measurements => {
                     let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
                     kpm::function(MeasuredCell { cell, names, plmn, epoch_us, lateness })
@@ -341,14 +342,8 @@ impl NodeTemplate {
             };
             debug_assert!(registered.is_ok());
         }
-        // Who measures by KPM is steered by RC, whether it was named or not.
-        let by_rc = |source: &&Source| [&e2sm::kpm::Kpm as &dyn Model, &e2sm::rc::Rc].contains(&source.model);
-        if let Some(radio) = radio.filter(|_| told.iter().any(by_rc)) {
-            let function = rc::function(self.steered(node_id, index, radio));
-            let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
-            debug_assert!(registered.is_ok());
-            // It looks from now on what the base station decides by itself.
-            agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+        if let Some(radio) = radio {
+            self.steer(&mut agent, (node_id, index), radio, &told);
         }
         for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
@@ -356,6 +351,31 @@ impl NodeTemplate {
             debug_assert!(arrived.is_ok());
         }
         agent
+    }
+
+    /// Registers RC and CCC over a radio, where they are asked for.
+    fn steer(
+        &self,
+        agent: &mut Agent,
+        (node_id, index): (GlobalE2NodeId, u32),
+        radio: &SharedRadio,
+        told: &[&'static Source],
+    ) {
+        let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
+        // Who measures by KPM is steered by RC, whether it was named or not.
+        if offers(&e2sm::kpm::Kpm) || offers(&e2sm::rc::Rc) {
+            let function = rc::function(self.steered(node_id, index, radio));
+            let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
+            debug_assert!(registered.is_ok());
+            // It looks from now on what the base station decides by itself.
+            agent.rouse(Time::ZERO, e2sm::rc::DEFAULT_FUNCTION_ID);
+        }
+        if let (true, GlobalE2NodeId::Gnb(node)) = (offers(&e2sm::ccc::Ccc), node_id) {
+            let (steered, epoch_us) = (self.steered(node_id, index, radio), self.epoch_us);
+            let function = ccc::function(Configured { steered, node, epoch_us });
+            let registered = agent.register(function, Some(e2sm::ccc::DEFAULT_FUNCTION_ID));
+            debug_assert!(registered.is_ok());
+        }
     }
 
     /// A radio as RC has it, and among those to which UEs can be handed over if a gNB's.

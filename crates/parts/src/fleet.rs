@@ -10,7 +10,7 @@ use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, hw::Hw, kpm::Kpm, rc::Rc};
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, rc::Rc};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::radio::{RadioSettings, StageKey};
@@ -130,8 +130,11 @@ impl FleetPart {
     fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
         let offers = |name: &str| self.sm.iter().any(|it| it == name);
         let steered = self.radio.is_some() && !fluid;
-        if offers(Rc::NAME) && !steered {
-            return Err(rig("`sm` rc needs a `radio` with fidelity slot"));
+        if (offers(Rc::NAME) || offers(Ccc::NAME)) && !steered {
+            return Err(rig("`sm` rc and ccc need a `radio` with fidelity slot"));
+        }
+        if offers(Ccc::NAME) && !matches!(self.kind, NodeKind::Gnb | NodeKind::Split) {
+            return Err(rig("`sm` ccc is of base stations of NR: the kinds gnb and split"));
         }
         let decides = steered && self.kind != NodeKind::Split && (offers(Kpm::NAME) || offers(Rc::NAME));
         if !self.moves.is_empty() && self.radio.is_some() && !decides {

@@ -285,6 +285,8 @@ mod tests {
             FleetPart { moves: Vec::new(), ..part },
             FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
             FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
+            FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
+            FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
         ] {
             assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
         }

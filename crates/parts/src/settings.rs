@@ -19,6 +19,7 @@ use ranlab_machines::southbound::ReportPeriod;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
+use ranlab_sdk::wire::e2sm::list::ENCODINGS;
 use ranlab_sdk::wire::e2sm::{self, Encoding, MODELS};
 use ranlab_sdk::wire::flat::Coding;
 
@@ -259,10 +260,10 @@ impl Setting for Coding {
 
 impl Setting for Encoding {
     fn kind() -> Kind {
-        Kind::choice(&Self::ALL.map(Self::key))
+        Kind::choice(&ENCODINGS.map(Self::key))
     }
     fn from_value(value: &Value) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|it| Some(it.key()) == value.text());
+        let found = ENCODINGS.into_iter().find(|it| Some(it.key()) == value.text());
         found.ok_or_else(|| <Self as Setting>::kind().allowed())
     }
     fn to_value(&self) -> Option<Value> {

@@ -91,7 +91,7 @@ impl Console {
 fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     let Some(words) = words else { return Json::Null };
     let form = model.and_then(|model| model.outcome(model.encoding(), words).ok());
-    form.map_or_else(|| hex(words), |form| json_of(&form))
+    form.map_or_else(|| hex(words), Json::from)
 }
 
 fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
@@ -100,8 +100,9 @@ fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
     let (header, message) = if in_form {
         let unknown = "this function's model is unknown: hexadecimal digits are needed";
         let model = target.model.ok_or_else(|| Fault::new(409, unknown))?;
-        let form = |part: Option<&Json>| part.map_or(Form::Null, form_of);
-        let made = model.control(model.encoding(), form(wanted.header.as_ref()), form_of(&wanted.message));
+        let form = |part: Option<&Json>| part.map_or(Form::Null, |json| Form::from(json.clone()));
+        let made =
+            model.control(model.encoding(), form(wanted.header.as_ref()), Form::from(wanted.message.clone()));
         made.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
     } else {
         let digits = |(name, part): (&str, Option<&Json>)| {
@@ -118,36 +119,4 @@ fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
     let ack = if wanted.ack { RicControlAckRequest::Ack } else { RicControlAckRequest::NoAck };
     let call_process_id = wanted.call_process_id.as_ref().map(|Hex(octets)| octets.clone());
     Ok(ControlDetails { call_process_id, header, message, ack_request: Some(ack) })
-}
-
-/// JSON as a value for a model. Numbers that are no integers of 64 bits are real numbers.
-fn form_of(json: &Json) -> Form {
-    match json {
-        Json::Null => Form::Null,
-        Json::Bool(value) => Form::Bool(*value),
-        Json::Number(number) => {
-            let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
-            whole.map_or_else(|| Form::Real(number.as_f64().unwrap_or_default()), Form::Integer)
-        }
-        Json::String(text) => Form::Text(text.clone()),
-        Json::Array(list) => Form::List(list.iter().map(form_of).collect()),
-        Json::Object(members) => {
-            Form::Fields(members.iter().map(|(name, value)| (name.clone(), form_of(value))).collect())
-        }
-    }
-}
-
-/// A model's value as JSON.
-fn json_of(form: &Form) -> Json {
-    match form {
-        Form::Null => Json::Null,
-        Form::Bool(value) => (*value).into(),
-        Form::Integer(value) => i64::try_from(*value).map_or_else(|_| (*value as u64).into(), Json::from),
-        Form::Real(value) => (*value).into(),
-        Form::Text(text) => text.as_str().into(),
-        Form::List(list) => list.iter().map(json_of).collect(),
-        Form::Fields(fields) => {
-            Json::Object(fields.iter().map(|(name, value)| (name.clone(), json_of(value))).collect())
-        }
-    }
 }

@@ -2,6 +2,7 @@
 #![cfg(feature = "agent")]
 #![allow(clippy::unwrap_used)]
 mod bench;
+mod ccc;
 mod cell;
 mod connections;
 mod controls;

@@ -3,6 +3,7 @@
 //!
 //! A [`Radio`] has no clock: whoever drives it says what time it is ([`Radio::pass`]). It is as late as its driver, or
 //! later if the machine cannot follow; how late is measured, nothing is left out.
+mod ccc;
 mod control;
 mod convert;
 mod fluid;
@@ -16,6 +17,7 @@ mod site;
 mod stage;
 mod station;
 
+pub(crate) use ccc::Configured;
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
@@ -32,6 +34,7 @@ use ranlab_sdk::e2::agent::{Agent, RanFunction, UeId};
 use ranlab_sdk::e2::functions::{slice, traffic};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm;
+use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
 use ranlab_sdk::wire::e2sm::rrc::{RrcChange, RrcEvent, Snssai};
 use ranlab_sdk::wire::e2sm::slice::SliceSet;
 use ranlab_sdk::wire::e2sm::traffic::TrafficConfig;
@@ -139,6 +142,8 @@ pub struct Radio {
     news: Vec<RrcEvent>,
     /// UEs that were to go from here and have been handed over.
     strays: Vec<u32>,
+    /// Quotas by which a controller shared the carrier, and the slices that they became.
+    quotas: (Vec<SliceQuota>, SliceSet),
     /// What RC is to be told and asked.
     mobility: rc::Mobility,
     meter: meter::Meter,
@@ -191,6 +196,7 @@ impl Radio {
             stages: stage::Stages::new(&config.stage_keys)?,
             news: Vec::new(),
             strays: Vec::new(),
+            quotas: (Vec::new(), SliceSet::default()),
             mobility: rc::Mobility::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),

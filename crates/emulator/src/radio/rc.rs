@@ -163,15 +163,25 @@ fn slices(quotas: &[SliceQuota]) -> Result<SliceSet, Refusal> {
 
 impl Steered {
     /// A panic elsewhere leaves what is still a radio.
-    fn locked(&self) -> MutexGuard<'_, Radio> {
+    pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
         self.radio.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
+    /// Quotas by which the carrier is shared now; none if it is not, or was shared by SLICE since.
+    pub(super) fn quotas(&self) -> Vec<SliceQuota> {
+        let radio = self.locked();
+        let (quotas, set) = &radio.quotas;
+        if *set == radio.set { quotas.clone() } else { Vec::new() }
+    }
+
+    pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
         let set = slices(quotas)?;
         let first = set.slices.first().map_or(0, |slice| slice.id);
         let mut station = Station(Arc::clone(&self.radio));
         CellControl::command(&mut station, &SliceCommand::Configure(set))?;
+        let mut radio = self.locked();
+        radio.quotas = (quotas.to_vec(), radio.set.clone());
+        drop(radio);
         let is = |wanted: Snssai, has: &Snssai| {
             has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
         };

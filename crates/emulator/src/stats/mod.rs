@@ -13,6 +13,7 @@ use ranlab_model::{Cell, LinkStats, PdcpStats, RadioStats, RlcReceptionStats, Ue
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
+use ranlab_sdk::wire::e2sm::ccc::Ccc;
 use ranlab_sdk::wire::e2sm::list::{self, Element};
 use ranlab_sdk::wire::e2sm::rc::Rc;
 use ranlab_sdk::wire::e2sm::{Encoding, Model, SmError};
@@ -31,6 +32,7 @@ pub static SOURCES: &[Source] = &[
     cell::SOURCE,
     kpm::SOURCE,
     Source { model: &Rc, tells: Tells::Mobility },
+    Source { model: &Ccc, tells: Tells::Configuration },
 ];
 
 /// What a cell tells in one service model.
@@ -53,6 +55,8 @@ pub(crate) enum Tells {
     Measurements,
     /// As things happen at a radio ([`Steered`](crate::radio::Steered)); without one there is nothing to tell.
     Mobility,
+    /// What a radio is made of ([`Configured`](crate::radio::Configured)), at gNBs.
+    Configuration,
 }
 
 /// A cell at a moment, as one controller may see it.

@@ -109,7 +109,7 @@ fn a_layout_has_no_two_things_at_one_place() {
                 continue;
             }
             assert!(u64::from(layout.to_slave) + ring <= layout.buffers_to_master.into());
-            assert_eq!(u64::from(layout.buffers_to_master) + buffers, layout.buffers_to_slave.into());
+            assert_eq!(u64::from(layout.buffers_to_master) + buffers, u64::from(layout.buffers_to_slave));
             assert!(u64::from(layout.buffers_to_slave) + buffers <= layout.octets);
             assert!(layout.to_slave.is_multiple_of(64) && layout.buffers_to_master.is_multiple_of(64));
         }

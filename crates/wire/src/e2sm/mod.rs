@@ -12,6 +12,7 @@
 //! RAN functions are found by OID; the function ids here are the customary defaults of the peers.
 
 pub mod association;
+pub mod ccc;
 pub mod cell;
 pub mod common;
 pub mod control;
@@ -52,4 +53,5 @@ pub static MODELS: &[&dyn Model] = &[
     &traffic::Traffic,
     &kpm::Kpm,
     &rc::Rc,
+    &ccc::Ccc,
 ];

@@ -20,18 +20,18 @@ pub enum Encoding {
     Per,
     /// FlatBuffers ([`flat`](crate::flat)).
     Flat,
+    /// JSON text ([`ccc`](super::ccc)).
+    Json,
 }
 
 impl Encoding {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Per, Self::Flat];
-
     /// As in options and scenarios.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Per => "per",
             Self::Flat => "flat",
+            Self::Json => "json",
         }
     }
 }
@@ -64,6 +64,9 @@ pub enum SmError {
     /// Not FlatBuffers of this project's schema: the sender's fault.
     #[error(transparent)]
     Flat(#[from] FlatError),
+    /// Not JSON of the model's: the sender's fault, or the caller's.
+    #[error("not JSON of the service model: {0}")]
+    Json(String),
     /// A value outside its constraints: the caller's fault.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -154,7 +157,7 @@ pub trait Octets: Sized {
 
 /// Nothing, as no octets: a header that a model does not have.
 impl Octets for () {
-    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat];
+    const ENCODINGS: &'static [Encoding] = &[Encoding::Plain, Encoding::Per, Encoding::Flat, Encoding::Json];
 
     fn encode_as(&self, _: Encoding, _: &mut Vec<u8>) -> Result<(), SmError> {
         Ok(())
@@ -214,7 +217,6 @@ macro_rules! octets {
                     $($crate::e2sm::Encoding::$encoding => {
                         <$code as $crate::e2sm::octets::Code<Self>>::encode(self, out)
                     })+
-                    #[allow(unreachable_patterns)] // of a type that has all of them
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }
             }
@@ -227,7 +229,6 @@ macro_rules! octets {
                     $($crate::e2sm::Encoding::$encoding => {
                         <$code as $crate::e2sm::octets::Code<Self>>::decode(octets)
                     })+
-                    #[allow(unreachable_patterns)] // of a type that has all of them
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }
             }

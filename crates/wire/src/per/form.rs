@@ -30,6 +30,43 @@ pub enum Form {
     Fields(Vec<(String, Self)>),
 }
 
+/// Numbers that are no integers of 64 bits are real numbers.
+impl From<serde_json::Value> for Form {
+    fn from(json: serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(value),
+            Json::Number(number) => {
+                let whole = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+                whole.map_or_else(|| Self::Real(number.as_f64().unwrap_or_default()), Self::Integer)
+            }
+            Json::String(text) => Self::Text(text),
+            Json::Array(list) => Self::List(list.into_iter().map(Self::from).collect()),
+            Json::Object(members) => {
+                Self::Fields(members.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+        }
+    }
+}
+
+/// A real number that is none (NaN, an infinity) is null.
+impl From<Form> for serde_json::Value {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Null => Self::Null,
+            Form::Bool(value) => value.into(),
+            Form::Integer(value) => i64::try_from(value).map_or_else(|_| (value as u64).into(), Self::from),
+            Form::Real(value) => value.into(),
+            Form::Text(text) => text.into(),
+            Form::List(list) => list.into_iter().map(Self::from).collect(),
+            Form::Fields(fields) => {
+                Self::Object(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+        }
+    }
+}
+
 /// What is open around the next value.
 #[derive(Debug)]
 enum Open {

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn canonical_octets() {
-        assert_eq!(encode(0.0), []);
+        assert!(encode(0.0).is_empty());
         assert_eq!(encode(1.0), [0x80, 0, 1]);
         assert_eq!(encode(-1.5), [0xc0, 0xff, 3]);
         assert_eq!(encode(f64::INFINITY), [0x40]);

@@ -1,5 +1,5 @@
 //! The indication message of a statistics model, a list of elements and a time stamp, in each of its encodings: FlexRIC's
-//! packed structs ([`plain`](super::plain)), aligned PER and FlatBuffers. An element is declared once, by [`row`](super::table);
+//! packed structs ([`plain`]), aligned PER and FlatBuffers. An element is declared once, in its model's folder;
 //! trigger and header are packed structs beside any of them.
 //!
 //! | encoding | message |
@@ -63,6 +63,7 @@ pub fn encode<E: Element>(
             flat::encode(out, elements, tstamp_us);
             Ok(())
         }
+        asked => Err(SmError::Encoding { asked, allowed: &ENCODINGS }),
     }
 }
 
@@ -73,6 +74,7 @@ pub(crate) fn check<E: Element>(encoding: Encoding, header: &[u8], message: &[u8
         Encoding::Plain => PlainView::<E>::new(message).map(drop)?,
         Encoding::Per => per::decode::<E>(&Bytes::copy_from_slice(message)).map(drop)?,
         Encoding::Flat => flat::List::new(message, E::SIZE).map(drop)?,
+        asked => return Err(SmError::Encoding { asked, allowed: &ENCODINGS }),
     }
     Ok(())
 }
@@ -83,5 +85,6 @@ pub(crate) fn tstamp_us(encoding: Encoding, message: &[u8], element_size: usize)
         Encoding::Plain => plain::tstamp_us(message),
         Encoding::Per => per::tstamp_us(message),
         Encoding::Flat => flat::List::new(message, element_size).ok().map(|list| list.tstamp_us),
+        _ => None,
     }
 }

@@ -1,0 +1,398 @@
+//! CCC at a base station ([`ranlab_wire::e2sm::ccc`]): its configuration reported at intervals, upon changes and upon
+//! subscription, and written.
+//!
+//! | asked | answer |
+//! |---|---|
+//! | structures that there are not | the action is refused if none of what it wants is there, else told without them |
+//! | reports upon changes | what the subscription begins with, then whatever changes, looked at each [`LOOK_EVERY`] |
+//! | a control of which something can be written | acknowledged; the outcome says of each structure what became of it |
+//! | one of which nothing can | `control-failed-to-execute` with the same outcome |
+//! | old values that are not what there is | that structure fails with `SemanticError` |
+//! | a control from any controller but the first | `control-failed-to-execute`: the configuration is the first one's |
+use super::periods::Periods;
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicActionType, RicIndicationType};
+use ranlab_wire::e2sm::ccc::{
+    self, Accepted, ActionDefinition, ActionFormat, Attributes, CELL_STYLE, Ccc, CellId, CellOutcome,
+    CellReported, ChangeType, ControlFormat, ControlHeader, ControlMessage, EventTrigger, Failed,
+    FunctionDefinition, HeaderFormat, IndicationHeader, IndicationMessage, MessageFormat, NODE_STYLE,
+    OutcomeFormat, Outcomes, Reason, ReportType, Reported, TriggerFormat, WantedStructure, WatchedStructure,
+    Write, is_structure,
+};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often a base station is asked whether something changed.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Structures that a control writes, at most.
+pub const WRITES_MAX: usize = 64;
+
+/// Structures by name. A name may come several times: policies for different slices.
+pub type Structures = Vec<(String, Attributes)>;
+
+/// The base station behind the function.
+pub trait CccStation: Send {
+    /// What it can tell and write of itself.
+    fn definition(&self) -> FunctionDefinition;
+
+    /// Structures of the node.
+    fn node(&mut self) -> Structures;
+
+    /// Structures of each cell.
+    fn cells(&mut self) -> Vec<(CellId, Structures)>;
+
+    /// Makes a structure of a cell, or of the node, another, or changes nothing; what it was before, and is.
+    ///
+    /// # Errors
+    /// It cannot be that.
+    fn write(
+        &mut self,
+        now: Time,
+        cell: Option<&CellId>,
+        write: &Write,
+    ) -> Result<(Attributes, Attributes), ccc::Cause>;
+
+    /// The time of day, microseconds since the Unix epoch.
+    fn tstamp_us(&self, now: Time) -> i64;
+}
+
+/// The configuration at a moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Snapshot {
+    node: Structures,
+    cells: Vec<(CellId, Structures)>,
+}
+
+struct Subscribed {
+    /// `None`: at intervals.
+    watched: Option<TriggerFormat>,
+    actions: Vec<(RicActionId, ActionFormat)>,
+    /// Whether it is still to be told what it begins with.
+    fresh: bool,
+}
+
+struct Function<S> {
+    station: S,
+    subscriptions: BTreeMap<SubscriptionId, Subscribed>,
+    periods: Periods,
+    last: Snapshot,
+    look_at: Time,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::ccc::DEFAULT_FUNCTION_ID`].
+pub fn function(station: impl CccStation + 'static) -> Box<dyn RanFunction> {
+    let (subscriptions, periods) = (BTreeMap::new(), Periods::default());
+    Box::new(Function { station, subscriptions, periods, last: Snapshot::default(), look_at: Time::ZERO })
+}
+
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+
+/// What is told of structures: of those that are wanted, with the attributes that are.
+fn told(wanted: &[WantedStructure], now: &Structures, before: Option<&Structures>) -> Vec<Reported> {
+    let mut told = Vec::new();
+    for want in wanted {
+        let names: Vec<_> = want.attributes.iter().map(|it| it.name.clone()).collect();
+        let of = |from: &Structures| -> Vec<Attributes> {
+            let named = from.iter().filter(|(name, _)| is_structure(name, &want.name));
+            named.map(|(_, attributes)| attributes.only(&names)).collect()
+        };
+        let Some(before) = before else {
+            told.extend(of(now).into_iter().map(|values| Reported {
+                change: ChangeType::None,
+                name: want.name.clone(),
+                values: values.into(),
+                old: None,
+            }));
+            continue;
+        };
+        told.extend(changes(want, &of(before), &of(now)));
+    }
+    told
+}
+
+/// What became of the structures of a name, one by one in their order.
+fn changes(want: &WantedStructure, before: &[Attributes], now: &[Attributes]) -> Vec<Reported> {
+    let both = before.iter().map(Some).chain(std::iter::repeat(None));
+    let both = both.zip(now.iter().map(Some).chain(std::iter::repeat(None)));
+    let mut told = Vec::new();
+    for (old, new) in both.take(before.len().max(now.len())) {
+        let change = match (old, new) {
+            (Some(old), Some(new)) if old == new => continue,
+            (Some(_), Some(_)) => ChangeType::Modification,
+            (None, _) => ChangeType::Addition,
+            (_, None) => ChangeType::Deletion,
+        };
+        let values = match (want.report, old, new) {
+            (ReportType::Change, Some(old), Some(new)) => {
+                let changed = new.0.iter().filter(|(name, value)| old.0.get(*name) != Some(*value));
+                Attributes(changed.map(|(name, value)| (name.clone(), value.clone())).collect())
+            }
+            (_, old, new) => new.or(old).cloned().unwrap_or_default(),
+        };
+        let old = old.filter(|_| change == ChangeType::Modification).cloned().map(Into::into);
+        told.push(Reported { change, name: want.name.clone(), values: values.into(), old });
+    }
+    told
+}
+
+/// Whether structures that are watched have changed.
+fn has_changed(watched: &[WatchedStructure], before: &Structures, now: &Structures) -> bool {
+    watched.iter().any(|watch| {
+        let names: Vec<_> = watch.attributes.iter().map(|it| it.name.clone()).collect();
+        let of = |from: &Structures| -> Vec<_> {
+            let named = from.iter().filter(|(name, _)| is_structure(name, &watch.name));
+            named.map(|(_, attributes)| attributes.only(&names)).collect()
+        };
+        of(before) != of(now)
+    })
+}
+
+impl Snapshot {
+    fn cell(&self, cell: &CellId) -> Option<&Structures> {
+        self.cells.iter().find(|(known, _)| known == cell).map(|(_, structures)| structures)
+    }
+
+    /// What a trigger looks at and is another than it was.
+    fn meets(&self, trigger: &TriggerFormat, before: &Self) -> bool {
+        match trigger {
+            TriggerFormat::Node { structures } => has_changed(structures, &before.node, &self.node),
+            TriggerFormat::Cells { cells } => self.cells.iter().any(|(cell, now)| {
+                let none = Vec::new();
+                let before = before.cell(cell).unwrap_or(&none);
+                let watched = cells.iter().filter(|it| it.cell.as_ref().is_none_or(|it| it == cell));
+                watched.into_iter().any(|it| has_changed(&it.structures, before, now))
+            }),
+            TriggerFormat::Periodic { .. } => false,
+        }
+    }
+
+    /// What an action wants of it; upon a change only what is another than `before`.
+    fn report(&self, wanted: &ActionFormat, before: Option<&Self>) -> Option<MessageFormat> {
+        match wanted {
+            ActionFormat::Node { structures } => {
+                let structures = told(structures, &self.node, before.map(|it| &it.node));
+                (!structures.is_empty()).then_some(MessageFormat::Node { structures })
+            }
+            ActionFormat::Cells { cells } => {
+                let none = Vec::new();
+                let of = |(cell, now): &(CellId, Structures)| {
+                    let wanted = cells.iter().filter(|it| it.cell.as_ref().is_none_or(|it| it == cell));
+                    let before = before.map(|it| it.cell(cell).unwrap_or(&none));
+                    let structures: Vec<_> =
+                        wanted.flat_map(|it| told(&it.structures, now, before)).collect();
+                    (!structures.is_empty()).then(|| CellReported { cell: cell.clone(), structures })
+                };
+                let cells: Vec<_> = self.cells.iter().filter_map(of).collect();
+                (!cells.is_empty()).then_some(MessageFormat::Cells { cells })
+            }
+        }
+    }
+}
+
+impl<S: CccStation> Function<S> {
+    fn look(&mut self) -> Snapshot {
+        Snapshot { node: self.station.node(), cells: self.station.cells() }
+    }
+
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if let Some(at) = self.periods.next() {
+            ctx.wake_at(at);
+        }
+        if self.subscriptions.values().any(|it| it.watched.is_some()) {
+            ctx.wake_at(self.look_at);
+        }
+    }
+
+    fn tell(
+        ctx: &mut FunctionContext<'_>,
+        (id, subscribed): (SubscriptionId, &Subscribed),
+        header: &IndicationHeader,
+        report: impl Fn(&ActionFormat) -> Option<MessageFormat>,
+    ) {
+        let Ok(header) = header.to_octets(Encoding::Json) else { return };
+        for (action, wanted) in &subscribed.actions {
+            let Some(format) = report(wanted) else { continue };
+            let Ok(message) = (IndicationMessage { format }).to_octets(Encoding::Json) else { continue };
+            // It cannot fail: the subscription is there, or it would have been deleted here.
+            let _ = ctx.indicate(Indication {
+                subscription: id,
+                action: *action,
+                kind: RicIndicationType::Report,
+                header: &header,
+                message: &message,
+                call_process_id: None,
+            });
+        }
+    }
+
+    fn header(&self, now: Time, reason: Reason) -> IndicationHeader {
+        IndicationHeader { format: HeaderFormat::new(reason, self.station.tstamp_us(now)) }
+    }
+
+    /// Writes structures, each by itself.
+    fn write(&mut self, now: Time, cell: Option<&CellId>, writes: &[Write]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for write in writes {
+            match self.station.write(now, cell, write) {
+                Ok((old, current)) => outcomes.accepted.push(Accepted {
+                    name: write.name.clone(),
+                    old: old.into(),
+                    current: current.into(),
+                    applied: Some(HeaderFormat::new(Reason::UponChange, self.station.tstamp_us(now)).time),
+                }),
+                Err(cause) => outcomes.failed.push(Failed {
+                    name: write.name.clone(),
+                    old: write.old.clone(),
+                    requested: write.new.clone(),
+                    cause,
+                }),
+            }
+        }
+        outcomes
+    }
+
+    /// Carries a control out: whether something was written, and the outcome.
+    fn obey(
+        &mut self,
+        now: Time,
+        style: i64,
+        message: &ControlMessage,
+    ) -> Result<(bool, OutcomeFormat), Cause> {
+        let received = Some(HeaderFormat::new(Reason::UponChange, self.station.tstamp_us(now)).time);
+        match (&message.format, style) {
+            (ControlFormat::Node { structures }, NODE_STYLE) if structures.len() <= WRITES_MAX => {
+                let outcomes = self.write(now, None, structures);
+                Ok((!outcomes.accepted.is_empty(), OutcomeFormat::Node { received, outcomes }))
+            }
+            (ControlFormat::Cells { cells }, CELL_STYLE)
+                if cells.iter().map(|cell| cell.structures.len()).sum::<usize>() <= WRITES_MAX =>
+            {
+                let mut written = false;
+                let mut told = Vec::new();
+                for it in cells {
+                    let outcomes = self.write(now, Some(&it.cell), &it.structures);
+                    written |= !outcomes.accepted.is_empty();
+                    told.push(CellOutcome { cell: it.cell.clone(), outcomes });
+                }
+                Ok((written, OutcomeFormat::Cells { received, cells: told }))
+            }
+            _ => Err(INVALID),
+        }
+    }
+}
+
+impl<S: CccStation> RanFunction for Function<S> {
+    fn description(&self) -> FunctionDescription {
+        let definition = self.station.definition().to_octets(Encoding::Json).unwrap_or_default();
+        FunctionDescription { oid: ccc::OID.to_owned(), definition, revision: Ccc::REVISION }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let trigger = EventTrigger::decode_as(Encoding::Json, subscription.event_trigger);
+        let trigger = trigger.map_err(|_| TRIGGER)?;
+        let period = Ccc::period(&trigger);
+        if let Some(period) = period {
+            Ccc::periodic(period).map_err(|_| TRIGGER)?;
+        }
+        let there = self.look();
+        let mut actions = Vec::new();
+        let admission = Admission::each(subscription.actions, |action| {
+            let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
+            let definition = definition.and_then(|it| ActionDefinition::decode_as(Encoding::Json, it).ok());
+            let definition = definition.ok_or(ACTION)?;
+            let style = match definition.format {
+                ActionFormat::Node { .. } => NODE_STYLE,
+                ActionFormat::Cells { .. } => CELL_STYLE,
+            };
+            // Of a name that a cell may have and has not now, something may come.
+            let offered = self.station.definition().offers(&definition.format);
+            if definition.style != style || !offered {
+                return Err(ACTION);
+            }
+            actions.push((action.id, definition.format));
+            Ok(())
+        });
+        if actions.is_empty() {
+            return Ok(admission);
+        }
+        let watched = period.is_none().then_some(trigger.format);
+        if self.subscriptions.values().all(|it| it.watched.is_none()) {
+            self.last = there;
+            self.look_at = ctx.now();
+        }
+        let fresh = watched.is_some();
+        if fresh {
+            self.look_at = ctx.now();
+        }
+        self.subscriptions.insert(subscription.id, Subscribed { watched, actions, fresh });
+        if let Some(period) = period {
+            self.periods.add(subscription.id, ctx.now(), period);
+        }
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.subscriptions.remove(&id);
+        self.periods.remove(id);
+    }
+
+    fn on_control(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        let header = ControlHeader::decode_as(Encoding::Json, control.header).map_err(|_| INVALID)?;
+        let message = ControlMessage::decode_as(Encoding::Json, control.message).map_err(|_| INVALID)?;
+        if ctx.controller() != ctx.first_controller() {
+            return Err(REFUSED);
+        }
+        let (written, format) = self.obey(ctx.now(), header.format.style, &message)?;
+        let outcome: Bytes = ccc::ControlOutcome { format }.to_octets(Encoding::Json).unwrap_or_default();
+        if written {
+            return Ok(ControlOutcome { outcome: Some(outcome) });
+        }
+        ctx.explain(outcome);
+        Err(REFUSED)
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        let now = ctx.now();
+        if self.periods.next().is_none_or(|at| at > now) && self.look_at > now {
+            return self.wake(ctx);
+        }
+        let there = self.look();
+        while let Some(due) = self.periods.pop(now) {
+            let header = self.header(now, Reason::Periodic);
+            if let Some(subscribed) = self.subscriptions.get(&due.subscription) {
+                Self::tell(ctx, (due.subscription, subscribed), &header, |wanted| there.report(wanted, None));
+            }
+        }
+        if self.look_at <= now {
+            let (begun, changed) =
+                (self.header(now, Reason::UponSubscription), self.header(now, Reason::UponChange));
+            for (id, subscribed) in &mut self.subscriptions {
+                let Some(watched) = &subscribed.watched else { continue };
+                if std::mem::take(&mut subscribed.fresh) {
+                    Self::tell(ctx, (*id, subscribed), &begun, |wanted| there.report(wanted, None));
+                } else if there.meets(watched, &self.last) {
+                    let last = &self.last;
+                    Self::tell(ctx, (*id, subscribed), &changed, |wanted| there.report(wanted, Some(last)));
+                }
+            }
+            self.last = there;
+            self.look_at = now + LOOK_EVERY;
+        }
+        self.wake(ctx);
+    }
+}

@@ -1,0 +1,331 @@
+//! The base station behind CCC: what a radio is made of, read alone, and policies that share its resource blocks among
+//! slices, which are RC's quotas.
+use super::rc::Steered;
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::functions::ccc::{CccStation, Structures};
+use ranlab_sdk::wire::e2ap::{E2NodeGnb, Plmn};
+use ranlab_sdk::wire::e2sm::ServiceModel;
+use ranlab_sdk::wire::e2sm::ccc::{
+    Attributes, BWP, Bwp, CELL_STYLE, Cause, Ccc, CellId, DescribedCell, FunctionDefinition, FunctionName,
+    GNB_DU, GnbDu, NODE_STYLE, NR_CELL_DU, NrCellDu, PlmnInfo, PolicyMember, RRM_POLICY_RATIO, ResourceType,
+    RrmPolicyRatio, SupportedAttribute, SupportedStructure, Write, is_structure,
+};
+use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
+use serde_json::json;
+
+/// Policies of a cell, at most: as many as it has slices.
+const POLICIES_MAX: usize = 16;
+
+/// A gNB's cell as CCC has it.
+pub(crate) struct Configured {
+    pub(crate) steered: Steered,
+    pub(crate) node: E2NodeGnb,
+    pub(crate) epoch_us: i64,
+}
+
+fn policy(quota: &SliceQuota) -> RrmPolicyRatio {
+    RrmPolicyRatio {
+        resource: ResourceType::PrbDl,
+        members: vec![PolicyMember { plmn_id: quota.plmn.into(), snssai: quota.slice.into() }],
+        max: quota.max,
+        min: quota.min,
+        dedicated: quota.dedicated,
+    }
+}
+
+/// The quota of each member: like RC's, each has the policy's ratios.
+fn quotas(policy: &RrmPolicyRatio) -> Result<Vec<SliceQuota>, Cause> {
+    let &RrmPolicyRatio { max, min, dedicated, .. } = policy;
+    if policy.resource != ResourceType::PrbDl {
+        return Err(Cause::NotSupported);
+    }
+    if policy.members.is_empty() || [max, min, dedicated].iter().any(|percent| *percent > 100) {
+        return Err(Cause::SemanticError);
+    }
+    let one = |member: &PolicyMember| {
+        let (plmn, slice) = (member.plmn_id.plmn()?, member.snssai.slice()?);
+        Some(SliceQuota { plmn, slice, min, max, dedicated })
+    };
+    policy.members.iter().map(|it| one(it).ok_or(Cause::JsonError)).collect()
+}
+
+/// Attributes of a structure with the services that a base station has for them.
+fn supported(name: &str, attributes: &[&str], style: i64, written: bool) -> SupportedStructure {
+    let level = if style == NODE_STYLE { "Node" } else { "Cell" };
+    let report = json!({ "listOfSupportedReportStyles": [{
+        "reportServiceStyleType": style,
+        "reportServiceStyleName": format!("{level}-Level Configuration"),
+        "listOfSupportedEventTriggerStylesForReportStyle":
+            [{ "eventTriggerStyleType": style }, { "eventTriggerStyleType": 3 }],
+        "reportServiceActionDefinitionFormatType": style,
+        "reportServiceIndicationHeaderFormatType": 1,
+        "reportServiceIndicationMessageFormatType": style,
+    }] });
+    let control = json!({ "listOfSupportedControlStyles": [{
+        "controlServiceStyleType": style,
+        "controlServiceStyleName": format!("{level} Configuration and Control"),
+        "controlServiceHeaderFormatType": 1,
+        "controlServiceMessageFormatType": style,
+        "controlServiceControlOutcomeFormatType": style,
+    }] });
+    let attribute = |name: &&str| {
+        let mut services = Attributes::of([("reportService", report.clone())]);
+        if written {
+            services.0.insert("controlService".to_owned(), control.clone());
+        }
+        SupportedAttribute { name: (*name).to_owned(), services }
+    };
+    SupportedStructure { name: name.to_owned(), attributes: attributes.iter().map(attribute).collect() }
+}
+
+impl Configured {
+    fn cell_id(&self) -> CellId {
+        self.steered.cell.into()
+    }
+
+    fn cell(&self) -> NrCellDu {
+        let radio = self.steered.locked();
+        let networks: &[Plmn] = if radio.plmns.is_empty() { &[radio.plmn] } else { &radio.plmns };
+        let of = |plmn: Plmn| {
+            let info = move |snssai| PlmnInfo { plmn_id: plmn.into(), snssai };
+            let none = radio.snssais.is_empty().then(|| info(None));
+            none.into_iter().chain(radio.snssais.iter().map(move |it| info(Some((*it).into()))))
+        };
+        NrCellDu {
+            cell_local_id: radio.cell_id,
+            // The model's cells are there as long as their base stations.
+            operational_state: "ENABLED".to_owned(),
+            administrative_state: "UNLOCKED".to_owned(),
+            cell_state: "ACTIVE".to_owned(),
+            plmn_info_list: networks.iter().copied().flat_map(of).collect(),
+        }
+    }
+
+    fn bwp(&self) -> Bwp {
+        let radio = self.steered.locked();
+        let carrier = &radio.cell().config().carrier;
+        Bwp {
+            bwp_context: "DL".to_owned(),
+            is_initial_bwp: "INITIAL".to_owned(),
+            // A slot of 14 symbols lasts 1 ms at 15 kHz, and half as long at twice the spacing.
+            sub_carrier_spacing: 15_000 / u32::try_from(carrier.slot_us()).unwrap_or(1_000).max(1),
+            start_rb: 0,
+            number_of_rbs: carrier.prbs,
+        }
+    }
+
+    /// Makes a policy what is written.
+    fn share(&self, write: &Write) -> Result<(Attributes, Attributes), Cause> {
+        let wanted: RrmPolicyRatio = write.new.attributes.meaning().map_err(|_| Cause::JsonError)?;
+        let new = quotas(&wanted)?;
+        let mut all = self.steered.quotas();
+        let is_of =
+            |quota: &SliceQuota| new.iter().any(|it| (it.plmn, it.slice) == (quota.plmn, quota.slice));
+        let before = all.iter().find(|quota| is_of(quota)).map(policy);
+        let before = before.map(|it| Attributes::from_structure(&it)).unwrap_or_default();
+        let differs = |(name, value): (&String, _)| before.0.get(name) != Some(value);
+        if write.old.attributes.0.iter().any(differs) {
+            return Err(Cause::SemanticError);
+        }
+        all.retain(|quota| !is_of(quota));
+        all.extend(new);
+        if all.len() > POLICIES_MAX {
+            return Err(Cause::NotAvailable);
+        }
+        self.steered.share(&all).map_err(|_| Cause::SemanticError)?;
+        Ok((before, Attributes::from_structure(&wanted)))
+    }
+}
+
+impl CccStation for Configured {
+    fn definition(&self) -> FunctionDefinition {
+        let ratio = [
+            "resourceType",
+            "rRMPolicyMemberList",
+            "rRMPolicyMaxRatio",
+            "rRMPolicyMinRatio",
+            "rRMPolicyDedicatedRatio",
+        ];
+        let cell = ["cellLocalId", "operationalState", "administrativeState", "cellState", "plmnInfoList"];
+        let bwp = ["bwpContext", "isInitialBwp", "subCarrierSpacing", "startRB", "numberOfRBs"];
+        let structures = vec![
+            supported(RRM_POLICY_RATIO, &ratio, CELL_STYLE, true),
+            supported(NR_CELL_DU, &cell, CELL_STYLE, false),
+            supported(BWP, &bwp, CELL_STYLE, false),
+        ];
+        FunctionDefinition {
+            name: FunctionName {
+                short_name: "ORAN-E2SM-CCC".to_owned(),
+                oid: Ccc::OID.to_owned(),
+                description: "Cell Configuration and Control".to_owned(),
+                instance: None,
+            },
+            node: vec![supported(GNB_DU, &["gnbDuId", "gnbId", "gnbIdLength"], NODE_STYLE, false)],
+            cells: vec![DescribedCell { cell: self.cell_id(), structures }],
+        }
+    }
+
+    fn node(&mut self) -> Structures {
+        let id = self.node.gnb.gnb_id;
+        let du = GnbDu { gnb_du_id: self.node.du_id, gnb_id: id.value, gnb_id_length: id.len_bits };
+        vec![(GNB_DU.to_owned(), Attributes::from_structure(&du))]
+    }
+
+    fn cells(&mut self) -> Vec<(CellId, Structures)> {
+        let cell = (NR_CELL_DU.to_owned(), Attributes::from_structure(&self.cell()));
+        let bwp = (BWP.to_owned(), Attributes::from_structure(&self.bwp()));
+        let ratio =
+            |quota: &SliceQuota| (RRM_POLICY_RATIO.to_owned(), Attributes::from_structure(&policy(quota)));
+        let policies = self.steered.quotas();
+        let structures = [cell, bwp].into_iter().chain(policies.iter().map(ratio)).collect();
+        vec![(self.cell_id(), structures)]
+    }
+
+    fn write(
+        &mut self,
+        _: Time,
+        cell: Option<&CellId>,
+        write: &Write,
+    ) -> Result<(Attributes, Attributes), Cause> {
+        match cell {
+            Some(cell) if cell.cell() != Some(self.steered.cell) => Err(Cause::NotAvailable),
+            Some(_) if is_structure(&write.name, RRM_POLICY_RATIO) => self.share(write),
+            _ => Err(Cause::NotSupported),
+        }
+    }
+
+    fn tstamp_us(&self, now: Time) -> i64 {
+        self.epoch_us.saturating_add(i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Neighbours, Radio, RadioConfig, cell_of};
+    use super::*;
+    use crate::stats::Names;
+    use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::e2ap::GlobalGnbId;
+    use ranlab_sdk::wire::e2sm::ccc::{ActionFormat, WantedCell, WantedStructure};
+    use ranlab_sdk::wire::e2sm::common::{Cgi, Snssai};
+    use ranlab_sdk::wire::e2sm::slice::{SliceAlgorithm, SliceCommand};
+    use ranlab_sdk::wire::per::ShortBits;
+    use std::sync::{Arc, Mutex};
+
+    const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
+
+    fn station() -> Configured {
+        let snssais = vec![Snssai { sst: 1, sd: None }, Snssai { sst: 2, sd: Some(7) }];
+        let config = RadioConfig { snssais, ..RadioConfig::new(Carrier::n78(106), 2) };
+        let radio = Arc::new(Mutex::new(Radio::new(&config, (3, 1), PLMN, 0, 0).unwrap()));
+        radio.lock().unwrap().pass(Time::from_nanos(1_000_000));
+        let (cell, names) = (Cgi::Nr(cell_of(PLMN, 5)), Names::Gnb);
+        let steered = Steered { radio, neighbours: Neighbours::default(), cell, names, plmn: PLMN };
+        let gnb = GlobalGnbId { plmn: PLMN, gnb_id: ShortBits::new(5, 32) };
+        Configured {
+            steered,
+            node: E2NodeGnb { gnb, en_gnb: None, cu_up_id: None, du_id: None },
+            epoch_us: 0,
+        }
+    }
+
+    fn write(name: &str, old: Attributes, new: Attributes) -> Write {
+        Write { name: name.to_owned(), old: old.into(), new: new.into() }
+    }
+
+    fn ratio(sst: u8, sd: Option<&str>, min: u8, max: u8) -> Attributes {
+        let snssai = sd.map_or_else(|| json!({ "sst": sst }), |sd| json!({ "sst": sst, "sd": sd }));
+        let member = json!([{ "plmnId": { "mcc": "001", "mnc": "01" }, "snssai": snssai }]);
+        Attributes::of([
+            ("resourceType", json!("PRB_DL")),
+            ("rRMPolicyMemberList", member),
+            ("rRMPolicyMaxRatio", json!(max)),
+            ("rRMPolicyMinRatio", json!(min)),
+            ("rRMPolicyDedicatedRatio", json!(0)),
+        ])
+    }
+
+    #[test]
+    fn what_is_told_is_the_radios() {
+        let mut station = station();
+        let [(id, structures)] = &station.cells()[..] else { panic!() };
+        assert_eq!(id.cell(), Some(station.steered.cell));
+        let [(_, cell), (_, bwp)] = &structures[..] else { panic!("{structures:?}") };
+        let bwp: Bwp = bwp.meaning().unwrap();
+        assert_eq!((bwp.sub_carrier_spacing, bwp.number_of_rbs), (30, 106));
+        let cell: NrCellDu = cell.meaning().unwrap();
+        assert_eq!((cell.cell_local_id, cell.plmn_info_list.len()), (3, 2));
+        assert_eq!(station.node()[0].1.0["gnbId"], json!(5));
+        let names = |name: &str| {
+            let wanted =
+                WantedStructure { report: Default::default(), name: name.to_owned(), attributes: vec![] };
+            ActionFormat::Cells { cells: vec![WantedCell { cell: None, structures: vec![wanted] }] }
+        };
+        let definition = station.definition();
+        assert!(definition.offers(&names("O-NrCellDu")) && definition.offers(&names("O-Bwp")));
+        assert!(!definition.offers(&names("O-RUInfo")));
+    }
+
+    #[test]
+    fn policies_share_the_carrier_and_what_is_wrong_changes_nothing() {
+        let mut station = station();
+        let id = station.cell_id();
+        let policies = |station: &mut Configured| station.cells()[0].1.split_off(2);
+        let first = write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 60, 100));
+        let (old, now) = station.write(Time::ZERO, Some(&id), &first).unwrap();
+        assert_eq!((old, now), (Attributes::default(), ratio(1, None, 60, 100)));
+        let second = write(RRM_POLICY_RATIO, Attributes::default(), ratio(2, Some("000007"), 20, 100));
+        station.write(Time::ZERO, Some(&id), &second).unwrap();
+        let set = station.steered.locked().set.clone();
+        assert_eq!((set.algorithm, set.slices.len()), (SliceAlgorithm::Nvs, 3), "one for the rest");
+        let before = policies(&mut station);
+        assert_eq!(before.len(), 2);
+        let elsewhere = Cgi::Nr(cell_of(PLMN, 6)).into();
+        let stale = ratio(1, None, 50, 100);
+        let uplink = Attributes::of([("resourceType", json!("PRB_UL"))]);
+        let uplink = Attributes([ratio(1, None, 1, 1).0, uplink.0].into_iter().flatten().collect());
+        let unknown = Attributes::of([("rRMPolicyLuck", json!(1))]);
+        let unknown = Attributes([ratio(1, None, 1, 1).0, unknown.0].into_iter().flatten().collect());
+        for (cell, write, cause) in [
+            (Some(&elsewhere), write(RRM_POLICY_RATIO, stale.clone(), stale.clone()), Cause::NotAvailable),
+            (None, write(GNB_DU, Attributes::default(), Attributes::default()), Cause::NotSupported),
+            (Some(&id), write(BWP, Attributes::default(), Attributes::default()), Cause::NotSupported),
+            (Some(&id), write(RRM_POLICY_RATIO, stale, ratio(1, None, 10, 100)), Cause::SemanticError),
+            (
+                Some(&id),
+                write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 90, 100)),
+                Cause::SemanticError,
+            ),
+            (
+                Some(&id),
+                write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 50, 40)),
+                Cause::SemanticError,
+            ),
+            (
+                Some(&id),
+                write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, None, 0, 101)),
+                Cause::SemanticError,
+            ),
+            (
+                Some(&id),
+                write(RRM_POLICY_RATIO, Attributes::default(), ratio(1, Some("7"), 0, 9)),
+                Cause::JsonError,
+            ),
+            (Some(&id), write(RRM_POLICY_RATIO, Attributes::default(), uplink), Cause::NotSupported),
+            (Some(&id), write(RRM_POLICY_RATIO, Attributes::default(), unknown), Cause::JsonError),
+        ] {
+            assert_eq!(station.write(Time::ZERO, cell, &write).map(|_| ()), Err(cause), "{write:?}");
+            assert_eq!(policies(&mut station), before);
+        }
+        // The old value is what it says: it is changed.
+        let changed = write(RRM_POLICY_RATIO, ratio(1, None, 60, 100), ratio(1, None, 30, 100));
+        station.write(Time::ZERO, Some(&id), &changed).unwrap();
+        assert_eq!(policies(&mut station).len(), 2);
+        // SLICE takes the carrier over: there are no policies any more.
+        let mut by_slice = super::super::control::Station(Arc::clone(&station.steered.radio));
+        let none = ranlab_sdk::wire::e2sm::slice::SliceSet::default();
+        let command = SliceCommand::Configure(none);
+        ranlab_machines::southbound::CellControl::command(&mut by_slice, &command).unwrap();
+        assert_eq!(policies(&mut station), []);
+    }
+}

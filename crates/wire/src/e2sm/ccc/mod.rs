@@ -1,0 +1,151 @@
+//! CCC: configuration of cells and nodes, reported and written; O-RAN's E2SM-CCC, in JSON.
+//!
+//! What is known of the text comes from base stations of the field, which state version 6: member names, enumerations and
+//! the untagged choices, told apart by their members. Versions 1 to 3 have the same shape as far as members below are
+//! concerned, but no text of theirs was met. Members that are not known are passed over, none beyond those here is
+//! needed, and attributes that are not known stay as they came ([`Attributes`]). A structure is known by its name, never
+//! by its members: in the field an NR cell with a list of networks was taken for a CU-UP.
+
+mod definition;
+mod json;
+mod messages;
+mod rows;
+mod structures;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::octets::{octets, period_ms};
+use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
+use super::table::Row;
+use super::{Column, Encoding, Octets, ServiceModel, SmError, Table};
+use json::Json;
+
+pub use definition::*;
+pub use messages::*;
+pub use rows::AttributeRow;
+pub use structures::*;
+
+/// The OID by which base stations of the field offer version 6.
+pub const OID: &str = "1.3.6.1.4.1.53148.1.6.2.4";
+/// Those of versions 1 to 4 by O-RAN's pattern; none was met.
+pub const OTHER_OIDS: [&str; 4] = [
+    "1.3.6.1.4.1.53148.1.1.2.4",
+    "1.3.6.1.4.1.53148.1.2.2.4",
+    "1.3.6.1.4.1.53148.1.3.2.4",
+    "1.3.6.1.4.1.53148.1.4.2.4",
+];
+/// The RAN function id that nodes give it.
+pub const DEFAULT_FUNCTION_ID: u16 = 4;
+
+octets! {
+    EventTrigger: Json => Json;
+    ActionDefinition: Json => Json;
+    IndicationHeader: Json => Json;
+    IndicationMessage: Json => Json;
+    ControlHeader: Json => Json;
+    ControlMessage: Json => Json;
+    ControlOutcome: Json => Json;
+    FunctionDefinition: Json => Json;
+}
+
+/// CCC: the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Ccc;
+
+impl ServiceModel for Ccc {
+    const NAME: &'static str = "ccc";
+    const OID: &'static str = OID;
+    const OTHER_OIDS: &'static [&'static str] = &OTHER_OIDS;
+    const DEFAULT_FUNCTION_ID: u16 = DEFAULT_FUNCTION_ID;
+    /// The name alone; a base station adds its cells and their structures.
+    const DEFINITION: &'static [u8] = br#"{"ranFunctionName":{"ranFunctionShortName":"ORAN-E2SM-CCC","ranFunctionServiceModelOID":"1.3.6.1.4.1.53148.1.6.2.4","ranFunctionDescription":"Cell Configuration and Control"}}"#;
+    const REVISION: u16 = 0;
+    const CUSTOMARY: bool = false;
+
+    type Trigger = EventTrigger;
+    type Action = ActionDefinition;
+    type Header = IndicationHeader;
+    type Message = IndicationMessage;
+    type ControlHeader = ControlHeader;
+    type Control = ControlMessage;
+    type Outcome = ControlOutcome;
+
+    fn periodic(period: Duration) -> Result<EventTrigger, SmError> {
+        let period = period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?;
+        Ok(EventTrigger { format: TriggerFormat::Periodic { period } })
+    }
+
+    fn period(trigger: &EventTrigger) -> Option<Duration> {
+        match trigger.format {
+            TriggerFormat::Periodic { period } => Some(Duration::from_millis(period.into())),
+            _ => None,
+        }
+    }
+
+    /// All structures of all cells that the definition lists.
+    fn action(definition: &Bytes, _: Duration) -> Result<Option<ActionDefinition>, SmError> {
+        let definition = FunctionDefinition::decode_as(Encoding::Json, definition)?;
+        let structure = |it: &SupportedStructure| WantedStructure {
+            report: ReportType::All,
+            name: it.name.clone(),
+            attributes: Vec::new(),
+        };
+        let wanted = |cell: &DescribedCell| WantedCell {
+            cell: Some(cell.cell.clone()),
+            structures: cell.structures.iter().map(structure).collect(),
+        };
+        let cells: Vec<_> = definition.cells.iter().map(wanted).collect();
+        if cells.is_empty() {
+            return Err(SmError::Absent("cell that a monitor could watch"));
+        }
+        Ok(Some(ActionDefinition { style: CELL_STYLE, format: ActionFormat::Cells { cells } }))
+    }
+
+    fn columns() -> Vec<Column> {
+        AttributeRow::columns()
+    }
+
+    fn tabulate(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
+        table.tstamp_us = header.format.unix_us();
+        rows::push(header, message, table);
+    }
+
+    fn tstamp_us(encoding: Encoding, header: &[u8], _: &[u8]) -> Option<i64> {
+        let header = IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header)).ok()?;
+        header.format.unix_us()
+    }
+
+    fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
+        let us = i64::try_from(seed % (1 << 40)).unwrap_or_default();
+        let reason = [Reason::UponSubscription, Reason::UponChange, Reason::Periodic][(seed % 3) as usize];
+        let part = |shift: u32| (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) % 101;
+        let values = Attributes::of([
+            ("resourceType", json!("PRB_DL")),
+            ("rRMPolicyMinRatio", json!(part(0))),
+            ("rRMPolicyMaxRatio", json!(part(20))),
+            ("unknown", json!({ "of": [part(40), null, true] })),
+        ]);
+        let reported = |change| Reported {
+            change,
+            name: RRM_POLICY_RATIO.to_owned(),
+            values: values.clone().into(),
+            old: (change == ChangeType::Modification).then(|| Attributes::default().into()),
+        };
+        let changes =
+            [ChangeType::None, ChangeType::Modification, ChangeType::Addition, ChangeType::Deletion];
+        let structures: Vec<_> =
+            changes.iter().take(1 + (seed % 4) as usize).map(|it| reported(*it)).collect();
+        let cell = CellId::Nr {
+            plmn: PlmnId { mcc: "001".to_owned(), mnc: "01".to_owned() },
+            cell: format!("{:09X}", seed & 0xf_ffff_ffff),
+        };
+        let format = match seed.is_multiple_of(2) {
+            true => MessageFormat::Cells { cells: vec![CellReported { cell, structures }] },
+            false => MessageFormat::Node { structures },
+        };
+        (IndicationHeader { format: HeaderFormat::new(reason, us) }, IndicationMessage { format })
+    }
+}
