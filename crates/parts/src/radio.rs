@@ -282,13 +282,15 @@ mod tests {
             FleetPart { dus: 2, nodes: 4, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 6, ..slots.clone() },
             FleetPart { kind: NodeKind::Split, dus: 2, nodes: 4, ..FleetPart::default() },
-            FleetPart { moves: Vec::new(), ..part },
+            // Moves in fluid steps.
+            part,
             FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
             FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
             FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
             FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
         ] {
-            assert_eq!(Stations::new(&wrong).err().unwrap().fault, Fault::Rig);
+            let trouble = Stations::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));
+            assert_eq!(trouble.fault, Fault::Rig);
         }
         assert!(Stations::new(&FleetPart { kind: NodeKind::Enb, ..slots.clone() }).is_ok());
         assert!(Stations::new(&FleetPart { kind: NodeKind::Split, ..slots.clone() }).is_err());

@@ -128,7 +128,7 @@ fn slices_are_put_over_http_by_the_sample_xapp_and_by_nobody_s_web_page() {
             (405, format!("PATCH {path} HTTP/1.1\r\n{host}\r\n{form}"), body),
             (405, format!("DELETE /v1/nodes HTTP/1.1\r\n{host}"), ""),
             (404, format!("GET /v2/nodes HTTP/1.1\r\n{host}"), ""),
-            (404, format!("GET / HTTP/1.1\r\n{host}"), ""),
+            (404, format!("GET /nothing HTTP/1.1\r\n{host}"), ""),
         ] {
             let (answered, answer) = raw(&url, &head, body).await;
             assert_eq!(answered, status, "{head}: {answer}");

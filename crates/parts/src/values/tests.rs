@@ -153,7 +153,11 @@ fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len() as u64, rows + 2);
     let columns = 7 + MODELS.iter().map(|model| model.columns().len()).sum::<usize>();
-    assert!(lines[1..].iter().all(|line| line.split(',').count() == columns), "{text}");
+    // Text that has commas stands in quotes.
+    let fields =
+        |line: &str| 1 + line.split('"').step_by(2).map(|bare| bare.matches(',').count()).sum::<usize>();
+    let odd = lines[1..].iter().find(|line| fields(line) != columns);
+    assert_eq!(odd, None);
     std::fs::remove_dir_all(folder).unwrap();
 }
 
