@@ -21,6 +21,13 @@ pub struct Column {
     pub headline: bool,
 }
 
+impl Column {
+    /// A column of values without a unit.
+    pub(crate) const fn without_unit(name: &'static str, kind: Kind, of: Type, headline: bool) -> Self {
+        Self { name: Cow::Borrowed(name), unit: "", kind, of, headline }
+    }
+}
+
 /// What a column's values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

@@ -26,13 +26,7 @@ pub struct AttributeRow {
 
 impl Row for AttributeRow {
     fn columns() -> Vec<Column> {
-        let column = |name: &'static str, kind, of, headline| Column {
-            name: name.into(),
-            unit: "",
-            kind,
-            of,
-            headline,
-        };
+        let column = Column::without_unit;
         vec![
             column("of", Kind::Label, Type::Text, true),
             column("structure", Kind::Label, Type::Text, true),

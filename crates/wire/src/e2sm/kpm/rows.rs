@@ -25,13 +25,7 @@ pub struct MeasurementRow {
 
 impl Row for MeasurementRow {
     fn columns() -> Vec<Column> {
-        let column = |name: &'static str, kind, of, headline| Column {
-            name: name.into(),
-            unit: "",
-            kind,
-            of,
-            headline,
-        };
+        let column = Column::without_unit;
         vec![
             column("of", Kind::Label, Type::Text, true),
             column("measurement", Kind::Label, Type::Text, true),

@@ -25,13 +25,7 @@ pub struct ParameterRow {
 
 impl Row for ParameterRow {
     fn columns() -> Vec<Column> {
-        let column = |name: &'static str, kind, of, headline| Column {
-            name: name.into(),
-            unit: "",
-            kind,
-            of,
-            headline,
-        };
+        let column = Column::without_unit;
         vec![
             column("of", Kind::Label, Type::Text, true),
             column("service", Kind::Label, Type::Text, true),
