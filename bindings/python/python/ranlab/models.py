@@ -380,6 +380,52 @@ class KpmRow(NamedTuple):
     incomplete: int
 
 
+class RcRow(NamedTuple):
+    """A row of ``rc`` (1.3.6.1.4.1.53148.1.1.2.3); about ``ue``."""
+
+    ue: Optional[int]
+    bearer: Optional[int]
+    tunnel: Optional[int]
+    slice: Optional[int]
+    queue: Optional[int]
+    #: label
+    of: str
+    #: label
+    service: str
+    #: label
+    parameter: str
+    #: label
+    name: str
+    #: label
+    value: str
+    #: gauge
+    number: float
+
+
+class CccRow(NamedTuple):
+    """A row of ``ccc`` (1.3.6.1.4.1.53148.1.6.2.4); about the node as a whole."""
+
+    ue: Optional[int]
+    bearer: Optional[int]
+    tunnel: Optional[int]
+    slice: Optional[int]
+    queue: Optional[int]
+    #: label
+    of: str
+    #: label
+    structure: str
+    #: label
+    attribute: str
+    #: label
+    value: str
+    #: gauge
+    number: float
+    #: label
+    change: str
+    #: label
+    reason: str
+
+
 #: A row of any model.
 Row = Union[
     HwRow,
@@ -392,6 +438,8 @@ Row = Union[
     SliceRow,
     TrafficRow,
     KpmRow,
+    RcRow,
+    CccRow,
 ]
 
 #: The class of each model's rows.
@@ -406,4 +454,6 @@ ROWS: dict[str, type[Row]] = {
     "slice": SliceRow,
     "traffic": TrafficRow,
     "kpm": KpmRow,
+    "rc": RcRow,
+    "ccc": CccRow,
 }
