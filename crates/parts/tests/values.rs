@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ranlab_emulator::node::NodeKind;
-use ranlab_emulator::stats::SOURCES;
+use ranlab_emulator::stats::{SOURCES, Source};
 use ranlab_emulator::{Fleet, FleetConfig};
 use ranlab_parts::values::{Recorder, Screen, Values};
 use ranlab_sdk::e2::ric::{RicConfig, Side};
@@ -32,7 +32,7 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
         radio: None,
         kind: NodeKind::Gnb,
         plmn: Plmn::new(505, 1, 2),
-        service_models: SOURCES.iter().collect(),
+        service_models: told().collect(),
         own_functions: true,
         version: Version::V2_03,
         coding: Coding::Per,
@@ -42,6 +42,11 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
         first: 0,
         sockets: SocketOptions::default(),
     })
+}
+
+/// What base stations without a radio tell.
+fn told() -> impl Iterator<Item = &'static Source> {
+    SOURCES.iter().filter(|source| !["rc", "ccc"].contains(&source.model.name()))
 }
 
 /// Every model that base stations offer, HW's own periodic pings among them, is subscribed by what the registry says of
@@ -56,7 +61,7 @@ fn every_model_ends_as_rows_of_every_base_station_and_ue() {
 fn ends_as_rows(encoding: Option<Encoding>) {
     let path = std::env::temp_dir().join(format!("ranlab-values-in-memory-{}.csv", std::process::id()));
     let hw: &dyn Model = &hw::Hw;
-    let offered: Vec<_> = SOURCES.iter().map(|source| source.model).chain([hw]).collect();
+    let offered: Vec<_> = told().map(|source| source.model).chain([hw]).collect();
     let mut recorder = Recorder::create(&path, &offered).unwrap();
     let mut values = Values::new(&offered, encoding, None);
     let mut heard = BTreeMap::<(String, String), BTreeSet<u32>>::new();
@@ -93,10 +98,7 @@ fn ends_as_rows(encoding: Option<Encoding>) {
         let ues = of(SOURCES[0].model);
         assert_eq!(ues.len(), usize::from(UES));
         // The others are about the node.
-        assert!(
-            SOURCES.iter().all(|source| of(source.model) == ues || of(source.model).is_empty()),
-            "{heard:?}"
-        );
+        assert!(told().all(|source| of(source.model) == ues || of(source.model).is_empty()), "{heard:?}");
     }
     // One line of the node's own, for HW's pings among others, and for each UE one for each of KPM's measurements: the
     // other models' values are in the first.
