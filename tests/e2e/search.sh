@@ -49,7 +49,7 @@ assert point["metrics"]["search.load"]["mean"] == 3, point
 assert "the true value is above" in point["reason"], point["reason"]
 '
 
-echo "-- without loss at a UPF, as the book has it: the answer, or that the generator ended it"
+echo "-- without loss at a UPF, as the book has it: the answer, that the generator ended it, or that the largest load passes"
 cat >upf.toml <<'T'
 title = "sessions of a UPF without a loss"
 rig = "upf"
@@ -77,8 +77,12 @@ T
 say upf.json '
 point = result["points"][0]
 metrics = {name: value["mean"] for name, value in point["metrics"].items()}
-assert 100 <= metrics["search.load"] < 400_000 and metrics["loss_ratio"] == 0, point
-assert ("search.upper" in metrics) != ("search.unsent" in metrics), metrics
+assert 100 <= metrics["search.load"] <= 400_000 and metrics["loss_ratio"] == 0, point
+# A fast machine passes the largest one, and says that the true value is above.
+if metrics["search.load"] == 400_000:
+    assert "the true value is above" in point["reason"], point["reason"]
+else:
+    assert ("search.upper" in metrics) != ("search.unsent" in metrics), metrics
 assert "search.unsent" not in metrics or "not the system, gave up" in point["reason"], point["reason"]
 '
 

@@ -83,7 +83,8 @@ for _ in $(seq 300); do
 done
 [[ $(left) == *vswitchd-dpdk* ]]
 kill -9 "$pid"
-for _ in $(seq 100); do
+# A worker that is bringing something up notices when that is done.
+for _ in $(seq 600); do
     [[ -n $(left) ]] || break
     sleep 0.1
 done
