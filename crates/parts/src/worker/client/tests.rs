@@ -3,7 +3,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +18,15 @@ impl Script {
         let path = std::env::temp_dir().join(format!("ranlab-client-{name}-{}", std::process::id()));
         let version = env!("CARGO_PKG_VERSION");
         let hello = format!(r#"{{"ok":{{"version":"{version}","pid":1,"cpus":2}}}}"#);
-        std::fs::write(&path, format!("#!/bin/sh\nHELLO='{hello}'\n{text}\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let script = format!("#!/bin/sh\nHELLO='{hello}'\n{text}\n");
+        // By a process of its own: a child that another test forks just now would hold our file open, and what is open for
+        // writing cannot be run ("Text file busy").
+        let written = Command::new("sh")
+            .args(["-c", r#"printf %s "$1" >"$0" && chmod 700 "$0""#])
+            .arg(&path)
+            .arg(script)
+            .status();
+        assert!(written.unwrap().success());
         (Self(path.clone()), Lab::new(path))
     }
 }
