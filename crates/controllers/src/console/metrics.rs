@@ -178,6 +178,8 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
         indications_early "Indications before a setup.",
         indications_dropped "Indications that peers did not take in time.",
         controls "Controls sent.",
+        controls_in_conflict "Controls refused because another xApp holds what they set.",
+        controls_overridden "Parameters that a more important xApp took from another.",
         queries "Queries sent.",
         answers_stray "Answers to nothing that was asked.",
         setups "E2 setups accepted.",

@@ -155,7 +155,7 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (BTreeMap<(usize,
     let (xapp, to_xapp, pump) = link(1 + world.dice.below(4_000), &counts);
     world.spawn(pump);
     let (to_xapp, open) = (Rc::new(to_xapp), Rc::new(Cell::new(agents)));
-    let turn = Rc::new(RefCell::new(FrameWriter::default()));
+    let turn = Rc::new(Cell::new(Some(FrameWriter::default())));
     let ends = Rc::new(RefCell::new(vec![false; agents]));
     let mut doomed = None;
     for agent in 0..agents {
@@ -184,12 +184,13 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (BTreeMap<(usize,
                         let marked = Bytes::from([&[agent as u8], &pdu[..]].concat());
                         // One writer at a time, as the machine's thread is one; who waits for room waits with the turn.
                         let mut writer = loop {
-                            match turn.try_borrow_mut() {
-                                Ok(writer) => break writer,
-                                Err(_) => yielded().await,
+                            match turn.take() {
+                                Some(writer) => break writer,
+                                None => yielded().await,
                             }
                         };
                         assert!(send(&to_xapp, &mut writer, &marked).await, "the xApp's link broke");
+                        turn.set(Some(writer));
                     }
                     Ok(None) => break false,
                     Err(error) => {
