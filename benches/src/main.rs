@@ -23,6 +23,7 @@ const GROUPS: &[(&str, Bench)] = &[
     ("codec control", codec::bench_control),
     ("codec kpm", codec::bench_kpm),
     ("forward", system::bench_forward),
+    ("threads", system::bench_threads),
     ("ping", system::bench_ping),
     ("idle", system::bench_idle),
 ];

@@ -74,12 +74,19 @@ impl Line {
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<Line>,
+    /// What could not be measured, and why.
+    notes: Vec<String>,
 }
 
 impl Report {
     /// Adds a line.
     pub(crate) fn add(&mut self, line: Line) {
         self.lines.push(line);
+    }
+
+    /// Says below the table what could not be measured, and why.
+    pub(crate) fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// 1 if a promise is broken, or if there is none to judge.
@@ -105,6 +112,7 @@ impl fmt::Display for Report {
         }
         let failed = self.lines.iter().filter(|line| line.holds() == Some(false)).count();
         let judged = self.lines.iter().filter(|line| line.holds().is_some()).count();
+        self.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
         writeln!(f, "{judged} bars, {failed} missed")
     }
 }

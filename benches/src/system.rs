@@ -13,6 +13,10 @@ const PING_ROUNDS: usize = 7;
 const FORWARD_BAR: f64 = 1.5;
 /// The promise on throughput, indications per CPU-second.
 const FLAT_OUT_BAR: f64 = 100_000.0;
+/// The promise on a second thread: indications per CPU-second against one thread's.
+const TWO_THREADS_BAR: f64 = 0.9;
+/// Fewer free cores, and a second thread takes its time from the generator or the sink.
+const SPEED_UP_CORES: f64 = 4.0;
 
 /// CPU microseconds per indication that a process in the middle needs.
 fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
@@ -26,8 +30,13 @@ fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
 }
 
 fn ric_cost_us(load: Load) -> Option<(f64, f64)> {
-    let (e2, e42) = (free_address(), free_address());
-    let process = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
+    ric_on_threads_cost_us(load, 1)
+}
+
+fn ric_on_threads_cost_us(load: Load, threads: usize) -> Option<(f64, f64)> {
+    let (e2, e42, threads) = (free_address(), free_address(), threads.to_string());
+    let arguments = ["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string(), "--threads", &threads];
+    let process = Process::start(&ranlab(), &arguments);
     cost_us(&process, Rig::Ric { e2, e42 }, load)
 }
 
@@ -72,6 +81,50 @@ pub(crate) fn bench_forward(report: &mut Report) {
         unit: "/s",
         bar: Bar::AtLeast(FLAT_OUT_BAR),
     });
+}
+
+/// One thread and two in turn, flat out: what an indication costs over all threads, and how many pass in a second.
+pub(crate) fn bench_threads(report: &mut Report) {
+    let load = Load { per_second: None, duration: Duration::from_secs(4) };
+    let (mut cost, mut rate) = ([f64::INFINITY; 2], [0.0_f64; 2]);
+    let free = free_cores();
+    for _ in 0..ROUNDS {
+        for threads in 1..=2 {
+            if let Some((us, per_s)) = ric_on_threads_cost_us(load, threads) {
+                cost[threads - 1] = cost[threads - 1].min(us);
+                rate[threads - 1] = rate[threads - 1].max(per_s);
+            }
+        }
+    }
+    report.add(Line {
+        name: "forward 3.3 kB flat out with 2 threads beside 1, RIC CPU".to_owned(),
+        measured: cost[1],
+        floor: Some(cost[0]),
+        unit: "us",
+        bar: Bar::AtMostTimesFloor(1.0 / TWO_THREADS_BAR),
+    });
+    if free < SPEED_UP_CORES {
+        report.note(format!(
+            "speed-up by a second thread: unmeasurable, {free:.1} cores are free and {SPEED_UP_CORES} are needed: two for the \
+             RIC, two for who sends and who takes"
+        ));
+    } else {
+        report.add(Line {
+            name: "forward 3.3 kB flat out with 2 threads beside 1, per second".to_owned(),
+            measured: rate[1],
+            floor: Some(rate[0]),
+            unit: "/s",
+            bar: Bar::None,
+        });
+    }
+}
+
+/// Cores that nobody uses: those of this process, less what ran or waited for one within the last minute.
+fn free_cores() -> f64 {
+    let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let busy: f64 = load.split(' ').next().and_then(|load| load.parse().ok()).unwrap_or_default();
+    (cores - busy).max(0.0)
 }
 
 pub(crate) fn bench_idle(report: &mut Report) {

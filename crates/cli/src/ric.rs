@@ -102,6 +102,9 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::NodeLost { node, why } => format!("- {node}: {why}"),
         RicEvent::XappConnected(xapp) => format!("+ xapp {} from {}", xapp.id, xapp.peer),
         RicEvent::XappGone(xapp) => format!("- xapp {}", xapp.id),
+        RicEvent::Conflict { node, target, winner, loser } => {
+            format!("! {node}: {target} is set by xapp {}, not by xapp {}", winner.id, loser.id)
+        }
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {
             Some(node) => format!("? {node}: {}", hint.sentence),

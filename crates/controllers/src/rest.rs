@@ -200,7 +200,8 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
         "/metrics" => {
             let console = &served.config.console;
             let feeds = [console.feed.counts(), console.overview.counts()];
-            let text = metrics::text(&snapshot(served).await?, &feeds, &console.rmr.counts());
+            let mut text = metrics::text(&snapshot(served).await?, &feeds, &console.rmr.counts());
+            text.push_str(&metrics::threads(&served.desk.ask(RicHandle::threads).await?));
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
         }
         "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),

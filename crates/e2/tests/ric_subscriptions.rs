@@ -97,6 +97,7 @@ fn tenants_do_not_share_nor_see_each_others_nodes() {
                     it.subscriptions = 2;
                     it.requests = 1;
                 }),
+                ..XappGrant::default()
             })
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse,
 
 /// Base stations that a RIC may be told to have room for; beyond, the machine's memory and files end before its bounds.
 const NODES_MAX: i64 = 1_000_000;
+/// Threads that a RIC may be given.
+const THREADS_MAX: i64 = 64;
 
 choices! {
     /// Controller logic that runs inside a RIC. The list of xApps is always there, as `xapps`.
@@ -67,6 +70,8 @@ config! {
         e2ap: Version = Version::V2_03;
         /// base stations at most, connected or remembered; a further one is refused with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
+        /// threads that serve sockets: the first decides, the others carry octets to and from it through bounded queues
+        threads: u64 = 1, range(1, THREADS_MAX);
         /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
         /// service models that --iapp monitor subscribes to
@@ -150,7 +155,15 @@ impl Ric {
     /// # Errors
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
-        let handle = RicHandle::start(part.machine()?, SocketOptions::default());
+        let threads = usize::try_from(part.threads).ok().and_then(NonZeroUsize::new);
+        let handle = RicHandle::start_on(
+            threads.unwrap_or(NonZeroUsize::MIN),
+            part.machine()?,
+            SocketOptions::default(),
+        );
+        let handle = handle.map_err(|error| {
+            environment(format!("this machine gives no {} threads: {error}", part.threads))
+        })?;
         handle.add_iapp(Box::new(Registry::new().0));
         if let Some(url) = &part.sdl {
             handle.add_iapp(crate::rest_controller::sdl(url)?);

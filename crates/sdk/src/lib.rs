@@ -6,7 +6,8 @@
 //! | a RIC with iApps | [`RicHandle`] |
 //! | an xApp | [`XappHandle`] |
 //!
-//! Everything lives on one thread; [`run`] provides it. [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported:
+//! Everything lives on one thread; [`run`] provides it. A RIC may have its sockets served by further ones
+//! ([`RicHandle::start_on`]). [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported:
 //! users need no other crate.
 //! What drives them drives any machine: [`driver`].
 #![deny(missing_docs)]
@@ -20,6 +21,7 @@ mod events;
 mod handle;
 mod ric;
 mod run;
+mod threads;
 pub mod transport;
 mod typed;
 mod xapp;
@@ -35,5 +37,6 @@ pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
 pub use ric::RicHandle;
 pub use run::run;
+pub use threads::{QUEUE_BYTES, ThreadReport};
 pub use typed::{Ask, Malformed, Report, Reports, Span, TypedControlError, Wanted, WantedError};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

@@ -2,6 +2,7 @@
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, Waiting};
 use crate::handle::Handle;
+use crate::threads::{ThreadReport, Threads};
 use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::ric::{
@@ -11,6 +12,8 @@ use ranlab_e2::ric::{
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
 use std::cell::Cell;
+use std::io;
+use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -69,6 +72,16 @@ pub struct Doors {
     replies: Rc<Waiting<u64, NorthboundReply>>,
     next_token: Cell<u64>,
     next_conn: Rc<Cell<u64>>,
+    /// The threads that serve sockets besides the machine's.
+    threads: Option<Threads>,
+}
+
+/// What is counted apart when links are given to threads.
+fn kind_of(side: Side) -> usize {
+    match side {
+        Side::E2 => 0,
+        Side::E42 => 1,
+    }
 }
 
 /// Another number for each second in which a RIC may start, far from those of the seconds around it.
@@ -80,7 +93,27 @@ fn instance_of_this_life() -> u16 {
 impl RicHandle {
     /// Starts a RIC; it serves nobody before [`listen`](Self::listen). A first instance of 0 is replaced by one that the
     /// processes before it did not have.
-    pub fn start(mut config: RicConfig, options: SocketOptions) -> Self {
+    pub fn start(config: RicConfig, options: SocketOptions) -> Self {
+        Self::start_with(config, options, None)
+    }
+
+    /// As [`start`](Self::start), with its links served by so many threads: this one, where the machine decides, and others
+    /// that carry octets between sockets and bounded queues, one runtime each. One thread is [`start`](Self::start) itself.
+    ///
+    /// # Errors
+    /// The system gives no further thread, or no epoll instance for it.
+    pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
+        let workers = threads.get() - 1;
+        let threads = (workers > 0).then(|| Threads::start("ric", workers)).transpose()?;
+        Ok(Self::start_with(config, options, threads))
+    }
+
+    /// What each thread carries, the machine's own first; empty if there is but one.
+    pub fn threads(&self) -> Vec<ThreadReport> {
+        self.own().threads.as_ref().map(Threads::report).unwrap_or_default()
+    }
+
+    fn start_with(mut config: RicConfig, options: SocketOptions, threads: Option<Threads>) -> Self {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
@@ -95,7 +128,7 @@ impl RicHandle {
             Reading::GoesOn
         });
         let next_conn = Rc::new(Cell::new(1));
-        Self::new(driver, events, Doors { replies, next_token: Cell::new(0), next_conn })
+        Self::new(driver, events, Doors { replies, next_token: Cell::new(0), next_conn, threads })
     }
 
     /// Opens a listener; returns its address, with the port that the system chose if it was 0.
@@ -117,7 +150,9 @@ impl RicHandle {
             ric.handle(now, RicInput::Connected { conn, side, peer: peer.to_owned() });
             Some(conn)
         };
-        self.driver().listen(address, admit).await
+        let Some(threads) = &self.own().threads else { return self.driver().listen(address, admit).await };
+        let listener = threads.listener(kind_of(side), address, self.driver().options()).await?;
+        Ok(self.driver().listen_at(listener, admit))
     }
 
     /// Adds an iApp.

@@ -172,7 +172,7 @@ fn directory() -> Directory {
     let grant = |tenant: &str, networks: &[u16]| XappGrant {
         tenant: Tenant::new(tenant),
         nodes: NodeFilter::Plmns(networks.iter().map(|n| plmn(*n)).collect()),
-        limits: XappLimits::default(),
+        ..XappGrant::default()
     };
     let xapps = XAPPS.iter().map(|(name, tenant, networks)| ((*name).to_owned(), grant(tenant, networks)));
     Directory(xapps.chain([(IMPOSTOR.to_owned(), grant("mallory", &[]))]).collect())

@@ -48,6 +48,40 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     out.0
 }
 
+/// What the threads of a RIC carry, its own first; nothing of a RIC that has but one.
+#[cfg(feature = "serve")]
+pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
+    let mut out = Text(String::new());
+    type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
+    let all: [(&str, &str, &str, Of); 7] = [
+        ("links", "Links that the thread serves.", "gauge", |it| it.links as u64),
+        ("alive", "Whether the thread is given newcomers.", "gauge", |it| u64::from(it.alive)),
+        ("inward_bytes_total", "Octets of its sockets for the deciding thread.", "counter", |it| {
+            it.inward_bytes
+        }),
+        ("outward_bytes_total", "Octets that its sockets took.", "counter", |it| it.outward_bytes),
+        (
+            "inward_full_total",
+            "Times that a link's queue for the deciding thread was full: its peer was held back.",
+            "counter",
+            |it| it.inward_full,
+        ),
+        (
+            "outward_full_total",
+            "Times that a link's queue from the deciding thread was full: its outbox kept what came.",
+            "counter",
+            |it| it.outward_full,
+        ),
+        ("panics_total", "Links that ended because their task panicked.", "counter", |it| it.panics),
+    ];
+    for (name, help, kind, of) in all.into_iter().filter(|_| !reports.is_empty()) {
+        let samples = reports.iter().enumerate();
+        let samples = samples.map(|(thread, it)| (labels(&[("thread", &thread.to_string())]), of(it)));
+        out.metric(&format!("ranlab_thread_{name}"), help, kind, samples);
+    }
+    out.0
+}
+
 struct Text(String);
 
 impl Text {
@@ -144,6 +178,8 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
         indications_early "Indications before a setup.",
         indications_dropped "Indications that peers did not take in time.",
         controls "Controls sent.",
+        controls_in_conflict "Controls refused because another xApp holds what they set.",
+        controls_overridden "Parameters that a more important xApp took from another.",
         queries "Queries sent.",
         answers_stray "Answers to nothing that was asked.",
         setups "E2 setups accepted.",

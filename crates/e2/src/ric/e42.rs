@@ -28,6 +28,8 @@ pub(super) struct Xapp {
     pub(super) conn: ConnId,
     pub(super) grant: XappGrant,
     wants_node_events: bool,
+    /// It is of this project, and takes what no stranger expects.
+    pub(super) is_ours: bool,
     /// When it had its last node list.
     listed: Time,
 }
@@ -179,12 +181,14 @@ impl Ric {
         let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
         // Who brings HW is of this project and told that we are, too: it may have begun as one does with strangers.
         let hw = |function: &RanFunctionItem| function.oid.as_deref() == Some(hw::OID);
+        let is_ours = request.wants_node_events || request.functions.iter().any(hw);
         let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(hw);
         let place = match place {
             Some(place) => {
                 // What it is granted changes with its next connection.
                 if let Some(xapp) = self.xapps.places.get_mut(place).and_then(Option::as_mut) {
                     xapp.wants_node_events = request.wants_node_events;
+                    xapp.is_ours |= is_ours;
                     xapp.listed = now;
                 }
                 place
@@ -193,7 +197,8 @@ impl Ric {
                 let tenant = grant.tenant.clone();
                 let info = XappInfo { id: self.xapps.next_id(), peer, tenant, version, since: now };
                 let wants_node_events = request.wants_node_events;
-                let xapp = Xapp { info: info.clone(), conn: id, grant, wants_node_events, listed: now };
+                let xapp =
+                    Xapp { info: info.clone(), conn: id, grant, wants_node_events, is_ours, listed: now };
                 let place = self.xapps.insert(xapp);
                 self.links.event(RicEvent::XappConnected(info.clone()));
                 self.tell_iapps(|| Notice::XappAdded(info.clone()));
@@ -337,6 +342,7 @@ impl Ric {
         let owner = Owner::Xapp { place, conn };
         self.drop_owner(now, owner);
         self.drop_requests(owner);
+        self.conflicts.gone(owner);
         let Some(xapp) = self.xapps.remove(place) else { return };
         self.counters.xapps_gone += 1;
         self.links.event(RicEvent::XappGone(xapp.info.clone()));

@@ -116,6 +116,8 @@ pub struct RicTimers {
     pub pause: Duration,
     /// How long a node must have been silent before another connection may take its identity.
     pub node_silent: Duration,
+    /// How long nobody less important sets again what an xApp has set; see [`XappPolicy::targets`](super::XappPolicy::targets).
+    pub hold: Duration,
     /// How long a lost node and its subscriptions are remembered.
     pub node_retention: Duration,
 }
@@ -133,6 +135,7 @@ impl Default for RicTimers {
             procedure_tries: 3,
             pause: Duration::from_millis(50),
             node_silent: Duration::from_secs(10),
+            hold: Duration::from_secs(10),
             node_retention: Duration::from_secs(600),
         }
     }
@@ -155,6 +158,10 @@ pub struct RicCounters {
     /// On the way to peers that did not take them in time.
     pub indications_dropped: u64,
     pub controls: u64,
+    /// Controls refused because another xApp holds what they set.
+    pub controls_in_conflict: u64,
+    /// Parameters that a more important xApp took from another.
+    pub controls_overridden: u64,
     pub queries: u64,
     pub answers_stray: u64,
     // Peers.

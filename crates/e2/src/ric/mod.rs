@@ -12,12 +12,14 @@
 //! | `indications` | the hot path |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
+//! | `conflicts` | two xApps that set the same parameter |
 //! | `hints` | what is likely wrong where users get stuck |
 //! | `policy` | who may join and what they see |
 //! | `iapp` | controller logic in the same process |
 //! | `limits` | every bound, every timer, every counter |
 //! | `loads` | what nodes and xApps do, in numbers, for who looks every second |
 mod change;
+mod conflicts;
 mod e42;
 mod hints;
 mod iapp;
@@ -165,6 +167,17 @@ pub enum RicEvent {
         /// What.
         what: String,
     },
+    /// Two xApps set the same parameter.
+    Conflict {
+        /// Where.
+        node: GlobalE2NodeId,
+        /// What, in the policy's words.
+        target: Arc<str>,
+        /// Who has it now.
+        winner: XappInfo,
+        /// Who has it no more, or does not get it.
+        loser: XappInfo,
+    },
     /// What is likely wrong with a peer; told when it is new.
     Hint(Hint),
     /// A global procedure of the RIC ended.
@@ -260,6 +273,7 @@ pub struct Ric {
     notices: VecDeque<(usize, Notice)>,
     /// Nodes that owe one answer less: the next in turn may be asked for.
     freed: Vec<usize>,
+    conflicts: conflicts::Conflicts,
     timers: Timers,
     next_flow: u64,
     counters: RicCounters,
@@ -286,6 +300,7 @@ impl Ric {
             iapp_outbox: IAppOutbox::default(),
             notices: VecDeque::new(),
             freed: Vec::new(),
+            conflicts: conflicts::Conflicts::default(),
             timers: Timers::default(),
             next_flow: 0,
             counters: RicCounters::default(),

@@ -1,4 +1,5 @@
 //! Who may join and what they see: the question is asked here, the answer is a policy's.
+use bytes::Bytes;
 use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
 use std::fmt;
 use std::str::FromStr;
@@ -149,6 +150,10 @@ pub struct XappGrant {
     pub nodes: NodeFilter,
     /// How much it may ask for.
     pub limits: XappLimits,
+    /// Of two xApps that set the same parameter the one with the higher number has it.
+    pub priority: u8,
+    /// The policy's own mark: by which of its rules this was granted.
+    pub rule: usize,
 }
 
 /// Decides about xApps; pure functions, called in the RIC's own time.
@@ -177,6 +182,14 @@ pub trait XappPolicy: Send {
     ) -> Result<(), Cause> {
         let _ = (grant, node, function);
         Ok(())
+    }
+
+    /// What a control that it may send would set: `KIND NAME`, or `KIND *` for all of a kind. Another xApp that sets the same
+    /// at the same base station within [`RicTimers::hold`](super::RicTimers::hold) is refused, or takes it if it is more
+    /// important. Nothing: the control meets no other.
+    fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
+        let _ = (function, header, message);
+        Vec::new()
     }
 }
 

@@ -1,14 +1,18 @@
 //! Controls and queries under way: answered once or expired, never repeated.
+use super::conflicts::Held;
 use super::iapp::ControlDetails;
 use super::turns::Errand;
 use super::words;
-use super::{Notice, Outcome, Owner, Ric, Timer};
+use super::{Notice, Outcome, Owner, Ric, RicEvent, Timer};
 use crate::Time;
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::{Encoding, Octets};
 use ranlab_wire::e42;
 use ranlab_wire::per::EncodeError;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Requestor of controls and queries, below those of the subscriptions.
 const REQUESTOR: u16 = 1_020;
@@ -31,9 +35,28 @@ struct Pending {
     answer_due: bool,
     /// The node is asked for an acknowledgement that the owner did not ask for: it tells when the next has its turn.
     ack_is_ours: bool,
+    /// What it sets is held for its owner, by this claim.
+    claim: Option<u64>,
     /// Encoded, while it waits for its turn.
     held: Option<Bytes>,
     deadline: Time,
+}
+
+/// Another xApp holds what a control sets.
+const CONFLICT: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+
+/// A control that is not sent.
+#[derive(Debug)]
+struct Refused {
+    cause: Cause,
+    /// Why, for people.
+    outcome: Option<Bytes>,
+}
+
+impl From<Cause> for Refused {
+    fn from(cause: Cause) -> Self {
+        Self { cause, outcome: None }
+    }
 }
 
 /// Requests under way at one node, by instance (the requestor is always the same).
@@ -88,8 +111,8 @@ impl Ric {
         function: RanFunctionId,
         details: ControlDetails,
     ) {
-        if let Err(cause) = self.control(now, Owner::IApp(iapp), id, node, function, details) {
-            let outcome = Outcome::Failed { cause, outcome: None };
+        if let Err(refused) = self.control(now, Owner::IApp(iapp), id, node, function, details) {
+            let outcome = Outcome::Failed { cause: refused.cause, outcome: refused.outcome };
             self.notices.push_back((iapp, Notice::ControlDone(id, outcome)));
         }
     }
@@ -104,8 +127,12 @@ impl Ric {
             ack_request: m.ack_request,
         };
         let sent = self.control(now, owner, m.request_id, &m.node_id, m.function_id, details);
-        let (Err(cause), Some(version)) = (sent, self.links.conn(conn).map(|c| c.version)) else { return };
-        let failure = words::control_failure(version, m.request_id, m.function_id, cause, cpid, None);
+        let (Err(Refused { cause, outcome }), Some(version)) =
+            (sent, self.links.conn(conn).map(|c| c.version))
+        else {
+            return;
+        };
+        let failure = words::control_failure(version, m.request_id, m.function_id, cause, cpid, outcome);
         self.links.say(conn, &failure);
     }
 
@@ -117,13 +144,14 @@ impl Ric {
         node_id: &GlobalE2NodeId,
         function: RanFunctionId,
         details: ControlDetails,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), Refused> {
         let place = self.visible_node(owner, node_id)?;
         let offered = self.nodes.at(place).and_then(|n| n.info.function(function));
         let offered = offered.ok_or(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid))?;
         if let Some(grant) = self.grant_of(owner) {
             self.config.policy.may_control(grant, node_id, offered)?;
         }
+        let claim = self.claim(now, owner, place, function, &details)?;
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
         let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
         let ack_is_ours = !answer_due && self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time());
@@ -142,11 +170,12 @@ impl Ric {
             call_process_id: cpid,
             answer_due,
             ack_is_ours,
+            claim,
             held: None,
             deadline: now + self.config.timers.request,
         };
         self.counters.controls += 1;
-        self.send_request(now, place, pending, |request_id, version| {
+        let sent = self.send_request(now, place, pending, |request_id, version| {
             let control = fast::Control {
                 request_id,
                 function_id: function,
@@ -157,7 +186,75 @@ impl Ric {
             };
             let mut pdu = Vec::new();
             control.encode(version, &mut pdu).map(|()| pdu)
-        })
+        });
+        if let (Err(_), Some(claim)) = (&sent, claim) {
+            self.conflicts.undo(owner, claim);
+        }
+        sent.map_err(Refused::from)
+    }
+
+    /// Whether an xApp may set what a control sets; others that lose it are told.
+    fn claim(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        place: usize,
+        function: RanFunctionId,
+        details: &ControlDetails,
+    ) -> Result<Option<u64>, Refused> {
+        let Some(priority) = self.grant_of(owner).map(|grant| grant.priority) else { return Ok(None) };
+        let Some(info) = self.nodes.at(place).map(|node| node.info.clone()) else { return Ok(None) };
+        let Some(offered) = info.function(function) else { return Ok(None) };
+        let targets = self.config.policy.targets(offered, &details.header, &details.message);
+        if targets.is_empty() {
+            return Ok(None);
+        }
+        let held = self.config.timers.hold;
+        match self.conflicts.claim((now, held), (owner, priority), &info.id, &targets) {
+            Ok((claim, taken)) => {
+                for (loser, target) in taken {
+                    self.counters.controls_overridden += 1;
+                    self.tell_conflict(info.id, target, owner, loser);
+                    self.tell_holder(loser, function);
+                }
+                Ok(Some(claim))
+            }
+            Err(held) => {
+                self.counters.controls_in_conflict += 1;
+                let name = self.xapp_of(held.by).map_or(0, |xapp| xapp.id);
+                let Held { by, target, priority: theirs, left } = held;
+                let left = left.as_secs_f64();
+                let why = format!(
+                    "{target} is set by xApp {name} of priority {theirs}, yours is {priority}; it is free in {left:.1} s"
+                );
+                self.tell_conflict(info.id, target, by, owner);
+                self.tell_holder(by, function);
+                let words = Refusal::new(Reason::NotOwner, why).to_octets(Encoding::Per);
+                Err(Refused { cause: CONFLICT, outcome: words.ok() })
+            }
+        }
+    }
+
+    fn xapp_of(&self, owner: Owner) -> Option<super::XappInfo> {
+        match owner {
+            Owner::Xapp { place, .. } => self.xapps.at(place).map(|xapp| xapp.info.clone()),
+            Owner::IApp(_) => None,
+        }
+    }
+
+    fn tell_conflict(&mut self, node: GlobalE2NodeId, target: Arc<str>, winner: Owner, loser: Owner) {
+        if let (Some(winner), Some(loser)) = (self.xapp_of(winner), self.xapp_of(loser)) {
+            self.links.event(RicEvent::Conflict { node, target, winner, loser });
+        }
+    }
+
+    /// An xApp hears that what it had set was set by another, or that another tried: by an error about no request, since the
+    /// control has long been answered. Strangers' end themselves at what they do not expect, and are told nothing.
+    fn tell_holder(&mut self, owner: Owner, function: RanFunctionId) {
+        let Owner::Xapp { place, conn } = owner else { return };
+        if self.xapps.at(place).is_some_and(|xapp| xapp.is_ours) {
+            self.links.say(conn, &words::error_about(None, Some(function), CONFLICT));
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // one per element of the message
@@ -181,6 +278,7 @@ impl Ric {
             call_process_id: None,
             answer_due: true,
             ack_is_ours: false,
+            claim: None,
             held: None,
             deadline: now + self.config.timers.request,
         };
@@ -351,6 +449,10 @@ impl Ric {
     }
 
     fn finish(&mut self, pending: Pending, outcome: Outcome) {
+        if let (Some(claim), Outcome::Failed { .. }) = (pending.claim, &outcome) {
+            // What the node has not done protects nobody.
+            self.conflicts.undo(pending.owner, claim);
+        }
         let Pending { kind, owner, request_id, function, call_process_id, .. } = pending;
         let (conn, version) = match owner {
             Owner::IApp(iapp) => {

@@ -51,6 +51,9 @@ fn brain(
             return Err(rig(format!("bus {} does not run in virtual time; local does", part.bus)));
         }
         Part::Traffic(part) => (part.ric().machine()?, Some(Box::new(part.iapp(Box::new(post.clone()))?))),
+        Part::Ric(part) if part.threads != 1 => {
+            return Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)));
+        }
         Part::Ric(part) if part.iapp.is_empty() => (part.machine()?, None),
         other => {
             return Err(refused(other, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps"));

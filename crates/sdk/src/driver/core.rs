@@ -4,7 +4,7 @@ use super::{Action, Machine, Reading};
 use crate::alarm::Alarm;
 use crate::clock::now;
 use crate::transport::{
-    self, Address, BindError, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed,
+    self, Address, FrameReader, Framer, Listener, ReadOutcome, SocketOptions, Stream, Unframed,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use std::cell::{Cell, RefCell};
@@ -103,20 +103,24 @@ impl<M: Machine> Core<M> {
         if M::FRAMES_ITSELF { &Unframed } else { stream.framer() }
     }
 
+    pub(super) fn options(&self) -> &SocketOptions {
+        &self.options
+    }
+
     pub(super) fn links(&self) -> usize {
         self.inner.borrow().links.len()
     }
 
-    pub(super) async fn listen(
+    /// Takes in who arrives at a listener.
+    pub(super) fn listen(
         self: &Rc<Self>,
-        address: &Address,
+        listener: Listener,
         admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
-    ) -> Result<Address, BindError> {
-        let listener = Listener::bind(address, &self.options).await?;
+    ) -> Address {
         let bound = listener.address().clone();
         let task = spawn_local(Self::accept(Rc::downgrade(self), listener, admit));
         self.listeners.borrow_mut().push(task);
-        Ok(bound)
+        bound
     }
 
     async fn accept(

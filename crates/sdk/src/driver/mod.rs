@@ -59,7 +59,7 @@ mod core;
 mod link;
 
 use self::core::Core;
-use crate::transport::{Address, BindError, SocketOptions, Stream};
+use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
 use bytes::Bytes;
 use ranlab_e2::{Frame, LinkLoss, Time};
 use std::fmt::Debug;
@@ -174,7 +174,22 @@ impl<M: Machine> Driver<M> {
         address: &Address,
         admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
     ) -> Result<Address, BindError> {
-        self.0.listen(address, admit).await
+        let listener = Listener::bind(address, self.0.options()).await?;
+        Ok(self.listen_at(listener, admit))
+    }
+
+    /// As [`listen`](Self::listen), at a listener that there is already; returns its address.
+    pub fn listen_at(
+        &self,
+        listener: Listener,
+        admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
+    ) -> Address {
+        self.0.listen(listener, admit)
+    }
+
+    /// How its sockets are set.
+    pub(crate) fn options(&self) -> &SocketOptions {
+        self.0.options()
     }
 
     /// Adds an open stream as a link. The machine must know `key` already.

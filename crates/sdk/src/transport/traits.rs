@@ -77,9 +77,8 @@ impl Listener {
         &self.address
     }
 
-    /// Where newcomers come from, for a transport on top of this one.
-    #[cfg(feature = "tls")]
-    pub(super) fn arrivals(&self) -> &dyn Accept {
+    /// Where newcomers come from, for what stands on top of this listener.
+    pub(crate) fn arrivals(&self) -> &dyn Accept {
         &*self.arrivals
     }
 

@@ -1,0 +1,273 @@
+//! Two xApps that set the same parameter: who set it first keeps it for a while, unless the other is more important.
+//!
+//! What a control sets is for the [policy](super::XappPolicy::targets) to say, in words: `KIND NAME`, or `KIND *` for all of
+//! a kind. Words are compared within a base station, whichever of its parts and service models were asked. An iApp's
+//! controls are the operator's own, and held by nobody.
+use super::Owner;
+use crate::Time;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Parameters that one xApp holds at most; of more it loses those that it set first.
+pub(super) const HELD_PER_XAPP: usize = 1_024;
+
+type Key = (GlobalE2NodeId, Arc<str>);
+
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    owner: Owner,
+    priority: u8,
+    until: Time,
+    /// The claim that it was last set by, and its place in that order.
+    claim: u64,
+    order: u64,
+}
+
+/// Somebody else holds what was to be set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Who.
+    pub(super) by: Owner,
+    /// What.
+    pub(super) target: Arc<str>,
+    /// Of what importance.
+    pub(super) priority: u8,
+    /// For how long still.
+    pub(super) left: Duration,
+}
+
+/// What was taken from somebody less important.
+pub(super) type Taken = (Owner, Arc<str>);
+
+/// Who holds which parameters. Without a clock: what has expired is as if it were not there.
+#[derive(Debug, Default)]
+pub(super) struct Conflicts {
+    held: BTreeMap<Key, Holder>,
+    /// The same by owner, in the order in which they were set.
+    by_owner: BTreeMap<Owner, BTreeMap<u64, Key>>,
+    orders: u64,
+    claims: u64,
+}
+
+impl Conflicts {
+    /// Sets parameters for somebody, all or none. Returns the claim's number and from whom was taken what.
+    pub(super) fn claim(
+        &mut self,
+        (now, hold): (Time, Duration),
+        (owner, priority): (Owner, u8),
+        node: &GlobalE2NodeId,
+        targets: &[String],
+    ) -> Result<(u64, Vec<Taken>), Held> {
+        let node = node.base_station();
+        let mut taken = Vec::new();
+        for target in targets {
+            for (key, holder) in self.others(now, owner, node, target) {
+                if holder.priority >= priority {
+                    let left = Duration::from_nanos(holder.until.as_nanos().saturating_sub(now.as_nanos()));
+                    return Err(Held { by: holder.owner, target: key.1, priority: holder.priority, left });
+                }
+                taken.push((holder.owner, key));
+            }
+        }
+        for (_, key) in &taken {
+            self.release(key);
+        }
+        self.claims += 1;
+        for target in targets {
+            let key: Key = (node, Arc::from(&**target));
+            self.release(&key);
+            self.orders += 1;
+            let (claim, order) = (self.claims, self.orders);
+            let holder = Holder { owner, priority, until: now + hold, claim, order };
+            self.held.insert(key.clone(), holder);
+            self.by_owner.entry(owner).or_default().insert(order, key);
+        }
+        while self.by_owner.get(&owner).is_some_and(|own| own.len() > HELD_PER_XAPP) {
+            let first = self.by_owner.get(&owner).and_then(|own| own.values().next().cloned());
+            first.iter().for_each(|key| self.release(key));
+        }
+        Ok((self.claims, taken.into_iter().map(|(owner, (_, target))| (owner, target)).collect()))
+    }
+
+    /// What a claim set was not set after all: nobody holds it.
+    pub(super) fn undo(&mut self, owner: Owner, claim: u64) {
+        let own = self.by_owner.get(&owner).into_iter().flat_map(BTreeMap::values);
+        let undone = own.filter(|key| self.held.get(key).is_some_and(|holder| holder.claim == claim));
+        for key in undone.cloned().collect::<Vec<_>>() {
+            self.release(&key);
+        }
+    }
+
+    /// Somebody is gone, and holds nothing any more.
+    pub(super) fn gone(&mut self, owner: Owner) {
+        for key in self.by_owner.remove(&owner).into_iter().flat_map(BTreeMap::into_values) {
+            self.held.remove(&key);
+        }
+    }
+
+    /// Parameters that are held, expired ones among them.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Others that hold what a target means.
+    fn others(&self, now: Time, owner: Owner, node: GlobalE2NodeId, target: &str) -> Vec<(Key, Holder)> {
+        let kind = target.split_once(' ').map_or(target, |(kind, _)| kind);
+        let all = format!("{kind} *");
+        let of_other = |(key, holder): (&Key, &Holder)| {
+            (holder.owner != owner && holder.until > now).then(|| (key.clone(), *holder))
+        };
+        if target == all {
+            let first: Key = (node, Arc::from(format!("{kind} ")));
+            let of_kind = self.held.range((Bound::Included(first.clone()), Bound::Unbounded));
+            let of_kind = of_kind.take_while(|(key, _)| key.0 == node && key.1.starts_with(&*first.1));
+            return of_kind.filter_map(of_other).collect();
+        }
+        let named = [target, &all].map(|target| (node, Arc::from(target)));
+        named.iter().filter_map(|key: &Key| of_other((key, self.held.get(key)?))).collect()
+    }
+
+    fn release(&mut self, key: &Key) {
+        let Some(holder) = self.held.remove(key) else { return };
+        if let Some(own) = self.by_owner.get_mut(&holder.owner) {
+            own.remove(&holder.order);
+            if own.is_empty() {
+                self.by_owner.remove(&holder.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ConnId;
+    use super::*;
+    use ranlab_wire::e2ap::Plmn;
+
+    const HOLD: Duration = Duration::from_secs(10);
+
+    fn xapp(place: usize) -> Owner {
+        Owner::Xapp { place, conn: ConnId(place as u64) }
+    }
+
+    fn node(id: u32) -> GlobalE2NodeId {
+        GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), id, 22)
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::from_nanos(seconds * 1_000_000_000)
+    }
+
+    struct World(Conflicts);
+
+    impl World {
+        fn set(&mut self, s: u64, x: usize, priority: u8, target: &str) -> Result<Vec<Taken>, Held> {
+            let one = [target.to_owned()];
+            self.0.claim((at(s), HOLD), (xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
+        }
+    }
+
+    #[test]
+    fn the_first_keeps_it_the_more_important_takes_it_and_time_frees_it() {
+        let mut w = World(Conflicts::default());
+        assert_eq!(w.set(0, 1, 5, "slice 1"), Ok(vec![]));
+        assert_eq!(w.set(1, 1, 5, "slice 1"), Ok(vec![]), "its own, held anew");
+        let held = w.set(2, 2, 5, "slice 1").unwrap_err();
+        assert_eq!((held.by, held.priority, held.left), (xapp(1), 5, Duration::from_secs(9)));
+        assert_eq!(w.set(2, 2, 5, "slice 2"), Ok(vec![]), "another slice");
+        assert_eq!(w.set(3, 3, 6, "slice 1"), Ok(vec![(xapp(1), "slice 1".into())]));
+        assert!(w.set(4, 1, 5, "slice 1").is_err());
+        assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "ten seconds later it is free");
+        let elsewhere = ["slice 1".to_owned()];
+        assert!(w.0.claim((at(13), HOLD), (xapp(2), 0), &node(2), &elsewhere).is_ok());
+    }
+
+    #[test]
+    fn all_of_a_kind_meets_each_of_it() {
+        let mut w = World(Conflicts::default());
+        assert!(w.set(0, 1, 1, "slice 7").is_ok());
+        assert!(w.set(0, 2, 1, "slice *").is_err());
+        assert!(w.set(0, 2, 1, "slices-of-another-kind *").is_ok());
+        assert_eq!(w.set(0, 2, 2, "slice *").unwrap().len(), 1);
+        assert!(w.set(0, 1, 1, "slice 8").is_err());
+        w.0.gone(xapp(2));
+        assert!(w.set(0, 1, 1, "slice 8").is_ok());
+    }
+
+    #[test]
+    fn a_claim_is_all_or_nothing_and_can_be_undone() {
+        let mut c = Conflicts::default();
+        let two = ["ue 1".to_owned(), "ue 2".to_owned()];
+        let (claim, _) = c.claim((at(0), HOLD), (xapp(1), 1), &node(1), &two[1..]).unwrap();
+        assert!(c.claim((at(0), HOLD), (xapp(2), 1), &node(1), &two).is_err());
+        assert_eq!(c.len(), 1, "of a claim that failed nothing is held");
+        c.undo(xapp(1), claim);
+        assert!(c.claim((at(0), HOLD), (xapp(2), 1), &node(1), &two).is_ok());
+        assert_eq!(c.by_owner.len(), 1);
+    }
+
+    /// Whatever xApps of all priorities do in any order, as seen by a model that knows nothing of orders and bounds: nobody is
+    /// refused by an equal that is not there, and nobody loses to one who is not more important.
+    #[test]
+    fn histories_of_many_seeds_agree_with_a_model() {
+        for seed in 1..=200_u64 {
+            let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut below = |most: u64| {
+                dice ^= dice << 13;
+                dice ^= dice >> 7;
+                dice ^= dice << 17;
+                dice % most
+            };
+            let mut c = Conflicts::default();
+            let mut model = BTreeMap::<(u64, u64), (usize, u8, Time)>::new();
+            let mut now = Time::ZERO;
+            for _ in 0..400 {
+                now = now + Duration::from_millis(below(2_000));
+                let x = below(5) as usize;
+                if below(20) == 0 {
+                    c.gone(xapp(x));
+                    model.retain(|_, (by, _, _)| *by != x);
+                    continue;
+                }
+                let (gnb, name, priority) = (below(2), below(4), x as u8 / 2);
+                let target = [format!("ue {name}")];
+                let got = c.claim((now, HOLD), (xapp(x), priority), &node(gnb as u32), &target);
+                let held = model.get(&(gnb, name)).filter(|(by, _, until)| *by != x && *until > now);
+                match (held, got) {
+                    (Some((by, theirs, _)), Err(held)) => {
+                        assert!(*theirs >= priority && held.by == xapp(*by), "seed {seed}");
+                    }
+                    (Some((by, theirs, _)), Ok((_, taken))) => {
+                        assert!(*theirs < priority, "seed {seed}");
+                        assert_eq!(taken.len(), 1);
+                        assert_eq!(taken[0].0, xapp(*by), "seed {seed}");
+                        model.insert((gnb, name), (x, priority, now + HOLD));
+                    }
+                    (None, Ok((_, taken))) => {
+                        assert!(taken.is_empty(), "seed {seed}");
+                        model.insert((gnb, name), (x, priority, now + HOLD));
+                    }
+                    (None, Err(held)) => panic!("seed {seed}: refused for {held:?}"),
+                }
+            }
+            let by_owner: usize = c.by_owner.values().map(BTreeMap::len).sum();
+            assert_eq!(by_owner, c.len(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn who_sets_everything_holds_a_bounded_part_and_costs_others_nothing() {
+        let mut w = World(Conflicts::default());
+        assert!(w.set(0, 1, 1, "ue victim").is_ok());
+        for ue in 0..100_000 {
+            assert!(w.set(0, 2, 1, &format!("ue {ue}")).is_ok());
+        }
+        assert_eq!(w.0.len(), HELD_PER_XAPP + 1);
+        assert!(w.set(1, 2, 1, "ue victim").is_err());
+        assert!(w.set(1, 1, 1, "ue 5").is_ok(), "what it set first it holds no more");
+    }
+}

@@ -1,0 +1,346 @@
+//! Links between threads, without threads: an executor that chooses by a seed who runs next, and notices who is never woken.
+use super::crossing::{Counts, Held, KINDS, Near, Shared};
+use super::placement::{Place, Placement};
+use super::pump::Pump;
+use super::*;
+use crate::transport::{Connection, Frame, FrameReader, FrameWriter, Framer, Messages, ReadOutcome, duplex};
+use bytes::{Bytes, BytesMut};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io::IoSlice;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::task::{Wake, Waker};
+
+/// Marsaglia's xorshift: the same numbers for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Task {
+    future: Pin<Box<dyn Future<Output = ()>>>,
+    flag: Arc<Flag>,
+}
+
+/// Runs tasks in an order that a seed chooses, until none is woken.
+struct Executor {
+    dice: Dice,
+    tasks: BTreeMap<usize, Task>,
+    named: usize,
+}
+
+impl Executor {
+    fn new(seed: u64) -> Self {
+        Self { dice: Dice::new(seed), tasks: BTreeMap::new(), named: 0 }
+    }
+
+    fn spawn(&mut self, future: impl Future<Output = ()> + 'static) -> usize {
+        let flag = Arc::new(Flag(AtomicBool::new(true)));
+        self.tasks.insert(self.named, Task { future: Box::pin(future), flag });
+        self.named += 1;
+        self.named - 1
+    }
+
+    /// At most so many steps; whether tasks are woken still.
+    fn run(&mut self, steps: usize) -> bool {
+        for _ in 0..steps {
+            let woken: Vec<usize> = self
+                .tasks
+                .iter()
+                .filter(|(_, task)| task.flag.0.load(Ordering::Relaxed))
+                .map(|(name, _)| *name)
+                .collect();
+            if woken.is_empty() {
+                return false;
+            }
+            let name = woken[self.dice.below(woken.len())];
+            let task = self.tasks.get_mut(&name).unwrap();
+            task.flag.0.store(false, Ordering::Relaxed);
+            let waker = Waker::from(task.flag.clone());
+            if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                self.tasks.remove(&name);
+            }
+        }
+        true
+    }
+}
+
+fn held() -> Held {
+    let mut placement = Placement::<KINDS>::new(1);
+    placement.add(0, Place::Worker(0));
+    Held { placement: Arc::new(Mutex::new(placement)), kind: 0, place: Place::Worker(0) }
+}
+
+/// A link whose peer is a pipe of so many octets: the peer's end, the machine's, and the worker's task between.
+fn link(capacity: usize, counts: &Arc<Counts>) -> (Stream, Stream, Pump) {
+    let (peer, socket) = duplex(capacity);
+    let stream = Stream::Memory(socket);
+    let framer = stream.framer();
+    let shared = Shared::new(framer, counts.clone());
+    let pump = Pump::new(stream, shared.clone());
+    (Stream::Memory(peer), Stream::Other(Box::new(Near { shared, framer, _held: held() })), pump)
+}
+
+async fn send(stream: &Stream, writer: &mut FrameWriter, pdu: &Bytes) -> bool {
+    let mut taken = 0;
+    loop {
+        let frame = [Frame { head: b"", body: pdu }];
+        match writer.write(stream, &frame[taken..]) {
+            Ok(outcome) => {
+                taken += outcome.taken;
+                if taken == 1 && !outcome.blocked && writer.rest_bytes() == 0 {
+                    return true;
+                }
+            }
+            Err(_) => return false,
+        }
+        if stream.writable().await.is_err() {
+            return false;
+        }
+    }
+}
+
+async fn receive(stream: &Stream, reader: &mut FrameReader) -> io::Result<Option<Bytes>> {
+    loop {
+        if let Some(pdu) = reader.next().map_err(io::Error::other)? {
+            return Ok(Some(pdu));
+        }
+        match reader.fill(stream)? {
+            ReadOutcome::Closed => return Ok(None),
+            ReadOutcome::WouldBlock => stream.readable().await?,
+            ReadOutcome::Bytes(_) => {}
+        }
+    }
+}
+
+fn numbered(subscription: u8, number: u32, length: usize) -> Bytes {
+    let mut pdu = vec![subscription; 5 + length];
+    pdu[1..5].copy_from_slice(&number.to_be_bytes());
+    pdu.into()
+}
+
+/// Subscriptions of one agent.
+const SUBSCRIPTIONS: u8 = 3;
+/// Reports of each.
+const REPORTS: u32 = 40;
+
+/// Agents report through workers to a machine that forwards to one xApp through another worker; returns what the xApp got,
+/// by agent and subscription, and what each agent's link ended with.
+fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (BTreeMap<(usize, u8), Vec<u32>>, Vec<bool>) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    // Timers are made, and never run out: time does not pass here.
+    let _entered = runtime.enter();
+    let mut world = Executor::new(seed);
+    let counts = Arc::<Counts>::default();
+    let (xapp, to_xapp, pump) = link(1 + world.dice.below(4_000), &counts);
+    world.spawn(pump);
+    let (to_xapp, open) = (Rc::new(to_xapp), Rc::new(Cell::new(agents)));
+    let turn = Rc::new(Cell::new(Some(FrameWriter::default())));
+    let ends = Rc::new(RefCell::new(vec![false; agents]));
+    let mut doomed = None;
+    for agent in 0..agents {
+        let (peer, near, pump) = link(1 + world.dice.below(100_000), &counts);
+        let task = world.spawn(pump);
+        if dead == Some(agent) {
+            doomed = Some(task);
+        }
+        let length = world.dice.below(9_000);
+        world.spawn(async move {
+            let mut writer = FrameWriter::default();
+            for number in 0..REPORTS {
+                for subscription in 0..SUBSCRIPTIONS {
+                    if !send(&peer, &mut writer, &numbered(subscription, number, length)).await {
+                        return;
+                    }
+                }
+            }
+        });
+        let (to_xapp, open, turn, ends) = (to_xapp.clone(), open.clone(), turn.clone(), ends.clone());
+        world.spawn(async move {
+            let mut reader = FrameReader::default();
+            let broken = loop {
+                match receive(&near, &mut reader).await {
+                    Ok(Some(pdu)) => {
+                        let marked = Bytes::from([&[agent as u8], &pdu[..]].concat());
+                        // One writer at a time, as the machine's thread is one; who waits for room waits with the turn.
+                        let mut writer = loop {
+                            match turn.take() {
+                                Some(writer) => break writer,
+                                None => yielded().await,
+                            }
+                        };
+                        assert!(send(&to_xapp, &mut writer, &marked).await, "the xApp's link broke");
+                        turn.set(Some(writer));
+                    }
+                    Ok(None) => break false,
+                    Err(error) => {
+                        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted, "{error}");
+                        break true;
+                    }
+                }
+            };
+            ends.borrow_mut()[agent] = broken;
+            open.set(open.get() - 1);
+        });
+    }
+    drop(to_xapp);
+    let got = Rc::new(RefCell::new(BTreeMap::<_, Vec<u32>>::new()));
+    let taken = got.clone();
+    world.spawn(async move {
+        let mut reader = FrameReader::default();
+        while let Some(pdu) = receive(&xapp, &mut reader).await.unwrap() {
+            let number = u32::from_be_bytes(pdu[2..6].try_into().unwrap());
+            taken.borrow_mut().entry((usize::from(pdu[0]), pdu[1])).or_default().push(number);
+        }
+    });
+    let before = world.dice.below(3_000);
+    world.run(before);
+    if let Some(task) = doomed {
+        world.tasks.remove(&task);
+    }
+    assert!(!world.run(10_000_000), "seed {seed}: it never comes to rest");
+    assert!(world.tasks.is_empty(), "seed {seed}: {} tasks wait for ever", world.tasks.len());
+    assert_eq!((open.get(), counts.pumps.load(Ordering::Relaxed)), (0, 0));
+    (got.take(), ends.take())
+}
+
+/// Lets others run.
+async fn yielded() {
+    let mut first = true;
+    std::future::poll_fn(|cx| {
+        if std::mem::take(&mut first) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn nothing_is_lost_and_each_subscription_keeps_its_order() {
+    for seed in 1..=60 {
+        let agents = 1 + seed as usize % 5;
+        let (got, broken) = forwarded(seed, agents, None);
+        assert!(broken.iter().all(|broken| !broken));
+        assert_eq!(got.len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
+        for (of, numbers) in got {
+            assert!(numbers.iter().copied().eq(0..REPORTS), "seed {seed}, {of:?}: {numbers:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dead_thread_breaks_its_own_links_which_are_told_why() {
+    let mut cut = 0;
+    for seed in 1..=60 {
+        let (got, broken) = forwarded(seed, 3, Some(1));
+        assert!(!broken[0] && !broken[2], "seed {seed}: a neighbour's link broke");
+        for ((agent, _), numbers) in got {
+            let whole = numbers.len() == REPORTS as usize;
+            // Of the dead one what had come before comes, without a hole.
+            assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "seed {seed}, agent {agent}");
+            assert!(whole || (agent == 1 && broken[1]), "seed {seed}, agent {agent}");
+            cut += usize::from(!whole);
+        }
+    }
+    assert!(cut > 20, "the thread dies too late to be noticed: {cut} subscriptions cut");
+}
+
+/// Takes nothing, or panics when it is read.
+#[derive(Debug)]
+struct Odd {
+    panics: bool,
+}
+
+impl Connection for Odd {
+    fn poll_readable(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.panics { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+    fn poll_writable(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+    fn try_read(&self, _: &mut BytesMut) -> io::Result<usize> {
+        panic!("a transport of a stranger's own has a bug")
+    }
+    fn try_write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+    fn framer(&self) -> &'static dyn Framer {
+        &Messages
+    }
+}
+
+fn odd(panics: bool) -> Stream {
+    Stream::Other(Box::new(Odd { panics }))
+}
+
+#[tokio::test]
+async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is_let_go_of() {
+    let threads = Threads::start("test", 1).unwrap();
+    let worker = &threads.workers[0];
+    let near = cross(odd(true), worker, held());
+    let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
+    assert!(why.to_string().contains("panicked"), "{why}");
+    assert_eq!(threads.report()[1].panics, 1);
+    assert!(threads.report()[1].alive, "the thread goes on for its other links");
+
+    let near = cross(odd(false), worker, held());
+    // Messages are taken until the queue is full, and the next one not in part.
+    let message = Bytes::from(vec![7; 20_000]);
+    let mut taken = 0;
+    while near.try_write_vectored(&[IoSlice::new(&message)]).is_ok() {
+        taken += 1;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!((4..=9).contains(&taken), "{taken} messages of 20 kB are taken");
+    assert_eq!(threads.report()[1].outward_full, 1);
+    assert_eq!(worker.counts.pumps.load(Ordering::Relaxed), 1);
+    drop(near);
+    let gone = async {
+        while worker.counts.pumps.load(Ordering::Relaxed) > 0 {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect("its task goes on for ever");
+}
+
+#[tokio::test]
+async fn a_thread_that_has_ended_gets_no_newcomers_and_the_machine_serves_them() {
+    let threads = Threads::start("test", 1).unwrap();
+    let options = SocketOptions::default();
+    let listener = threads.listener(0, &"mem://a thread that ends".parse().unwrap(), &options).await.unwrap();
+    let first = crate::transport::connect(listener.address(), &options).await.unwrap();
+    let (near, _) = listener.accept().await.unwrap();
+    assert_eq!(threads.report()[1].links, 1);
+    threads.stop[0].notify_one();
+    let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
+    assert_eq!(why.kind(), io::ErrorKind::ConnectionAborted, "{why}");
+    drop((near, first));
+    let second = crate::transport::connect(listener.address(), &options).await.unwrap();
+    let (near, _) = listener.accept().await.unwrap();
+    let report = threads.report();
+    assert_eq!((report[0].links, report[1].links, report[1].alive), (1, 0, false));
+    assert!(send(&second, &mut FrameWriter::default(), &Bytes::from_static(b"served")).await);
+    assert_eq!(receive(&near, &mut FrameReader::default()).await.unwrap().unwrap(), "served");
+}

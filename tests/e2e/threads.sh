@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# ranlab ric --threads: 20 base stations and three xApps at each, controls and losses over two threads; then scripts that know
+# nothing of threads find the same RIC as ever.
+set -euo pipefail
+here=$(dirname "$0")
+. "$here/started.sh"
+
+"$RANLAB" ric --threads 2 --e2 tcp://127.0.0.1:0 --e2 "unix://$PWD/e2" --e42 tcp://127.0.0.1:0 --e42 "unix://$PWD/e42" \
+    --http 127.0.0.1:0 --iapp monitor --duration 90s --format ndjson >ric.txt &
+started+=($!)
+e2=$(address ric.txt e2 | head -n 1) e42=$(address ric.txt e42 | head -n 1) api=$(address ric.txt http)
+"$RANLAB" emulate --connect "$e2" --radio lte:25 --nodes 15 --ues 1 --flows full --sm mac,kpm --duration 80s >stations.txt &
+started+=($!)
+"$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 5 --first 16 --ues 2 --sm mac --duration 80s >more.txt &
+more=$!
+started+=($more)
+nodes() { curl -fsS "$api/v1/nodes" | grep -o "\"connected\":$1" | wc -l; }
+# until_nodes COUNT STATE
+until_nodes() {
+    for _ in {1..200}; do [[ $(nodes "$2") == "$1" ]] && return || sleep 0.05; done
+    echo "$(nodes "$2") base stations have connected:$2, not $1"; exit 1
+}
+until_nodes 20 true
+
+# Three xApps, over TCP and a Unix socket, at all of them; every 100 ms each reports to each.
+xapps=()
+for n in 1 2 3; do
+    at=$e42
+    ((n < 3)) || at=unix://$PWD/e42
+    "$RANLAB" xapp monitor --connect "$at" --sm mac --duration 6s --totals --format json >"xapp$n.json" &
+    xapps+=($!)
+done
+sleep 1
+"$RANLAB" xapp control --connect "$e42" --plmn 505.01 --rc-quota 1=0:20 --format ndjson >control.ndjson
+grep -q '{"accepted":15,"refused":0}' control.ndjson || { cat control.ndjson; exit 1; }
+curl -fsS "$api/metrics" >metrics.txt
+for pid in "${xapps[@]}"; do wait "$pid"; done
+python3 - <<'P'
+import json
+for n in 1, 2, 3:
+    told = json.load(open(f"xapp{n}.json"))
+    assert told["lost"] == 0 and told["nodes"] == 20, told
+    # 6 s of 10 reports each from 20, less what subscribing takes, and half of it on a busy machine.
+    assert told["indications"] >= 500, told
+of = {}
+for line in open("metrics.txt"):
+    if line.startswith("ranlab_thread_"):
+        name, value = line.split()
+        of[name.removeprefix("ranlab_thread_")] = int(value)
+# 20 base stations, three xApps: the worker has two for each of the first thread's.
+links = [of['links{thread="0"}'], of['links{thread="1"}']]
+assert links[0] >= 6 and links[1] >= 14 and sum(links) >= 23, of
+assert of['alive{thread="1"}'] == 1 and of['panics_total{thread="1"}'] == 0, of
+assert of['inward_bytes_total{thread="1"}'] > 10_000 < of['outward_bytes_total{thread="1"}'], of
+print("links", links, {name: value for name, value in of.items() if 'thread="1"' in name})
+P
+
+kill -9 "$more"
+until_nodes 15 true
+[[ $(grep -c '"event":"- gnb' ric.txt) == 5 ]] || { cat ric.txt; exit 1; }
+"$RANLAB" emulate --connect "$e2" --nodes 5 --first 16 --ues 2 --sm mac --duration 60s >again.txt &
+started+=($!)
+until_nodes 20 true
+
+# What stands for the binary and gives each RIC a second thread.
+real=$RANLAB
+printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
+chmod +x ranlab
+for script in check hosting limits fluid; do
+    mkdir "$script"
+    (cd "$script" && RANLAB=$OLDPWD/ranlab timeout 240 "$here/$script.sh" >output.txt 2>&1) ||
+        { echo "$script.sh fails with two threads:"; tail -n 20 "$script/output.txt"; exit 1; }
+done
+echo "two threads: as one, by check, hosting, limits and fluid"
