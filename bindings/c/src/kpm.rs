@@ -22,33 +22,29 @@ struct Source {
 unsafe impl Send for Source {}
 
 impl KpmSource for Source {
-    fn read(&mut self, now: Time) -> Reading {
-        let mut reading = Reading { at_us: now.as_nanos() / 1_000, prbs: self.prbs, ..Reading::default() };
+    fn read(&mut self, now: Time, reading: &mut Reading) {
+        reading.prbs = self.prbs;
         self.ues.clear();
         // SAFETY: there is room for as many as are told, and all that the callback does not write is zero.
-        let given = unsafe {
+        unsafe {
             self.ues.as_mut_ptr().write_bytes(0, RANLAB_UES_MAX);
             let given =
                 (self.read)(self.userdata, &mut reading.prbs_offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
             self.ues.set_len(given.min(RANLAB_UES_MAX));
-            given.min(RANLAB_UES_MAX)
-        };
+        }
         // Not the time that the program gave when it came in: what it counts goes on while it is preempted.
         reading.at_us = u64::try_from(self.tstamp_us(now)).unwrap_or(0);
-        let ue = |ue: &ranlab_ue| {
+        reading.ues.extend(self.ues.iter().map(|ue| {
             let sd = (ue.sd < RANLAB_NO_SD).then_some(ue.sd);
-            let slices = (ue.sst != 0).then_some(Snssai { sst: ue.sst, sd }).into_iter().collect();
-            let reading = UeReading {
-                slices,
+            UeReading {
+                number: ue.number,
+                slices: (ue.sst != 0).then_some(Snssai { sst: ue.sst, sd }).into_iter().collect(),
                 delivered_bytes: ue.delivered_bytes,
                 pdcp_sdu_bytes: ue.pdcp_sdu_bytes,
                 prbs: ue.prbs,
                 rlc_delay_us: if ue.rlc_delay_us.is_finite() { ue.rlc_delay_us.max(0.0) } else { 0.0 },
-            };
-            (ue.number, reading)
-        };
-        reading.ues.extend(self.ues[..given].iter().map(ue));
-        reading
+            }
+        }));
     }
 
     fn name(&self, number: u32) -> UeId {

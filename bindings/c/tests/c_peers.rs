@@ -13,10 +13,15 @@ use ranlab_sdk::e2::ric::{
 use ranlab_sdk::e2::xapp::{XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::*;
+use ranlab_sdk::wire::e2sm::common::{Snssai, UeId};
+use ranlab_sdk::wire::e2sm::kpm::{
+    self, ActionDefinition, ActionFormat, ConditionalMeasurement, ConditionalMeasurements, IndicationMessage,
+    Matching, MatchingCondition, Measurements, Test, UeMeasurements, UesMeasurements,
+};
 use ranlab_sdk::wire::e2sm::mac::{self, MacIndication, MacUe};
 use ranlab_sdk::wire::e2sm::pdcp::{self, PdcpIndication};
-use ranlab_sdk::wire::e2sm::plain::EventTrigger;
 use ranlab_sdk::wire::e2sm::rlc::{self, RlcIndication, RlcMode};
+use ranlab_sdk::wire::e2sm::{Encoding, Octets, plain};
 use ranlab_sdk::{AgentHandle, RicHandle, XappHandle, run};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,7 +41,7 @@ fn station() -> PathBuf {
 }
 
 fn every(period: Duration) -> Bytes {
-    EventTrigger::every(period).unwrap().encode().to_vec().into()
+    plain::EventTrigger::every(period).unwrap().encode().to_vec().into()
 }
 
 fn local(port: &str) -> Address {
@@ -268,15 +273,17 @@ fn an_xapp_in_c_watches_and_controls_through_a_ric_in_rust() {
     });
 }
 
+/// A program that counts what the heap is asked for, by the calls of a function.
+fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
+    let counter = manifest_dir().join("tests/allocations.c");
+    let source = manifest_dir().join(folder).join(format!("{name}.c"));
+    let (define, wrap) = (format!("-DCOUNTED={number}"), format!("-Wl,--wrap={function}"));
+    compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
+}
+
 /// After 200 PDUs: a station reports MAC and RLC, a RIC reads it and forwards it, an xApp reads it.
 #[test]
 fn nobody_asks_the_heap_for_anything_on_the_way_of_a_report() {
-    let counter = manifest_dir().join("tests/allocations.c");
-    let counted = |folder: &str, name: &str, number: u32, function: &str| {
-        let source = manifest_dir().join(folder).join(format!("{name}.c"));
-        let (define, wrap) = (format!("-DCOUNTED={number}"), format!("-Wl,--wrap={function}"));
-        compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
-    };
     let ric = counted("examples", "hello_ric", 2, "ranlab_ric_receive");
     let xapp = counted("examples", "hello_xapp", 3, "ranlab_xapp_receive");
     let station = counted("tests", "station", 4, "ranlab_agent_transmit");
@@ -289,6 +296,92 @@ fn nobody_asks_the_heap_for_anything_on_the_way_of_a_report() {
         for program in [&mut station, &mut ric, &mut xapp] {
             program.without_the_heap().await;
         }
+    });
+}
+
+/// Subscribes to all that a station counts: MAC, RLC and PDCP, and KPM in each of its forms; how often each action reported.
+#[derive(Clone, Default)]
+struct Everything(Arc<Mutex<BTreeMap<(String, u8), usize>>>);
+
+impl Everything {
+    const PERIOD: Duration = Duration::from_millis(4);
+
+    fn kpm() -> Vec<ActionToBeSetup> {
+        let slice = Snssai { sst: 1, sd: None };
+        let names = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.PdcpSduVolumeDL", "DRB.RlcSduDelayDl"];
+        let every_ms = |granularity_ms| Measurements::plain(names, granularity_ms);
+        let conditions = vec![Matching { condition: MatchingCondition::Test(Test::slice(slice)), or: false }];
+        let measurement = |name: &str| ConditionalMeasurement {
+            measurement: name.into(),
+            conditions: conditions.clone(),
+            bins: None,
+        };
+        let conditional = ConditionalMeasurements {
+            measurements: names.map(measurement).into(),
+            granularity_ms: 1,
+            cell: None,
+        };
+        let formats = [
+            ActionFormat::Node(every_ms(1)),
+            ActionFormat::Ue(UeMeasurements { ue: UeId::du(17), measurements: every_ms(4) }),
+            ActionFormat::Conditional(conditional),
+            ActionFormat::of_slice(slice, every_ms(2)),
+            ActionFormat::Ues(UesMeasurements {
+                ues: vec![UeId::du(18), UeId::du(19)],
+                measurements: every_ms(4),
+            }),
+        ];
+        let definition = |format| Some(ActionDefinition::from(format).to_octets(Encoding::Per).unwrap());
+        let action =
+            |(id, format)| ActionToBeSetup { definition: definition(format), ..ActionToBeSetup::report(id) };
+        (1..).zip(formats).map(action).collect()
+    }
+}
+
+impl IApp for Everything {
+    fn name(&self) -> &str {
+        "everything"
+    }
+
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::NodeAdded(node) => {
+                let measured = kpm::EventTrigger { period_ms: Self::PERIOD.as_millis() as u32 };
+                let measured = (measured.to_octets(Encoding::Per).unwrap(), Self::kpm());
+                let counted = (every(Self::PERIOD), vec![ActionToBeSetup::report(1)]);
+                for (oid, (event_trigger, actions)) in [mac::OID, rlc::OID, pdcp::OID]
+                    .map(|oid| (oid, counted.clone()))
+                    .into_iter()
+                    .chain([(kpm::OID, measured)])
+                {
+                    let details = RicSubscriptionDetails { event_trigger, actions };
+                    out.subscribe(node.id, node.function_by_oid(oid).unwrap().id, details);
+                }
+            }
+            IAppInput::SubscriptionFailed { cause, .. } => panic!("{cause}"),
+            IAppInput::Subscribed { not_admitted, .. } => assert!(not_admitted.is_empty()),
+            IAppInput::Indication { node, indication, .. } => {
+                let oid = node.function(indication.function_id).unwrap().oid.clone().unwrap();
+                if oid == kpm::OID {
+                    IndicationMessage::decode_as(Encoding::Per, &indication.message.to_vec().into()).unwrap();
+                }
+                *self.0.lock().unwrap().entry((oid, indication.action_id)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// After 200 PDUs, of eight reports every 4 ms, those of KPM with up to four records.
+#[test]
+fn no_report_of_a_base_station_asks_the_heap_for_anything() {
+    let station = counted("tests", "station", 4, "ranlab_agent_transmit");
+    run(async {
+        let iapp = Everything::default();
+        let (_ric, port) = ric_with(Box::new(iapp.clone())).await;
+        Running::start(&station, &[&port]).without_the_heap().await;
+        let heard = iapp.0.lock().unwrap();
+        assert!(heard.len() == 8 && heard.values().all(|reports| *reports >= 50), "{heard:?}");
     });
 }
 

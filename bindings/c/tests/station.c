@@ -1,4 +1,4 @@
-/* station PORT [PORT...]: a base station for the tests: MAC, RLC and PDCP by counters, and a function of its own that is asked
+/* station PORT [PORT...]: a base station for the tests: MAC, RLC, PDCP and KPM by counters, and a function of its own that is asked
  * and commanded; a controller on 127.0.0.1 for each port. UE 17 is the first controller's, UE 18 is shown to all.
  *
  * Its function: a query is answered by its definition and its header, "refuse" is refused. A control "now" is done at once,
@@ -40,6 +40,14 @@ static size_t read_rlc(void *userdata, ranlab_rlc_bearer *rows, size_t rows_max)
 static size_t read_pdcp(void *userdata, ranlab_pdcp_bearer *rows, size_t rows_max) {
     (void)userdata, (void)rows_max;
     for (uint32_t i = 0; i < 3; i++) rows[i] = (ranlab_pdcp_bearer){ .rnti = 17 + i / 2, .rbid = (uint8_t)(4 + i), .rxsdu_bytes = 100 * i };
+    return 3;
+}
+/* Three UEs, the one of 18 in another slice. */
+static size_t read_ues(void *userdata, uint64_t *prbs_offered, ranlab_ue *ues, size_t ues_max) {
+    uint64_t us = now_ns() / 1000;
+    (void)userdata, (void)ues_max, *prbs_offered = us;
+    for (uint32_t i = 0; i < 3; i++)
+        ues[i] = (ranlab_ue){ .number = 19 - i, .sst = i == 1 ? 2 : 1, .sd = RANLAB_NO_SD, .delivered_bytes = { us * i, us }, .prbs = { us / 4, us / 8 }, .rlc_delay_us = 0.1 * i };
     return 3;
 }
 
@@ -128,6 +136,7 @@ int main(int argc, char **argv) {
     if (!error) error = ranlab_agent_register_mac(agent, &(ranlab_mac){ time_us, read_mac }, NULL);
     if (!error) error = ranlab_agent_register_rlc(agent, &(ranlab_rlc){ time_us, read_rlc }, NULL);
     if (!error) error = ranlab_agent_register_pdcp(agent, &(ranlab_pdcp){ time_us, read_pdcp }, NULL);
+    if (!error) error = ranlab_agent_register_kpm(agent, &(ranlab_kpm){ 106, time_us, read_ues }, NULL);
     if (!error) error = ranlab_agent_register_function(agent, &function, NULL, &id);
     for (uint32_t c = 0; c < controllers && !error; c++) links[c].fd = -1, error = ranlab_agent_add_controller(agent, now_ns(), argv[1 + c], NULL);
     for (uint64_t ue = 17; ue <= 18 && !error; ue++) error = ranlab_agent_ue_arrived(agent, ue);

@@ -18,8 +18,8 @@ pub struct AgentConfig {
     pub coding: Coding,
     /// Seed of the jitter: agents of one fleet shall not all reconnect in the same millisecond.
     pub seed: u64,
-    /// Octets of a buffer in which indications are put together and wait, used again when all that was written there has gone:
-    /// then sending allocates nothing. 0: each has memory of its own, which costs a fleet of agents less.
+    /// Octets of each of two buffers in which indications are put together and wait, used again when all that was written there has
+    /// gone: then sending allocates nothing. 0: each has memory of its own, which costs a fleet of agents less.
     pub pool_bytes: usize,
     /// Bounds.
     pub limits: AgentLimits,

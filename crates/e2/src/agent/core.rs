@@ -45,6 +45,8 @@ pub(super) struct Core {
     pub(super) scratch: Vec<u8>,
     /// Where they wait, if not each in memory of its own.
     pool: BytesMut,
+    /// A second one: when the first is full, what is still to be sent lies at its end, and this one's was sent.
+    rested: BytesMut,
     /// What a function says about the control that it refuses.
     pub(super) explanation: Option<Bytes>,
     pub(super) controls: Controls,
@@ -57,6 +59,7 @@ impl Core {
         Self {
             random: Random::new(config.seed),
             pool: BytesMut::with_capacity(config.pool_bytes),
+            rested: BytesMut::with_capacity(config.pool_bytes),
             config,
             now: Time::ZERO,
             links: Vec::new(),
@@ -90,6 +93,9 @@ impl Core {
     pub(super) fn put_together(&mut self) -> Bytes {
         if self.config.pool_bytes == 0 {
             return Bytes::copy_from_slice(&self.scratch);
+        }
+        if self.pool.capacity() < self.scratch.len() {
+            std::mem::swap(&mut self.pool, &mut self.rested);
         }
         self.pool.extend_from_slice(&self.scratch);
         self.pool.split().freeze()

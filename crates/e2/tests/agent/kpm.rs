@@ -18,20 +18,23 @@ const PERIOD_MS: u32 = 100;
 struct Four;
 
 impl KpmSource for Four {
-    fn read(&mut self, now: Time) -> Reading {
+    fn read(&mut self, now: Time, reading: &mut Reading) {
+        assert!(reading.ues.is_empty());
         let us = now.as_nanos() / 1_000;
         let ue = |number: u32| {
             let n = u64::from(number);
-            let reading = UeReading {
-                slices: vec![Snssai { sst: if n % 2 == 1 { 1 } else { 2 }, sd: None }],
+            UeReading {
+                number,
+                slices: [Snssai { sst: if n % 2 == 1 { 1 } else { 2 }, sd: None }].into_iter().collect(),
                 delivered_bytes: [us * n / 8, 0],
                 pdcp_sdu_bytes: [us * n / 8, 0],
                 prbs: [us * n, us],
                 rlc_delay_us: 100.0 * n as f64,
-            };
-            (number, reading)
+            }
         };
-        Reading { at_us: us, prbs: 10, prbs_offered: us * 10, ues: (1..=4).map(ue).collect() }
+        (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, us * 10);
+        // In no order, one of them twice.
+        reading.ues.extend([3, 1, 4, 2, 3].map(ue));
     }
 
     fn name(&self, number: u32) -> Name {
@@ -43,13 +46,36 @@ impl KpmSource for Four {
     }
 }
 
+/// The same, but UE 3 is away when the second period ends.
+struct Three;
+
+impl KpmSource for Three {
+    fn read(&mut self, now: Time, reading: &mut Reading) {
+        Four.read(now, reading);
+        let away = now == Time::ZERO + 2 * PERIOD_MS * MS;
+        reading.ues.retain(|ue| !away || ue.number != 3);
+    }
+
+    fn name(&self, number: u32) -> Name {
+        Four.name(number)
+    }
+
+    fn tstamp_us(&self, now: Time) -> i64 {
+        Four.tstamp_us(now)
+    }
+}
+
 fn bench() -> Bench {
     speaking(Version::V2_03)
 }
 
 fn speaking(version: Version) -> Bench {
+    of(Four, version)
+}
+
+fn of(source: impl KpmSource + 'static, version: Version) -> Bench {
     let mut agent = Agent::new(config().with(|it| it.version = version));
-    agent.register(kpm::function(Four), Some(DEFAULT_FUNCTION_ID)).unwrap();
+    agent.register(kpm::function(source), Some(DEFAULT_FUNCTION_ID)).unwrap();
     let mut bench = Bench::up(agent, version);
     (1..=4).for_each(|ue| bench.agent.ue_arrived(UeId(ue)).unwrap());
     bench
@@ -153,6 +179,45 @@ fn conditions_choose_by_measurement_and_or_joins_two() {
     assert_eq!(matched, [vec![1, 3], vec![1, 2, 3, 4], vec![]]);
     let values: Vec<_> = report.records[0].values.iter().filter_map(|value| value.number()).collect();
     assert_eq!(values, [1.0, 3.0, 1_000.0, 2_000.0, 3_000.0, 4_000.0]);
+}
+
+/// Memory is used again, what was told is not: of three periods, in the second of which a UE is away.
+#[test]
+fn who_goes_is_told_of_no_more_and_who_comes_back_is_told_of_again() {
+    let test = Test { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None };
+    let anybody = MatchingUeMeasurements {
+        conditions: vec![UeMatching { test: test.clone(), or: None }],
+        measurements: measurements(PERIOD_MS / 2),
+    };
+    let conditions = vec![Matching { condition: MatchingCondition::Test(test), or: false }];
+    let used = ConditionalMeasurement { measurement: "RRU.PrbUsedDl".into(), conditions, bins: None };
+    let by_measurement =
+        ConditionalMeasurements { measurements: vec![used], granularity_ms: PERIOD_MS, cell: None };
+    let mut bench = of(Three, Version::V2_03);
+    bench.ask(C0, &asking([ActionFormat::MatchingUes(anybody), ActionFormat::Conditional(by_measurement)]));
+    bench.pass(3 * PERIOD_MS * MS);
+    let mut told = Vec::new();
+    for (_, format) in heard(&bench.take(C0)) {
+        told.push(match format {
+            MessageFormat::Ues(ues) => {
+                let records = |it: &UeReport| (it.ue.number(), values(&it.report).len());
+                ues.iter().map(records).collect::<Vec<_>>()
+            }
+            MessageFormat::Conditional(report) => {
+                let number = |it: &Name| (it.number(), 1);
+                let told = report.measurements[0].ues.iter().flatten().map(number).collect::<Vec<_>>();
+                let [record] = &report.records[..] else { panic!("{report:?}") };
+                assert_eq!(record.values.len(), told.len());
+                told
+            }
+            MessageFormat::Node(_) => panic!("{format:?}"),
+        });
+    }
+    let of = |ues: &[u32], records| ues.iter().map(|ue| (*ue, records)).collect::<Vec<_>>();
+    // Who is away at the end of a period was there in the middle of it.
+    let second = vec![(1, 2), (2, 2), (3, 1), (4, 2)];
+    let all = [1, 2, 3, 4];
+    assert_eq!(told, [of(&all, 2), of(&all, 1), second, of(&[1, 2, 4], 1), of(&all, 2), of(&all, 1)]);
 }
 
 #[test]

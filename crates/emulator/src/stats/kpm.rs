@@ -1,12 +1,12 @@
 //! KPM: counters of a cell, from which the function makes measurements.
 use super::{CellFacts, Source, Tells, Told, UeFacts};
+use ranlab_model::user_plane::UeReport;
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::kpm::{KpmSource, Reading, UeReading};
 use ranlab_sdk::wire::e2ap::{EnbId, Plmn};
 use ranlab_sdk::wire::e2sm::common::*;
 use ranlab_sdk::wire::e2sm::kpm::{DEFAULT_SLICE, Kpm};
 use ranlab_sdk::wire::per::ShortBits;
-use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -76,39 +76,36 @@ pub struct MeasuredCell {
 }
 
 impl KpmSource for MeasuredCell {
-    fn read(&mut self, now: Time) -> Reading {
-        let at_us = now.as_nanos() / 1_000;
+    fn read(&mut self, now: Time, reading: &mut Reading) {
+        reading.at_us = now.as_nanos() / 1_000;
         // A panic elsewhere leaves a cell that is still a cell.
-        match &self.cell {
+        let cell = match &self.cell {
             Told::Cell(cell) => {
                 let mut cell = cell.lock().unwrap_or_else(PoisonError::into_inner);
-                cell.advance(at_us);
-                let ues = cell.ues().iter().map(|ue| counters(ue, vec![DEFAULT_SLICE])).collect();
-                reading(at_us, CellFacts::from(&*cell), ues)
+                cell.advance(reading.at_us);
+                reading.ues.extend(cell.ues().iter().map(|ue| counters(ue, None)));
+                CellFacts::from(&*cell)
             }
             Told::Radio(radio) => {
                 let radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
                 let slices = radio.slices();
-                let of = |rnti| slices.get(&rnti).filter(|it| !it.is_empty()).cloned();
-                let slices = |rnti| of(rnti).unwrap_or_else(|| vec![DEFAULT_SLICE]);
-                let ues = radio.cell().reports().map(|ue| counters(&ue, slices(ue.identity.rnti))).collect();
-                reading(at_us, radio.facts(), ues)
+                let of = |ue: UeReport| counters(&ue, slices.get(&ue.identity.rnti));
+                reading.ues.extend(radio.cell().reports().map(of));
+                radio.facts()
             }
             Told::Site(site) => {
                 let slices = site.slices();
-                let of = |rnti| slices.get(&rnti).filter(|it| !it.is_empty()).cloned();
-                let slices = |rnti| of(rnti).unwrap_or_else(|| vec![DEFAULT_SLICE]);
-                let ues = site.reports();
-                let ues = ues.iter().map(|ue| counters(ue, slices(ue.identity.rnti))).collect();
-                reading(at_us, site.facts(), ues)
+                let of = |ue: UeReport| counters(&ue, slices.get(&ue.identity.rnti));
+                reading.ues.extend(site.reports().into_iter().map(of));
+                site.facts()
             }
             Told::Fluid(radio) => {
                 let mut radio = radio.lock().unwrap_or_else(PoisonError::into_inner);
-                let ues = radio.reports(now);
-                let ues = ues.iter().map(|ue| counters(ue, vec![DEFAULT_SLICE])).collect();
-                reading(at_us, radio.facts(), ues)
+                reading.ues.extend(radio.reports(now).iter().map(|ue| counters(ue, None)));
+                radio.facts()
             }
-        }
+        };
+        (reading.prbs, reading.prbs_offered) = (cell.prbs, cell.prbs_offered);
     }
 
     fn name(&self, number: u32) -> UeId {
@@ -124,18 +121,16 @@ impl KpmSource for MeasuredCell {
     }
 }
 
-fn counters(ue: &dyn UeFacts, slices: Vec<Snssai>) -> (u32, UeReading) {
+/// Counters of a UE; one without slices of its own has [`DEFAULT_SLICE`].
+fn counters(ue: &dyn UeFacts, slices: Option<&Vec<Snssai>>) -> UeReading {
     let (dl, ul, pdcp) = (ue.dl(), ue.ul(), ue.pdcp());
-    let reading = UeReading {
-        slices,
+    let own = slices.filter(|it| !it.is_empty());
+    UeReading {
+        number: ue.identity().rnti.into(),
+        slices: own.map_or(&[DEFAULT_SLICE][..], Vec::as_slice).iter().copied().collect(),
         delivered_bytes: [dl.rlc_sdu_bytes_out, ul.rlc_sdu_bytes_out],
         pdcp_sdu_bytes: [pdcp.tx_sdu_bytes, pdcp.rx_sdu_bytes],
         prbs: [dl.prbs, ul.prbs],
         rlc_delay_us: dl.time_to_tx_us_q4 as f64 / 16.0,
-    };
-    (ue.identity().rnti.into(), reading)
-}
-
-fn reading(at_us: u64, cell: CellFacts, ues: BTreeMap<u32, UeReading>) -> Reading {
-    Reading { at_us, prbs: cell.prbs, prbs_offered: cell.prbs_offered, ues }
+    }
 }

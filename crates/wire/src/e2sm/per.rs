@@ -15,9 +15,17 @@ const ANY_VERSION: Version = Version::V2_03;
 /// Appends the encoding of `value` to `out`; allocates nothing if the capacity suffices. On an error (a value outside
 /// its constraints: the caller's fault) `out` is as before.
 pub fn encode<T: Per>(value: &T, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    encode_by(out, |writer| value.encode(writer))
+}
+
+/// As [`encode`], of what `write` writes.
+pub(super) fn encode_by(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
     let before = out.len();
     let mut writer = Writer::new(std::mem::take(out), ANY_VERSION);
-    let outcome = value.encode(&mut writer);
+    let outcome = write(&mut writer);
     *out = writer.into_vec();
     if out.len() == before && outcome.is_ok() {
         out.push(0); // X.691 §11.1: a complete encoding has one octet at least

@@ -1,28 +1,54 @@
 //! REAL contents octets (X.690 §8.5): every form is read, the canonical binary form (§11.3) is written.
 
+/// Octets of a `f64`, at most: what follows, an exponent of two, a mantissa of eight.
+const OCTETS_MAX: usize = 11;
+
+/// The contents octets of a REAL.
+pub(super) struct Contents {
+    octets: [u8; OCTETS_MAX],
+    len: usize,
+}
+
+impl Contents {
+    fn of(parts: [&[u8]; 2]) -> Self {
+        let mut contents = Self { octets: [0; OCTETS_MAX], len: 0 };
+        for part in parts {
+            contents.octets[contents.len..][..part.len()].copy_from_slice(part);
+            contents.len += part.len();
+        }
+        contents
+    }
+}
+
+impl std::ops::Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.octets[..self.len]
+    }
+}
+
 /// The canonical contents octets of `value`.
-pub(super) fn encode(value: f64) -> Vec<u8> {
+pub(super) fn encode(value: f64) -> Contents {
     if value == 0.0 {
-        return if value.is_sign_negative() { vec![0x43] } else { Vec::new() };
+        return Contents::of([if value.is_sign_negative() { &[0x43] } else { &[] }, &[]]);
     }
     if value.is_nan() {
-        return vec![0x42];
+        return Contents::of([&[0x42], &[]]);
     }
     if value.is_infinite() {
-        return vec![if value > 0.0 { 0x40 } else { 0x41 }];
+        return Contents::of([if value > 0.0 { &[0x40] } else { &[0x41] }, &[]]);
     }
     let (mantissa, exponent) = odd_mantissa(value);
     let sign = if value < 0.0 { 0x40 } else { 0 };
-    let mut octets = match i8::try_from(exponent) {
-        Ok(e) => vec![0x80 | sign, e as u8],
+    let mantissa_octets = &mantissa.to_be_bytes()[(mantissa.leading_zeros() / 8) as usize..];
+    match i8::try_from(exponent) {
+        Ok(e) => Contents::of([&[0x80 | sign, e as u8], mantissa_octets]),
         Err(_) => {
             let [hi, lo] = exponent.to_be_bytes();
-            vec![0x81 | sign, hi, lo]
+            Contents::of([&[0x81 | sign, hi, lo], mantissa_octets])
         }
-    };
-    let skip = (mantissa.leading_zeros() / 8) as usize;
-    octets.extend_from_slice(&mantissa.to_be_bytes()[skip..]);
-    octets
+    }
 }
 
 /// The value notation of a REAL (X.680 §21).
@@ -113,10 +139,10 @@ mod tests {
     #[test]
     fn canonical_octets() {
         assert!(encode(0.0).is_empty());
-        assert_eq!(encode(1.0), [0x80, 0, 1]);
-        assert_eq!(encode(-1.5), [0xc0, 0xff, 3]);
-        assert_eq!(encode(f64::INFINITY), [0x40]);
-        assert_eq!(encode(2f64.powi(200)), [0x81, 0, 200, 1]);
+        assert_eq!(encode(1.0)[..], [0x80, 0, 1]);
+        assert_eq!(encode(-1.5)[..], [0xc0, 0xff, 3]);
+        assert_eq!(encode(f64::INFINITY)[..], [0x40]);
+        assert_eq!(encode(2f64.powi(200))[..], [0x81, 0, 200, 1]);
     }
 
     #[test]

@@ -178,9 +178,10 @@ impl Writer {
             self.buf[at] = hi;
             self.buf.insert(at + 1, lo);
         } else {
-            let body = self.buf.split_off(at + 1);
-            self.buf.truncate(at);
-            self.octets(&body);
+            // Written anew behind itself with its lengths in between: so it takes no memory but the buffer's.
+            let end = self.buf.len();
+            self.fragments(n, |w, from, to| w.buf.extend_from_within(at + 1 + from..at + 1 + to));
+            self.buf.drain(at..end);
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
-//! What one action wants, of whom, and what was collected for it.
-use super::reading::{Quantity, Reading, UeReading};
+//! What one action wants, and of whom.
+use super::conditional::Conditional;
+use super::reading::{Reading, UeReading};
+use super::told::{Told, Whom};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
-use std::collections::BTreeMap;
 
 /// A condition on a UE, and whether it or the next one is enough.
-type Condition = (Test, bool);
+pub(super) type Condition = (Test, bool);
 
 /// Whose values are wanted, and in which form.
 enum Of {
@@ -18,27 +19,23 @@ enum Of {
     /// Of each UE that fulfils the conditions: format 4 and message format 3.
     Matching(Vec<Condition>),
     /// By measurement, of the UEs that fulfil its conditions: format 3 and message format 2.
-    Each(Vec<(Vec<Matching>, Vec<Condition>)>),
+    Each(Conditional),
 }
 
 /// An action, understood.
 pub(super) struct Plan {
     of: Of,
-    names: Vec<String>,
-    quantities: Vec<Quantity>,
-    granularity_ms: u32,
     before: Reading,
-    /// Records of each UE, or under 0 the node's.
-    records: BTreeMap<u32, Vec<Record>>,
+    told: Told,
 }
 
-/// Whether conditions can be decided here: whether a UE has a slice, or this one.
-fn decidable(test: &Test) -> bool {
+/// A condition, if it can be decided here: whether a UE has a slice, or this one.
+pub(super) fn condition(test: Test, or_next: bool) -> Option<Condition> {
     let present = test.of == TestType::Snssai(()) && test.expression == Some(TestExpression::Present);
-    present || test.wants_slice().is_some()
+    (present || test.wants_slice().is_some()).then_some((test, or_next))
 }
 
-fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
+pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
     let holds = |test: &Test| {
         test.wants_slice().is_none_or(|slice| {
             ue.slices.iter().any(|it| it.sst == slice.sst && slice.sd.is_none_or(|sd| it.sd == Some(sd)))
@@ -61,14 +58,14 @@ impl Plan {
             ActionFormat::Ue(it) => (Of::One(number(&it.ue)), it.measurements),
             ActionFormat::Ues(it) => (Of::Listed(it.ues.iter().map(number).collect()), it.measurements),
             ActionFormat::MatchingUes(it) => {
-                let conditions: Vec<_> =
-                    it.conditions.into_iter().map(|it| (it.test, it.or.is_some())).collect();
-                if !conditions.iter().all(|(test, _)| decidable(test)) {
-                    return None;
-                }
-                (Of::Matching(conditions), it.measurements)
+                let conditions = it.conditions.into_iter().map(|it| condition(it.test, it.or.is_some()));
+                (Of::Matching(conditions.collect::<Option<_>>()?), it.measurements)
             }
-            ActionFormat::Conditional(it) => return Self::conditional(it),
+            ActionFormat::Conditional(it) => {
+                let granularity_ms = it.granularity_ms;
+                let (conditional, names) = Conditional::new(it)?;
+                return Self::of(Of::Each(conditional), &names, granularity_ms);
+            }
         };
         if measurements.cell.is_some() || measurements.bins.is_some() {
             return None;
@@ -77,122 +74,50 @@ impl Plan {
             (Measurement::Name(name), [label]) if *label == Label::none() => Some(name.clone()),
             _ => None,
         };
-        let names = measurements.infos.iter().map(plain).collect::<Option<_>>()?;
-        Self::of(of, names, measurements.granularity_ms)
+        let names = measurements.infos.iter().map(plain).collect::<Option<Vec<_>>>()?;
+        Self::of(of, &names, measurements.granularity_ms)
     }
 
-    fn conditional(it: ConditionalMeasurements) -> Option<(Self, u32)> {
-        let (mut names, mut of) = (Vec::new(), Vec::new());
-        for measurement in it.measurements {
-            let condition = |it: &Matching| match &it.condition {
-                MatchingCondition::Test(test) if decidable(test) => Some((test.clone(), it.or)),
-                _ => None,
-            };
-            let conditions = measurement.conditions.iter().map(condition).collect::<Option<Vec<_>>>()?;
-            of.push((measurement.conditions, conditions));
-            let Measurement::Name(name) = measurement.measurement else { return None };
-            names.push(name);
-        }
-        if it.cell.is_some() { None } else { Self::of(Of::Each(of), names, it.granularity_ms) }
-    }
-
-    fn of(of: Of, names: Vec<String>, granularity_ms: u32) -> Option<(Self, u32)> {
-        let of_ue = !matches!(of, Of::Node);
-        let quantities = names.iter().map(|name| Quantity::of(name, of_ue)).collect::<Option<_>>()?;
-        let (before, records) = (Reading::default(), BTreeMap::new());
-        Some((Self { of, names, quantities, granularity_ms, before, records }, granularity_ms))
+    fn of(of: Of, names: &[String], granularity_ms: u32) -> Option<(Self, u32)> {
+        let told = Told::new(names, !matches!(of, Of::Node), granularity_ms)?;
+        Some((Self { of, before: Reading::default(), told }, granularity_ms))
     }
 
     /// Records are of what happens from this reading on.
-    pub(super) fn begin(&mut self, reading: Reading) {
-        self.before = reading;
+    pub(super) fn begin(&mut self, reading: &Reading) {
+        self.before.copy_from(reading);
     }
 
     /// A granularity period has passed.
-    pub(super) fn take(&mut self, now: &Reading, seen: impl Fn(u32) -> bool) {
-        let wanted = |number: u32, ue: &UeReading| match &self.of {
+    pub(super) fn take(&mut self, now: &Reading, seen: impl Fn(u32) -> bool, name: impl Fn(u32) -> UeId) {
+        let Self { of, before, told } = self;
+        let of = &*of;
+        let wanted = |ue: &&UeReading| match of {
             Of::Node => false,
-            Of::One(one) => number == *one,
-            Of::Listed(listed) => listed.contains(&number),
+            Of::One(one) => ue.number == *one,
+            Of::Listed(listed) => listed.contains(&ue.number),
             Of::Matching(conditions) => fulfils(ue, conditions),
-            Of::Each(each) => each.iter().any(|(_, conditions)| fulfils(ue, conditions)),
+            Of::Each(conditional) => conditional.wants(ue),
         };
-        let there = now.ues.iter().filter(|(number, _)| seen(**number));
-        let numbers: Vec<_> = there.filter(|(number, ue)| wanted(**number, ue)).map(|it| *it.0).collect();
-        let record = |seen: &dyn Fn(u32) -> bool| Record {
-            values: self.quantities.iter().map(|it| it.between(&self.before, now, seen)).collect(),
-            incomplete: false,
-        };
-        let mut taken: Vec<_> = numbers.iter().map(|of| (*of, record(&|number| number == *of))).collect();
-        if matches!(self.of, Of::Node) {
-            taken.push((0, record(&seen)));
+        if matches!(of, Of::Node) {
+            told.add([before, now], Whom { number: 0, ues: &now.ues, name: &name }, &seen);
         }
-        for (number, record) in taken {
-            self.records.entry(number).or_default().push(record);
+        for ue in now.ues.iter().filter(|ue| seen(ue.number)).filter(wanted) {
+            let whom = Whom { number: ue.number, ues: std::slice::from_ref(ue), name: &name };
+            told.add([before, now], whom, &seen);
         }
-        self.before = now.clone();
+        before.copy_from(now);
     }
 
-    /// What was collected, which is then forgotten; `None` if it is of nobody.
-    pub(super) fn report(&mut self, name: impl Fn(u32) -> UeId) -> Option<MessageFormat> {
-        let records = std::mem::take(&mut self.records);
-        if records.is_empty() {
-            return None;
-        }
-        let report = |records| Report {
-            records,
-            infos: Some(self.names.iter().map(|name| MeasurementInfo::plain(name)).collect()),
-            granularity_ms: Some(self.granularity_ms),
-        };
-        Some(match &self.of {
-            Of::Node | Of::One(_) => MessageFormat::Node(report(records.into_values().next()?)),
-            Of::Listed(_) | Of::Matching(_) => {
-                let ue = |(number, records)| UeReport { ue: name(number), report: report(records) };
-                MessageFormat::Ues(records.into_iter().map(ue).collect())
-            }
-            Of::Each(each) => MessageFormat::Conditional(self.by_measurement(each, &records, name)?),
-        })
-    }
-
-    fn by_measurement(
-        &self,
-        each: &[(Vec<Matching>, Vec<Condition>)],
-        records: &BTreeMap<u32, Vec<Record>>,
-        name: impl Fn(u32) -> UeId,
-    ) -> Option<ConditionalReport> {
-        let is = |number: &u32, conditions: &[Condition]| {
-            self.before.ues.get(number).is_some_and(|ue| fulfils(ue, conditions))
-        };
-        let matched: Vec<Vec<u32>> = each
-            .iter()
-            .map(|(_, conditions)| records.keys().copied().filter(|it| is(it, conditions)).collect())
-            .collect();
-        let value = |number: &u32, record: usize, place: usize| {
-            let record = records.get(number).and_then(|records| records.get(record));
-            record.and_then(|it| it.values.get(place).copied()).unwrap_or(Measured::NoValue(()))
-        };
-        let periods = records.values().map(Vec::len).max()?;
-        let record = |period| Record {
-            values: matched
-                .iter()
-                .enumerate()
-                .flat_map(|(place, ues)| ues.iter().map(move |ue| (ue, place)))
-                .map(|(ue, place)| value(ue, period, place))
-                .collect(),
-            incomplete: false,
-        };
-        let measurement = |((name_of, (conditions, _)), ues): ((&String, &(Vec<Matching>, _)), &Vec<u32>)| {
-            let ues: Vec<_> = ues.iter().copied().map(&name).collect();
-            MatchedMeasurement {
-                measurement: Measurement::Name(name_of.clone()),
-                conditions: conditions.clone(),
-                ues: Some(ues).filter(|ues| !ues.is_empty()),
-                ues_per_period: None,
-            }
-        };
-        let records: Vec<_> = (0..periods).map(record).filter(|record| !record.values.is_empty()).collect();
-        let measurements = self.names.iter().zip(each).zip(&matched).map(measurement).collect();
-        let granularity_ms = Some(self.granularity_ms);
-        (!records.is_empty()).then_some(ConditionalReport { records, measurements, granularity_ms })
+    /// Appends what was collected to `out` as a message, and forgets it; `false` if it is of nobody.
+    pub(super) fn report(&mut self, out: &mut Vec<u8>) -> bool {
+        let written = self.told.is_of_somebody()
+            && match &mut self.of {
+                Of::Node | Of::One(_) => self.told.write_first(out),
+                Of::Listed(_) | Of::Matching(_) => self.told.write_by_ue(out),
+                Of::Each(conditional) => conditional.write(&mut self.told, &self.before, out),
+            };
+        self.told.forget();
+        written
     }
 }

@@ -6,8 +6,12 @@
 //! | a condition on a UE's slice, or that there is one | holds for the UEs whose slice it is; any other refuses the action |
 //! | granularity | divides the report period into [`RECORDS_MAX`] records at most; each is of the time since the one before |
 //! | nobody fulfils the conditions, or the UE is not there | no indication |
+//!
+//! Reports take no memory once the UEs that there are have been told of.
+mod conditional;
 mod matching;
 mod reading;
+mod told;
 
 use super::periods::Periods;
 use crate::Time;
@@ -15,11 +19,9 @@ use crate::agent::*;
 use bytes::Bytes;
 use matching::Plan;
 use ranlab_wire::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, RicIndicationType};
-use ranlab_wire::e2sm::kpm::{
-    ActionDefinition, EventTrigger, IndicationHeader, IndicationMessage, Kpm, TimeStamp,
-};
+use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, IndicationHeader, Kpm, TimeStamp};
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, common};
-pub use reading::{Reading, UeReading};
+pub use reading::{Reading, SLICES_MAX, Slices, UeReading};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -30,8 +32,8 @@ const SENDER: &str = "ranlab";
 
 /// The base station behind the function.
 pub trait KpmSource: Send {
-    /// Its counters at this moment, of all its UEs.
-    fn read(&mut self, now: Time) -> Reading;
+    /// Writes its counters at this moment, of all its UEs, into a reading that is empty.
+    fn read(&mut self, now: Time, reading: &mut Reading);
 
     /// What this type of node calls a UE, by its number (its C-RNTI).
     fn name(&self, number: u32) -> common::UeId;
@@ -64,11 +66,25 @@ struct Function<S> {
     source: S,
     periods: Periods,
     subscriptions: BTreeMap<SubscriptionId, Subscribed>,
+    /// What was read last, and what is told of it.
+    reading: Reading,
+    header: IndicationHeader,
+    header_octets: Vec<u8>,
+    message_octets: Vec<u8>,
 }
 
 /// The RAN function; register it as [`ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl KpmSource + 'static) -> Box<dyn RanFunction> {
-    Box::new(Function { source, periods: Periods::default(), subscriptions: BTreeMap::new() })
+    let ours = || Some(SENDER.to_owned());
+    Box::new(Function {
+        source,
+        periods: Periods::default(),
+        subscriptions: BTreeMap::new(),
+        reading: Reading::default(),
+        header: IndicationHeader { sender: ours(), vendor: ours(), ..TimeStamp::ntp(0).into() },
+        header_octets: Vec::new(),
+        message_octets: Vec::new(),
+    })
 }
 
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
@@ -89,6 +105,51 @@ fn wanted(action: &ActionToBeSetup, period_ms: u32) -> Result<(Plan, u32), Cause
 }
 
 impl<S: KpmSource> Function<S> {
+    fn read(&mut self, now: Time) {
+        self.reading.clear();
+        self.source.read(now, &mut self.reading);
+        self.reading.order();
+    }
+
+    /// A tick of a subscription has passed.
+    fn tick(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId, late: Duration) {
+        let now = ctx.now();
+        self.read(now);
+        let Some(subscribed) = self.subscriptions.get_mut(&id) else { return };
+        let ues = ctx.ues_of(id);
+        let seen = |number: u32| ues.is_all() || ues.contains(UeId(number.into()));
+        subscribed.ticks += 1;
+        for action in &mut subscribed.actions {
+            if subscribed.ticks.is_multiple_of(action.every) {
+                action.plan.take(&self.reading, seen, |number| self.source.name(number));
+            }
+        }
+        if subscribed.ticks < subscribed.per_report {
+            return;
+        }
+        subscribed.ticks = 0;
+        let begun_us = self.source.tstamp_us(now) - subscribed.period.as_micros() as i64;
+        self.header.start = TimeStamp::ntp(begun_us);
+        self.header_octets.clear();
+        // Ours is within its constraints.
+        let _ = self.header.encode_as(Encoding::Per, &mut self.header_octets);
+        for action in &mut subscribed.actions {
+            self.message_octets.clear();
+            if !action.plan.report(&mut self.message_octets) {
+                continue;
+            }
+            let _ = ctx.indicate(Indication {
+                subscription: id,
+                action: action.id,
+                kind: RicIndicationType::Report,
+                header: &self.header_octets,
+                message: &self.message_octets,
+                call_process_id: None,
+            });
+        }
+        self.source.reported(late);
+    }
+
     fn wake(&self, ctx: &mut FunctionContext<'_>) {
         if let Some(at) = self.periods.next() {
             ctx.wake_at(at);
@@ -123,9 +184,9 @@ impl<S: KpmSource> RanFunction for Function<S> {
         }
         let tick_ms =
             plans.iter().fold(period_ms, |tick_ms, (_, (_, every_ms))| common_divisor(tick_ms, *every_ms));
-        let before = self.source.read(ctx.now());
+        self.read(ctx.now());
         let action = |(id, (mut plan, every_ms)): (_, (Plan, u32))| {
-            plan.begin(before.clone());
+            plan.begin(&self.reading);
             Action { id, plan, every: every_ms / tick_ms }
         };
         let subscribed = Subscribed {
@@ -156,42 +217,7 @@ impl<S: KpmSource> RanFunction for Function<S> {
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         while let Some(due) = self.periods.pop(now) {
-            let Some(subscribed) = self.subscriptions.get_mut(&due.subscription) else { continue };
-            let reading = self.source.read(now);
-            let ues = ctx.ues_of(due.subscription);
-            let seen = |number: u32| ues.is_all() || ues.contains(UeId(number.into()));
-            subscribed.ticks += 1;
-            for action in &mut subscribed.actions {
-                if subscribed.ticks.is_multiple_of(action.every) {
-                    action.plan.take(&reading, seen);
-                }
-            }
-            if subscribed.ticks < subscribed.per_report {
-                continue;
-            }
-            subscribed.ticks = 0;
-            let begun_us = self.source.tstamp_us(now) - subscribed.period.as_micros() as i64;
-            let header = IndicationHeader {
-                sender: Some(SENDER.to_owned()),
-                vendor: Some(SENDER.to_owned()),
-                ..TimeStamp::ntp(begun_us).into()
-            };
-            for action in &mut subscribed.actions {
-                let Some(format) = action.plan.report(|number| self.source.name(number)) else { continue };
-                let message = IndicationMessage::from(format).to_octets(Encoding::Per);
-                let header = header.to_octets(Encoding::Per);
-                // Values are within their constraints, lists within what a node has of UEs.
-                let (Ok(header), Ok(message)) = (header, message) else { continue };
-                let _ = ctx.indicate(Indication {
-                    subscription: due.subscription,
-                    action: action.id,
-                    kind: RicIndicationType::Report,
-                    header: &header,
-                    message: &message,
-                    call_process_id: None,
-                });
-            }
-            self.source.reported(now.since(due.at));
+            self.tick(ctx, due.subscription, now.since(due.at));
         }
         self.wake(ctx);
     }

@@ -1,10 +1,12 @@
 //! Counters of a base station, and what measurements make of two readings.
 use ranlab_wire::e2sm::common::Snssai;
 use ranlab_wire::e2sm::kpm::Measured;
-use std::collections::BTreeMap;
 
-/// Counters of a node at a moment; each but the carrier's width grows for ever.
-#[derive(Debug, Clone, Default)]
+/// Slices of a UE, at most: as many as a network allows it (TS 24.501, allowed NSSAI).
+pub const SLICES_MAX: usize = 8;
+
+/// Counters of a node at a moment; each but the carrier's width grows for ever. One is read again and again, in the same memory.
+#[derive(Debug, Default)]
 pub struct Reading {
     /// When, microseconds.
     pub at_us: u64,
@@ -12,15 +14,17 @@ pub struct Reading {
     pub prbs: u16,
     /// Resource blocks of a direction that there were since the start.
     pub prbs_offered: u64,
-    /// Of each UE, by its number.
-    pub ues: BTreeMap<u32, UeReading>,
+    /// Of each UE, in any order; of two with the same number one is kept.
+    pub ues: Vec<UeReading>,
 }
 
 /// Counters of a UE.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct UeReading {
+    /// Its number.
+    pub number: u32,
     /// Slices that it may use.
-    pub slices: Vec<Snssai>,
+    pub slices: Slices,
     /// Octets that RLC handed on, downlink and uplink.
     pub delivered_bytes: [u64; 2],
     /// Octets that PDCP got to send, and those that it received.
@@ -29,6 +33,57 @@ pub struct UeReading {
     pub prbs: [u64; 2],
     /// How long what RLC sent had waited, a moving mean, microseconds.
     pub rlc_delay_us: f64,
+}
+
+/// Up to [`SLICES_MAX`] slices, in place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slices {
+    slices: [Option<Snssai>; SLICES_MAX],
+}
+
+impl Slices {
+    /// Those that there are.
+    pub fn iter(&self) -> impl Iterator<Item = &Snssai> {
+        self.slices.iter().flatten()
+    }
+}
+
+impl FromIterator<Snssai> for Slices {
+    /// The first [`SLICES_MAX`] of them.
+    fn from_iter<T: IntoIterator<Item = Snssai>>(slices: T) -> Self {
+        let mut these = Self::default();
+        these.slices.iter_mut().zip(slices).for_each(|(place, slice)| *place = Some(slice));
+        these
+    }
+}
+
+impl Reading {
+    /// Nothing is told yet; the memory stays.
+    pub(super) fn clear(&mut self) {
+        let mut ues = std::mem::take(&mut self.ues);
+        ues.clear();
+        *self = Self { ues, ..Self::default() };
+    }
+
+    /// Puts the UEs into the order of their numbers.
+    pub(super) fn order(&mut self) {
+        self.ues.sort_unstable_by_key(|ue| ue.number);
+        self.ues.dedup_by_key(|ue| ue.number);
+    }
+
+    /// Becomes the same as another.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        let mut ues = std::mem::take(&mut self.ues);
+        ues.clear();
+        ues.extend_from_slice(&other.ues);
+        *self = Self { ues, ..*other };
+    }
+
+    /// A UE by its number, of a reading in order.
+    pub(super) fn ue(&self, number: u32) -> Option<&UeReading> {
+        let place = self.ues.binary_search_by_key(&number, |ue| ue.number).ok()?;
+        self.ues.get(place)
+    }
 }
 
 /// What can be measured.
@@ -68,14 +123,17 @@ impl Quantity {
         })
     }
 
-    /// Its value between two readings, of one UE or of all that `seen` lets pass.
-    pub(super) fn between(self, then: &Reading, now: &Reading, seen: impl Fn(u32) -> bool) -> Measured {
-        let pairs = || {
-            let ues = now.ues.iter().filter(|(number, _)| seen(**number));
-            ues.map(|(number, now)| (then.ues.get(number), now))
-        };
+    /// Its value between two readings, of those of `ues` (some or all of `now`) that `seen` lets pass.
+    pub(super) fn between(
+        self,
+        then: &Reading,
+        now: &Reading,
+        ues: &[UeReading],
+        seen: impl Fn(u32) -> bool,
+    ) -> Measured {
+        let there = || ues.iter().filter(|ue| seen(ue.number));
         let grown = |of: &dyn Fn(&UeReading) -> u64| -> u64 {
-            pairs().map(|(then, now)| of(now).saturating_sub(then.map_or(0, of))).sum()
+            there().map(|ue| of(ue).saturating_sub(then.ue(ue.number).map_or(0, of))).sum()
         };
         let offered = now.prbs_offered.saturating_sub(then.prbs_offered);
         let whole = |value: u64| Measured::Integer(u32::try_from(value).unwrap_or(u32::MAX));
@@ -90,16 +148,16 @@ impl Quantity {
             Self::PrbsUsed => whole((grown(&|ue| ue.prbs[0]) * u64::from(now.prbs) + offered / 2) / offered),
             Self::PrbsAvailable => Measured::Integer(now.prbs.into()),
             Self::Volume(way) => whole((grown(&|ue| ue.pdcp_sdu_bytes[way]) * 8 + 500_000) / 1_000_000),
-            Self::RlcDelay => {
-                let delays: Vec<_> = pairs().map(|(_, ue)| ue.rlc_delay_us).collect();
-                match delays.len() {
-                    0 => Measured::NoValue(()),
-                    ues => Measured::Real(delays.iter().sum::<f64>() / ues as f64 / 100.0),
+            Self::RlcDelay => match there().count() {
+                0 => Measured::NoValue(()),
+                ues => {
+                    let sum_us: f64 = there().map(|ue| ue.rlc_delay_us).sum();
+                    Measured::Real(sum_us / ues as f64 / 100.0)
                 }
-            }
+            },
             Self::Connected => {
-                let count = |reading: &Reading| reading.ues.keys().filter(|number| seen(**number)).count();
-                whole((count(then) + count(now)).div_ceil(2) as u64)
+                let before = then.ues.iter().filter(|ue| seen(ue.number)).count();
+                whole((before + there().count()).div_ceil(2) as u64)
             }
         }
     }

@@ -62,21 +62,25 @@ type Vendor = Opt<Str<0, 32>>;
 #[derive(Debug)]
 struct Settled;
 
+/// Writes a header, of whichever version its time stamp is.
+fn write(header: &IndicationHeader, w: &mut Writer) -> Result<(), EncodeError> {
+    let texts = [&header.file_format, &header.sender, &header.sender_type, &header.vendor];
+    // No additions to the header, to its format, of which it is the first, nor to what is in that.
+    w.bits(0, 3);
+    texts.iter().for_each(|text| w.bit(text.is_some()));
+    match header.start {
+        TimeStamp::V2(time) => <Fixed as Codec<_>>::encode(&time.to_be_bytes(), w)?,
+        TimeStamp::V3(time) => <Fixed as Codec<_>>::encode(&time.to_be_bytes(), w)?,
+    }
+    <File as Component<_>>::encode(&header.file_format, "", w)?;
+    <Sender as Component<_>>::encode(&header.sender, "", w)?;
+    <Kind as Component<_>>::encode(&header.sender_type, "", w)?;
+    <Vendor as Component<_>>::encode(&header.vendor, "", w)
+}
+
 impl<const N: usize> Per for WithTime<N> {
     fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
-        let header = &self.0;
-        let texts = [&header.file_format, &header.sender, &header.sender_type, &header.vendor];
-        // No additions to the header, to its format, of which it is the first, nor to what is in that.
-        w.bits(0, 3);
-        texts.iter().for_each(|text| w.bit(text.is_some()));
-        match header.start {
-            TimeStamp::V2(time) => <Fixed as Codec<_>>::encode(&time.to_be_bytes(), w)?,
-            TimeStamp::V3(time) => <Fixed as Codec<_>>::encode(&time.to_be_bytes(), w)?,
-        }
-        <File as Component<_>>::encode(&header.file_format, "", w)?;
-        <Sender as Component<_>>::encode(&header.sender, "", w)?;
-        <Kind as Component<_>>::encode(&header.sender_type, "", w)?;
-        <Vendor as Component<_>>::encode(&header.vendor, "", w)
+        write(&self.0, w)
     }
 
     fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
@@ -135,7 +139,7 @@ impl IndicationHeader {
 
 impl Code<IndicationHeader> for Settled {
     fn encode(value: &IndicationHeader, out: &mut Vec<u8>) -> Result<(), SmError> {
-        Ok(per::encode(&WithTime::<8>(value.clone()), out)?)
+        Ok(per::encode_by(out, |w| write(value, w))?)
     }
 
     /// As the version that fills the octets exactly; as the later one if both do.

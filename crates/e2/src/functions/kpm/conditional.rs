@@ -1,0 +1,87 @@
+//! Report style 3: by measurement, of the UEs that fulfil its conditions.
+use super::matching::{Condition, condition, fulfils};
+use super::reading::{Reading, UeReading};
+use super::told::{Told, write};
+use ranlab_wire::e2sm::common::UeId;
+use ranlab_wire::e2sm::kpm::*;
+
+/// A measurement's conditions, and who fulfils them.
+struct Wanted {
+    conditions: Vec<Condition>,
+    matched: Vec<u32>,
+}
+
+/// What is wanted, and the message about it, whose memory stays.
+pub(super) struct Conditional {
+    wanted: Vec<Wanted>,
+    message: ConditionalReport,
+}
+
+impl Conditional {
+    /// What a definition wants, and its measurements; `None` if it cannot be had.
+    pub(super) fn new(definition: ConditionalMeasurements) -> Option<(Self, Vec<String>)> {
+        let (mut names, mut wanted, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
+        for it in definition.measurements {
+            let test = |it: &Matching| match &it.condition {
+                MatchingCondition::Test(test) => condition(test.clone(), it.or),
+                MatchingCondition::Label(_) => None,
+            };
+            let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
+            wanted.push(Wanted { conditions, matched: Vec::new() });
+            let Measurement::Name(name) = &it.measurement else { return None };
+            names.push(name.clone());
+            let (measurement, conditions) = (it.measurement, it.conditions);
+            let told = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
+            measurements.push(told);
+        }
+        let granularity_ms = Some(definition.granularity_ms);
+        let message = ConditionalReport { records: Vec::new(), measurements, granularity_ms };
+        definition.cell.is_none().then_some((Self { wanted, message }, names))
+    }
+
+    /// Whether any measurement is wanted of a UE.
+    pub(super) fn wants(&self, ue: &UeReading) -> bool {
+        self.wanted.iter().any(|it| fulfils(ue, &it.conditions))
+    }
+
+    /// Appends what was collected up to a reading to `out` as a message of format 2; `false` if it is of nobody.
+    pub(super) fn write(&mut self, told: &mut Told, now: &Reading, out: &mut Vec<u8>) -> bool {
+        for (wanted, measurement) in self.wanted.iter_mut().zip(&mut self.message.measurements) {
+            let mut names: Vec<UeId> = measurement.ues.take().unwrap_or_default();
+            names.clear();
+            wanted.matched.clear();
+            for (number, name, _) in told.each() {
+                if now.ue(number).is_some_and(|ue| fulfils(ue, &wanted.conditions)) {
+                    wanted.matched.push(number);
+                    names.push(name.clone());
+                }
+            }
+            measurement.ues = Some(names).filter(|names| !names.is_empty());
+        }
+        let periods = told.each().map(|(_, _, records)| records.len()).max().unwrap_or(0);
+        for period in 0..periods {
+            let mut record = told.record();
+            for (place, wanted) in self.wanted.iter().enumerate() {
+                let of = told.each().filter(|(number, ..)| wanted.matched.binary_search(number).is_ok());
+                let value = |records: &[Record]| records.get(period)?.values.get(place).copied();
+                record.values.extend(of.map(|(.., records)| value(records).unwrap_or(Measured::NoValue(()))));
+            }
+            self.message.records.push(record);
+        }
+        let is_empty = self.message.records.first().is_none_or(|first| first.values.is_empty());
+        let written = !is_empty && self.encode(out);
+        self.message.records.drain(..).for_each(|record| told.free(record));
+        written
+    }
+
+    fn encode(&mut self, out: &mut Vec<u8>) -> bool {
+        let nothing =
+            ConditionalReport { records: Vec::new(), measurements: Vec::new(), granularity_ms: None };
+        let message = std::mem::replace(&mut self.message, nothing);
+        let (written, format) = write(MessageFormat::Conditional(message).into(), out);
+        if let MessageFormat::Conditional(message) = format {
+            self.message = message;
+        }
+        written
+    }
+}

@@ -1,0 +1,126 @@
+//! What was collected for an action until its report, in memory that stays: once the UEs that there are have been told of,
+//! collecting and telling take no more.
+use super::reading::{Quantity, Reading, UeReading};
+use ranlab_wire::e2sm::common::UeId;
+use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::{Encoding, Octets};
+
+/// Of whom a record is.
+pub(super) struct Whom<'a, Name> {
+    /// Under which number it is kept: a UE's, or 0 for the node.
+    pub(super) number: u32,
+    /// Whose counters it sums up.
+    pub(super) ues: &'a [UeReading],
+    /// What the node calls a UE.
+    pub(super) name: Name,
+}
+
+/// Records by UE, or the node's, as messages have them.
+pub(super) struct Told {
+    infos: Vec<MeasurementInfo>,
+    quantities: Vec<Quantity>,
+    granularity_ms: u32,
+    /// Of each of `reports`, in rising order.
+    numbers: Vec<u32>,
+    reports: Vec<UeReport>,
+    /// Records that are free.
+    spare: Vec<Record>,
+}
+
+impl Told {
+    /// Of these measurements; `None` if one of them cannot be had, or not of a UE.
+    pub(super) fn new(names: &[String], of_ue: bool, granularity_ms: u32) -> Option<Self> {
+        Some(Self {
+            infos: names.iter().map(|name| MeasurementInfo::plain(name)).collect(),
+            quantities: names.iter().map(|name| Quantity::of(name, of_ue)).collect::<Option<_>>()?,
+            granularity_ms,
+            numbers: Vec::new(),
+            reports: Vec::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// A record without values yet.
+    pub(super) fn record(&mut self) -> Record {
+        let mut record = self.spare.pop().unwrap_or_else(|| Record { values: Vec::new(), incomplete: false });
+        record.values.clear();
+        record
+    }
+
+    /// A record that is not needed any more.
+    pub(super) fn free(&mut self, record: Record) {
+        self.spare.push(record);
+    }
+
+    /// Adds what happened between two readings, of the UEs that `seen` lets pass.
+    pub(super) fn add(
+        &mut self,
+        [then, now]: [&Reading; 2],
+        whom: Whom<'_, impl FnOnce(u32) -> UeId>,
+        seen: impl Fn(u32) -> bool,
+    ) {
+        let mut record = self.record();
+        record.values.extend(self.quantities.iter().map(|it| it.between(then, now, whom.ues, &seen)));
+        let place = self.numbers.binary_search(&whom.number).unwrap_or_else(|place| {
+            let infos = Some(self.infos.clone());
+            let report = Report { records: Vec::new(), infos, granularity_ms: Some(self.granularity_ms) };
+            self.numbers.insert(place, whom.number);
+            self.reports.insert(place, UeReport { ue: (whom.name)(whom.number), report });
+            place
+        });
+        self.reports[place].report.records.push(record);
+    }
+
+    /// Whether there is anything; those of whom nothing was collected this time are forgotten.
+    pub(super) fn is_of_somebody(&mut self) -> bool {
+        let mut place = 0;
+        while let Some(told) = self.reports.get(place) {
+            if told.report.records.is_empty() {
+                self.numbers.remove(place);
+                self.reports.remove(place);
+            } else {
+                place += 1;
+            }
+        }
+        !self.reports.is_empty()
+    }
+
+    /// Of whom there is something, by number and by name, and what.
+    pub(super) fn each(&self) -> impl Iterator<Item = (u32, &UeId, &[Record])> {
+        let each = self.numbers.iter().zip(&self.reports);
+        each.map(|(number, told)| (*number, &told.ue, &told.report.records[..]))
+    }
+
+    /// Appends the first one's records to `out` as a message of format 1; `false` if they cannot be encoded.
+    pub(super) fn write_first(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(first) = self.reports.first_mut() else { return false };
+        let nothing = Report { records: Vec::new(), infos: None, granularity_ms: None };
+        // Into a message and back, which moves no memory.
+        let message = MessageFormat::Node(std::mem::replace(&mut first.report, nothing)).into();
+        let (written, format) = write(message, out);
+        if let MessageFormat::Node(report) = format {
+            first.report = report;
+        }
+        written
+    }
+
+    /// As [`write_first`](Self::write_first): all records, as a message of format 3.
+    pub(super) fn write_by_ue(&mut self, out: &mut Vec<u8>) -> bool {
+        let (written, format) = write(MessageFormat::Ues(std::mem::take(&mut self.reports)).into(), out);
+        if let MessageFormat::Ues(reports) = format {
+            self.reports = reports;
+        }
+        written
+    }
+
+    /// The records are told.
+    pub(super) fn forget(&mut self) {
+        self.reports.iter_mut().for_each(|told| self.spare.append(&mut told.report.records));
+    }
+}
+
+/// Appends a message to `out`, and gives its contents back. Values are within their constraints, lists within what a node has of UEs:
+/// it is written.
+pub(super) fn write(message: IndicationMessage, out: &mut Vec<u8>) -> (bool, MessageFormat) {
+    (message.encode_as(Encoding::Per, out).is_ok(), message.format)
+}
