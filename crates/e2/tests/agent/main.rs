@@ -10,5 +10,6 @@ mod functional;
 mod functions;
 mod kpm;
 mod rc;
+mod rc_policies;
 mod rc_reports;
 mod robustness;

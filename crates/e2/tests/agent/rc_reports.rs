@@ -5,7 +5,7 @@ use ranlab_e2::Time;
 use ranlab_e2::agent::*;
 use ranlab_e2::functions::rc::{self, PROCESSES_MAX, RcControl, RcEvent, RcMobility};
 use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, UeId as Name};
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::rc::commands::Order;
 use ranlab_wire::e2sm::rc::reports::{self, HandedOver, process_octets};
@@ -63,6 +63,10 @@ impl RcMobility for Station {
         [1, 2].map(|number| (number, Cgi::Nr(cell(1)))).into()
     }
 
+    fn slices(&mut self, _: u32) -> Vec<Snssai> {
+        Vec::new()
+    }
+
     fn cells(&mut self) -> Vec<Cgi> {
         vec![Cgi::Nr(cell(1))]
     }
@@ -90,7 +94,7 @@ fn bench() -> (Bench, Station) {
 }
 
 /// A subscription with one action of this kind.
-fn asking(
+pub(crate) fn asking(
     requestor: u16,
     trigger: &EventTrigger,
     kind: RicActionType,
@@ -111,23 +115,23 @@ fn asking(
     })
 }
 
-fn report(requestor: u16, trigger: &EventTrigger, style: i64, parameters: &[u32]) -> Message {
+pub(crate) fn report(requestor: u16, trigger: &EventTrigger, style: i64, parameters: &[u32]) -> Message {
     let action = ActionDefinition::report(style, parameters.iter().copied());
     asking(requestor, trigger, RicActionType::Report, &action, None)
 }
 
-fn insert(requestor: u16, kind: RicSubsequentActionType, time_to_wait: RicTimeToWait) -> Message {
+pub(crate) fn insert(requestor: u16, kind: RicSubsequentActionType, time_to_wait: RicTimeToWait) -> Message {
     let subsequent = Some(RicSubsequentAction { kind, time_to_wait });
     let action = ActionDefinition::handover_request();
     asking(requestor, &EventTrigger::handovers(), RicActionType::Insert, &action, subsequent)
 }
 
-fn admitted(answers: &[Message]) -> bool {
+pub(crate) fn admitted(answers: &[Message]) -> bool {
     matches!(answers, [Message::RicSubscriptionResponse(_)])
 }
 
 /// The cause of a refused subscription's one action, or of the whole.
-fn refused(answers: &[Message]) -> Cause {
+pub(crate) fn refused(answers: &[Message]) -> Cause {
     match answers {
         [Message::RicSubscriptionFailure(m)] => {
             let of_action = m.not_admitted.iter().flatten().next().map(|action| action.cause);

@@ -87,6 +87,21 @@ impl RcControl for Steered {
         }
     }
 
+    /// As [`share`](Steered::share) left it, or not shared.
+    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+        let radio = self.locked();
+        let (quotas, set) = &radio.quotas;
+        if radio.set == SliceSet::default() {
+            Some(Vec::new())
+        } else {
+            (*set == radio.set).then(|| quotas.clone())
+        }
+    }
+
+    fn could(&self, order: &Order) -> Result<(), Refusal> {
+        if let Order::SliceQuotas(quotas) = order { slices(quotas).map(drop) } else { Ok(()) }
+    }
+
     /// A DU does not: RRC ends in the CU.
     fn knows_rrc(&self) -> bool {
         self.names != Names::GnbDu
@@ -105,6 +120,12 @@ impl RcMobility for Steered {
     fn ues(&mut self) -> Vec<(u32, Cgi)> {
         let cell = self.cell;
         self.locked().rntis().values().map(|rnti| (u32::from(*rnti), cell)).collect()
+    }
+
+    fn slices(&mut self, number: u32) -> Vec<Snssai> {
+        let radio = self.locked();
+        let ue = radio.rntis().iter().find(|(_, rnti)| u32::from(**rnti) == number);
+        ue.map(|(ue, _)| radio.snssais_of(*ue)).unwrap_or_default()
     }
 
     fn cells(&mut self) -> Vec<Cgi> {
@@ -174,14 +195,18 @@ impl Steered {
         if *set == radio.set { quotas.clone() } else { Vec::new() }
     }
 
+    /// Shares the carrier by quotas; of none it is shared no more.
     pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
-        let set = slices(quotas)?;
+        let set = if quotas.is_empty() { SliceSet::default() } else { slices(quotas)? };
         let first = set.slices.first().map_or(0, |slice| slice.id);
         let mut station = Station(Arc::clone(&self.radio));
         CellControl::command(&mut station, &SliceCommand::Configure(set))?;
         let mut radio = self.locked();
         radio.quotas = (quotas.to_vec(), radio.set.clone());
         drop(radio);
+        if quotas.is_empty() {
+            return Ok(());
+        }
         let is = |wanted: Snssai, has: &Snssai| {
             has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
         };

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """pycrate, an independent ASN.1 codec, against our service models, for `tests/pycrate_e2sm.rs`.
 
-    pycrate_e2sm.py TEXTS CORPUS MUTATED
+    pycrate_e2sm.py TYPES CORPUS MUTATED
 
-TEXTS: a folder with the ASN.1 texts of O-RAN, one module in each file `*.asn`; they are not ours to hand on. CORPUS: lines
+TYPES: our short notation (`e2sm_types.txt`), or a folder with the ASN.1 texts of O-RAN, one module in each file `*.asn`;
+they are not ours to hand on. Types that contain themselves are unrolled (`notation.py`). CORPUS: lines
 `module TAB type TAB hexadecimal TAB value notation` that our encoder made. Each is decoded by pycrate; its values must be
 the same, and pycrate's encoding of them the same octets. MUTATED receives lines of the same form that pycrate made from
 changed values: ours must read those. Exits 1 on any disagreement.
@@ -20,20 +21,35 @@ import sys
 import tempfile
 
 from pycrate_asn1c.asnproc import PycrateGenerator, compile_text, generate_modules
+import notation
 from pycrate_check import ATTEMPTS, DROP, SHOWN, at, changed, normalise, replaced, slots
 
 CHOSEN = {"actionDefinition-formats", "indicationMessage-formats"}  # to change them would make another message
 
 
-def compiled(texts):
-    """The modules of a folder of texts, by name."""
+def modules_of(types):
+    """The text of each module."""
+    if types.is_file():
+        return list(notation.asn1(types.read_text()).values())
+    return [file.read_text() for file in sorted(types.glob("*.asn"))]
+
+
+def compiled(types):
+    """The modules, by name."""
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        compile_text([file.read_text() for file in sorted(pathlib.Path(texts).glob("*.asn"))])
+        compile_text([notation.unrolled(text) for text in modules_of(pathlib.Path(types))])
         generate_modules(PycrateGenerator, f"{folder}/texts.py")
         spec = importlib.util.spec_from_file_location("texts", f"{folder}/texts.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return module
+
+
+def found(modules, module, name):
+    """A type; the texts have those that models share in a module of their own."""
+    module, common, name = (text.replace("-", "_") for text in (module, "E2SM-COMMON-IEs", name))
+    own = getattr(modules, module)
+    return getattr(own if hasattr(own, name) else getattr(modules, common), name)
 
 
 def mutation(dice, pdu, value, pools):
@@ -56,11 +72,11 @@ def mutation(dice, pdu, value, pools):
     return None
 
 
-def main(texts, corpus, mutated):
+def main(types, corpus, mutated):
     dice = random.Random(1)
     agreed, disagreed, made = (collections.Counter() for _ in range(3))
     decoded, pools = [], collections.defaultdict(lambda: collections.defaultdict(list))
-    modules = compiled(texts)
+    modules = compiled(types)
 
     def objection(name, what, hexadecimal):
         disagreed[name] += 1
@@ -69,8 +85,8 @@ def main(texts, corpus, mutated):
 
     with open(corpus) as lines:
         for line in lines:
-            module, name, hexadecimal, notation = line.rstrip("\n").split("\t")
-            pdu = getattr(getattr(modules, module.replace("-", "_")), name.replace("-", "_"))
+            module, name, hexadecimal, ours = line.rstrip("\n").split("\t")
+            pdu = found(modules, module, name)
             octets = bytes.fromhex(hexadecimal)
             try:
                 pdu.from_aper(octets)
@@ -79,8 +95,8 @@ def main(texts, corpus, mutated):
             except Exception as error:
                 objection(name, f"pycrate: {error!r}", hexadecimal)
                 continue
-            if theirs != notation:
-                objection(name, f"values differ\n  ours   {notation}\n  theirs {theirs}", hexadecimal)
+            if theirs != ours:
+                objection(name, f"values differ\n  ours   {ours}\n  theirs {theirs}", hexadecimal)
             elif again != octets:
                 objection(name, f"pycrate encodes {again.hex()}", hexadecimal)
             else:

@@ -1,5 +1,5 @@
 //! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
-//! report styles 2, 4 and 5 and insert style 3.
+//! report styles 2, 4 and 5, insert style 3 and policy styles 2 and 3.
 //!
 //! | asked | answer |
 //! |---|---|
@@ -9,22 +9,34 @@
 //! | an answer to a process that does not wait, or not for this controller or UE | `ric-call-process-id-invalid` |
 //! | what the base station refuses; quotas from any controller but the first | `control-failed-to-execute`, and an outcome whose parameter [`REASON`] says why |
 //! | a trigger or action that is not offered, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
+//! | policies that cannot be, more than [`POLICIES_MAX`]; of quotas from any controller but the first | `action-not-supported` |
 //!
 //! A UE that is about to be handed over by the base station's own decision is asked about: of the subscriptions with an
 //! insert the oldest whose trigger it meets. The control that answers (style 3 action 1, with the process's number)
 //! accepts, to the cell that it names, or rejects. If none comes in time the handover goes on or is given up, as the
-//! subsequent action says; so it does at once if the subscription ends. Not offered are copies of messages (style 1) and
+//! subsequent action says; so it does at once if the subscription ends.
+//!
+//! A policy of quotas (style 2 action 6, trigger format 4 with any state) is in force while a UE that the trigger names
+//! and the controller sees meets its condition; then the carrier is shared as it says, over what is shared anyhow, which
+//! comes back when no condition holds or the subscription ends. A policy of mobility (style 3 action 1, trigger format 2)
+//! decides on a handover of the base station's own before anybody is asked. Of an action's policies the first whose
+//! condition holds counts, of several subscriptions the oldest. Not offered are copies of messages (style 1) and
 //! changes of the node (style 3): a radio here has neither RRC's messages nor cells that change, nor the physical
 //! identities that a table of neighbours must tell.
+mod policy;
 mod wanted;
+
+pub use policy::POLICIES_MAX;
 
 use crate::Time;
 use crate::agent::*;
 use bytes::Bytes;
+use policy::Imposed;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
-use ranlab_wire::e2sm::common::{Cgi, NrCgi, UeId as Name};
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order};
+use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_wire::e2sm::rc::policy as policies;
 use ranlab_wire::e2sm::rc::reports::{self, HandedOver, MOBILITY_REQUEST, process_octets};
 use ranlab_wire::e2sm::rc::{
     ActionHeader, CallProcessId, CellContext, ControlFormat, ControlHeader, ControlMessage,
@@ -57,6 +69,21 @@ pub trait RcControl: Send {
         false
     }
 
+    /// Quotas by which it shares its carrier among slices, none if it does not share it; `None` if it is shared by other
+    /// means, which policies leave alone.
+    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
+        None
+    }
+
+    /// Whether it could do what an order says, were it to come.
+    ///
+    /// # Errors
+    /// It contradicts itself, or asks for what there is never.
+    fn could(&self, order: &Order) -> Result<(), Refusal> {
+        let _ = order;
+        Ok(())
+    }
+
     /// What it knows of its UEs; `None` if it does not [know RRC](Self::knows_rrc).
     fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
         None
@@ -70,6 +97,9 @@ pub trait RcMobility {
 
     /// UEs that are connected, by number, and the cell of each.
     fn ues(&mut self) -> Vec<(u32, Cgi)>;
+
+    /// The slices that a UE chose.
+    fn slices(&mut self, number: u32) -> Vec<Snssai>;
 
     /// Its cells.
     fn cells(&mut self) -> Vec<Cgi>;
@@ -132,12 +162,17 @@ struct Function<C> {
     waiting: BTreeMap<u32, Waiting>,
     last_process: u32,
     ask_at: Time,
+    /// Who was connected when policies were last looked at.
+    there: Vec<(u32, Vec<Snssai>)>,
+    /// What policies made of the carrier.
+    imposed: Option<Imposed>,
 }
 
 /// The RAN function; register it as [`ranlab_wire::e2sm::rc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl RcControl + 'static) -> Box<dyn RanFunction> {
     let (listeners, waiting) = (BTreeMap::new(), BTreeMap::new());
-    Box::new(Function { station, listeners, waiting, last_process: 0, ask_at: Time::ZERO })
+    let (there, imposed) = (Vec::new(), None);
+    Box::new(Function { station, listeners, waiting, last_process: 0, ask_at: Time::ZERO, there, imposed })
 }
 
 const UNKNOWN: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
@@ -210,7 +245,7 @@ impl Listener {
     fn reports(&self) -> impl Iterator<Item = (RicActionId, &[u32])> {
         self.actions.iter().filter_map(|action| match &action.does {
             Does::Report(wanted) => Some((action.id, &wanted[..])),
-            Does::Ask { .. } => None,
+            Does::Ask { .. } | Does::Policies(_) => None,
         })
     }
 
@@ -251,8 +286,27 @@ impl<C: RcControl> Function<C> {
             Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => {
                 Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {number}")))
             }
+            Order::SliceQuotas(_) => {
+                self.station.obey(ctx.now(), number, order)?;
+                // What is ordered is beneath the policies.
+                self.imposed = None;
+                self.impose(ctx);
+                Ok(())
+            }
             _ => self.station.obey(ctx.now(), number, order),
         }
+    }
+
+    /// Whether this controller may have the base station do so by itself, and it could.
+    fn may(&self, ctx: &FunctionContext<'_>, action: &Action) -> Result<(), Cause> {
+        let Does::Policies(policies) = &action.does else { return Ok(()) };
+        let may = |(does, _): &(policies::Does, _)| match does {
+            policies::Does::Obey(order @ Order::SliceQuotas(_)) => {
+                ctx.controller() == ctx.first_controller() && self.station.could(order).is_ok()
+            }
+            _ => true,
+        };
+        if policies.iter().all(may) { Ok(()) } else { Err(ACTION) }
     }
 
     /// What a process that waits was answered; where its UE goes, and which it is.
@@ -417,7 +471,9 @@ impl<C: RcControl> RanFunction for Function<C> {
         let when = When::read(subscription.event_trigger)?;
         let mut actions = Vec::new();
         let admission = Admission::each(subscription.actions, |action| {
-            actions.push(wanted::action(&when, action)?);
+            let action = wanted::action(&when, action)?;
+            self.may(ctx, &action)?;
+            actions.push(action);
             Ok(())
         });
         if actions.is_empty() {
@@ -430,6 +486,7 @@ impl<C: RcControl> RanFunction for Function<C> {
         let seen = there.into_iter().map(|(number, _)| number).filter(|it| !ues.is_all() && sees(ues, *it));
         let told = seen.collect();
         self.listeners.insert(subscription.id, Listener { when, actions, due, told });
+        self.impose(ctx);
         // On demand it is told once the subscription stands.
         self.ask_at = if due { ctx.now() } else { ctx.now() + ASK_EVERY };
         self.wake(ctx);
@@ -439,6 +496,7 @@ impl<C: RcControl> RanFunction for Function<C> {
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId) {
         self.listeners.remove(&id);
         self.end(ctx.now(), |waiting| waiting.subscription == id);
+        self.impose(ctx);
     }
 
     fn on_control(
@@ -473,12 +531,18 @@ impl<C: RcControl> Function<C> {
         let now = ctx.now();
         let Some(mobility) = self.station.mobility() else { return };
         for (number, cell) in mobility.decisions(now) {
-            if !self.ask(ctx, number, cell) {
-                // The UE may have gone, or the cell has no room: then it stays.
-                let _ = self.station.obey(now, number, &Order::Handover(cell));
-            }
+            let cell = match self.by_policy(ctx, number) {
+                Some(policies::Does::Decide(Decision::Reject)) => continue,
+                Some(policies::Does::Obey(Order::Handover(to))) => to,
+                Some(_) => cell,
+                None if self.ask(ctx, number, cell) => continue,
+                None => cell,
+            };
+            // The UE may have gone, or the cell has no room: then it stays.
+            let _ = self.station.obey(now, number, &Order::Handover(cell));
         }
         let events = self.station.mobility().map(|it| it.events(now)).unwrap_or_default();
         self.tell(ctx, &events);
+        self.look_at_ues(ctx);
     }
 }

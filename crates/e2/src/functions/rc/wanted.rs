@@ -1,16 +1,18 @@
 //! What a subscription to RC wants: when, of whom, and what is told or asked then.
+use super::policy::POLICIES_MAX;
 use super::{ACTION, TRIGGER};
 use ranlab_wire::e2ap::{
     ActionToBeSetup, Cause, RicActionId, RicActionType, RicSubsequentAction, RicSubsequentActionType,
 };
 use ranlab_wire::e2sm::common::Cgi;
+use ranlab_wire::e2sm::rc::policy;
 use ranlab_wire::e2sm::rc::reports::{
     HANDOVER_PREPARATION, HANDOVER_REQUEST, MOBILITY, MOBILITY_REQUEST, ON_DEMAND, PROCESS_OUTCOME,
     PROCESS_PARAMETERS, TARGET_CELL, UE_INFORMATION, UE_PARAMETERS,
 };
 use ranlab_wire::e2sm::rc::{
     ActionDefinition, ActionFormat, CellCondition, CellKind, ChangeOf, EventTrigger, InsertAction, LogicalOr,
-    RrcState, TriggerFormat, UeChange, UeCondition, UeKind, WantedParameter,
+    Policy, RrcState, TriggerFormat, UeChange, UeCondition, UeKind, WantedParameter,
 };
 use ranlab_wire::e2sm::{Encoding, Octets};
 use std::collections::BTreeSet;
@@ -64,6 +66,11 @@ impl States {
         let ChangeOf::RrcState(states) = &change.trigger else { return Err(TRIGGER) };
         let to = states.iter().map(|state| state.to).collect();
         Ok(Self { condition: change.condition, to, whose: Whose::new(change.ues.as_deref())? })
+    }
+
+    /// Whether UEs' going is watched as well as their coming.
+    fn has_all(&self) -> bool {
+        self.to.contains(&RrcState::Any)
     }
 
     pub(super) fn has(&self, state: RrcState, number: u32) -> bool {
@@ -134,6 +141,8 @@ pub(super) enum Does {
         /// Whether the process goes on if nobody answers.
         goes_on: bool,
     },
+    /// It does these by itself, each under its condition.
+    Policies(Vec<(policy::Does, policy::Condition)>),
 }
 
 /// An action that was admitted.
@@ -156,6 +165,7 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
         {
             question(&insert, action.subsequent)?
         }
+        (RicActionType::Policy, ActionFormat::Policy(it)) => policies(when, definition.style, &it)?,
         _ => return Err(ACTION),
     };
     Ok(Action { id: action.id, does })
@@ -182,4 +192,17 @@ fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> R
     let wait = subsequent.map_or(WAIT_DEFAULT, |it| it.time_to_wait.span());
     let goes_on = subsequent.is_none_or(|it| it.kind == RicSubsequentActionType::Continue);
     Ok(Does::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
+}
+
+/// Quotas while UEs come and go, decisions while handovers are prepared.
+fn policies(when: &When, style: i64, policies: &[Policy]) -> Result<Does, Cause> {
+    let fits = match (style, when) {
+        (policy::RESOURCES, When::States(changes)) => changes.iter().all(States::has_all),
+        (policy::MOBILITY, When::Handover(_)) => true,
+        _ => false,
+    };
+    if !fits || policies.len() > POLICIES_MAX {
+        return Err(ACTION);
+    }
+    policy::read(style, policies).map(Does::Policies).map_err(|_| ACTION)
 }

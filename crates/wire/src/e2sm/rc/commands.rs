@@ -146,7 +146,15 @@ impl Order {
         else {
             return Err(NotAnOrder::Unknown { style: 0, action: 0 });
         };
-        match (header.style, header.action) {
+        Self::of(header.style, header.action, parameters)
+    }
+
+    /// What the parameters of a style's action say.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read).
+    pub fn of(style: i64, action: u16, parameters: &[Parameter]) -> Result<Self, NotAnOrder> {
+        match (style, action) {
             (2, 6) => quotas(parameters).map(Self::SliceQuotas),
             (3, 1) => target(parameters).map(Self::Handover),
             (1, 2) => flows(parameters),

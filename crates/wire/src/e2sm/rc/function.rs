@@ -1,6 +1,7 @@
 //! What a node can do: the RAN function definition (E2SM-RC clause 8.2.2.1).
 use super::commands::ORDERS;
 use super::parameter::*;
+use super::policy::{self, CONDITIONS};
 use super::reports::*;
 use super::{LIST_MAX, OID, STYLES_MAX};
 use crate::e2sm::common::{FunctionName, Name, Oran, sole_component};
@@ -161,7 +162,7 @@ impl FunctionDefinition {
     }
 
     /// What this project's base stations offer: [`ORDERS`], and those that know their UEs' state in RRC the reports and
-    /// the insert of [`reports`](super::reports).
+    /// the insert of [`reports`](super::reports) and the policies of [`policy`].
     pub fn of_station(knows_rrc: bool) -> Self {
         let controls = Self::of_controls(&ORDERS);
         if !knows_rrc {
@@ -171,6 +172,7 @@ impl FunctionDefinition {
             triggers: Some(triggers()),
             reports: Some(report_styles()),
             inserts: Some(insert_styles()),
+            policies: Some(policy_styles()),
             ..controls
         };
         // A handover may answer an insert.
@@ -230,4 +232,21 @@ fn insert_styles() -> Vec<InsertStyle> {
         message_format: 5,
         call_process_format: 1,
     }]
+}
+
+/// The controls as policies: quotas as UEs come and go, a handover as one is prepared.
+fn policy_styles() -> Vec<PolicyStyle> {
+    let style = |(style, name, id, action, parameters): &Offered<'_>| PolicyStyle {
+        style: *style,
+        name: (*name).to_owned(),
+        trigger_style: if *style == policy::RESOURCES { UE_INFORMATION } else { PROCESS_OUTCOME },
+        actions: Some(vec![KnownPolicy {
+            id: *id,
+            name: (*action).to_owned(),
+            action_format: 2,
+            parameters: known(parameters),
+            conditions: known(&CONDITIONS),
+        }]),
+    };
+    ORDERS.iter().map(style).collect()
 }

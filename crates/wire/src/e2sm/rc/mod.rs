@@ -2,7 +2,7 @@
 //!
 //! What is reported and ordered are RAN parameters: numbers of a tree whose meaning a table of the text gives for each
 //! style and action. [`commands`] has the trees of those orders that the field knows (slices' shares of resources,
-//! handover, mapping of QoS flows), [`reports`] those of the reports and inserts. The octets of 5.00 are the same, but for reports on demand, which it moved. All in
+//! handover, mapping of QoS flows), [`reports`] those of the reports and inserts, [`policy`] those of policies. The octets of 5.00 are the same, but for reports on demand, which it moved. All in
 //! aligned PER.
 
 pub mod commands;
@@ -13,6 +13,7 @@ pub mod interface;
 mod model;
 pub mod neighbours;
 mod parameter;
+pub mod policy;
 pub mod reports;
 mod rows;
 mod subscription;

@@ -1,0 +1,143 @@
+//! A radio under RC's policies and reports: a base station's agent against messages of a controller, in virtual time.
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+#[allow(dead_code, reason = "no test uses all of it")]
+#[path = "../../e2/tests/agent/bench.rs"]
+mod bench;
+#[allow(dead_code, reason = "no test uses all of it")]
+mod station;
+
+use bench::{Bench, C0, deletion, request_id};
+use ranlab_e2::Time;
+use ranlab_emulator::node::NodeKind;
+use ranlab_emulator::radio::{FlowPlan, RadioConfig, SharedRadio, Stay, What};
+use ranlab_model::user_plane::Carrier;
+use ranlab_wire::e2ap::*;
+use ranlab_wire::e2sm::common::Snssai;
+use ranlab_wire::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_wire::e2sm::rc::policy::{Condition, Does, RESOURCES, Test};
+use ranlab_wire::e2sm::rc::{ActionDefinition, Comparison, DEFAULT_FUNCTION_ID, EventTrigger};
+use ranlab_wire::e2sm::{Encoding, Octets};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A base station with a radio, and its controller.
+struct World {
+    bench: Bench,
+    radio: SharedRadio,
+}
+
+impl World {
+    fn new(radio: RadioConfig) -> Self {
+        let (agent, radio) = station::template(NodeKind::Gnb, radio).agent(0, Time::ZERO).unwrap();
+        Self { bench: Bench::up(agent, Version::V2_03), radio: radio.unwrap() }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.bench.now + time;
+        while self.bench.now < end {
+            let moved = self.radio.lock().unwrap().pass(self.bench.now + MS);
+            moved.into_iter().for_each(|it| it.tell(&mut self.bench.agent));
+            self.bench.pass(MS);
+        }
+    }
+
+    /// Resource blocks of each UE so far, by number.
+    fn prbs(&self) -> BTreeMap<u32, u64> {
+        let radio = self.radio.lock().unwrap();
+        let of = |(ue, rnti): (&u32, &u16)| (*ue, radio.cell().report(*rnti).unwrap().dl.prbs);
+        radio.rntis().iter().map(of).collect()
+    }
+
+    /// The share of UE 1 of what is scheduled late in a second, before anybody comes or goes at its end, %.
+    fn share(&mut self) -> f64 {
+        self.pass(SECOND / 2);
+        let before = self.prbs();
+        self.pass(400 * MS);
+        let after = self.prbs();
+        self.pass(100 * MS);
+        let used = |(ue, prbs): (u32, u64)| (ue, prbs - before.get(&ue).copied().unwrap_or_default());
+        let used: BTreeMap<_, _> = after.into_iter().map(used).collect();
+        100.0 * used[&1] as f64 / used.values().sum::<u64>() as f64
+    }
+
+    fn policy(&mut self, requestor: u16, policies: impl IntoIterator<Item = (Does, Condition)>) {
+        let definition = ActionDefinition::policies(RESOURCES, policies).to_octets(Encoding::Per).unwrap();
+        let kind = RicActionType::Policy;
+        let action = ActionToBeSetup { kind, definition: Some(definition), ..ActionToBeSetup::report(0) };
+        let event_trigger = EventTrigger::states().to_octets(Encoding::Per).unwrap();
+        let request = Message::RicSubscriptionRequest(RicSubscriptionRequest {
+            request_id: request_id(requestor),
+            function_id: DEFAULT_FUNCTION_ID,
+            details: RicSubscriptionDetails { event_trigger, actions: vec![action] },
+            start_time: None,
+            end_time: None,
+        });
+        let answer = self.bench.ask(C0, &request);
+        assert!(matches!(answer[..], [Message::RicSubscriptionResponse(_)]), "{answer:?}");
+    }
+}
+
+/// Two UEs that want all they can get, of slices 1 and 2; the second is there from 2 s to 4 s and from 6 s on.
+fn two() -> World {
+    let stay = |from: u32, until: Option<u32>| Stay {
+        ues: 2..=2,
+        from: from * SECOND,
+        until: until.map(|until| until * SECOND),
+    };
+    let slice = |sst| Snssai { sst, sd: None };
+    World::new(RadioConfig {
+        flows: vec![FlowPlan::new(What::Full)],
+        snssais: vec![slice(1), slice(2)],
+        stays: vec![stay(2, Some(4)), stay(6, None)],
+        ..RadioConfig::new(Carrier::lte(25), 2)
+    })
+}
+
+fn quotas(first: u8, second: u8) -> Does {
+    let quota = |(sst, max)| SliceQuota {
+        plmn: station::HOME,
+        slice: Snssai { sst, sd: None },
+        min: 0,
+        max,
+        dedicated: 0,
+    };
+    Does::Obey(Order::SliceQuotas([(1, first), (2, second)].map(quota).to_vec()))
+}
+
+#[test]
+fn a_policy_shares_the_carrier_while_a_ue_of_its_slice_is_there_and_no_longer_than_its_subscription() {
+    let mut world = two();
+    world.policy(1, [(quotas(20, 80), vec![(Test::Slice(Snssai { sst: 2, sd: None }), false)])]);
+    world.pass(SECOND);
+    let mut shares = Vec::new();
+    for _ in 1..8 {
+        shares.push(world.share());
+    }
+    // Seconds 1 to 8: alone, then both, alone, both again.
+    let expected = [100.0, 20.0, 20.0, 100.0, 100.0, 20.0, 20.0];
+    let close = |(share, expected): (&f64, &f64)| (share - expected).abs() < 3.0;
+    assert!(shares.iter().zip(&expected).all(close), "{shares:?}");
+    world.bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
+    let share = world.share();
+    assert!((share - 50.0).abs() < 3.0, "{share} % without the policy");
+}
+
+#[test]
+fn a_policy_on_how_many_are_there_takes_the_second_rule_otherwise() {
+    let mut world = two();
+    let alone = vec![(Test::ConnectedUes(Comparison::LessThan, 2), false)];
+    world.policy(1, [(quotas(50, 50), alone), (quotas(70, 30), vec![])]);
+    world.pass(SECOND);
+    let [alone, both] = [world.share(), world.share()];
+    assert!(alone > 99.0, "{alone}");
+    assert!((both - 70.0).abs() < 3.0, "{both}");
+    // Half of the carrier, although nobody else wants the rest: no more than its quota.
+    let before = world.prbs()[&1];
+    world.pass(2 * SECOND);
+    let used = world.prbs()[&1] - before;
+    assert!(used < 2 * 1_000 * 25 * 3 / 4, "{used} PRBs");
+}

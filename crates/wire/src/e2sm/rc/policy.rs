@@ -1,0 +1,176 @@
+//! Policies whose parameter trees are known, as values: shares of resources by slice (style 2 action 6) and whether a UE
+//! may be handed over (style 3 action 1), each under a condition on UEs.
+//!
+//! Styles, actions and their parameters are those of the controls ([`ORDERS`](super::commands::ORDERS)). What conditions
+//! look at has numbers of this project's own, [`CONDITIONS`], which a node's RAN function definition names.
+use bytes::Bytes;
+
+use super::commands::{NotAnOrder, Order};
+use super::control::{ControlFormat, Decision};
+use super::parameter::{
+    Comparison, ElementTest, LogicalOr, Parameter, ParameterTest, TestCondition, TestedAs, Value,
+};
+use super::subscription::{ActionDefinition, ActionFormat, Policy, PolicyAction};
+use crate::e2sm::common::{NrCgi, Snssai, UeId};
+use crate::e2sm::per::{decode, encode};
+
+/// Policy style 2: shares of resources.
+pub const RESOURCES: i64 = 2;
+/// Policy style 3: mobility of connected UEs.
+pub const MOBILITY: i64 = 3;
+/// Condition: what the UE is called, as PER of its identity.
+pub const UE: u32 = 1;
+/// Condition: a slice that the UE chose, 1 octet of SST or 4 of SST and SD.
+pub const SLICE: u32 = 2;
+/// Condition: UEs that are connected, a number.
+pub const CONNECTED_UES: u32 = 3;
+
+/// What conditions may look at, numbers and names.
+pub const CONDITIONS: [(u32, &str); 3] =
+    [(UE, "UE ID"), (SLICE, "S-NSSAI"), (CONNECTED_UES, "Connected UEs")];
+
+/// A test that a condition is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Test {
+    /// It is this UE.
+    Ue(UeId),
+    /// It chose this slice; without an SD any of its type.
+    Slice(Snssai),
+    /// So many UEs are connected: equal to the number, above or below it.
+    ConnectedUes(Comparison, i64),
+}
+
+/// Tests in a row, from left to right: each with whether it and the next are joined by "or". No test always holds.
+pub type Condition = Vec<(Test, bool)>;
+
+/// What a policy tells a node to do by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Does {
+    /// Style 2 action 6, or 3/1 with a cell: as if it were ordered, the handover whenever one is prepared.
+    Obey(Order),
+    /// Style 3 action 1 with a decision: whether a handover that is prepared goes on.
+    Decide(Decision),
+}
+
+fn octets<T: crate::per::Per>(value: &T) -> Bytes {
+    let mut octets = Vec::new();
+    // Identities that a node has are within their bounds; of another nothing is said.
+    let _ = encode(value, &mut octets);
+    octets.into()
+}
+
+impl Test {
+    /// As a test of a parameter.
+    pub fn parameter(&self, or: bool) -> ParameterTest {
+        let (id, comparison, value) = match self {
+            Self::Ue(ue) => (UE, Comparison::Equal, Value::Octets(octets(ue))),
+            Self::Slice(slice) => {
+                let sd = slice.sd.map(|sd| sd.to_be_bytes());
+                let sd = sd.iter().flat_map(|octets| octets[1..].iter().copied());
+                let octets = [slice.sst].into_iter().chain(sd).collect();
+                (SLICE, Comparison::Equal, Value::Octets(octets))
+            }
+            Self::ConnectedUes(comparison, number) => (CONNECTED_UES, *comparison, Value::Int(*number)),
+        };
+        let tested = ElementTest {
+            condition: TestCondition::Comparison(comparison),
+            value: Some(value),
+            or: or.then_some(LogicalOr::True),
+        };
+        ParameterTest { id, tested: TestedAs::Element(tested) }
+    }
+
+    /// What a test of a parameter asks, and whether it and the next are joined by "or".
+    ///
+    /// # Errors
+    /// A parameter that is none of [`CONDITIONS`], or tested as it cannot be.
+    pub fn read(test: &ParameterTest) -> Result<(Self, bool), NotAnOrder> {
+        let (comparison, value, or) = match &test.tested {
+            TestedAs::Key(value) => (Comparison::Equal, value, false),
+            TestedAs::Element(ElementTest {
+                condition: TestCondition::Comparison(comparison),
+                value: Some(value),
+                or,
+            }) => (*comparison, value, *or == Some(LogicalOr::True)),
+            _ => return Err(NotAnOrder::Missing(test.id)),
+        };
+        let counts = matches!(comparison, Comparison::Equal | Comparison::GreaterThan | Comparison::LessThan);
+        let read = match (test.id, comparison, value) {
+            (UE, Comparison::Equal, Value::Octets(octets)) => decode(octets.clone()).ok().map(Self::Ue),
+            (SLICE, Comparison::Equal, Value::Octets(octets)) => slice(octets).map(Self::Slice),
+            (CONNECTED_UES, _, Value::Int(number)) if counts => Some(Self::ConnectedUes(comparison, *number)),
+            _ => None,
+        };
+        read.map(|read| (read, or)).ok_or(NotAnOrder::Missing(test.id))
+    }
+}
+
+fn slice(octets: &Bytes) -> Option<Snssai> {
+    match octets[..] {
+        [sst] => Some(Snssai { sst, sd: None }),
+        [sst, high, mid, low] => Some(Snssai { sst, sd: Some(u32::from_be_bytes([0, high, mid, low])) }),
+        _ => None,
+    }
+}
+
+impl Does {
+    /// Policy style and action.
+    pub const fn action(&self) -> (i64, u16) {
+        match self {
+            Self::Obey(order) => order.action(),
+            Self::Decide(_) => (MOBILITY, 1),
+        }
+    }
+
+    fn read(style: i64, action: &PolicyAction) -> Result<Self, NotAnOrder> {
+        let parameters = action.parameters.as_deref().unwrap_or_default();
+        match (style, action.action, action.decision) {
+            (MOBILITY, 1, Some(decision)) if parameters.is_empty() => Ok(Self::Decide(decision)),
+            (RESOURCES, 6, None | Some(Decision::Accept)) | (MOBILITY, 1, None | Some(Decision::Accept)) => {
+                Order::of(style, action.action, parameters).map(Self::Obey)
+            }
+            (style, action, _) => Err(NotAnOrder::Unknown { style, action }),
+        }
+    }
+
+    fn policy(&self) -> PolicyAction {
+        let (_, action) = self.action();
+        let (parameters, decision): (Vec<Parameter>, _) = match self {
+            Self::Obey(order) => match order.message().format {
+                ControlFormat::Action(parameters) => (parameters, None),
+                ControlFormat::Actions(_) => (Vec::new(), None),
+            },
+            Self::Decide(decision) => (Vec::new(), Some(*decision)),
+        };
+        PolicyAction { action, parameters: (!parameters.is_empty()).then_some(parameters), decision }
+    }
+}
+
+impl ActionDefinition {
+    /// Policies of a style, the first whose condition holds counts.
+    pub fn policies(style: i64, policies: impl IntoIterator<Item = (Does, Condition)>) -> Self {
+        let one = |(does, condition): (Does, Condition)| {
+            let tests: Vec<_> = condition.iter().map(|(test, or)| test.parameter(*or)).collect();
+            Policy { action: does.policy(), condition: (!tests.is_empty()).then_some(tests) }
+        };
+        Self { style, format: ActionFormat::Policy(policies.into_iter().map(one).collect()) }
+    }
+
+    /// Whether a UE may be handed over, and if `to` names one, to which cell instead.
+    pub fn handover_policy(decision: Decision, to: Option<NrCgi>, condition: Condition) -> Self {
+        let does = to.map_or(Does::Decide(decision), |cell| Does::Obey(Order::Handover(cell)));
+        Self::policies(MOBILITY, [(does, condition)])
+    }
+}
+
+/// What policies of a style say.
+///
+/// # Errors
+/// A style, action, parameter or condition that is none of those here.
+pub fn read(style: i64, policies: &[Policy]) -> Result<Vec<(Does, Condition)>, NotAnOrder> {
+    let one = |policy: &Policy| {
+        let tests = policy.condition.iter().flatten();
+        Ok((Does::read(style, &policy.action)?, tests.map(Test::read).collect::<Result<_, _>>()?))
+    };
+    policies.iter().map(one).collect()
+}
