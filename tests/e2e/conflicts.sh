@@ -4,16 +4,16 @@
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
-cat >rules.toml <<'P'
+cat >rules.toml <<P
 [conflicts]
 hold_s = 60
 
 [[rule]]                        # whoever connects to this socket
-peer = "unix://*/important*"
+peer = "unix://$PWD/important*"
 priority = 9
 
 [[rule]]
-peer = "unix://*"
+peer = "unix://$PWD/other*"
 tenant = "statistics"
 models = ["mac"]
 
@@ -32,19 +32,25 @@ set_quota() {
     shift
     "$RANLAB" xapp control --connect "$at" --plmn 505.01 --rc-quota "$@"
 }
-refused() { grep -q "\"accepted\":0,\"refused\":2" "$1" || { cat "$1"; exit 1; }; }
+
+# until_seen PATH PATTERN COUNT: asks until so many lines or words are there.
+until_seen() {
+    for _ in {1..200}; do
+        [[ $(curl -fsS "$api$1" | grep -oE "$2" | wc -l) -ge $3 ]] && return || sleep 0.1
+    done
+    echo "GET $1 never has $2 $3 times"; exit 1
+}
+until_seen /v1/nodes '"connected":true' 2
 
 # It stays to see what its order does, and holds the quota meanwhile.
 set_quota "$e42" 1=0:20 --effect 20 --kpi RRU.PrbTotDl >holder.txt &
 started+=($!)
-for _ in {1..200}; do
-    curl -fsS "$api/metrics" | grep -q '^ranlab_ric_controls_total 2' && break || sleep 0.1
-done
-set_quota "$e42" 1=0:50 >equal.txt 2>&1 && exit 1
+until_seen /metrics '^ranlab_ric_controls_total 2$' 1
+if set_quota "$e42" 1=0:50 >equal.txt 2>&1; then exit 1; fi
 grep -q 'quota 505.01/1 is set by xApp 7 of priority 5, yours is 5' equal.txt || { cat equal.txt; exit 1; }
 set_quota "$e42" 2=0:50 >another.txt || { cat another.txt; exit 1; }
-set_quota "unix://$PWD/other" 1=0:50 >without.txt 2>&1 && exit 1
-! grep -q 'is set by' without.txt
+if set_quota "unix://$PWD/other" 1=0:50 >without.txt 2>&1; then exit 1; fi
+if grep -q 'is set by' without.txt; then exit 1; fi
 set_quota "unix://$PWD/important" 1=0:60 >important.txt || { cat important.txt; exit 1; }
 # Statistics are for all; those without RC subscribe to MAC, and to nothing else.
 "$RANLAB" xapp monitor --connect "unix://$PWD/other" --sm mac --duration 2s --totals --format json >mac.json
