@@ -45,6 +45,7 @@ pub mod slicing;
 pub mod southbound;
 #[cfg(feature = "serve")]
 mod stream;
+mod targets;
 #[cfg(feature = "serve")]
 pub mod token;
 pub mod traffic;

@@ -1,14 +1,19 @@
 //! Hosting of xApps: who may join, as which tenant, what it sees and how much it may ask for; and who is there.
-use crate::{lock, no_such};
+use crate::{lock, no_such, targets};
+use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{
     IApp, IAppInput, IAppOutbox, NodeFilter, PeerInfo, Tenant, XappGrant, XappInfo, XappLimits, XappPolicy,
 };
-use ranlab_wire::e2ap::{Cause, CauseMisc, GlobalE2NodeId, NotAPlmn, RanFunctionItem};
+use ranlab_wire::e2ap::{
+    Cause, CauseMisc, GlobalE2NodeId, NotAPlmn, RanFunctionItem, RicSubscriptionDetails,
+};
+use ranlab_wire::e2sm::{MODELS, Model, names};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use toml::Spanned;
 
 /// One rule: the first whose pattern matches a peer decides about it.
@@ -34,7 +39,28 @@ pub struct XappRule {
     /// Whether they may control, rather than observe alone.
     #[serde(default = "yes")]
     pub control: bool,
+    /// Service models that they subscribe to and control, by name (`mac`, `rc`) or object identifier; empty: all.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// Of two xApps that set the same parameter the one with the higher number has it, of equals the first. Needs
+    /// `[conflicts]` in a file, [`XappRules::guard`] otherwise.
+    #[serde(default)]
+    pub priority: u8,
 }
+
+/// `[conflicts]` of a file: what one xApp has set another of no higher priority does not set for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConflictsTable {
+    /// For how long, in seconds.
+    hold_s: f64,
+}
+
+/// The longest that a parameter is held, in seconds: a day.
+const HOLD_MAX_S: f64 = 86_400.0;
+
+/// What a rule does not allow.
+const REFUSED: Cause = Cause::Misc(CauseMisc::OmIntervention);
 
 fn yes() -> bool {
     true
@@ -63,6 +89,17 @@ pub enum XappRuleError {
         /// What was written.
         text: String,
     },
+    /// Not a service model.
+    #[error(
+        "rule {rule}: {text:?} is no service model; allowed are object identifiers (1.3.6...) and {}",
+        names(MODELS)
+    )]
+    Model {
+        /// Number of the rule, from one.
+        rule: usize,
+        /// What was written.
+        text: String,
+    },
     /// Networks and nodes in one rule.
     #[error("rule {0} names both networks and nodes; name one of them")]
     Both(usize),
@@ -83,13 +120,14 @@ impl XappRuleError {
             Self::Both(rule)
             | Self::Peer { rule, .. }
             | Self::Plmn { rule, .. }
+            | Self::Model { rule, .. }
             | Self::Control { rule, .. } => *rule,
         }
     }
 }
 
 /// A mistake in a file of rules.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct RulesFileError {
     /// Where, from one.
@@ -99,7 +137,7 @@ pub struct RulesFileError {
 }
 
 /// What is wrong with a file of rules.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesFileFault {
     /// It is no TOML, or has keys or values that a rule does not have.
@@ -108,6 +146,11 @@ pub enum RulesFileFault {
     /// A rule cannot be.
     #[error(transparent)]
     Rule(#[from] XappRuleError),
+    /// A time that is none.
+    #[error(
+        "hold_s = {0} is no time to hold a parameter for; write seconds, more than 0 and at most {HOLD_MAX_S}"
+    )]
+    Hold(f64),
     /// Nobody could join.
     #[error("there is no rule, so no xApp could join; write [[rule]] and peer = \"*\" below it to admit all")]
     Empty,
@@ -118,6 +161,7 @@ pub enum RulesFileFault {
 struct RulesFile {
     #[serde(default)]
     rule: Vec<Spanned<XappRule>>,
+    conflicts: Option<Spanned<ConflictsTable>>,
 }
 
 /// A policy made of rules. A peer that no rule matches is refused.
@@ -125,9 +169,30 @@ struct RulesFile {
 pub struct XappRules {
     rules: Vec<(String, XappGrant)>,
     may_control: BTreeMap<Tenant, bool>,
+    /// Object identifiers that each rule allows; none: all.
+    models: Vec<Vec<String>>,
+    hold: Option<Duration>,
 }
 
 impl XappRules {
+    /// Has xApps not set what another has set within such a time, but for more important ones.
+    pub fn guard(mut self, hold: Duration) -> Self {
+        self.hold = Some(hold);
+        self
+    }
+
+    /// How long a parameter is held, if xApps are guarded from each other: [`RicTimers::hold`](ranlab_e2::ric::RicTimers::hold).
+    pub fn hold(&self) -> Option<Duration> {
+        self.hold
+    }
+
+    fn allows(&self, grant: &XappGrant, function: &RanFunctionItem) -> Result<(), Cause> {
+        let allowed = self.models.get(grant.rule).is_some_and(|oids| {
+            oids.is_empty() || function.oid.as_ref().is_some_and(|oid| oids.contains(oid))
+        });
+        if allowed { Ok(()) } else { Err(REFUSED) }
+    }
+
     /// Reads a TOML file: a `[[rule]]` for each [`XappRule`], in the order in which they are tried.
     ///
     /// ```
@@ -153,17 +218,27 @@ impl XappRules {
         if file.rule.is_empty() {
             return Err(RulesFileError { line: 1, fault: RulesFileFault::Empty });
         }
+        let hold = match &file.conflicts {
+            Some(table) if !(table.get_ref().hold_s > 0.0 && table.get_ref().hold_s <= HOLD_MAX_S) => {
+                let fault = RulesFileFault::Hold(table.get_ref().hold_s);
+                return Err(RulesFileError { line: line(table.span().start), fault });
+            }
+            Some(table) => Some(Duration::from_secs_f64(table.get_ref().hold_s)),
+            None => None,
+        };
         let lines: Vec<usize> = file.rule.iter().map(|rule| line(rule.span().start)).collect();
         let rules: Vec<XappRule> = file.rule.into_iter().map(Spanned::into_inner).collect();
-        Self::new(&rules).map_err(|error| {
+        let made = Self::new(&rules).map_err(|error| {
             let line = lines.get(error.rule() - 1).copied().unwrap_or(1);
             RulesFileError { line, fault: error.into() }
-        })
+        })?;
+        Ok(Self { hold, ..made })
     }
 
     /// Checks the rules.
     pub fn new(rules: &[XappRule]) -> Result<Self, XappRuleError> {
-        let mut made = Self { rules: Vec::new(), may_control: BTreeMap::new() };
+        let mut made =
+            Self { rules: Vec::new(), may_control: BTreeMap::new(), models: Vec::new(), hold: None };
         for (i, rule) in rules.iter().enumerate() {
             if rule.peer != "*" && !rule.peer.contains("://") {
                 return Err(XappRuleError::Peer { rule: i + 1, text: rule.peer.clone() });
@@ -177,10 +252,27 @@ impl XappRules {
                 it.subscriptions = rule.subscriptions.unwrap_or(usize::MAX);
                 it.requests = rule.requests.unwrap_or(usize::MAX);
             });
-            made.rules.push((rule.peer.clone(), XappGrant { tenant, nodes, limits }));
+            made.models.push(oids(i + 1, &rule.models)?);
+            let grant = XappGrant { tenant, nodes, limits, priority: rule.priority, rule: i };
+            made.rules.push((rule.peer.clone(), grant));
         }
         Ok(made)
     }
+}
+
+/// The object identifiers of models, whichever of them nodes offer.
+fn oids(rule: usize, models: &[String]) -> Result<Vec<String>, XappRuleError> {
+    let mut oids = Vec::new();
+    for text in models {
+        match text.parse::<&'static dyn Model>() {
+            Ok(model) => {
+                oids.extend([model.oid()].iter().chain(model.other_oids()).map(|oid| (*oid).to_owned()));
+            }
+            Err(_) if text.split('.').all(|arc| arc.parse::<u64>().is_ok()) => oids.push(text.clone()),
+            Err(_) => return Err(XappRuleError::Model { rule, text: text.clone() }),
+        }
+    }
+    Ok(oids)
 }
 
 fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError> {
@@ -204,14 +296,33 @@ fn matches(pattern: &str, peer: &str) -> bool {
 impl XappPolicy for XappRules {
     fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
         let rule = self.rules.iter().find(|(pattern, _)| matches(pattern, peer.peer));
-        rule.map(|(_, grant)| grant.clone()).ok_or(Cause::Misc(CauseMisc::OmIntervention))
+        rule.map(|(_, grant)| grant.clone()).ok_or(REFUSED)
     }
 
-    fn may_control(&self, grant: &XappGrant, _: &GlobalE2NodeId, _: &RanFunctionItem) -> Result<(), Cause> {
+    fn may_subscribe(
+        &self,
+        grant: &XappGrant,
+        _: &GlobalE2NodeId,
+        function: &RanFunctionItem,
+        _: &RicSubscriptionDetails,
+    ) -> Result<(), Cause> {
+        self.allows(grant, function)
+    }
+
+    fn may_control(
+        &self,
+        grant: &XappGrant,
+        _: &GlobalE2NodeId,
+        function: &RanFunctionItem,
+    ) -> Result<(), Cause> {
         match self.may_control.get(&grant.tenant) {
-            Some(true) => Ok(()),
-            _ => Err(Cause::Misc(CauseMisc::OmIntervention)),
+            Some(true) => self.allows(grant, function),
+            _ => Err(REFUSED),
         }
+    }
+
+    fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
+        if self.hold.is_some() { targets::of(function, header, message) } else { Vec::new() }
     }
 }
 

@@ -195,6 +195,8 @@ fn rule(peer: &str, tenant: &str) -> XappRule {
         subscriptions: None,
         requests: None,
         control: true,
+        models: Vec::new(),
+        priority: 0,
     }
 }
 
@@ -256,7 +258,15 @@ fn a_bad_file_of_rules_says_where_and_what_is_allowed() {
     let cases = [
         ("\n[[rule]]\npier = \"*\"\n", "line 3: unknown field `pier`, expected one of `peer`, `tenant`"),
         ("[[rule]]\npeer = \"*\"\ncontrol = 7\n", "line 3: invalid type: integer `7`, expected a boolean"),
-        ("[[rules]]\npeer = \"*\"\n", "line 1: unknown field `rules`, expected `rule`"),
+        ("[[rules]]\npeer = \"*\"\n", "line 1: unknown field `rules`, expected `rule` or `conflicts`"),
+        (
+            "[conflicts]\nhold_s = 0\n[[rule]]\npeer = \"*\"\n",
+            "line 1: hold_s = 0 is no time to hold a parameter for; write seconds, more than 0 and at most 86400",
+        ),
+        (
+            "[[rule]]\npeer = \"*\"\nmodels = [\"mak\"]\n",
+            "line 1: rule 1: \"mak\" is no service model; allowed are",
+        ),
         ("[[rule]]\ntenant = \"a\"\n", "line 1: missing field `peer`"),
         ("# nobody\n", "line 1: there is no rule"),
         (

@@ -106,7 +106,9 @@ impl RicPart {
             it.admissions.clone_from(&self.admit);
         });
         if let Some(file) = &self.xapps {
-            config.policy = Box::new(rules(file)?);
+            let rules = rules(file)?;
+            config.timers.hold = rules.hold().unwrap_or(config.timers.hold);
+            config.policy = Box::new(rules);
         }
         Ok(config)
     }

@@ -488,7 +488,6 @@ fn configs_are_the_same_from_flags_keys_and_messages() {
         ("allow", "10.0.0.0/8,fd00::/8,192.0.2.7"),
         ("e2ap", "3.01"),
         ("max_nodes", "7"),
-        ("threads", "2"),
         ("iapp", "monitor"),
         ("sm", "mac"),
         ("period", "20ms"),

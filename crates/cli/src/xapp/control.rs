@@ -9,10 +9,11 @@ use ranlab_sdk::e2::xapp::{FunctionRef, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
-use ranlab_sdk::{Bytes, Watch, XappHandle};
+use ranlab_sdk::{Bytes, ControlFailure, Watch, XappHandle};
 use serde::Serialize;
 
 use crate::args;
@@ -175,11 +176,22 @@ async fn give(
 ) -> Result<Option<BTreeMap<String, Halves>>, String> {
     let Some(watch) = watch else {
         let given = xapp.control(node, rc::OID, header, message).await;
-        return given.map(|_| None).map_err(|why| why.to_string());
+        return given.map(|_| None).map_err(|why| said(&why));
     };
     let given = xapp.control_with_effect(node, rc::OID, header, message, &watch).await;
     let halves = |Change { name, before, after }| (name, Halves { before, after });
     given.map(|it| Some(it.changes.into_iter().map(halves).collect())).map_err(|why| why.to_string())
+}
+
+/// Why an order came to nothing; a RIC that holds what it sets for another xApp says so in a sentence of its own.
+fn said(why: &ControlFailure) -> String {
+    let words = match why {
+        ControlFailure::Failed { outcome: Some(octets), .. } => {
+            Refusal::decode_as(Encoding::Per, octets).ok()
+        }
+        _ => None,
+    };
+    words.map_or_else(|| why.to_string(), |refusal| format!("{why}: {}", refusal.detail))
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {

@@ -226,7 +226,7 @@ mod tests {
             let mut model = BTreeMap::<(u64, u64), (usize, u8, Time)>::new();
             let mut now = Time::ZERO;
             for _ in 0..400 {
-                now = now + Duration::from_millis(below(2_000));
+                now += Duration::from_millis(below(2_000));
                 let x = below(5) as usize;
                 if below(20) == 0 {
                     c.gone(xapp(x));

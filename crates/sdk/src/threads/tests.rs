@@ -144,9 +144,12 @@ const SUBSCRIPTIONS: u8 = 3;
 /// Reports of each.
 const REPORTS: u32 = 40;
 
+/// Numbers of reports, by agent and subscription.
+type Arrived = BTreeMap<(usize, u8), Vec<u32>>;
+
 /// Agents report through workers to a machine that forwards to one xApp through another worker; returns what the xApp got,
 /// by agent and subscription, and what each agent's link ended with.
-fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (BTreeMap<(usize, u8), Vec<u32>>, Vec<bool>) {
+fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<bool>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     // Timers are made, and never run out: time does not pass here.
     let _entered = runtime.enter();
@@ -204,7 +207,7 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (BTreeMap<(usize,
         });
     }
     drop(to_xapp);
-    let got = Rc::new(RefCell::new(BTreeMap::<_, Vec<u32>>::new()));
+    let got = Rc::new(RefCell::new(Arrived::new()));
     let taken = got.clone();
     world.spawn(async move {
         let mut reader = FrameReader::default();

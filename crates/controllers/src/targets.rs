@@ -1,0 +1,139 @@
+//! What a control sets, in words that are the same when it is the same: for the guard between xApps.
+//!
+//! Read are RC, SLICE and TRAFFIC. A control of theirs that is none of the orders known here is `unread MODEL`: two xApps
+//! that send such ones to one base station meet, for nobody can say that they do not. Other models' controls meet nobody.
+use bytes::Bytes;
+use ranlab_wire::e2ap::RanFunctionItem;
+use ranlab_wire::e2sm::rc::commands::Order;
+use ranlab_wire::e2sm::rc::{self, ControlHeader, ControlMessage, HeaderFormat};
+use ranlab_wire::e2sm::slice::{self, SliceCommand};
+use ranlab_wire::e2sm::traffic::{self, TrafficAction, TrafficCommand};
+use ranlab_wire::e2sm::{Encoding, Octets, by_oid};
+
+/// What a control to a function sets; nothing if the function's model is not guarded.
+pub(crate) fn of(function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
+    let Some(model) = function.oid.as_deref().and_then(by_oid) else { return Vec::new() };
+    let read = match model.oid() {
+        rc::OID => of_rc(header, message),
+        slice::OID => of_slices(message),
+        traffic::OID => of_traffic(message),
+        _ => return Vec::new(),
+    };
+    read.unwrap_or_else(|| vec![format!("unread {}", model.name())])
+}
+
+fn of_rc(header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
+    let header = ControlHeader::decode_as(Encoding::Per, header).ok()?;
+    let message = ControlMessage::decode_as(Encoding::Per, message).ok()?;
+    let HeaderFormat::Action(action) = &header.format else { return None };
+    let ue = action.ue.number();
+    Some(match Order::read(&header, &message) {
+        Ok(Order::SliceQuotas(quotas)) => {
+            let named = |it: &rc::commands::SliceQuota| {
+                let sd = it.slice.sd.map_or_else(String::new, |sd| format!(".{sd:06x}"));
+                format!("quota {}/{}{sd}", it.plmn, it.slice.sst)
+            };
+            quotas.iter().map(named).collect()
+        }
+        Ok(Order::Handover(_)) => vec![format!("cell-of-ue {ue}")],
+        Ok(Order::QosFlows { flows, .. }) => {
+            flows.iter().map(|flow| format!("bearer-of-flow {ue}/{}", flow.qfi)).collect()
+        }
+        Err(_) => vec![format!("order {ue}/{}/{}", action.style, action.action)],
+    })
+}
+
+fn of_slices(message: &Bytes) -> Option<Vec<String>> {
+    Some(match SliceCommand::decode_as(Encoding::Per, message).ok()? {
+        SliceCommand::Configure(_) => vec!["slice *".to_owned(), "slice-of-ue *".to_owned()],
+        SliceCommand::Add(slice) | SliceCommand::Modify(slice) => vec![format!("slice {}", slice.id)],
+        // Its UEs go to another slice.
+        SliceCommand::Delete(id) => vec![format!("slice {id}"), "slice-of-ue *".to_owned()],
+        SliceCommand::Associate(ues) => ues.iter().map(|it| format!("slice-of-ue {}", it.rnti)).collect(),
+        SliceCommand::Allocate(allocation) => vec![format!("slots-of-slice {}", allocation.slice)],
+    })
+}
+
+fn of_traffic(message: &Bytes) -> Option<Vec<String>> {
+    let command = TrafficCommand::decode_as(Encoding::Per, message).ok()?;
+    let bearer = format!("{}/{}", command.bearer.rnti, command.bearer.rbid);
+    Some(vec![match command.action {
+        TrafficAction::PutQueue(queue) => format!("queue {bearer}/{}", queue.id),
+        TrafficAction::DeleteQueue(id) => format!("queue {bearer}/{id}"),
+        TrafficAction::PutFilter(filter) => format!("filter {bearer}/{}", filter.id),
+        TrafficAction::DeleteFilter(id) => format!("filter {bearer}/{id}"),
+        TrafficAction::SetScheduler(_) => format!("scheduler {bearer}"),
+        TrafficAction::SetPacer(_) => format!("pacer {bearer}"),
+        TrafficAction::SetStage(_) => format!("stage {bearer}"),
+    }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::e2ap::Plmn;
+    use ranlab_wire::e2sm::common::{NrCgi, Snssai};
+    use ranlab_wire::e2sm::rc::commands::SliceQuota;
+    use ranlab_wire::e2sm::slice::{Slice, SliceParameters, SliceSet, UeScheduler, UeSlice};
+    use ranlab_wire::e2sm::traffic::BearerId;
+
+    fn function(oid: &str) -> RanFunctionItem {
+        RanFunctionItem { id: 3, definition: Bytes::new(), revision: 1, oid: Some(oid.to_owned()) }
+    }
+
+    fn per(value: &impl Octets) -> Bytes {
+        value.to_octets(Encoding::Per).unwrap()
+    }
+
+    #[test]
+    fn orders_of_slices_and_bearers_say_what_they_set() {
+        let slice = Slice {
+            id: 7,
+            label: "w".to_owned(),
+            scheduler: UeScheduler::ProportionalFair,
+            parameters: SliceParameters::Capacity(500_000),
+        };
+        let bearer = BearerId { rnti: 17_921, rbid: 1 };
+        for (oid, message, expected) in [
+            (slice::OID, per(&SliceCommand::Modify(slice)), vec!["slice 7"]),
+            (
+                slice::OID,
+                per(&SliceCommand::Configure(SliceSet::default())),
+                vec!["slice *", "slice-of-ue *"],
+            ),
+            (
+                slice::OID,
+                per(&SliceCommand::Associate(vec![UeSlice { rnti: 9, slice: 7 }])),
+                vec!["slice-of-ue 9"],
+            ),
+            (
+                traffic::OID,
+                per(&TrafficCommand { bearer, action: TrafficAction::DeleteQueue(2) }),
+                vec!["queue 17921/1/2"],
+            ),
+            (slice::OID, Bytes::from_static(b"\xff\xff nonsense"), vec!["unread slice"]),
+            (rc::OID, Bytes::from_static(b"nonsense"), vec!["unread rc"]),
+            ("1.2.3.4", Bytes::new(), vec![]),
+        ] {
+            assert_eq!(of(&function(oid), &Bytes::new(), &message), expected, "{oid}");
+        }
+    }
+
+    #[test]
+    fn orders_of_rc_say_of_which_slice_or_ue() {
+        let plmn = Plmn::new(505, 1, 2);
+        let quota = |sst, sd| SliceQuota { plmn, slice: Snssai { sst, sd }, min: 1, max: 9, dedicated: 0 };
+        let order = Order::SliceQuotas(vec![quota(1, None), quota(1, Some(0x80))]);
+        let cell = NrCgi { plmn, cell: 0x10 };
+        for (order, expected) in [
+            (order, vec!["quota 505.01/1", "quota 505.01/1.000080"]),
+            (Order::Handover(cell), vec!["cell-of-ue 5"]),
+        ] {
+            let (style, action) = order.action();
+            let ue = ranlab_wire::e2sm::common::UeId::du(5);
+            let header = rc::ActionHeader { ue, style, action, decision: None };
+            let header = ControlHeader { format: HeaderFormat::Action(header) };
+            assert_eq!(of(&function(rc::OID), &per(&header), &per(&order.message())), expected);
+        }
+    }
+}
