@@ -6,6 +6,7 @@
 #   need.sh python   maturin, which builds the Python package, and mypy, in .venv
 #   need.sh notebook what runs a notebook without a browser, pandas and matplotlib, in .venv
 #   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
+#   need.sh ricxappframe O-RAN SC's framework for xApps in .venv; its librmr_si.so is in no package index
 #   need.sh types    Node.js and the checker of the page's types, in target/node; without Node.js and without apt it says so
 #   need.sh web      a browser, Node.js, and axe-core, which judges pages, in target/node
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
@@ -74,6 +75,14 @@ rest() {
         .venv/bin/python -m pip install --quiet --disable-pip-version-check 'schemathesis==4.32.5'
 }
 
+ricxappframe() {
+    venv
+    .venv/bin/python -c 'import importlib.metadata as it; it.version("ricxappframe"); import six, dateutil' 2>/dev/null && return
+    # Its client of the subscription manager imports more than its package says.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        'ricxappframe==3.2.2' six certifi urllib3 python-dateutil
+}
+
 fuzz() {
     rustup toolchain list | grep -q ^nightly || rustup toolchain install nightly --profile minimal
     rustup component list --toolchain nightly --installed | grep -q ^miri ||
@@ -121,7 +130,7 @@ switches() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | types | web | fuzz | pages | vm | switches) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, types, web, fuzz, pages, vm, switches" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches" >&2; exit 2 ;;
     esac
 done

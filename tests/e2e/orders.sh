@@ -8,6 +8,7 @@ started+=($!)
 e2=$(address ric.txt e2) e42=$(address ric.txt e42)
 "$RANLAB" emulate --connect "$e2" --radio lte:25 --nodes 2 --ues 2 --flows full --sm mac,kpm --duration 60s >stations.txt &
 started+=($!)
+for _ in {1..200}; do [[ $(grep -c '"+ gnb ' ric.txt) == 2 ]] && break || sleep 0.05; done
 control() { "$RANLAB" xapp control --connect "$e42" --plmn 505.01 "$@"; }
 
 control --rc-quota 1=0:20 --effect 5 --kpi RRU.PrbTotDl,DRB.UEThpDl --format ndjson >effect.ndjson

@@ -131,9 +131,13 @@ fn a_subscription_with_a_lease_ends_unless_it_is_renewed() {
     let (mut lab, _) = lab(2);
     let (short, long) = (subscribe(&mut lab, 1, 3)["id"].clone(), subscribe(&mut lab, 2, 5)["id"].clone());
     lab.pass(2 * SECOND);
+    let lease_s =
+        |lab: &mut Lab, id: &Json| lab.get(&format!("subscriptions/{id}"))["lease_s"].as_f64().unwrap();
+    assert!((lease_s(&mut lab, &short) - 1.0).abs() < 0.1);
     let renewal = json!({ "subscriptions": [short, 4_000], "lease_s": 10 });
     let (status, renewed) = lab.ask(Method::Post, "leases", &renewal.to_string());
     assert_eq!((status, renewed), (200, json!({ "renewed": [short], "unknown": [4_000] })));
+    assert!((lease_s(&mut lab, &short) - 10.0).abs() < 0.1);
     lab.pass(4 * SECOND);
     let left: Vec<Json> = lab.get("subscriptions")["subscriptions"].as_array().unwrap().clone();
     assert_eq!(left.iter().map(|one| &one["id"]).collect::<Vec<_>>(), [&short], "{long} has ended");

@@ -156,9 +156,9 @@ impl Console {
         let path = segments(&request.path)?;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match (&path[..], request.method) {
-            (["subscriptions"], Get) => Ok(Done::Answer(self.list())),
+            (["subscriptions"], Get) => Ok(Done::Answer(self.list(now))),
             (["subscriptions"], Post) => self.create(now, request, out),
-            (["subscriptions", id], Get) => self.show(id),
+            (["subscriptions", id], Get) => self.show(id, now),
             (["subscriptions", id], Delete) => {
                 self.delete(id, out)?;
                 out.reply(request.reply(204, ""));
@@ -263,7 +263,7 @@ impl IApp for Console {
                 self.nodes.remove(&node.id);
             }
             IAppInput::Subscribed { subscription, not_admitted, .. } => {
-                self.subscribed(subscription, not_admitted, out);
+                self.subscribed(now, subscription, not_admitted, out);
             }
             IAppInput::SubscriptionFailed { subscription, cause }
             | IAppInput::SubscriptionEnded { subscription, cause } => {

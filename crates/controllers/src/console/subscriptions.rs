@@ -141,7 +141,7 @@ impl Held {
         self.target.model
     }
 
-    fn json(&self, id: u32) -> Json {
+    fn json(&self, id: u32, now: Time) -> Json {
         let model = self.target.model;
         let period = model.and_then(|m| m.period(m.encoding(), &self.details.event_trigger).ok().flatten());
         json!({
@@ -156,19 +156,20 @@ impl Held {
             "malformed": self.malformed,
             "lost": self.lost,
             "tstamp_us": self.tstamp_us,
+            "lease_s": self.lease.map(|until| until.since(now).as_secs_f64()),
         })
     }
 }
 
 impl Console {
-    pub(super) fn list(&self) -> Json {
-        let all: Vec<Json> = self.subscriptions.iter().map(|(id, held)| held.json(*id)).collect();
+    pub(super) fn list(&self, now: Time) -> Json {
+        let all: Vec<Json> = self.subscriptions.iter().map(|(id, held)| held.json(*id, now)).collect();
         json!({ "subscriptions": all })
     }
 
-    pub(super) fn show(&self, id: &str) -> Result<Done, Fault> {
+    pub(super) fn show(&self, id: &str, now: Time) -> Result<Done, Fault> {
         let (id, held) = self.held(id)?;
-        Ok(Done::Answer(held.json(id)))
+        Ok(Done::Answer(held.json(id, now)))
     }
 
     fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
@@ -271,6 +272,7 @@ impl Console {
 
     pub(super) fn subscribed(
         &mut self,
+        now: Time,
         handle: SubscriptionHandle,
         not_admitted: &[ActionFailed],
         out: &mut IAppOutbox,
@@ -280,7 +282,7 @@ impl Console {
         held.active = true;
         match std::mem::replace(&mut held.asker, Asker::Answered) {
             Asker::Waits(token) => {
-                let mut json = held.json(id);
+                let mut json = held.json(id, now);
                 let refused =
                     |action: &ActionFailed| json!({ "id": action.id, "cause": action.cause.to_string() });
                 json["not_admitted"] = not_admitted.iter().map(refused).collect();
