@@ -168,6 +168,23 @@ fn a_monitor_asks_for_states_where_they_are_told() {
     assert_eq!(octets[..], [0x08, 0, 0, 2, 0, 0, 0]);
     let octets = ActionDefinition::handover_request().to_octets(Encoding::Per).unwrap();
     assert_eq!(octets[..], [0, 1, 3, 0x40, 0, 0, 0, 0, 0, 0]);
+    // Style 3, one policy: a handover is rejected, whoever's it is.
+    let octets = ActionDefinition::handover_policy(Decision::Reject, None, vec![]).to_octets(Encoding::Per);
+    assert_eq!(octets.unwrap()[..], [0, 1, 3, 0x20, 0, 0, 0x20, 0, 0, 1, 1, 0x40]);
+    let of = |trigger: &EventTrigger| {
+        let none = std::time::Duration::ZERO;
+        Rc::action_at(trigger, &Bytes::from_static(Rc::DEFINITION), none).unwrap().unwrap()
+    };
+    for name in reports::TRIGGERS {
+        let trigger = EventTrigger::named(name).unwrap();
+        let (expected, numbers): (_, &[u32]) = match name {
+            "states" => (4, &[202]),
+            "handovers" => (2, &[1, 2, 3, 4, 6]),
+            "neighbours" => (3, &[1]),
+            _ => (1, &[3, 4, 6]),
+        };
+        assert_eq!(of(&trigger), ActionDefinition::report(expected, numbers.iter().copied()), "{name}");
+    }
     let none = FunctionDefinition::of_station(false).to_octets(Encoding::Per).unwrap();
     assert!(matches!(Rc::action(&none, std::time::Duration::ZERO), Err(SmError::Absent(_))));
 }

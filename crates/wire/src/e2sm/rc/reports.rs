@@ -180,7 +180,33 @@ impl IndicationHeader {
     }
 }
 
+/// What [`EventTrigger::named`] knows.
+pub const TRIGGERS: [&str; 5] = ["states", "handovers", "messages", "lte-messages", "neighbours"];
+
 impl EventTrigger {
+    /// A trigger by a name of [`TRIGGERS`].
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "states" => Some(Self::states()),
+            "handovers" => Some(Self::handovers()),
+            "messages" => Some(Self::messages(true)),
+            "lte-messages" => Some(Self::messages(false)),
+            "neighbours" => Some(Self::neighbours()),
+            _ => None,
+        }
+    }
+
+    /// The report style that goes with it.
+    pub const fn report_style(&self) -> i64 {
+        match &self.format {
+            TriggerFormat::Messages(_) => MESSAGE_COPY,
+            TriggerFormat::Process(_) => PROCESS_OUTCOME,
+            TriggerFormat::Node(_) => NODE_INFORMATION,
+            TriggerFormat::Ues(_) => UE_INFORMATION,
+            TriggerFormat::OnDemand(_) => ON_DEMAND,
+        }
+    }
+
     /// When a handover is prepared, of whichever UE.
     pub const fn handovers() -> Self {
         let (process, breakpoint) = (MOBILITY, HANDOVER_PREPARATION);
