@@ -49,8 +49,10 @@ for _ in {1..200}; do
 done
 "$RANLAB" xapp monitor --connect "$e42" --sm rc --duration 5s --format ndjson >states.ndjson &
 monitor=$!
+"$RANLAB" xapp monitor --connect "$e42" --sm rc --rc messages,neighbours --duration 7s --format ndjson >copies.ndjson &
+copies=$!
 python3 - "$api" <<'P'
-import json, sys, urllib.request
+import json, sys, urllib.error, urllib.request
 api = sys.argv[1]
 def post(path, **body):
     request = urllib.request.Request(api + path, json.dumps(body).encode(), {"content-type": "application/json"})
@@ -63,6 +65,14 @@ subscribe("gnb 505.01 1", kind="insert", definition=question, subsequent={"then"
 outcome = "00010200000400000001000200030005"  # style 2: parameters 1, 2, 3, 4 and 6
 subscribe("gnb 505.01 1", definition=outcome)
 subscribe("gnb 505.01 3", definition=outcome)
+# A policy of style 3 under the same trigger: no handover from the second one; of style 2 it needs another trigger.
+policy = "000103200000200000010140"
+subscribe("gnb 505.01 2", kind="policy", definition=policy)
+try:
+    subscribe("gnb 505.01 2", kind="policy", definition=policy.replace("000103", "000102"))
+    raise SystemExit("a policy without its trigger was admitted")
+except urllib.error.HTTPError as refused:
+    assert "refused" in refused.read().decode(), refused
 
 def answer(told, cell):
     value = {"ranP-Choice-ElementFalse": {"ranParameter-value": {"valueOctS": cell}}}
@@ -90,11 +100,21 @@ for line in urllib.request.urlopen(api + "/v1/indications?sm=rc", timeout=30):
 assert ended == {"gnb 505.01 1": "0000000300", "gnb 505.01 3": "0000000200"}, ended
 print("handovers ended in", ended)
 P
-wait "$monitor"
+wait "$monitor" "$copies"
 python3 - <<'P'
 import json
 rows = [row for row in map(json.loads, open("states.ndjson")) if row.get("sm") == "rc"]
 states = sorted((row["node"], row["value"]) for row in rows if row["name"] == "RRC State Changed To")
 expected = sorted((f"gnb 505.01 {node}", state) for node in (1, 2, 3) for state in ("0", "2"))
 assert states == expected, rows
+
+rows = [row for row in map(json.loads, open("copies.ndjson")) if row.get("sm") == "rc"]
+copies = sorted((row["node"], row["value"]) for row in rows if row["name"] == "RRC Message")
+# UE 2 connects and is let go; UE 1 comes to cells 2 and 3 by handover.
+connected, came, released = "10000000", "0800", "1000"
+expected = [(f"gnb 505.01 {node}", copy) for node in (1, 2, 3) for copy in (connected, released)]
+expected += [("gnb 505.01 2", came), ("gnb 505.01 3", came)]
+assert copies == sorted(expected), rows
+works = {row["node"] for row in rows if row["name"] == "Neighbour" and "handovers work" in row["value"]}
+assert works == {"gnb 505.01 1", "gnb 505.01 3"}, rows
 P

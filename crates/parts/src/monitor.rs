@@ -13,7 +13,9 @@ use ranlab_sdk::e2::LinkLoss;
 use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, Xapp, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::{Encoding, Model};
+use ranlab_sdk::wire::e2sm::rc::reports::TRIGGERS;
+use ranlab_sdk::wire::e2sm::rc::{self, EventTrigger};
+use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
@@ -38,6 +40,8 @@ config! {
         sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// report period
         period: Duration = Duration::from_millis(100);
+        /// what RC is to tell: states of UEs in RRC, how handovers ended, copies of messages of RRC (of NR, of LTE), neighbours of cells
+        rc: Vec<String> = vec!["states".to_owned()], kind(Kind::List(Box::new(Kind::choice(&TRIGGERS)))), wiring();
         /// version of E2AP whose numbering the RIC speaks
         e2ap: Version = Version::V2_03, wiring();
         /// how E2AP is octets: per (aligned PER) or flat (FlatBuffers, which ranlab's RIC takes)
@@ -93,11 +97,20 @@ impl MonitorPart {
     /// # Errors
     /// A name that is no service model, or a period that one cannot say.
     pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
-        let trigger = |model: &'static dyn Model| {
-            let trigger = model.periodic(model.encoding_or(self.sm_encoding), self.period).map_err(rig)?;
-            Ok((model.oid(), trigger))
-        };
-        self.models()?.into_iter().map(trigger).collect()
+        let mut wanted = Vec::new();
+        for model in self.models()? {
+            let encoding = model.encoding_or(self.sm_encoding);
+            if model.oid() == rc::OID {
+                for name in &self.rc {
+                    let trigger = EventTrigger::named(name)
+                        .ok_or_else(|| rig(format!("\"{name}\" is none of {}", TRIGGERS.join(", "))))?;
+                    wanted.push((model.oid(), trigger.to_octets(encoding).map_err(rig)?));
+                }
+            } else {
+                wanted.push((model.oid(), model.periodic(encoding, self.period).map_err(rig)?));
+            }
+        }
+        Ok(wanted)
     }
 }
 

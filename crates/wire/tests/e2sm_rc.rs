@@ -9,6 +9,8 @@ use bytes::Bytes;
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId};
 use ranlab_wire::e2sm::rc::commands::{FlowMapping, NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_wire::e2sm::rc::messages::Said;
+use ranlab_wire::e2sm::rc::neighbours::*;
 use ranlab_wire::e2sm::rc::*;
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, SmError, per};
 use ranlab_wire::per::{DecodeFault, Notation, Per};
@@ -166,6 +168,23 @@ fn a_monitor_asks_for_states_where_they_are_told() {
     assert_eq!(octets[..], [0x08, 0, 0, 2, 0, 0, 0]);
     let octets = ActionDefinition::handover_request().to_octets(Encoding::Per).unwrap();
     assert_eq!(octets[..], [0, 1, 3, 0x40, 0, 0, 0, 0, 0, 0]);
+    // Style 3, one policy: a handover is rejected, whoever's it is.
+    let octets = ActionDefinition::handover_policy(Decision::Reject, None, vec![]).to_octets(Encoding::Per);
+    assert_eq!(octets.unwrap()[..], [0, 1, 3, 0x20, 0, 0, 0x20, 0, 0, 1, 1, 0x40]);
+    let of = |trigger: &EventTrigger| {
+        let none = std::time::Duration::ZERO;
+        Rc::action_at(trigger, &Bytes::from_static(Rc::DEFINITION), none).unwrap().unwrap()
+    };
+    for name in reports::TRIGGERS {
+        let trigger = EventTrigger::named(name).unwrap();
+        let (expected, numbers): (_, &[u32]) = match name {
+            "states" => (4, &[202]),
+            "handovers" => (2, &[1, 2, 3, 4, 6]),
+            "neighbours" => (3, &[1]),
+            _ => (1, &[3, 4, 6]),
+        };
+        assert_eq!(of(&trigger), ActionDefinition::report(expected, numbers.iter().copied()), "{name}");
+    }
     let none = FunctionDefinition::of_station(false).to_octets(Encoding::Per).unwrap();
     assert!(matches!(Rc::action(&none, std::time::Duration::ZERO), Err(SmError::Absent(_))));
 }
@@ -191,6 +210,95 @@ fn reports_and_questions_are_read_as_they_are_written() {
     assert_eq!(reports::target_cell(&[]), Err(NotAnOrder::Missing(4)));
     let trigger = EventTrigger::states().to_octets(Encoding::Per).unwrap();
     assert_eq!(trigger, vector("rc_event_trigger_f4.bin"));
+}
+
+#[test]
+fn policies_are_read_as_they_are_written() {
+    use policy::{Does, Test};
+    let slice = Snssai { sst: 1, sd: Some(0x10203) };
+    let quota = SliceQuota { plmn: Plmn::new(1, 1, 2), slice, min: 0, max: 20, dedicated: 0 };
+    let tests = [
+        Test::Slice(slice),
+        Test::Slice(Snssai { sst: 2, sd: None }),
+        Test::Ue(UeId::du(7)),
+        Test::ConnectedUes(Comparison::LessThan, 3),
+    ];
+    for test in &tests {
+        for or in [false, true] {
+            assert_eq!(Test::read(&test.parameter(or)), Ok((test.clone(), or)));
+        }
+    }
+    let condition: policy::Condition = tests.into_iter().map(|test| (test, true)).collect();
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
+    for (style, policies) in [
+        (
+            2,
+            vec![
+                (Does::Obey(Order::SliceQuotas(vec![quota])), condition),
+                (Does::Obey(Order::SliceQuotas(vec![quota, quota])), vec![]),
+            ],
+        ),
+        (3, vec![(Does::Decide(Decision::Reject), vec![]), (Does::Obey(Order::Handover(cell)), vec![])]),
+    ] {
+        let octets = ActionDefinition::policies(style, policies.clone()).to_octets(Encoding::Per).unwrap();
+        let read = ActionDefinition::decode_as(Encoding::Per, &octets).unwrap();
+        let ActionFormat::Policy(of) = &read.format else { panic!() };
+        assert_eq!(policy::read(read.style, of), Ok(policies.clone()));
+        assert!(policy::read(1, of).is_err(), "style 1 has none");
+    }
+}
+
+#[test]
+fn copies_and_neighbours_are_rows_and_their_triggers_have_octets() {
+    let rows = |message: IndicationMessage| {
+        let header =
+            IndicationHeader { format: IndicationHeaderFormat::Report(ReportHeader { condition: Some(1) }) };
+        let octets = message.to_octets(Encoding::Per).unwrap();
+        let message = IndicationMessage::decode_as(Encoding::Per, &octets).unwrap();
+        let mut table = ranlab_wire::e2sm::Table::default();
+        Rc::tabulate(&header, &message, &mut table);
+        let row = |(_, values): (_, &[ranlab_wire::e2sm::Value])| {
+            values[..5].iter().map(ToString::to_string).collect::<Vec<_>>().join("|")
+        };
+        table.rows().map(row).collect::<Vec<_>>()
+    };
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 0x20 };
+    let copy = reports::message_copy(Said::SetupComplete, &UeId::du(7), &Cgi::Nr(cell), &[3, 4]);
+    let told = rows(IndicationMessage { format: IndicationFormat::Parameters(copy) });
+    assert_eq!(told, ["gnb-du 7|report|3|RRC Message|10000000", "gnb-du 7|report|4|UE ID|1007"]);
+    let frequency =
+        NrFrequency { arfcn: 428_000, bands: vec![NrBand { band: 1, supplementary: vec![] }], shift: None };
+    let neighbour = NrNeighbour {
+        cell,
+        pci: 2,
+        tac: [0, 0, 1],
+        duplex: Duplex::Fdd,
+        frequency,
+        connected: Truth::True,
+        handover: Truth::False,
+        version: 1,
+    };
+    let neighbours = NeighbourRelations {
+        pci: ServingPci::Nr(1),
+        arfcn: ServingArfcn::Nr(428_000),
+        neighbours: vec![Neighbour::Nr(neighbour)],
+    };
+    let change =
+        CellChange { cell: Cgi::Nr(cell), context: None, deleted: None, neighbours: Some(neighbours) };
+    let told = rows(IndicationMessage { format: IndicationFormat::Cells(vec![change]) });
+    let name = |row: &str| row.split('|').skip(3).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(name(&told[0]), ["Cell changed", "001.01 000000020"]);
+    assert_eq!(name(&told[1]), ["Neighbour", "001.01 000000020, PCI 2, not handed over to yet"]);
+    for nr in [true, false] {
+        for said in Said::ALL {
+            assert_eq!(Said::of(said.id(nr), nr), Some(said));
+            assert_eq!(Said::of(said.id(nr), !nr), None);
+        }
+        let trigger = EventTrigger::messages(nr).to_octets(Encoding::Per).unwrap();
+        assert_eq!(EventTrigger::decode_as(Encoding::Per, &trigger), Ok(EventTrigger::messages(nr)));
+    }
+    let trigger = EventTrigger::neighbours().to_octets(Encoding::Per).unwrap();
+    assert_eq!(EventTrigger::decode_as(Encoding::Per, &trigger), Ok(EventTrigger::neighbours()));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use std::process::Command;
 use bytes::Bytes;
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, FunctionDescription, IndicationMessage};
+use ranlab_wire::e2sm::rc::interface::{LteClass, NrClass, RrcClass, RrcMessage};
+use ranlab_wire::e2sm::rc::messages::Said;
 use ranlab_wire::e2sm::{per, rc};
 use ranlab_wire::per::{DecodeFault, Notation, Per};
 
@@ -22,7 +24,7 @@ const SEEDS: u64 = 200;
 const LEVELS: usize = 16;
 
 /// Value notation and octets of a value.
-type Said = (String, Vec<u8>);
+type Shown = (String, Vec<u8>);
 
 /// A type under its names in the texts.
 struct Kind {
@@ -31,7 +33,7 @@ struct Kind {
     /// Octets and value notation of a random value.
     random: fn(u64) -> (Vec<u8>, String),
     /// Value notation of octets, and the octets of that value; `None` if a number in it is too big for the type.
-    read: fn(Bytes) -> Result<Option<Said>, String>,
+    read: fn(Bytes) -> Result<Option<Shown>, String>,
 }
 
 impl Kind {
@@ -156,4 +158,39 @@ fn pycrate_agrees_on_random_values_of_service_models() {
         &faults[..faults.len().min(5)]
     );
     assert!(made.lines().count() > KINDS.len() * SEEDS as usize / 2, "made {}", made.lines().count());
+}
+
+#[test]
+fn pycrate_agrees_on_the_messages_of_rrc_that_are_copied() {
+    let Some(python) = std::env::var_os("RANLAB_PYTHON") else {
+        println!("not asked to: RANLAB_PYTHON is not set (make test sets it)");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/pycrate_rrc.py");
+    let output = Command::new(python).arg(script).output().unwrap();
+    let objections = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{objections}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut seen = Vec::new();
+    for line in said.lines() {
+        let [generation, direction, number, name, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("not five fields: {line}")
+        };
+        let nr = generation == "nr";
+        let class = match (nr, direction) {
+            (true, "UL") => RrcClass::Nr(NrClass::UlDcch),
+            (true, _) => RrcClass::Nr(NrClass::DlDcch),
+            (false, "UL") => RrcClass::Lte(LteClass::UlDcch),
+            (false, _) => RrcClass::Lte(LteClass::DlDcch),
+        };
+        let id = RrcMessage { class, message: number.parse().unwrap() };
+        let message = Said::of(id, nr).unwrap_or_else(|| panic!("{name}"));
+        let octets: String = message.octets(nr).iter().map(|octet| format!("{octet:02x}")).collect();
+        assert_eq!(octets, hex, "{name}");
+        let expected = if direction == "UL" { rc::Direction::Incoming } else { rc::Direction::Outgoing };
+        assert_eq!(message.direction(), expected, "{name}");
+        seen.push((message, nr));
+    }
+    let all = [true, false].into_iter().flat_map(|nr| Said::ALL.map(|it| (it, nr)));
+    assert!(all.clone().all(|it| seen.contains(&it)) && seen.len() == all.count(), "{seen:?}");
 }

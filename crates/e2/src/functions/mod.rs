@@ -8,7 +8,7 @@
 //! | [`traffic`] | TRAFFIC, id 138 | report, control: queues, filters and pacer of a bearer |
 //! | [`rrc`] | RRC, id 136 | report, control: who attaches, leaves and is handed over |
 //! | [`kpm`] | KPM, id 2 | report: measurements of 3GPP, by node, by UE, by condition |
-//! | [`rc`] | RC, id 3 | report, insert, control: states in RRC, handovers, quotas of slices |
+//! | [`rc`] | RC, id 3 | report, insert, control, policy: RRC, handovers, quotas of slices |
 //! | [`ccc`] | CCC, id 4 | report, control: the configuration of cells and of the node |
 //! | [`association`] | id 139 | control: which controllers the agent has, and which UEs they see |
 pub mod association;

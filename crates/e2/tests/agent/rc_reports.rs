@@ -8,6 +8,9 @@ use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::rc::commands::Order;
+use ranlab_wire::e2sm::rc::interface::*;
+use ranlab_wire::e2sm::rc::messages::Said;
+use ranlab_wire::e2sm::rc::neighbours::*;
 use ranlab_wire::e2sm::rc::reports::{self, HandedOver, process_octets};
 use ranlab_wire::e2sm::rc::*;
 use ranlab_wire::e2sm::{Encoding, Octets};
@@ -71,6 +74,10 @@ impl RcMobility for Station {
         vec![Cgi::Nr(cell(1))]
     }
 
+    fn neighbours(&mut self, of: &Cgi) -> Option<NeighbourRelations> {
+        (*of == Cgi::Nr(cell(1))).then(relations)
+    }
+
     fn events(&mut self, _: Time) -> Vec<RcEvent> {
         std::mem::take(&mut self.0.lock().unwrap().events)
     }
@@ -82,6 +89,26 @@ impl RcMobility for Station {
     fn decides(&self) -> bool {
         true
     }
+}
+
+/// Cell 2 is near.
+fn relations() -> NeighbourRelations {
+    let neighbour = NrNeighbour {
+        cell: cell(2),
+        pci: 2,
+        tac: [0, 0, 1],
+        duplex: Duplex::Tdd,
+        frequency: NrFrequency {
+            arfcn: 632_628,
+            bands: vec![NrBand { band: 78, supplementary: Vec::new() }],
+            shift: None,
+        },
+        connected: Truth::True,
+        handover: Truth::False,
+        version: 1,
+    };
+    let (pci, arfcn) = (ServingPci::Nr(1), ServingArfcn::Nr(632_628));
+    NeighbourRelations { pci, arfcn, neighbours: vec![Neighbour::Nr(neighbour)] }
 }
 
 fn bench() -> (Bench, Station) {
@@ -214,6 +241,87 @@ fn states_are_told_under_the_condition_that_they_meet() {
 }
 
 #[test]
+fn messages_are_copied_under_the_condition_that_they_meet() {
+    let (mut bench, station) = bench();
+    let event = |condition, said: Said, ue: Option<u32>| MessageEvent {
+        condition,
+        message: MessageType::Rrc(said.id(true)),
+        direction: None,
+        ues: ue.map(|ue| {
+            let ue = UeKind::One(OneUe { ue: Name::du(ue), test: None });
+            vec![UeCondition { id: 1, ue, or: None }]
+        }),
+        events: None,
+        or: Some(LogicalOr::True),
+    };
+    let messages = vec![event(5, Said::Release, Some(2)), event(6, Said::SetupComplete, None)];
+    let format = TriggerFormat::Messages(MessageTrigger { messages, ues: None });
+    assert!(admitted(&bench.ask(C0, &report(1, &EventTrigger { format }, 1, &[1, 3, 4, 6]))));
+    let said = |number, said| RcEvent::Message { number, said };
+    let state = RcEvent::State { number: 2, state: RrcState::Idle };
+    let happened = [
+        said(1, Said::Release),
+        said(2, Said::Release),
+        state,
+        said(1, Said::SetupComplete),
+        said(1, Said::ReconfigurationComplete),
+    ];
+    station.0.lock().unwrap().events.extend(happened);
+    bench.pass(20 * MS);
+    let copy = |condition, ue, said| {
+        let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
+        let copy = reports::message_copy(said, &Name::du(ue), &Cgi::Nr(cell(1)), &[3, 4, 6]);
+        assert_eq!(copy.len(), 3);
+        (header, IndicationFormat::Parameters(copy), None)
+    };
+    let expected = [copy(5, 2, Said::Release), copy(6, 1, Said::SetupComplete)];
+    assert_eq!(told(bench.take(C0)), expected);
+}
+
+#[test]
+fn neighbours_are_told_when_they_change_to_who_watches_the_cell() {
+    let (mut bench, station) = bench();
+    let elsewhere = |cell| {
+        let one = CellCondition { id: 1, cell: CellKind::One(Cgi::Nr(cell)), or: None };
+        let change = NodeChange { condition: 7, change: 2, cells: Some(vec![one]), or: None };
+        EventTrigger { format: TriggerFormat::Node(vec![change]) }
+    };
+    assert!(admitted(&bench.ask(C0, &report(1, &EventTrigger::neighbours(), 3, &[1]))));
+    assert!(admitted(&bench.ask(C0, &report(2, &elsewhere(cell(9)), 3, &[1]))));
+    assert!(admitted(&bench.ask(C0, &report(3, &elsewhere(cell(1)), 3, &[1]))));
+    bench.pass(50 * MS);
+    assert_eq!(bench.take(C0), []);
+    station.0.lock().unwrap().events.push(RcEvent::Neighbours(Cgi::Nr(cell(1))));
+    bench.pass(20 * MS);
+    let change = |condition| {
+        let header = IndicationHeaderFormat::Report(ReportHeader { condition: Some(condition) });
+        let (cell, neighbours) = (Cgi::Nr(cell(1)), Some(relations()));
+        let change = CellChange { cell, context: None, deleted: None, neighbours };
+        (header, IndicationFormat::Cells(vec![change]), None)
+    };
+    assert_eq!(told(bench.take(C0)), [change(1), change(7)]);
+}
+
+#[test]
+fn a_further_controller_hears_copies_of_its_own_ues_alone_the_last_one_too() {
+    let (mut bench, station) = bench();
+    let c1 = bench.add("b");
+    bench.set_up(c1);
+    bench.agent.associate_ue(UeId(2), c1).unwrap();
+    assert!(admitted(&bench.ask(c1, &report(1, &EventTrigger::messages(true), 1, &[4]))));
+    (1..=2).for_each(|ue| bench.agent.ue_left(UeId(ue)));
+    let gone = |number| {
+        let said = RcEvent::Message { number, said: Said::Release };
+        [said, RcEvent::State { number, state: RrcState::Idle }]
+    };
+    station.0.lock().unwrap().events.extend([gone(1), gone(2), gone(2)].concat());
+    bench.pass(20 * MS);
+    let said = told(bench.take(c1));
+    let [(_, IndicationFormat::Parameters(copy), _)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(reports::copied_from(copy), Some(Name::du(2)));
+}
+
+#[test]
 fn who_is_there_is_told_once_on_demand() {
     let (mut bench, _) = bench();
     let answers = bench.ask(C0, &report(1, &EventTrigger::on_demand(), 5, &[1]));
@@ -224,7 +332,8 @@ fn who_is_there_is_told_once_on_demand() {
     let [(_, IndicationFormat::OnDemand(report), None)] = &said[..] else { panic!("{said:?}") };
     let ues: Vec<_> = report.ues.iter().map(|it| (it.ue.number(), it.cell)).collect();
     assert_eq!(ues, [(1, Cgi::Nr(cell(1))), (2, Cgi::Nr(cell(1)))]);
-    assert_eq!(report.cells.iter().map(|it| it.cell).collect::<Vec<_>>(), [Cgi::Nr(cell(1))]);
+    let cells: Vec<_> = report.cells.iter().map(|it| (it.cell, it.neighbours.clone())).collect();
+    assert_eq!(cells, [(Cgi::Nr(cell(1)), Some(relations()))]);
 }
 
 #[test]
@@ -363,8 +472,24 @@ fn what_is_not_offered_is_refused_by_its_cause() {
         ues: Some(vec![UeCondition { id: 1, ue: UeKind::Group(tests()), or: None }]),
         or: None,
     };
+    let message = |message, direction, events| {
+        let event = MessageEvent { condition: 1, message, direction, ues: None, events, or: None };
+        TriggerFormat::Messages(MessageTrigger { messages: vec![event], ues: None })
+    };
+    let release = |nr| MessageType::Rrc(Said::Release.id(nr));
+    let measured = RrcMessage { class: RrcClass::Nr(NrClass::UlDcch), message: 1 };
+    let between = InterfaceMessage { interface: Interface::Ng, id: None, message: None };
     // Version 2.03 has no cause of its own for triggers.
-    let triggers = [node, TriggerFormat::Process(elsewhere), TriggerFormat::Ues(vec![group])];
+    let triggers = [
+        node,
+        TriggerFormat::Process(elsewhere),
+        TriggerFormat::Ues(vec![group]),
+        message(release(false), None, None),
+        message(release(true), Some(Direction::Incoming), None),
+        message(release(true), None, Some(vec![UeEvent { event: 1, or: None }])),
+        message(MessageType::Rrc(measured), None, None),
+        message(MessageType::Interface(between), None, None),
+    ];
     for format in triggers {
         let answers = bench.ask(C0, &report(1, &EventTrigger { format }, 4, &[202]));
         assert_eq!(refused(&answers), Cause::RicRequest(ActionNotSupported), "{answers:?}");
@@ -373,6 +498,9 @@ fn what_is_not_offered_is_refused_by_its_cause() {
         (EventTrigger::states(), 2, [202]),
         (EventTrigger::states(), 4, [1]),
         (EventTrigger::handovers(), 2, [202]),
+        (EventTrigger::messages(true), 1, [2]),
+        (EventTrigger::messages(true), 3, [3]),
+        (EventTrigger::neighbours(), 4, [202]),
     ] {
         let answers = bench.ask(C0, &report(1, &trigger, style, &parameters));
         assert_eq!(refused(&answers), Cause::RicRequest(ActionNotSupported), "{trigger:?}");

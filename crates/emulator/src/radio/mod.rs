@@ -9,6 +9,7 @@ mod convert;
 mod fluid;
 mod handover;
 mod meter;
+mod neighbours;
 mod plan;
 mod rc;
 #[cfg(feature = "wasm")]

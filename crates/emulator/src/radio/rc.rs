@@ -1,6 +1,7 @@
 //! The base station behind RC: quotas become slices of the network virtualization substrate, a handover is one; UEs'
 //! states in RRC and handovers of its own are told.
 use super::control::Station;
+use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
 use ranlab_machines::southbound::CellControl;
@@ -13,6 +14,8 @@ use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
 use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;
 use ranlab_sdk::wire::e2sm::rc::RrcState;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
+use ranlab_sdk::wire::e2sm::rc::messages::Said;
+use ranlab_sdk::wire::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_sdk::wire::e2sm::rc::reports::HandedOver;
 use ranlab_sdk::wire::e2sm::slice::{
     Slice, SliceAlgorithm, SliceCommand, SliceParameters, SliceSet, UeScheduler, UeSlice, WHOLE_PPM,
@@ -49,17 +52,21 @@ pub(crate) struct Steered {
 pub(super) struct Mobility {
     events: Vec<RcEvent>,
     decisions: Vec<(u32, NrCgi)>,
+    pub(super) known: Known,
 }
 
 impl Mobility {
     /// RRC did something. A UE that goes from cell to cell stays connected.
     pub(super) fn hear(&mut self, kind: RrcKind, rnti: u16) {
-        let state = match kind {
-            RrcKind::Attach => RrcState::Connected,
-            RrcKind::Release => RrcState::Idle,
-            RrcKind::HandoverIn | RrcKind::HandoverOut => return,
+        let number = rnti.into();
+        let (said, state) = match kind {
+            RrcKind::Attach => (Said::SetupComplete, Some(RrcState::Connected)),
+            RrcKind::Release => (Said::Release, Some(RrcState::Idle)),
+            RrcKind::HandoverIn => (Said::ReconfigurationComplete, None),
+            RrcKind::HandoverOut => return,
         };
-        self.tell(RcEvent::State { number: rnti.into(), state });
+        self.tell(RcEvent::Message { number, said });
+        state.into_iter().for_each(|state| self.tell(RcEvent::State { number, state }));
     }
 
     fn tell(&mut self, event: RcEvent) {
@@ -132,8 +139,15 @@ impl RcMobility for Steered {
         vec![self.cell]
     }
 
+    fn neighbours(&mut self, cell: &Cgi) -> Option<NeighbourRelations> {
+        if *cell == self.cell { self.relations() } else { None }
+    }
+
     fn events(&mut self, _: Time) -> Vec<RcEvent> {
-        std::mem::take(&mut self.locked().mobility.events)
+        let near = self.has_new_neighbours().then_some(RcEvent::Neighbours(self.cell));
+        let mut events = std::mem::take(&mut self.locked().mobility.events);
+        events.extend(near);
+        events
     }
 
     fn decisions(&mut self, _: Time) -> Vec<(u32, NrCgi)> {
@@ -248,6 +262,7 @@ impl Steered {
             let told = HandedOver { ue, old, cell: Cgi::Nr(*cell) };
             self.locked().mobility.tell(RcEvent::HandedOver { number, told: Box::new(told) });
         }
+        self.locked().mobility.known.validate(*cell);
         tell(&self.radio, [moved.source]);
         tell(target, moved.target);
         Ok(())
@@ -264,6 +279,7 @@ mod tests {
     use super::super::{FlowPlan, Move, RadioConfig, What};
     use super::*;
     use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::e2sm::rc::neighbours::{Neighbour, ServingPci, Truth};
 
     const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
@@ -349,8 +365,11 @@ mod tests {
         for station in [&here, &there] {
             pass(station, 0..10);
         }
-        let attached = |number| RcEvent::State { number, state: RrcState::Connected };
-        assert_eq!(here.events(Time::ZERO), [attached(1), attached(2)]);
+        let attached = |number| {
+            let said = RcEvent::Message { number, said: Said::SetupComplete };
+            [said, RcEvent::State { number, state: RrcState::Connected }]
+        };
+        assert_eq!(here.events(Time::ZERO), [attached(1), attached(2)].concat());
         assert_eq!((here.events(Time::ZERO), here.decisions(Time::ZERO)), (vec![], vec![]));
         assert!(here.decides() && there.decides());
         for station in [&here, &there] {
@@ -361,10 +380,25 @@ mod tests {
         assert!(!here.decides() && !there.decides());
         there.events(Time::ZERO);
         here.obey(Time::ZERO, 1, &Order::Handover(to)).unwrap();
-        let [RcEvent::HandedOver { number: 1, told }] = &here.events(Time::ZERO)[..] else { panic!() };
+        let events = here.events(Time::ZERO);
+        let [RcEvent::HandedOver { number: 1, told }, RcEvent::Neighbours(of)] = &events[..] else {
+            panic!("{events:?}")
+        };
+        assert_eq!(*of, here.cell, "handovers to the other one work, as is known now");
+        let table = here.relations().unwrap();
+        let [Neighbour::Nr(other)] = &table.neighbours[..] else { panic!("{table:?}") };
+        assert_eq!((other.cell, other.pci, other.handover, other.version), (to, 2, Truth::True, 2));
+        assert_eq!(table.pci, ServingPci::Nr(1));
         assert_eq!((told.old.number(), told.cell), (1, Cgi::Nr(to)));
         assert!(there.ues().contains(&(told.ue.number(), Cgi::Nr(to))));
-        assert_eq!(there.events(Time::ZERO), [], "its state in RRC is what it was");
+        let came = RcEvent::Message { number: told.ue.number(), said: Said::ReconfigurationComplete };
+        assert_eq!(there.events(Time::ZERO), [came], "its state in RRC is what it was");
+        let further = cell_of(PLMN, 3);
+        there.neighbours.lock().unwrap().insert(further, Arc::clone(&here.radio));
+        for station in [&mut here, &mut there] {
+            let of = RcEvent::Neighbours(station.cell);
+            assert_eq!((station.events(Time::ZERO), station.events(Time::ZERO)), (vec![of], vec![]));
+        }
         assert!(here.ues().iter().all(|(number, _)| *number != 1));
         here.names = Names::GnbDu;
         assert!(here.mobility().is_none());

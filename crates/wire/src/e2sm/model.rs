@@ -63,6 +63,17 @@ pub trait ServiceModel: Sync + 'static {
         Ok(None)
     }
 
+    /// As [`action`](Self::action), for a subscription with this trigger: a model that reports as things happen has another
+    /// action for each kind of thing.
+    fn action_at(
+        trigger: &Self::Trigger,
+        definition: &Bytes,
+        period: Duration,
+    ) -> Result<Option<Self::Action>, SmError> {
+        let _ = trigger;
+        Self::action(definition, period)
+    }
+
     /// The columns of its tables.
     fn columns() -> Vec<Column>;
 
@@ -126,6 +137,13 @@ pub trait Model: Sync {
         encoding: Encoding,
         definition: &Bytes,
         period: Duration,
+    ) -> Result<Option<Bytes>, SmError>;
+    /// The octets of an action definition for a subscription with this trigger; see [`ServiceModel::action_at`].
+    fn action_at(
+        &self,
+        encoding: Encoding,
+        trigger: &Bytes,
+        definition: &Bytes,
     ) -> Result<Option<Bytes>, SmError>;
     /// How often the octets of a trigger ask for a report; see [`ServiceModel::period`].
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError>;
@@ -196,6 +214,18 @@ impl<M: ServiceModel> Model for M {
         M::action(definition, period)?.map(|action| action.to_octets(encoding)).transpose()
     }
 
+    fn action_at(
+        &self,
+        encoding: Encoding,
+        trigger: &Bytes,
+        definition: &Bytes,
+    ) -> Result<Option<Bytes>, SmError> {
+        let trigger = M::Trigger::decode_as(encoding, trigger)?;
+        // What is told as it happens has no period.
+        let period = M::period(&trigger).unwrap_or_default();
+        M::action_at(&trigger, definition, period)?.map(|action| action.to_octets(encoding)).transpose()
+    }
+
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError> {
         Ok(M::period(&M::Trigger::decode_as(encoding, trigger)?))
     }
@@ -242,11 +272,9 @@ impl<M: ServiceModel> Model for M {
 pub fn complete(function: &RanFunctionItem, details: &mut RicSubscriptionDetails) {
     let Some(model) = function.oid.as_deref().and_then(by_oid) else { return };
     let encoding = model.encoding();
-    let Ok(period) = model.period(encoding, &details.event_trigger) else { return };
-    // What is told as it happens has no period.
-    let period = period.unwrap_or_default();
+    let trigger = &details.event_trigger;
     for action in details.actions.iter_mut().filter(|action| action.definition.is_none()) {
-        action.definition = model.action(encoding, &function.definition, period).ok().flatten();
+        action.definition = model.action_at(encoding, trigger, &function.definition).ok().flatten();
     }
 }
 

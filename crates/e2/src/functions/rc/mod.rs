@@ -1,5 +1,5 @@
 //! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
-//! report styles 2, 4 and 5, insert style 3 and policy styles 2 and 3.
+//! report styles 1 to 5, insert style 3 and policy styles 2 and 3.
 //!
 //! | asked | answer |
 //! |---|---|
@@ -20,13 +20,17 @@
 //! and the controller sees meets its condition; then the carrier is shared as it says, over what is shared anyhow, which
 //! comes back when no condition holds or the subscription ends. A policy of mobility (style 3 action 1, trigger format 2)
 //! decides on a handover of the base station's own before anybody is asked. Of an action's policies the first whose
-//! condition holds counts, of several subscriptions the oldest. Not offered are copies of messages (style 1) and
-//! changes of the node (style 3): a radio here has neither RRC's messages nor cells that change, nor the physical
-//! identities that a table of neighbours must tell.
+//! condition holds counts, of several subscriptions the oldest.
+//!
+//! Copies of messages (style 1) are of what a radio here says in RRC ([`Said`](ranlab_wire::e2sm::rc::messages::Said)):
+//! that a UE connected, came by handover, was let go; triggers at others, at messages between nodes and at UE events are
+//! refused. Of the node (style 3) the neighbours are told (change 2); its cells stay as they are.
 mod policy;
+mod station;
 mod wanted;
 
 pub use policy::POLICIES_MAX;
+pub use station::{RcControl, RcEvent, RcMobility};
 
 use crate::Time;
 use crate::agent::*;
@@ -35,11 +39,11 @@ use policy::Imposed;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
+use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order};
 use ranlab_wire::e2sm::rc::policy as policies;
-use ranlab_wire::e2sm::rc::reports::{self, HandedOver, MOBILITY_REQUEST, process_octets};
+use ranlab_wire::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
 use ranlab_wire::e2sm::rc::{
-    ActionHeader, CallProcessId, CellContext, ControlFormat, ControlHeader, ControlMessage,
+    ActionHeader, CallProcessId, CellChange, CellContext, ControlFormat, ControlHeader, ControlMessage,
     ControlOutcome as Outcome, Decision, FunctionDefinition, HeaderFormat, IndicationFormat,
     IndicationHeader, IndicationHeaderFormat, IndicationMessage, OID, OnDemandReport, OutcomeFormat,
     OutcomeValue, Rc, ReportHeader, RrcState, UeContext, UeParameters, Value,
@@ -55,84 +59,6 @@ pub const REASON: u32 = 1;
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
 /// Handovers that wait for an answer at once, at most; further ones go on.
 pub const PROCESSES_MAX: usize = 256;
-
-/// The base station behind the function.
-pub trait RcControl: Send {
-    /// Does what an order says, or nothing; `number` is the UE's that the header names.
-    ///
-    /// # Errors
-    /// The base station cannot do this.
-    fn obey(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
-
-    /// Whether it knows its UEs' states in RRC: reports and inserts are offered.
-    fn knows_rrc(&self) -> bool {
-        false
-    }
-
-    /// Quotas by which it shares its carrier among slices, none if it does not share it; `None` if it is shared by other
-    /// means, which policies leave alone.
-    fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
-        None
-    }
-
-    /// Whether it could do what an order says, were it to come.
-    ///
-    /// # Errors
-    /// It contradicts itself, or asks for what there is never.
-    fn could(&self, order: &Order) -> Result<(), Refusal> {
-        let _ = order;
-        Ok(())
-    }
-
-    /// What it knows of its UEs; `None` if it does not [know RRC](Self::knows_rrc).
-    fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
-        None
-    }
-}
-
-/// What a base station knows of its UEs' states, and which of them it is about to hand over.
-pub trait RcMobility {
-    /// What this type of node calls a UE, by its number (its C-RNTI).
-    fn name(&self, number: u32) -> Name;
-
-    /// UEs that are connected, by number, and the cell of each.
-    fn ues(&mut self) -> Vec<(u32, Cgi)>;
-
-    /// The slices that a UE chose.
-    fn slices(&mut self, number: u32) -> Vec<Snssai>;
-
-    /// Its cells.
-    fn cells(&mut self) -> Vec<Cgi>;
-
-    /// What happened since it was last asked, oldest first.
-    fn events(&mut self, now: Time) -> Vec<RcEvent>;
-
-    /// Handovers that it decided on by itself since it was last asked: UEs' numbers and the cells. They are carried out
-    /// by [`RcControl::obey`] if nobody objects.
-    fn decisions(&mut self, now: Time) -> Vec<(u32, NrCgi)>;
-
-    /// Whether it will still decide on handovers by itself.
-    fn decides(&self) -> bool;
-}
-
-/// What happened to a UE.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RcEvent {
-    /// It came to a state in RRC.
-    State {
-        /// Its number.
-        number: u32,
-        /// The state.
-        state: RrcState,
-    },
-    /// It went to another cell.
-    HandedOver {
-        /// Its number here until then.
-        number: u32,
-        /// How that ended.
-        told: Box<HandedOver>,
-    },
-}
 
 /// A subscription with its actions.
 #[derive(Debug)]
@@ -235,6 +161,33 @@ fn sees(ues: UeFilter<'_>, number: u32) -> bool {
     ues.is_all() || ues.contains(UeId(number.into()))
 }
 
+/// What a report of an event says: these parameters, where there are parameters.
+fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> IndicationMessage {
+    let format = match event {
+        RcEvent::State { number, state } => {
+            return about(mobility.name(*number), reports::state_changed(*state));
+        }
+        RcEvent::HandedOver { number, told } => {
+            return about(mobility.name(*number), told.parameters(wanted));
+        }
+        RcEvent::Message { number, said } => {
+            let ue = mobility.name(*number);
+            let cells = mobility.ues();
+            let cell = cells.into_iter().find(|(it, _)| it == number).map(|(_, cell)| cell);
+            // Who was let go was in one of them.
+            let cell = cell.or_else(|| mobility.cells().first().copied());
+            let copy = cell.map(|cell| reports::message_copy(*said, &ue, &cell, wanted));
+            IndicationFormat::Parameters(copy.unwrap_or_default())
+        }
+        RcEvent::Neighbours(cell) => {
+            let neighbours = mobility.neighbours(cell);
+            let change = CellChange { cell: *cell, context: None, deleted: None, neighbours };
+            IndicationFormat::Cells(vec![change])
+        }
+    };
+    IndicationMessage { format }
+}
+
 /// A report about one UE.
 fn about(ue: Name, parameters: Vec<ranlab_wire::e2sm::rc::Parameter>) -> IndicationMessage {
     IndicationMessage { format: IndicationFormat::Ues(vec![UeParameters { ue, parameters }]) }
@@ -249,30 +202,42 @@ impl Listener {
         })
     }
 
-    /// The condition that an event meets, if it meets one: the number of those that have numbers.
-    fn hear(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
-        let seen = match event {
-            RcEvent::State { number, state: RrcState::Connected } => {
+    /// Whether this listener may know what happened to a UE.
+    fn sees(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> bool {
+        match event {
+            RcEvent::State { number, state: RrcState::Connected } | RcEvent::Message { number, .. } => {
                 let seen = sees(ues, *number);
                 if seen && !ues.is_all() {
                     self.told.insert(*number);
                 }
-                seen
+                // The last thing that is said to a UE is said when the agent has forgotten it.
+                seen || matches!(event, RcEvent::Message { .. }) && self.told.contains(number)
             }
             RcEvent::State { number, .. } | RcEvent::HandedOver { number, .. } => {
                 self.told.remove(number) || sees(ues, *number)
             }
-        };
-        match (&self.when, event) {
-            (When::Handover(whose), RcEvent::HandedOver { number, .. }) => {
-                (seen && whose.has(*number)).then_some(None)
-            }
+            RcEvent::Neighbours(_) => true,
+        }
+    }
+
+    /// The condition that an event meets, if it meets one: the number of those that have numbers.
+    fn hear(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
+        let seen = self.sees(event, ues);
+        let met = match (&self.when, event) {
+            (When::Handover(whose), RcEvent::HandedOver { number, .. }) => whose.has(*number).then_some(None),
             (When::States(changes), RcEvent::State { number, state }) => {
-                let met = changes.iter().find(|it| it.has(*state, *number));
-                met.filter(|_| seen).map(|it| Some(it.condition))
+                changes.iter().find(|it| it.has(*state, *number)).map(|it| Some(it.condition))
+            }
+            (When::Messages(messages, whose), RcEvent::Message { number, said }) => {
+                let met = messages.iter().find(|it| whose.has(*number) && it.has(*said, *number));
+                met.map(|it| Some(it.condition))
+            }
+            (When::Neighbours(cells), RcEvent::Neighbours(cell)) => {
+                cells.iter().find(|it| it.has(cell)).map(|it| Some(it.condition))
             }
             _ => None,
-        }
+        };
+        met.filter(|_| seen)
     }
 }
 
@@ -358,24 +323,14 @@ impl<C: RcControl> Function<C> {
     /// Tells those who listen what happened.
     fn tell(&mut self, ctx: &mut FunctionContext<'_>, events: &[RcEvent]) {
         for event in events {
-            let (RcEvent::State { number, .. } | RcEvent::HandedOver { number, .. }) = event;
-            let Some(name) = self.station.mobility().map(|it| it.name(*number)) else { return };
             for (id, listener) in &mut self.listeners {
                 let Some(condition) = listener.hear(event, ctx.ues_of(*id)) else { continue };
                 let format = IndicationHeaderFormat::Report(ReportHeader { condition });
+                let header = IndicationHeader { format };
+                let Some(mobility) = self.station.mobility() else { return };
                 for (action, wanted) in listener.reports() {
-                    let parameters = match event {
-                        RcEvent::State { state, .. } => reports::state_changed(*state),
-                        RcEvent::HandedOver { told, .. } => told.parameters(wanted),
-                    };
-                    let message = about(name.clone(), parameters);
-                    Self::send(
-                        ctx,
-                        (*id, action),
-                        &IndicationHeader { format: format.clone() },
-                        &message,
-                        None,
-                    );
+                    let message = said(mobility, event, wanted);
+                    Self::send(ctx, (*id, action), &header, &message, None);
                 }
             }
         }
@@ -397,7 +352,8 @@ impl<C: RcControl> Function<C> {
             let ues = seen.map(|(number, cell)| UeContext { ue: mobility.name(number), context: None, cell });
             let ues = ues.collect();
             let told = mobility.cells().into_iter().filter(wants);
-            let cells = told.map(|cell| CellContext { cell, context: None, neighbours: None }).collect();
+            let of = |cell| CellContext { cell, context: None, neighbours: mobility.neighbours(&cell) };
+            let cells = told.map(of).collect();
             let message =
                 IndicationMessage { format: IndicationFormat::OnDemand(OnDemandReport { ues, cells }) };
             let header = IndicationHeaderFormat::Report(ReportHeader { condition: None });
@@ -468,7 +424,9 @@ impl<C: RcControl> RanFunction for Function<C> {
         if !self.station.knows_rrc() {
             return Ok(Admission::each(subscription.actions, |_| Err(UNKNOWN)));
         }
-        let when = When::read(subscription.event_trigger)?;
+        let cells = self.station.mobility().map(|it| it.cells()).unwrap_or_default();
+        let nr = cells.iter().all(|cell| matches!(cell, Cgi::Nr(_)));
+        let when = When::read(subscription.event_trigger, nr)?;
         let mut actions = Vec::new();
         let admission = Admission::each(subscription.actions, |action| {
             let action = wanted::action(&when, action)?;

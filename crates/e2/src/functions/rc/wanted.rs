@@ -5,14 +5,17 @@ use ranlab_wire::e2ap::{
     ActionToBeSetup, Cause, RicActionId, RicActionType, RicSubsequentAction, RicSubsequentActionType,
 };
 use ranlab_wire::e2sm::common::Cgi;
+use ranlab_wire::e2sm::rc::messages::Said;
 use ranlab_wire::e2sm::rc::policy;
 use ranlab_wire::e2sm::rc::reports::{
-    HANDOVER_PREPARATION, HANDOVER_REQUEST, MOBILITY, MOBILITY_REQUEST, ON_DEMAND, PROCESS_OUTCOME,
-    PROCESS_PARAMETERS, TARGET_CELL, UE_INFORMATION, UE_PARAMETERS,
+    HANDOVER_PREPARATION, HANDOVER_REQUEST, MESSAGE_COPY, MESSAGE_PARAMETERS, MOBILITY, MOBILITY_REQUEST,
+    NEIGHBOURS_CHANGE, NODE_INFORMATION, ON_DEMAND, PROCESS_OUTCOME, PROCESS_PARAMETERS, TARGET_CELL,
+    UE_INFORMATION, UE_PARAMETERS,
 };
 use ranlab_wire::e2sm::rc::{
     ActionDefinition, ActionFormat, CellCondition, CellKind, ChangeOf, EventTrigger, InsertAction, LogicalOr,
-    Policy, RrcState, TriggerFormat, UeChange, UeCondition, UeKind, WantedParameter,
+    MessageEvent, MessageType, NodeChange, Policy, RrcState, TriggerFormat, UeChange, UeCondition, UeKind,
+    WantedParameter,
 };
 use ranlab_wire::e2sm::{Encoding, Octets};
 use std::collections::BTreeSet;
@@ -78,9 +81,62 @@ impl States {
     }
 }
 
+/// Messages of RRC that are watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Messages {
+    /// The condition's number.
+    pub(super) condition: u16,
+    said: Said,
+    whose: Whose,
+}
+
+impl Messages {
+    /// A message that is never said here, or not that way, is refused.
+    fn new(event: &MessageEvent, nr: bool) -> Result<Self, Cause> {
+        let said = match event.message {
+            MessageType::Rrc(message) if event.events.is_none() => Said::of(message, nr).ok_or(TRIGGER)?,
+            _ => return Err(TRIGGER),
+        };
+        if event.direction.is_some_and(|direction| direction != said.direction()) {
+            return Err(TRIGGER);
+        }
+        Ok(Self { condition: event.condition, said, whose: Whose::new(event.ues.as_deref())? })
+    }
+
+    pub(super) fn has(&self, said: Said, number: u32) -> bool {
+        self.said == said && self.whose.has(number)
+    }
+}
+
+/// Cells whose neighbours are watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Neighbours {
+    /// The condition's number.
+    pub(super) condition: u16,
+    cells: Option<Vec<Cgi>>,
+}
+
+impl Neighbours {
+    fn new(change: &NodeChange) -> Result<Self, Cause> {
+        if change.change != NEIGHBOURS_CHANGE {
+            return Err(TRIGGER);
+        }
+        let cells = change.cells.as_deref().map(cells).transpose()?;
+        Ok(Self { condition: change.condition, cells })
+    }
+
+    pub(super) fn has(&self, cell: &Cgi) -> bool {
+        self.cells.as_ref().is_none_or(|cells| cells.contains(cell))
+    }
+}
+
 /// When a subscription is told or asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum When {
+    /// A UE or the node says something to the other.
+    Messages(Vec<Messages>, Whose),
+    /// A cell's neighbours change.
+    Neighbours(Vec<Neighbours>),
     /// A handover is prepared.
     Handover(Whose),
     /// A UE comes to a state.
@@ -90,9 +146,17 @@ pub(super) enum When {
 }
 
 impl When {
-    pub(super) fn read(octets: &bytes::Bytes) -> Result<Self, Cause> {
+    /// What a trigger says at a base station of NR or of LTE.
+    pub(super) fn read(octets: &bytes::Bytes, nr: bool) -> Result<Self, Cause> {
         let trigger = EventTrigger::decode_as(Encoding::Per, octets).map_err(|_| TRIGGER)?;
         match trigger.format {
+            TriggerFormat::Messages(it) => {
+                let messages = it.messages.iter().map(|event| Messages::new(event, nr));
+                Ok(Self::Messages(messages.collect::<Result<_, _>>()?, Whose::new(it.ues.as_deref())?))
+            }
+            TriggerFormat::Node(changes) => {
+                changes.iter().map(Neighbours::new).collect::<Result<_, _>>().map(Self::Neighbours)
+            }
             TriggerFormat::Process(it)
                 if (it.process, it.breakpoint) == (MOBILITY, HANDOVER_PREPARATION) && it.node.is_none() =>
             {
@@ -105,14 +169,16 @@ impl When {
                 let cells = it.cells.as_deref().map(cells).transpose()?;
                 Ok(Self::Now(Whose::new(it.ues.as_deref())?, cells))
             }
-            _ => Err(TRIGGER),
+            TriggerFormat::Process(_) => Err(TRIGGER),
         }
     }
 
     /// The report style that goes with it.
     const fn style(&self) -> i64 {
         match self {
+            Self::Messages(..) => MESSAGE_COPY,
             Self::Handover(_) => PROCESS_OUTCOME,
+            Self::Neighbours(_) => NODE_INFORMATION,
             Self::States(_) => UE_INFORMATION,
             Self::Now(..) => ON_DEMAND,
         }
@@ -171,12 +237,13 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
     Ok(Action { id: action.id, does })
 }
 
-/// Of what is wanted what there is; nothing at all is refused. On demand there are no parameters.
+/// Of what is wanted what there is; nothing at all is refused. On demand and of neighbours there are no parameters.
 fn report(when: &When, wanted: &[WantedParameter]) -> Result<Does, Cause> {
     let there: &[(u32, &str)] = match when {
+        When::Messages(..) => &MESSAGE_PARAMETERS,
         When::Handover(_) => &PROCESS_PARAMETERS,
         When::States(_) => &UE_PARAMETERS,
-        When::Now(..) => return Ok(Does::Report(Vec::new())),
+        When::Now(..) | When::Neighbours(_) => return Ok(Does::Report(Vec::new())),
     };
     let wanted: Vec<_> = wanted.iter().map(|it| it.id).collect();
     let told: Vec<_> = there.iter().map(|(id, _)| *id).filter(|id| wanted.contains(id)).collect();

@@ -189,8 +189,10 @@ fn triggers() -> Triggers {
     let name = "Mobility Management".to_owned();
     Triggers {
         styles: vec![
-            style(PROCESS_OUTCOME, "Call Process Breakpoint"),
-            style(UE_INFORMATION, "UE Information Change"),
+            style(MESSAGE_COPY, "Message Event"),
+            style(PROCESS_OUTCOME, "Call Process"),
+            style(NODE_INFORMATION, "E2 Node Information"),
+            style(UE_INFORMATION, "UE Information"),
             style(ON_DEMAND, "On Demand"),
         ],
         l2: None,
@@ -211,7 +213,9 @@ fn report_styles() -> Vec<ReportStyle> {
         parameters: known(parameters),
     };
     vec![
+        style(MESSAGE_COPY, "Message Copy", 1, &MESSAGE_PARAMETERS),
         style(PROCESS_OUTCOME, "Call Process Outcome", 2, &PROCESS_PARAMETERS),
+        style(NODE_INFORMATION, "E2 Node Information", 3, &[]),
         style(UE_INFORMATION, "UE Information", 2, &UE_PARAMETERS),
         style(ON_DEMAND, "On Demand Report", 4, &[]),
     ]
@@ -236,13 +240,14 @@ fn insert_styles() -> Vec<InsertStyle> {
 
 /// The controls as policies: quotas as UEs come and go, a handover as one is prepared.
 fn policy_styles() -> Vec<PolicyStyle> {
-    let style = |(style, name, id, action, parameters): &Offered<'_>| PolicyStyle {
+    // Names are short because FlexRIC has room for 1,023 octets of a definition.
+    let style = |(style, _, id, _, parameters): &Offered<'_>| PolicyStyle {
         style: *style,
-        name: (*name).to_owned(),
+        name: if *style == policy::RESOURCES { "Resource Allocation" } else { "Mobility" }.to_owned(),
         trigger_style: if *style == policy::RESOURCES { UE_INFORMATION } else { PROCESS_OUTCOME },
         actions: Some(vec![KnownPolicy {
             id: *id,
-            name: (*action).to_owned(),
+            name: if *style == policy::RESOURCES { "PRB quota" } else { "Handover" }.to_owned(),
             action_format: 2,
             parameters: known(parameters),
             conditions: known(&CONDITIONS),

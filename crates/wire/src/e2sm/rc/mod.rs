@@ -10,6 +10,7 @@ mod control;
 mod function;
 mod indication;
 pub mod interface;
+pub mod messages;
 mod model;
 pub mod neighbours;
 mod parameter;

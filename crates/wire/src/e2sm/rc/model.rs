@@ -41,12 +41,29 @@ impl ServiceModel for Rc {
     }
 
     /// The state in RRC that UEs come to.
-    fn action(definition: &Bytes, _: Duration) -> Result<Option<ActionDefinition>, SmError> {
+    fn action(definition: &Bytes, period: Duration) -> Result<Option<ActionDefinition>, SmError> {
+        Self::action_at(&EventTrigger::states(), definition, period)
+    }
+
+    /// All parameters that a node offers in the report style of the trigger.
+    fn action_at(
+        trigger: &EventTrigger,
+        definition: &Bytes,
+        _: Duration,
+    ) -> Result<Option<ActionDefinition>, SmError> {
         let definition = FunctionDefinition::decode_as(Encoding::Per, definition)?;
-        let style = |it: &ReportStyle| it.style == UE_INFORMATION && it.action_format == 1;
-        let offered = definition.reports.iter().flatten().any(style);
-        let action = || ActionDefinition::report(UE_INFORMATION, [STATE_CHANGED_TO]);
-        offered.then(|| Some(action())).ok_or(SmError::Absent("report style that a monitor could use"))
+        let style = trigger.report_style();
+        let offers = |it: &&ReportStyle| it.style == style && it.action_format == 1;
+        let offered = definition.reports.iter().flatten().find(offers);
+        let offered = offered.ok_or(SmError::Absent("report style that a monitor could use"))?;
+        let numbers: Vec<_> = match style {
+            // Others call more than the state by that style; a monitor shows this.
+            UE_INFORMATION => vec![STATE_CHANGED_TO],
+            _ => offered.parameters.iter().flatten().map(|it| it.id).collect(),
+        };
+        // There is no action without a parameter, even where the style has none.
+        let numbers = if numbers.is_empty() { vec![1] } else { numbers };
+        Ok(Some(ActionDefinition::report(style, numbers)))
     }
 
     fn columns() -> Vec<Column> {

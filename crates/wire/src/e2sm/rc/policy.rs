@@ -26,8 +26,7 @@ pub const SLICE: u32 = 2;
 pub const CONNECTED_UES: u32 = 3;
 
 /// What conditions may look at, numbers and names.
-pub const CONDITIONS: [(u32, &str); 3] =
-    [(UE, "UE ID"), (SLICE, "S-NSSAI"), (CONNECTED_UES, "Connected UEs")];
+pub const CONDITIONS: [(u32, &str); 3] = [(UE, "UE ID"), (SLICE, "S-NSSAI"), (CONNECTED_UES, "UEs")];
 
 /// A test that a condition is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,15 +1,16 @@
-//! Reports and inserts whose parameter trees are known, as values: how a handover ended (report style 2), a UE's state in
-//! RRC (report style 4), and the question whether a UE may be handed over (insert style 3). The numbers are those of
+//! Reports and inserts whose parameter trees are known, as values: copies of messages (report style 1), how a handover ended
+//! (style 2), a cell's neighbours (style 3), a UE's state in RRC (style 4), and the question whether a UE may be handed over (insert style 3). The numbers are those of
 //! FlexRIC, OpenAirInterface and onos, who agree.
 use bytes::Bytes;
 
 use super::commands::Order;
 use super::control::ControlFormat;
 use super::indication::{IndicationHeader, IndicationHeaderFormat, InsertHeader};
-use super::parameter::{Parameter, Value};
+use super::messages::Said;
+use super::parameter::{LogicalOr, Parameter, Value};
 use super::subscription::{
-    ActionDefinition, ActionFormat, ChangeOf, EventTrigger, OnDemandTrigger, ProcessTrigger, RrcState,
-    StateChange, TriggerFormat, UeChange,
+    ActionDefinition, ActionFormat, ChangeOf, EventTrigger, MessageEvent, MessageTrigger, MessageType,
+    NodeChange, OnDemandTrigger, ProcessTrigger, RrcState, StateChange, TriggerFormat, UeChange,
 };
 use crate::e2sm::common::{Cgi, NrCgi, UeId};
 use crate::e2sm::per::{decode, encode};
@@ -20,6 +21,16 @@ pub const MOBILITY: u16 = 3;
 /// Where that process can be watched and stopped: before the target cell is asked.
 pub const HANDOVER_PREPARATION: u16 = 1;
 
+/// Report style 1: copies of messages.
+pub const MESSAGE_COPY: i64 = 1;
+/// Report style 3: what changed at the node.
+pub const NODE_INFORMATION: i64 = 3;
+/// Change of the node: the neighbours of a cell.
+pub const NEIGHBOURS_CHANGE: u16 = 2;
+/// Report style 1: the message of RRC, as its octets.
+pub const RRC_MESSAGE: u32 = 3;
+/// Report style 1: whose it is, as PER of the UE's identity.
+pub const MESSAGE_UE: u32 = 4;
 /// Report style 2: how a process ended.
 pub const PROCESS_OUTCOME: i64 = 2;
 /// Report style 4: what became of UEs.
@@ -41,12 +52,15 @@ pub const OLD_UE: u32 = 2;
 pub const CURRENT_STATE: u32 = 3;
 /// Report style 2: its state before.
 pub const OLD_STATE: u32 = 4;
-/// Report style 2: where it is now, as PER of the cell's identity.
+/// Report styles 1 and 2: where the UE is now, as PER of the cell's identity.
 pub const CELL: u32 = 6;
 /// Report style 4: the state in RRC that a UE came to, a number of [`RrcState`].
 pub const STATE_CHANGED_TO: u32 = 202;
 
-/// What report style 2 tells, numbers and names.
+/// What report style 1 tells, numbers and names.
+pub const MESSAGE_PARAMETERS: [(u32, &str); 3] =
+    [(RRC_MESSAGE, "RRC Message"), (MESSAGE_UE, "UE ID"), (CELL, "Cell Global ID")];
+/// What report style 2 tells.
 pub const PROCESS_PARAMETERS: [(u32, &str); 5] = [
     (CURRENT_UE, "Current UE ID"),
     (OLD_UE, "Old UE ID"),
@@ -126,6 +140,19 @@ impl HandedOver {
     }
 }
 
+/// The parameters of a copy of a message, those of these numbers.
+pub fn message_copy(message: Said, ue: &UeId, cell: &Cgi, wanted: &[u32]) -> Vec<Parameter> {
+    let copy = Bytes::from_static(message.octets(matches!(cell, Cgi::Nr(_))));
+    let copy = Parameter::element(RRC_MESSAGE, Value::Octets(copy));
+    let all = [copy, octets(MESSAGE_UE, ue), octets(CELL, cell)];
+    all.into_iter().filter(|it| wanted.contains(&it.id)).collect()
+}
+
+/// Whose a copied message is, if the copy says so.
+pub fn copied_from(parameters: &[Parameter]) -> Option<UeId> {
+    value(parameters, MESSAGE_UE)
+}
+
 /// The parameters of a report that a UE came to a state.
 pub fn state_changed(to: RrcState) -> Vec<Parameter> {
     vec![Parameter::element(STATE_CHANGED_TO, Value::Int(to.number()))]
@@ -153,7 +180,33 @@ impl IndicationHeader {
     }
 }
 
+/// What [`EventTrigger::named`] knows.
+pub const TRIGGERS: [&str; 5] = ["states", "handovers", "messages", "lte-messages", "neighbours"];
+
 impl EventTrigger {
+    /// A trigger by a name of [`TRIGGERS`].
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "states" => Some(Self::states()),
+            "handovers" => Some(Self::handovers()),
+            "messages" => Some(Self::messages(true)),
+            "lte-messages" => Some(Self::messages(false)),
+            "neighbours" => Some(Self::neighbours()),
+            _ => None,
+        }
+    }
+
+    /// The report style that goes with it.
+    pub const fn report_style(&self) -> i64 {
+        match &self.format {
+            TriggerFormat::Messages(_) => MESSAGE_COPY,
+            TriggerFormat::Process(_) => PROCESS_OUTCOME,
+            TriggerFormat::Node(_) => NODE_INFORMATION,
+            TriggerFormat::Ues(_) => UE_INFORMATION,
+            TriggerFormat::OnDemand(_) => ON_DEMAND,
+        }
+    }
+
     /// When a handover is prepared, of whichever UE.
     pub const fn handovers() -> Self {
         let (process, breakpoint) = (MOBILITY, HANDOVER_PREPARATION);
@@ -165,6 +218,26 @@ impl EventTrigger {
         let any = StateChange { to: RrcState::Any, or: None };
         let trigger = ChangeOf::RrcState(vec![any]);
         Self { format: TriggerFormat::Ues(vec![UeChange { condition: 1, trigger, ues: None, or: None }]) }
+    }
+
+    /// At messages of RRC that a base station of this project copies, of NR or of LTE.
+    pub fn messages(nr: bool) -> Self {
+        let event = |(condition, said): (u16, Said)| MessageEvent {
+            condition,
+            message: MessageType::Rrc(said.id(nr)),
+            direction: Some(said.direction()),
+            ues: None,
+            events: None,
+            or: Some(LogicalOr::True),
+        };
+        let messages = (1..).zip(Said::ALL).map(event).collect();
+        Self { format: TriggerFormat::Messages(MessageTrigger { messages, ues: None }) }
+    }
+
+    /// When a cell has other neighbours, or knows something else of them.
+    pub fn neighbours() -> Self {
+        let change = NodeChange { condition: 1, change: NEIGHBOURS_CHANGE, cells: None, or: None };
+        Self { format: TriggerFormat::Node(vec![change]) }
     }
 
     /// At once.

@@ -1,7 +1,10 @@
 //! Indications as rows: one for each parameter that has a value, one for each UE and cell that is told of.
 use super::indication::{IndicationFormat, IndicationHeader, IndicationHeaderFormat, IndicationMessage};
+use super::neighbours::{Neighbour, NeighbourRelations, Truth};
 use super::parameter::{Parameter, ParameterValue, Structure, Value as Element};
-use super::reports::{HANDOVER_PARAMETERS, PROCESS_PARAMETERS, UE_PARAMETERS};
+use super::reports::{
+    HANDOVER_PARAMETERS, MESSAGE_PARAMETERS, PROCESS_PARAMETERS, UE_PARAMETERS, copied_from,
+};
 use crate::e2sm::common::{Cgi, UeId};
 use crate::e2sm::table::Row;
 use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
@@ -77,6 +80,19 @@ impl Of<'_> {
         table.push(&ParameterRow { ue: self.ue.cloned(), service: self.service, path, name, text, number });
     }
 
+    /// A row for each neighbour: the cell, its physical identity, and whether handovers to it work.
+    fn neighbours(&self, relations: Option<&NeighbourRelations>, table: &mut Table) {
+        for it in relations.iter().flat_map(|it| &it.neighbours) {
+            let (of, pci, works) = match it {
+                Neighbour::Nr(it) => (cell(&Cgi::Nr(it.cell)), it.pci, it.handover),
+                Neighbour::Eutra(it) => (cell(&Cgi::Eutra(it.cell)), it.pci, it.handover),
+            };
+            let works = if works == Truth::True { "handovers work" } else { "not handed over to yet" };
+            let text = format!("{of}, PCI {pci}, {works}");
+            self.push(table, String::new(), "Neighbour", (text, pci.into()));
+        }
+    }
+
     fn parameters(&self, parameters: &[Parameter], above: &str, root: &'static str, table: &mut Table) {
         for it in parameters {
             let name = if above.is_empty() {
@@ -114,7 +130,10 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
     let report = |ue, names| Of { ue, service: "report", names };
     let demand = |ue| Of { ue, service: "on-demand", names: &[] };
     match &message.format {
-        IndicationFormat::Parameters(parameters) => report(None, &[]).parameters(parameters, "", "", table),
+        IndicationFormat::Parameters(parameters) => {
+            let ue = copied_from(parameters);
+            report(ue.as_ref(), &MESSAGE_PARAMETERS).parameters(parameters, "", "", table);
+        }
         IndicationFormat::Ues(ues) => {
             for ue in ues {
                 // The styles that share this form share no number.
@@ -127,6 +146,7 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
             for it in cells {
                 let what = if it.deleted == Some(true) { "Cell deleted" } else { "Cell changed" };
                 report(None, &[]).push(table, String::new(), what, (cell(&it.cell), f64::NAN));
+                report(None, &[]).neighbours(it.neighbours.as_ref(), table);
             }
         }
         IndicationFormat::OnDemand(told) => {
@@ -135,6 +155,7 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
             }
             for it in &told.cells {
                 demand(None).push(table, String::new(), "Cell", (cell(&it.cell), f64::NAN));
+                demand(None).neighbours(it.neighbours.as_ref(), table);
             }
         }
         IndicationFormat::Insert(parameters) => {

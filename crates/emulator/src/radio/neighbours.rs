@@ -1,0 +1,105 @@
+//! A cell's neighbours, as RC tells them: the cells nearest by identity to which UEs can be handed over.
+//!
+//! Of a fleet's plan this much is so, because there is nothing in the model that it would change: a cell's physical
+//! identity is its base station's number, modulo what there is; all are on one carrier, of band 1 at 2,140 MHz if slots
+//! last 1 ms and of band 78 at 3,489 MHz if less, and in tracking area 1.
+use super::rc::Steered;
+use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi};
+use ranlab_sdk::wire::e2sm::rc::neighbours::{
+    Duplex, Neighbour, NeighbourRelations, NrBand, NrFrequency, NrNeighbour, ServingArfcn, ServingPci, Truth,
+};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::PoisonError;
+
+/// Neighbours on each side, in the order of their identities, at most.
+const SIDE_MAX: usize = 16;
+/// Channel of 2,140 MHz, in LTE's numbers (TS 36.101 §5.7.3).
+const LTE_CHANNEL: u16 = 300;
+
+/// What is known of a cell's neighbours.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// When they were last looked at.
+    near: Option<Vec<NrCgi>>,
+    /// To which handovers worked.
+    validated: BTreeSet<NrCgi>,
+    /// Something of it changed since.
+    fresh: bool,
+}
+
+impl Known {
+    /// A UE was handed over to a cell.
+    pub(super) fn validate(&mut self, cell: NrCgi) {
+        self.fresh |= self.validated.insert(cell);
+    }
+}
+
+/// The number of a cell's base station.
+const fn number(cell: &Cgi) -> u64 {
+    match cell {
+        Cgi::Nr(cell) => cell.cell >> 4,
+        Cgi::Eutra(cell) => (cell.cell >> 8) as u64,
+    }
+}
+
+const fn pci(cell: &Cgi, there_are: u64) -> u16 {
+    // Less than 1,008.
+    (number(cell) % there_are) as u16
+}
+
+impl Steered {
+    fn near(&self) -> Vec<NrCgi> {
+        let here = NrCgi { plmn: self.plmn, cell: number(&self.cell) << 4 };
+        let here = if let Cgi::Nr(cell) = self.cell { cell } else { here };
+        let all = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = all.range(..here).rev().take(SIDE_MAX);
+        let above = all.range((Bound::Excluded(here), Bound::Unbounded)).take(SIDE_MAX);
+        let mut near: Vec<_> = below.chain(above).map(|(cell, _)| *cell).collect();
+        near.sort();
+        near
+    }
+
+    /// Whether the neighbours, or what is known of them, changed since this was last asked.
+    pub(super) fn has_new_neighbours(&self) -> bool {
+        let near = self.near();
+        let mut radio = self.locked();
+        let known = &mut radio.mobility.known;
+        let fresh = std::mem::take(&mut known.fresh);
+        let others = known.near.as_ref().is_some_and(|before| *before != near);
+        known.near = Some(near);
+        fresh || others
+    }
+
+    /// The table; `None` if there is nobody near.
+    pub(super) fn relations(&self) -> Option<NeighbourRelations> {
+        let near = self.near();
+        let radio = self.locked();
+        // A slot of 14 symbols lasts 1 ms at 15 kHz.
+        let wide = radio.cell().config().carrier.slot_us() < 1_000;
+        let (arfcn, band, duplex) = if wide { (632_628, 78, Duplex::Tdd) } else { (428_000, 1, Duplex::Fdd) };
+        let neighbour = |cell: NrCgi| {
+            let works = radio.mobility.known.validated.contains(&cell);
+            Neighbour::Nr(NrNeighbour {
+                cell,
+                pci: pci(&Cgi::Nr(cell), 1_008),
+                tac: [0, 0, 1],
+                duplex,
+                frequency: NrFrequency {
+                    arfcn,
+                    bands: vec![NrBand { band, supplementary: Vec::new() }],
+                    shift: None,
+                },
+                connected: Truth::True,
+                handover: if works { Truth::True } else { Truth::False },
+                version: 1 + u16::from(works),
+            })
+        };
+        let neighbours: Vec<_> = near.into_iter().map(neighbour).collect();
+        let (pci, arfcn) = match self.cell {
+            Cgi::Nr(_) => (ServingPci::Nr(pci(&self.cell, 1_008)), ServingArfcn::Nr(arfcn)),
+            Cgi::Eutra(_) => (ServingPci::Eutra(pci(&self.cell, 504)), ServingArfcn::Eutra(LTE_CHANNEL)),
+        };
+        (!neighbours.is_empty()).then_some(NeighbourRelations { pci, arfcn, neighbours })
+    }
+}
