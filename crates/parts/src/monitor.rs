@@ -93,11 +93,12 @@ impl MonitorPart {
     /// # Errors
     /// A name that is no service model, or a period that one cannot say.
     pub fn wanted(&self) -> Result<Vec<(&'static str, Bytes)>, Trouble> {
-        let trigger = |model: &'static dyn Model| {
-            let trigger = model.periodic(model.encoding_or(self.sm_encoding), self.period).map_err(rig)?;
-            Ok((model.oid(), trigger))
-        };
-        self.models()?.into_iter().map(trigger).collect()
+        let mut wanted = Vec::new();
+        for model in self.models()? {
+            let triggers = model.triggers(model.encoding_or(self.sm_encoding), self.period).map_err(rig)?;
+            wanted.extend(triggers.into_iter().map(|trigger| (model.oid(), trigger)));
+        }
+        Ok(wanted)
     }
 }
 
