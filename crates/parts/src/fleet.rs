@@ -45,7 +45,7 @@ config! {
         flows: Vec<Spelled<FlowPlan>> = Vec::new();
         /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
         stay: Vec<Spelled<Stay>> = Vec::new();
-        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm or rc among sm
+        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm, rc or ni among sm
         moves: Vec<Spelled<Move>> = Vec::new();
         /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
         snssai: Vec<Snssai> = Vec::new();

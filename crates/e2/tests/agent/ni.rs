@@ -96,7 +96,8 @@ fn told(bench: &mut Bench) -> Vec<(MessageHeader, Bytes)> {
             IndicationMessage::decode_as(Encoding::Per, &m.message).unwrap();
         (header, octets)
     };
-    bench.after(Duration::from_millis(20)).into_iter().map(read).collect()
+    bench.pass(Duration::from_millis(20));
+    bench.take(C0).into_iter().map(read).collect()
 }
 
 fn procedure(interface: Interface, code: u8, kind: Kind) -> MessageType {
@@ -131,8 +132,8 @@ fn whole_messages_are_told_by_interface_way_procedure_and_elements() {
     ] {
         let (mut bench, station) = bench();
         station.passes(Direction::Outgoing, 1, &messages::ng_release_request(ids(1)).unwrap());
-        let answer = bench.ask(&ask(event.clone(), report(&ActionDefinition::complete())));
-        assert!(matches!(answer, Message::RicSubscriptionResponse(_)), "{answer:?}");
+        let answer = bench.ask(C0, &ask(event.clone(), report(&ActionDefinition::complete())));
+        assert!(matches!(answer[..], [Message::RicSubscriptionResponse(_)]), "{answer:?}");
         let cell = ranlab_wire::e2sm::common::NrCgi { plmn: PLMN, cell: 16 };
         let comes = |ran| messages::initial_ue_message(ran, PLMN, ran, &cell, 1).unwrap();
         let passed = [
@@ -158,7 +159,7 @@ fn whole_messages_are_told_by_interface_way_procedure_and_elements() {
 #[test]
 fn a_part_of_messages_is_the_element_that_was_asked_for() {
     let (mut bench, station) = bench();
-    bench.ask(&ask(MessageEvent::any(Interface::Ng, gnb(1)), report(&ActionDefinition::partial(15))));
+    bench.ask(C0, &ask(MessageEvent::any(Interface::Ng, gnb(1)), report(&ActionDefinition::partial(15))));
     let request = messages::ng_release_request(ids(1)).unwrap();
     station.passes(Direction::Outgoing, 1, &request);
     station.passes(Direction::Outgoing, 1, &messages::ng_release_complete(ids(1)).unwrap());
@@ -166,10 +167,14 @@ fn a_part_of_messages_is_the_element_that_was_asked_for() {
     assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second has no cause");
 }
 
-fn refusal(answer: Message) -> Cause {
-    match answer {
-        Message::RicSubscriptionFailure(m) => m.cause.unwrap(),
-        Message::RicControlFailure(m) => m.cause,
+/// The cause of a refused subscription's one action, of the whole, or of a refused control.
+fn refusal(answers: &[Message]) -> Cause {
+    match answers {
+        [Message::RicSubscriptionFailure(m)] => {
+            let of_action = m.not_admitted.iter().flatten().next().map(|action| action.cause);
+            m.cause.or(of_action).unwrap()
+        }
+        [Message::RicControlFailure(m)] => m.cause,
         other => panic!("{other:?}"),
     }
 }
@@ -188,7 +193,7 @@ fn what_cannot_be_told_or_done_is_refused_with_its_cause() {
         MessageEvent { tests: test(85, Test::Equal, Value::Bool(true)), ..any.clone() },
     ] {
         let (mut bench, _) = bench();
-        let refused = refusal(bench.ask(&ask(event.clone(), report(&whole))));
+        let refused = refusal(&bench.ask(C0, &ask(event.clone(), report(&whole))));
         assert_eq!(refused, Cause::RicRequest(EventTriggerNotSupported), "{event:?}");
     }
     let policy = ActionDefinition { style: 1, format: ActionFormat::Groups(None) };
@@ -196,7 +201,7 @@ fn what_cannot_be_told_or_done_is_refused_with_its_cause() {
     let insert = ActionToBeSetup { kind: RicActionType::Insert, ..report(&whole) };
     for action in [report(&policy), report(&styled(PARTIAL)), report(&styled(7)), insert] {
         let (mut bench, _) = bench();
-        let refused = refusal(bench.ask(&ask(any.clone(), action)));
+        let refused = refusal(&bench.ask(C0, &ask(any.clone(), action)));
         assert_eq!(refused, Cause::RicRequest(ActionNotSupported));
     }
     let header = ControlHeader::Message(Injection {
@@ -223,7 +228,7 @@ fn what_cannot_be_told_or_done_is_refused_with_its_cause() {
             message,
             ack_request,
         };
-        let refused = refusal(bench.ask(&Message::RicControlRequest(request)));
+        let refused = refusal(&bench.ask(C0, &Message::RicControlRequest(request)));
         assert_eq!(refused, Cause::RicRequest(cause));
     }
 }
