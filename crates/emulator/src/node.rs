@@ -361,20 +361,27 @@ impl NodeTemplate {
         if let Some(radio) = radio {
             self.steer(&mut agent, (node_id, index), radio, &told);
         }
-        let is_ni = |source: &&Source| source.model == &e2sm::ni::Ni as &dyn Model;
-        if let (true, Some(site), Some(called)) = (told.iter().any(is_ni), cell.site(), self.called(index, 0))
-        {
-            let (split, epoch_us) = (self.kind == NodeKind::Split, self.epoch_us);
-            let function = ni::function(Watched { site, station: called.station, split, epoch_us });
-            let registered = agent.register(function, Some(e2sm::ni::DEFAULT_FUNCTION_ID));
-            debug_assert!(registered.is_ok());
-        }
+        self.tell_interfaces(&mut agent, index, cell, &told);
         for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
         agent
+    }
+
+    /// Registers NI over a gNB's radios, where it is asked for.
+    fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &Told, told: &[&'static Source]) {
+        let model: &dyn Model = &e2sm::ni::Ni;
+        if !told.iter().any(|source| source.model == model) {
+            return;
+        }
+        if let (Some(site), Some(called)) = (cell.site(), self.called(index, 0)) {
+            let (split, epoch_us) = (self.kind == NodeKind::Split, self.epoch_us);
+            let function = ni::function(Watched { site, station: called.station, split, epoch_us });
+            let registered = agent.register(function, Some(e2sm::ni::DEFAULT_FUNCTION_ID));
+            debug_assert!(registered.is_ok());
+        }
     }
 
     /// Registers RC and CCC over a radio, where they are asked for.

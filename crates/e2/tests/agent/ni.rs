@@ -101,7 +101,7 @@ fn told(bench: &mut Bench) -> Vec<(MessageHeader, Bytes)> {
 }
 
 fn procedure(interface: Interface, code: u8, kind: Kind) -> MessageType {
-    MessageType::new(interface, Procedure { code, kind })
+    MessageType::new(interface, ranlab_wire::e2sm::ni::Procedure { code, kind })
 }
 
 fn ids(ran: u32) -> NgIds {

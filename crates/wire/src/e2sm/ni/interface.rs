@@ -145,7 +145,7 @@ part! {
 
 impl NodeId {
     /// Nobody's identity (network and number zero), which stands in a trigger until the node is known that it goes to:
-    /// [`at`](super::at).
+    /// [`ServiceModel::at`](crate::e2sm::ServiceModel::at).
     pub const NOBODY: Self = Self::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId {
         plmn: Plmn([0; 3]),
         gnb_id: ShortBits::new(0, 22),
