@@ -1,12 +1,15 @@
-//! The service models in aligned PER: no panic; what decodes encodes, and that is canonical.
+//! The service models in aligned PER, and the messages of interfaces that NI carries: no panic; what decodes encodes, and
+//! that is canonical.
 #![no_main]
 
 use std::fmt::Debug;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
+use ranlab_wire::ap::{Interface, Message};
 use ranlab_wire::e2sm::control::Refusal;
 use ranlab_wire::e2sm::hw::{HwPolicy, HwTrigger, Ping};
+use ranlab_wire::e2sm::ni;
 use ranlab_wire::e2sm::per;
 use ranlab_wire::e2sm::rrc::{RrcIndication, RrcTrigger};
 use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication};
@@ -25,7 +28,24 @@ fuzz_target!(|input: &[u8]| {
     round_trip::<TrafficCommand>(&octets);
     round_trip::<TrafficIndication>(&octets);
     round_trip::<Refusal>(&octets);
+    round_trip::<ni::EventTrigger>(&octets);
+    round_trip::<ni::ActionDefinition>(&octets);
+    round_trip::<ni::IndicationHeader>(&octets);
+    round_trip::<ni::IndicationMessage>(&octets);
+    round_trip::<ni::CallProcessId>(&octets);
+    round_trip::<ni::ControlHeader>(&octets);
+    round_trip::<ni::ControlMessage>(&octets);
+    round_trip::<ni::ControlOutcome>(&octets);
+    round_trip::<ni::FunctionDescription>(&octets);
+    Interface::ALL.into_iter().for_each(|interface| of_interface(interface, &octets));
 });
+
+fn of_interface(interface: Interface, octets: &Bytes) {
+    let Ok(message) = Message::read(interface, octets) else { return };
+    let _ = (message.ue_ids(), message.procedure_name());
+    let ours = message.to_octets().expect("decoded messages encode");
+    assert_eq!(Message::read(interface, &ours), Ok(message));
+}
 
 fn round_trip<T: Per + PartialEq + Debug>(octets: &Bytes) {
     let Ok(value) = per::decode::<T>(octets.clone()) else { return };

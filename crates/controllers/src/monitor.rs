@@ -182,11 +182,16 @@ impl Monitor {
     /// A monitor and the door to what it knows. Fails if a model cannot report at this period.
     pub fn new(config: MonitorConfig) -> Result<(Self, MonitorHandle), SmError> {
         let period = Duration::from_millis(config.period_ms.into());
-        let models = config.models.iter();
-        let wanted = models.map(|model| Ok((model.oid(), model.periodic(model.encoding(), period)?)));
-        let watch = Watch::new(wanted.collect::<Result<_, SmError>>()?);
-        let handle = MonitorHandle::default();
-        Ok((Self { models: config.models, watch, reports: handle.0.clone() }, handle))
+        // A model that needs several triggers is there as often.
+        let (mut models, mut wanted) = (Vec::new(), Vec::new());
+        for model in config.models {
+            for trigger in model.triggers(model.encoding(), period)? {
+                models.push(model);
+                wanted.push((model.oid(), trigger));
+            }
+        }
+        let (watch, handle) = (Watch::new(wanted), MonitorHandle::default());
+        Ok((Self { models, watch, reports: handle.0.clone() }, handle))
     }
 }
 

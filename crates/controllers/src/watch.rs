@@ -99,7 +99,9 @@ impl Watch {
                 event_trigger: trigger.clone(),
                 actions: vec![ActionToBeSetup::report(0)],
             };
-            complete(item, &mut details);
+            if !complete(&node.id, item, &mut details) {
+                return None;
+            }
             // A subscription of what the node does not offer any more ends by itself; the RIC says so.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
             Some(Offer { model, function: item.id, subscription, details })

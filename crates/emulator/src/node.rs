@@ -1,7 +1,7 @@
 //! One emulated base station: identity, components, RAN functions.
 use crate::radio::{
-    Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
-    SharedRadio, Site, Steered, cell_of, first_ue,
+    Called, Configured, DUS_MAX, Fidelity, FluidRadio, Neighbours, Place, Radio, RadioConfig, RadioError,
+    SharedRadio, Site, Steered, Watched, cell_of, first_ue,
 };
 use crate::stats::{CellStats, MeasuredCell, Names, Source, Tells, Told};
 use ranlab_model::{Cell, CellConfig, CellError};
@@ -10,12 +10,12 @@ use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::association::Association;
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::e2::functions::stats::{PeriodicReport, ReportCounters};
-use ranlab_sdk::e2::functions::{ccc, kpm, rc};
+use ranlab_sdk::e2::functions::{ccc, kpm, ni, rc};
 use ranlab_sdk::e2::{OutboxLimits, agent::RanFunction};
 use ranlab_sdk::wire::e2ap::{
     ComponentConfigItem, ComponentConfiguration, ComponentId, ComponentInterfaceType, E2NodeEnb, E2NodeGnb,
-    E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, InterfaceE1, InterfaceF1,
-    InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
+    E2NodeNgEnb, EnbId, GlobalE2NodeId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, GlobalNgRanNodeId,
+    InterfaceE1, InterfaceF1, InterfaceNg, InterfaceS1, NgEnbId, Plmn, RanFunctionId, Version,
 };
 use ranlab_sdk::wire::e2sm::common::{Cgi, EutraCgi, NrCgi};
 use ranlab_sdk::wire::e2sm::{self, Encoding, Model, hw};
@@ -67,7 +67,7 @@ impl Part {
     /// Whether it offers a function over a radio that it shares with the others; what is not about the radio all offer.
     pub fn has(self, function: RanFunctionId) -> bool {
         let whose = match function {
-            e2sm::rrc::DEFAULT_FUNCTION_ID => Self::CuCp,
+            e2sm::rrc::DEFAULT_FUNCTION_ID | e2sm::ni::DEFAULT_FUNCTION_ID => Self::CuCp,
             e2sm::pdcp::DEFAULT_FUNCTION_ID | e2sm::gtp::DEFAULT_FUNCTION_ID => Self::CuUp,
             e2sm::mac::DEFAULT_FUNCTION_ID
             | e2sm::rlc::DEFAULT_FUNCTION_ID
@@ -260,6 +260,9 @@ impl NodeTemplate {
         };
         let radio = |du| {
             let mut radio = Radio::new(config, place(du), self.plmn, start_us, self.epoch_us)?;
+            if let Some(called) = self.called(index, du) {
+                radio.be_called(called);
+            }
             radio.pass(now);
             Ok::<_, RadioError>(Arc::new(Mutex::new(radio)))
         };
@@ -273,6 +276,19 @@ impl NodeTemplate {
                 let radio = FluidRadio::new(config, (cell_id, seed), self.plmn, start_us)?;
                 Told::Fluid(Arc::new(Mutex::new(radio)))
             }
+        })
+    }
+
+    /// What a cell of the base station of the `index`th node is called where interfaces end; `None` if it is no gNB's.
+    fn called(&self, index: u32, du: u32) -> Option<Called> {
+        let layout = self.layout();
+        let GlobalE2NodeId::Gnb(node) = layout.identity(self.plmn, index).0 else { return None };
+        let first = cell_of(self.plmn, node.gnb.gnb_id.value as u32);
+        let id = u64::from(layout.cell_id(layout.station(index), du)) + 1;
+        Some(Called {
+            station: GlobalNgRanNodeId::Gnb(node.gnb),
+            du: (self.kind == NodeKind::Split).then_some(id),
+            cell: NrCgi { cell: first.cell + u64::from(du), ..first },
         })
     }
 
@@ -314,7 +330,7 @@ impl NodeTemplate {
                     let stats = CellStats { cell: cell.clone(), fill, encoding, epoch_us, lateness };
                     Box::new(PeriodicReport::of(source.model, stats).counting(self.reports.clone()))
                 }
-                Tells::Mobility | Tells::Configuration => continue,
+                Tells::Mobility | Tells::Configuration | Tells::Interfaces => continue,
                 Tells::Measurements => {
                     let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
                     kpm::function(MeasuredCell { cell, names, plmn, epoch_us, lateness })
@@ -345,12 +361,27 @@ impl NodeTemplate {
         if let Some(radio) = radio {
             self.steer(&mut agent, (node_id, index), radio, &told);
         }
+        self.tell_interfaces(&mut agent, index, cell, &told);
         for ue in cell.ues() {
             // A cell has fewer UEs than an agent may have.
             let arrived = agent.ue_arrived(ue);
             debug_assert!(arrived.is_ok());
         }
         agent
+    }
+
+    /// Registers NI over a gNB's radios, where it is asked for.
+    fn tell_interfaces(&self, agent: &mut Agent, index: u32, cell: &Told, told: &[&'static Source]) {
+        let model: &dyn Model = &e2sm::ni::Ni;
+        if !told.iter().any(|source| source.model == model) {
+            return;
+        }
+        if let (Some(site), Some(called)) = (cell.site(), self.called(index, 0)) {
+            let (split, epoch_us) = (self.kind == NodeKind::Split, self.epoch_us);
+            let function = ni::function(Watched { site, station: called.station, split, epoch_us });
+            let registered = agent.register(function, Some(e2sm::ni::DEFAULT_FUNCTION_ID));
+            debug_assert!(registered.is_ok());
+        }
     }
 
     /// Registers RC and CCC over a radio, where they are asked for.
@@ -362,8 +393,10 @@ impl NodeTemplate {
         told: &[&'static Source],
     ) {
         let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
-        // Who measures by KPM is steered by RC, whether it was named or not.
-        if offers(&e2sm::kpm::Kpm) || offers(&e2sm::rc::Rc) {
+        // Who measures by KPM is steered by RC, whether it was named or not, and so is a whole base station that tells of
+        // its interfaces: it hands over by RC.
+        let is_whole = self.layout().part(index).is_none();
+        if offers(&e2sm::kpm::Kpm) || offers(&e2sm::rc::Rc) || (is_whole && offers(&e2sm::ni::Ni)) {
             let function = rc::function(self.steered(node_id, index, radio));
             let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());

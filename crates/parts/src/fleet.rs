@@ -10,7 +10,7 @@ use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
-use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, rc::Rc};
+use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, ni::Ni, rc::Rc};
 use ranlab_sdk::wire::flat::Coding;
 
 use crate::radio::{RadioSettings, StageKey};
@@ -45,7 +45,7 @@ config! {
         flows: Vec<Spelled<FlowPlan>> = Vec::new();
         /// with a radio: UEs that come and go, UES@FROM[-UNTIL]; the others are there from the start
         stay: Vec<Spelled<Stay>> = Vec::new();
-        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm or rc among sm
+        /// with a radio: handovers that the base station decides on by itself, UES=CELL@TIME with the cell's 36 bits as hexadecimal digits; it may ask controllers first (RC), and needs kpm, rc or ni among sm
         moves: Vec<Spelled<Move>> = Vec::new();
         /// with a radio: slices that UEs ask for, in turn, SST or SST-SD
         snssai: Vec<Snssai> = Vec::new();
@@ -130,16 +130,18 @@ impl FleetPart {
     fn check_rc(&self, fluid: bool) -> Result<(), Trouble> {
         let offers = |name: &str| self.sm.iter().any(|it| it == name);
         let steered = self.radio.is_some() && !fluid;
-        if (offers(Rc::NAME) || offers(Ccc::NAME)) && !steered {
-            return Err(rig("`sm` rc and ccc need a `radio` with fidelity slot"));
+        if [Rc::NAME, Ccc::NAME, Ni::NAME].into_iter().any(offers) && !steered {
+            return Err(rig("`sm` rc, ccc and ni need a `radio` with fidelity slot"));
         }
-        if offers(Ccc::NAME) && !matches!(self.kind, NodeKind::Gnb | NodeKind::Split) {
-            return Err(rig("`sm` ccc is of base stations of NR: the kinds gnb and split"));
+        let of_nr = offers(Ccc::NAME) || offers(Ni::NAME);
+        if of_nr && !matches!(self.kind, NodeKind::Gnb | NodeKind::Split) {
+            return Err(rig("`sm` ccc and ni are of base stations of NR: the kinds gnb and split"));
         }
-        let decides = steered && self.kind != NodeKind::Split && (offers(Kpm::NAME) || offers(Rc::NAME));
+        let by_rc = [Kpm::NAME, Rc::NAME, Ni::NAME].into_iter().any(offers);
+        let decides = steered && self.kind != NodeKind::Split && by_rc;
         if !self.moves.is_empty() && self.radio.is_some() && !decides {
             return Err(rig(
-                "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm or rc",
+                "`moves` needs whole base stations (not the kind split) with fidelity slot that offer kpm, rc or ni",
             ));
         }
         Ok(())

@@ -107,7 +107,8 @@ impl MonitorPart {
                     wanted.push((model.oid(), trigger.to_octets(encoding).map_err(rig)?));
                 }
             } else {
-                wanted.push((model.oid(), model.periodic(encoding, self.period).map_err(rig)?));
+                let triggers = model.triggers(encoding, self.period).map_err(rig)?;
+                wanted.extend(triggers.into_iter().map(|trigger| (model.oid(), trigger)));
             }
         }
         Ok(wanted)

@@ -287,6 +287,8 @@ mod tests {
             FleetPart { sm: vec!["mac".to_owned()], ..slots.clone() },
             FleetPart { sm: vec!["rc".to_owned()], ..FleetPart::default() },
             FleetPart { sm: vec!["ccc".to_owned()], ..FleetPart::default() },
+            FleetPart { sm: vec!["ni".to_owned()], ..FleetPart::default() },
+            FleetPart { sm: vec!["kpm".to_owned(), "ni".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
             FleetPart { sm: vec!["kpm".to_owned(), "ccc".to_owned()], kind: NodeKind::Enb, ..slots.clone() },
         ] {
             let trouble = Stations::new(&wrong).err().unwrap_or_else(|| panic!("{wrong:?} is taken"));

@@ -46,7 +46,7 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
 
 /// What base stations without a radio tell.
 fn told() -> impl Iterator<Item = &'static Source> {
-    SOURCES.iter().filter(|source| !["rc", "ccc"].contains(&source.model.name()))
+    SOURCES.iter().filter(|source| !["rc", "ccc", "ni"].contains(&source.model.name()))
 }
 
 /// Every model that base stations offer, HW's own periodic pings among them, is subscribed by what the registry says of

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`per`] | ASN.1 aligned PER (X.691), the engine under everything O-RAN |
 //! | [`e2ap`] | E2AP v1.01, v2.03, v3.01: 16 procedures, 39 messages, one set of types |
+//! | [`ap`] | S1AP, X2AP, NGAP, XnAP, F1AP, E1AP: the envelope of all their messages, and a few of them |
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`ecpri`] | eCPRI: fronthaul over Ethernet or UDP |
@@ -29,6 +30,7 @@ macro_rules! codes {
     };
 }
 
+pub mod ap;
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;

@@ -2,7 +2,7 @@
 //! writes, for random values.
 //!
 //! Runs when `RANLAB_PYTHON` names a Python that has pycrate, and `RANLAB_E2SM_TEXTS` a folder with the ASN.1 texts
-//! of E2SM common, KPM 3.00 or 4.00 and RC, one module in each file `*.asn`: they are not ours to hand on.
+//! of E2SM common, KPM 3.00 or 4.00, RC and NI, one module in each file `*.asn`: they are not ours to hand on.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, FunctionDescription, IndicationMessage};
 use ranlab_wire::e2sm::rc::interface::{LteClass, NrClass, RrcClass, RrcMessage};
 use ranlab_wire::e2sm::rc::messages::Said;
-use ranlab_wire::e2sm::{per, rc};
+use ranlab_wire::e2sm::{ni, per, rc};
 use ranlab_wire::per::{DecodeFault, Notation, Per};
 
 /// Random values of each type.
@@ -59,6 +59,7 @@ impl Kind {
 
 const KPM: &str = "E2SM-KPM-IEs";
 const RC: &str = "E2SM-RC-IEs";
+const NI: &str = "E2SM-NI-IEs";
 const KINDS: &[Kind] = &[
     Kind::of::<EventTrigger>(KPM, "E2SM-KPM-EventTriggerDefinition"),
     Kind::of::<ActionDefinition>(KPM, "E2SM-KPM-ActionDefinition"),
@@ -74,6 +75,15 @@ const KINDS: &[Kind] = &[
     Kind::of::<rc::ControlOutcome>(RC, "E2SM-RC-ControlOutcome"),
     Kind::of::<rc::FunctionDefinition>(RC, "E2SM-RC-RANFunctionDefinition"),
     Kind::of::<UeId>(RC, "UEID"),
+    Kind::of::<ni::EventTrigger>(NI, "E2SM-NI-EventTriggerDefinition"),
+    Kind::of::<ni::ActionDefinition>(NI, "E2SM-NI-ActionDefinition"),
+    Kind::of::<ni::IndicationHeader>(NI, "E2SM-NI-IndicationHeader"),
+    Kind::of::<ni::IndicationMessage>(NI, "E2SM-NI-IndicationMessage"),
+    Kind::of::<ni::CallProcessId>(NI, "E2SM-NI-CallProcessID"),
+    Kind::of::<ni::ControlHeader>(NI, "E2SM-NI-ControlHeader"),
+    Kind::of::<ni::ControlMessage>(NI, "E2SM-NI-ControlMessage"),
+    Kind::of::<ni::ControlOutcome>(NI, "E2SM-NI-ControlOutcome"),
+    Kind::of::<ni::FunctionDescription>(NI, "E2SM-NI-RANfunction-Description"),
 ];
 
 fn octets<T: Per>(value: &T) -> Result<Vec<u8>, String> {

@@ -426,6 +426,30 @@ class CccRow(NamedTuple):
     reason: str
 
 
+class NiRow(NamedTuple):
+    """A row of ``ni`` (1.3.6.1.4.1.53148.1.1.2.1); about ``ue``."""
+
+    ue: Optional[int]
+    bearer: Optional[int]
+    tunnel: Optional[int]
+    slice: Optional[int]
+    queue: Optional[int]
+    #: label
+    interface: str
+    #: label
+    end: str
+    #: label
+    direction: str
+    #: label
+    procedure: str
+    #: label
+    message: str
+    #: label
+    ue_ids: str
+    #: gauge, B
+    length: int
+
+
 #: A row of any model.
 Row = Union[
     HwRow,
@@ -440,6 +464,7 @@ Row = Union[
     KpmRow,
     RcRow,
     CccRow,
+    NiRow,
 ]
 
 #: The class of each model's rows.
@@ -456,4 +481,5 @@ ROWS: dict[str, type[Row]] = {
     "kpm": KpmRow,
     "rc": RcRow,
     "ccc": CccRow,
+    "ni": NiRow,
 }

@@ -433,7 +433,11 @@ fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSub
         (None, Some(model)) => {
             let period = Duration::from_millis(wanted.period_ms.unwrap_or(PERIOD_MS).into());
             let trigger = model.periodic(model.encoding(), period);
-            trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
+            let trigger = trigger.and_then(|it| model.at(model.encoding(), &it, &target.node, definition));
+            let trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
+            let nothing =
+                || Fault::new(409, format!("{model}: event_trigger is needed at this base station"));
+            trigger.ok_or_else(nothing)?
         }
         (None, None) => {
             return Err(Fault::new(409, "this function's model is unknown: event_trigger is needed"));

@@ -10,12 +10,14 @@
 //! | [`kpm`] | KPM, id 2 | report: measurements of 3GPP, by node, by UE, by condition |
 //! | [`rc`] | RC, id 3 | report, insert, control, policy: RRC, handovers, quotas of slices |
 //! | [`ccc`] | CCC, id 4 | report, control: the configuration of cells and of the node |
+//! | [`ni`] | NI, id 1 | report: copies of the messages of interfaces |
 //! | [`association`] | id 139 | control: which controllers the agent has, and which UEs they see |
 pub mod association;
 pub mod ccc;
 mod controlled;
 pub mod hw;
 pub mod kpm;
+pub mod ni;
 mod periods;
 pub mod rc;
 pub mod rrc;

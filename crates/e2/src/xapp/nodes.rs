@@ -120,8 +120,9 @@ impl Xapp {
             return;
         }
         let (function, mut details) = (wanted.function.clone(), wanted.details.clone());
-        if let Some(item) = self.nodes.get(&node).and_then(|n| n.info.function(&function)) {
-            complete(item, &mut details);
+        let item = self.nodes.get(&node).and_then(|n| n.info.function(&function));
+        if item.is_some_and(|item| !complete(&node, item, &mut details)) {
+            return;
         }
         self.subscriptions.add(node, function, details, Some(standing));
     }

@@ -9,6 +9,7 @@ mod controls;
 mod functional;
 mod functions;
 mod kpm;
+mod ni;
 mod rc;
 mod rc_policies;
 mod rc_reports;

@@ -53,6 +53,8 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     });
     let to = RrcCell { cell_id: target.cell_id, rnti: there };
     source.hear(|event| event.other = (event.rnti == rnti).then_some(to).or(event.other));
+    target.calls.between(there, (source.calls.called, rnti));
+    source.calls.between(rnti, (target.calls.called, there));
     moved.push(Moved::Came { ue: number, rnti: there });
     Ok(HandedOver { source: Moved::Went { ue: number, rnti }, target: moved })
 }
@@ -79,9 +81,11 @@ impl Radio {
     pub(super) fn hear(&mut self, tell: impl Fn(&mut ranlab_sdk::wire::e2sm::rrc::RrcEvent)) {
         let events: Vec<_> = self.cell.take_events().collect();
         for event in events {
-            self.mobility.hear(event.kind, event.rnti);
-            let is_handover = matches!(event.kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
-            let mut event = self.event(event.kind, event.rnti, event.ue);
+            let (kind, of) = (event.kind, (event.rnti, event.ue));
+            self.mobility.hear(kind, event.rnti);
+            let is_handover = matches!(kind, RrcKind::HandoverIn | RrcKind::HandoverOut);
+            let mut event = self.event(kind, event.rnti, event.ue);
+            self.calls.hear(self.cell.now_us(), kind, of, event.plmn);
             if is_handover {
                 tell(&mut event);
             }

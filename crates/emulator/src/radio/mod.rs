@@ -10,6 +10,7 @@ mod fluid;
 mod handover;
 mod meter;
 mod neighbours;
+mod ni;
 mod plan;
 mod rc;
 #[cfg(feature = "wasm")]
@@ -22,6 +23,7 @@ pub(crate) use ccc::Configured;
 pub use fluid::{Fidelity, FluidRadio, SharedFluid};
 pub use handover::{HandedOver, hand_over};
 pub use meter::{FlowMeter, FlowSummary, RadioMeter, RadioSummary, Sample, UeMeter, quantile};
+pub(crate) use ni::{Called, Watched};
 pub use plan::{DUS_MAX, FlowPlan, Move, Place, RadioConfig, Stay, What};
 pub(crate) use rc::Steered;
 pub use rc::{Neighbours, cell_of};
@@ -147,6 +149,8 @@ pub struct Radio {
     quotas: (Vec<SliceQuota>, SliceSet),
     /// What RC is to be told and asked.
     mobility: rc::Mobility,
+    /// What NI is to be told.
+    calls: ni::Calls,
     meter: meter::Meter,
     /// UEs that were handed over since the last pass.
     moved: Vec<Moved>,
@@ -199,6 +203,7 @@ impl Radio {
             strays: Vec::new(),
             quotas: (Vec::new(), SliceSet::default()),
             mobility: rc::Mobility::default(),
+            calls: ni::Calls::default(),
             meter: meter::Meter::new(start_us, config.whats(place)),
             moved: Vec::new(),
             passed_us: 0,

@@ -15,6 +15,7 @@ use ranlab_sdk::e2::agent::{UeFilter, UeId};
 use ranlab_sdk::e2::functions::stats::StatsSource;
 use ranlab_sdk::wire::e2sm::ccc::Ccc;
 use ranlab_sdk::wire::e2sm::list::{self, Element};
+use ranlab_sdk::wire::e2sm::ni::Ni;
 use ranlab_sdk::wire::e2sm::rc::Rc;
 use ranlab_sdk::wire::e2sm::{Encoding, Model, SmError};
 use std::fmt;
@@ -33,6 +34,7 @@ pub static SOURCES: &[Source] = &[
     kpm::SOURCE,
     Source { model: &Rc, tells: Tells::Mobility },
     Source { model: &Ccc, tells: Tells::Configuration },
+    Source { model: &Ni, tells: Tells::Interfaces },
 ];
 
 /// What a cell tells in one service model.
@@ -57,6 +59,8 @@ pub(crate) enum Tells {
     Mobility,
     /// What a radio is made of ([`Configured`](crate::radio::Configured)), at gNBs.
     Configuration,
+    /// What passes at a gNB's interfaces when a radio's UEs come and go ([`Watched`](crate::radio::Watched)).
+    Interfaces,
 }
 
 /// A cell at a moment, as one controller may see it.

@@ -22,6 +22,7 @@ pub mod kpm;
 pub mod list;
 pub mod mac;
 mod model;
+pub mod ni;
 mod octets;
 pub mod pdcp;
 pub mod per;
@@ -54,4 +55,5 @@ pub static MODELS: &[&dyn Model] = &[
     &kpm::Kpm,
     &rc::Rc,
     &ccc::Ccc,
+    &ni::Ni,
 ];

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::e2ap::{RanFunctionItem, RicSubscriptionDetails};
+use crate::e2ap::{GlobalE2NodeId, RanFunctionItem, RicSubscriptionDetails};
 use crate::per::Form;
 
 use super::{Column, Encoding, MODELS, Octets, SmError, Table};
@@ -52,6 +52,24 @@ pub trait ServiceModel: Sync + 'static {
     /// with [`SmError::Absent`] if the model reports nothing at intervals. A model that reports as things happen says
     /// which of them are told, whatever the period.
     fn periodic(period: Duration) -> Result<Self::Trigger, SmError>;
+
+    /// The triggers that together ask for all that nodes tell each `period`: [`periodic`](Self::periodic), but where one
+    /// trigger cannot ask for all. What of them goes to which node, [`at`](Self::at) says.
+    fn triggers(period: Duration) -> Result<Vec<Self::Trigger>, SmError> {
+        Ok(vec![Self::periodic(period)?])
+    }
+
+    /// The octets of one of these triggers for a RAN function of `node` with this definition, where a trigger names the
+    /// node; `None` if the function tells nothing of the kind. A trigger that somebody made himself stays as it is.
+    fn at(
+        encoding: Encoding,
+        trigger: &Bytes,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+    ) -> Result<Option<Bytes>, SmError> {
+        let _ = (encoding, node, definition);
+        Ok(Some(trigger.clone()))
+    }
 
     /// How often a trigger asks for a report; `None` if it does not ask for one at intervals.
     fn period(trigger: &Self::Trigger) -> Option<Duration>;
@@ -131,6 +149,16 @@ pub trait Model: Sync {
     fn columns(&self) -> Vec<Column>;
     /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].
     fn periodic(&self, encoding: Encoding, period: Duration) -> Result<Bytes, SmError>;
+    /// The octets of [`ServiceModel::triggers`].
+    fn triggers(&self, encoding: Encoding, period: Duration) -> Result<Vec<Bytes>, SmError>;
+    /// [`ServiceModel::at`].
+    fn at(
+        &self,
+        encoding: Encoding,
+        trigger: &Bytes,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+    ) -> Result<Option<Bytes>, SmError>;
     /// The octets of an action definition; see [`ServiceModel::action`].
     fn action(
         &self,
@@ -205,6 +233,20 @@ impl<M: ServiceModel> Model for M {
         M::periodic(period)?.to_octets(encoding)
     }
 
+    fn triggers(&self, encoding: Encoding, period: Duration) -> Result<Vec<Bytes>, SmError> {
+        M::triggers(period)?.iter().map(|trigger| trigger.to_octets(encoding)).collect()
+    }
+
+    fn at(
+        &self,
+        encoding: Encoding,
+        trigger: &Bytes,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+    ) -> Result<Option<Bytes>, SmError> {
+        M::at(encoding, trigger, node, definition)
+    }
+
     fn action(
         &self,
         encoding: Encoding,
@@ -267,15 +309,27 @@ impl<M: ServiceModel> Model for M {
     }
 }
 
-/// Gives the actions of a subscription that have no definition the one that their model needs for all that a RAN function
-/// tells, if it needs one: see [`ServiceModel::action`]. A function whose definition says nothing of it stays as it is.
-pub fn complete(function: &RanFunctionItem, details: &mut RicSubscriptionDetails) {
-    let Some(model) = function.oid.as_deref().and_then(by_oid) else { return };
+/// Makes a subscription one for a RAN function of `node`: its trigger as [`ServiceModel::at`] has it, and for its actions
+/// that have no definition the one that their model needs for all that the function tells, if it needs one:
+/// [`ServiceModel::action`]. What the model cannot make anything of stays as it is. Whether the function tells anything
+/// of the kind; if not, there is nothing to subscribe.
+pub fn complete(
+    node: &GlobalE2NodeId,
+    function: &RanFunctionItem,
+    details: &mut RicSubscriptionDetails,
+) -> bool {
+    let Some(model) = function.oid.as_deref().and_then(by_oid) else { return true };
     let encoding = model.encoding();
+    match model.at(encoding, &details.event_trigger, node, &function.definition) {
+        Ok(None) => return false,
+        Ok(Some(trigger)) => details.event_trigger = trigger,
+        Err(_) => {}
+    }
     let trigger = &details.event_trigger;
     for action in details.actions.iter_mut().filter(|action| action.definition.is_none()) {
         action.definition = model.action_at(encoding, trigger, &function.definition).ok().flatten();
     }
+    true
 }
 
 /// The model that nodes offer by this object identifier.

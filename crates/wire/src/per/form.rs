@@ -304,6 +304,10 @@ impl Source for FormSource {
         Ok(true)
     }
 
+    fn begin_closed(&mut self) -> Result {
+        self.begin().map(drop)
+    }
+
     fn presence(&mut self, name: &'static str) -> Result<bool> {
         let Some(Open::Fields(fields)) = self.open.last() else { return Ok(false) };
         Ok(fields.iter().any(|(known, _)| known == name))
@@ -347,6 +351,10 @@ impl Source for FormSource {
         self.position(&name, root, additions)
     }
 
+    fn enumerated_closed(&mut self, root: &[&'static str]) -> Result<u64> {
+        self.enumerated(root, &[]).map(|(_, at)| at)
+    }
+
     fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         let name = self.text("a name")?;
         self.position(&name, root, additions)
@@ -367,7 +375,7 @@ mod tests {
     use crate::e2sm::rrc::RrcIndication;
     use crate::e2sm::slice::{SliceCommand, SliceIndication};
     use crate::e2sm::traffic::TrafficCommand;
-    use crate::e2sm::{Octets, kpm, per, rc};
+    use crate::e2sm::{Octets, kpm, ni, per, rc};
 
     fn round<T: crate::per::Per + Octets + PartialEq + std::fmt::Debug>() {
         for seed in 0..2_000 {
@@ -388,6 +396,9 @@ mod tests {
         round::<rc::ControlHeader>();
         round::<rc::ControlMessage>();
         round::<rc::ControlOutcome>();
+        round::<ni::EventTrigger>();
+        round::<ni::ActionDefinition>();
+        round::<ni::ControlHeader>();
     }
 
     fn fields<const N: usize>(fields: [(&str, Form); N]) -> Form {

@@ -72,6 +72,10 @@ pub trait Source: Sized {
     fn begin(&mut self) -> Result<bool> {
         self.extended()
     }
+    /// As [`begin`](Self::begin), of a SEQUENCE without an extension mark.
+    fn begin_closed(&mut self) -> Result {
+        Ok(())
+    }
     /// Whether the OPTIONAL component of this name is there.
     fn presence(&mut self, _name: &'static str) -> Result<bool> {
         self.flag()
@@ -99,6 +103,10 @@ pub trait Source: Sized {
     /// As [`index`](Self::index) of an extensible ENUMERATED, by the values' names.
     fn enumerated(&mut self, root: &[&'static str], additions: &[&'static str]) -> Result<(bool, u64)> {
         self.index(root.len() as u64, additions.len() as u64, true)
+    }
+    /// As [`enumerated`](Self::enumerated), of one without an extension mark: the value's place.
+    fn enumerated_closed(&mut self, root: &[&'static str]) -> Result<u64> {
+        self.index(root.len() as u64, 0, false).map(|(_, at)| at)
     }
     /// The length of a BIT STRING of any length, as [`list_len`](Self::list_len).
     fn bits_len(&mut self) -> Result<(usize, bool)> {

@@ -106,6 +106,47 @@ macro_rules! sole_component {
 }
 pub(super) use sole_component;
 
+/// An extensible SEQUENCE of one OPTIONAL component: that component in Rust.
+macro_rules! sole_optional {
+    ($($name:ident $asn:literal $t:ty [$c:ty];)+) => { $(
+        #[doc = concat!("SEQUENCE with the sole and optional component `", $asn, "`.")]
+        #[derive(Debug)]
+        pub struct $name;
+
+        impl $crate::per::Codec<Option<$t>> for $name {
+            fn encode(
+                value: &Option<$t>,
+                w: &mut $crate::per::Writer,
+            ) -> Result<(), $crate::per::EncodeError> {
+                w.bit(false);
+                w.bit(value.is_some());
+                value.as_ref().map_or(Ok(()), |it| <$c as $crate::per::Codec<$t>>::encode(it, w))
+            }
+            fn decode<S: $crate::per::Source>(
+                r: &mut S,
+            ) -> Result<Option<$t>, $crate::per::DecodeError> {
+                let (extended, present) = (r.begin()?, r.presence($asn)?);
+                r.component($asn);
+                let read = |r: &mut S| <$c as $crate::per::Codec<$t>>::decode(r).map_err(|e| e.within($asn));
+                let value = if present { Some(read(r)?) } else { None };
+                if extended {
+                    r.named_additions(&[], |_, _| Ok(()))?;
+                }
+                r.finish()?;
+                Ok(value)
+            }
+            fn show(value: &Option<$t>, n: &mut $crate::per::Notation) {
+                n.braces(|n| {
+                    if let Some(it) = value {
+                        n.field($asn, |n| <$c as $crate::per::Codec<$t>>::show(it, n));
+                    }
+                });
+            }
+        }
+    )+ };
+}
+pub(super) use sole_optional;
+
 /// Aligned PER of O-RAN's texts: as [`Aligned`](super::per::Aligned), and what only the merged form explains is named.
 #[derive(Debug)]
 pub(super) struct Oran;

@@ -1,0 +1,228 @@
+//! NI at a base station ([`ranlab_wire::e2sm::ni`]): copies of the messages of its interfaces, whole (report style 1) or an
+//! information element of each (style 2).
+//!
+//! | asked | answer |
+//! |---|---|
+//! | an interface that there is not, a node at which none of them ends, a test of an element of which nothing is known but that it is there | `event-trigger-not-supported` |
+//! | an insert, a policy, another style, a parameter of another type | `action-not-supported` |
+//! | a message to be put in | `action-not-supported`: nobody is at the other end here; octets that are none, `control-message-invalid` |
+//! | an answer to a process | `ric-call-process-id-invalid`: none waits |
+//!
+//! A controller hears of the UEs that it sees, of those that leave until they have left, and of what is about none.
+mod wanted;
+
+use crate::Time;
+use crate::agent::*;
+use bytes::Bytes;
+use ranlab_wire::ap::{Interface, Message};
+use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicIndicationType};
+use ranlab_wire::e2sm::kpm::TimeStamp;
+use ranlab_wire::e2sm::ni::{
+    ControlHeader, ControlMessage, Direction, EventTrigger, FunctionDescription as Description,
+    IndicationHeader, IndicationMessage, MessageEvent, MessageHeader, Ni, NodeId, OID,
+};
+use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use wanted::Action;
+
+/// How often a base station is asked for its messages, where somebody listens.
+pub const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// The base station behind the function.
+pub trait NiStation: Send {
+    /// Its interfaces to others.
+    fn interfaces(&self) -> Vec<Interface>;
+
+    /// How it is named where they end.
+    fn node(&self) -> NodeId;
+
+    /// Whether such an interface of its may end at another node of this name, now or later.
+    fn may_reach(&self, interface: Interface, node: &NodeId) -> bool;
+
+    /// Numbers of its UEs.
+    fn ues(&mut self) -> Vec<u32>;
+
+    /// The messages that passed since it was last asked, oldest first.
+    fn messages(&mut self, now: Time) -> Vec<Passed>;
+}
+
+/// A message that passed at an interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    /// At which.
+    pub interface: Interface,
+    /// Who is at its other end; `None` where that node has no name in NI: the core.
+    pub far: Option<NodeId>,
+    /// Incoming or outgoing.
+    pub direction: Direction,
+    /// When, microseconds since the Unix epoch.
+    pub tstamp_us: i64,
+    /// The number of the UE that it is about.
+    pub ue: Option<u32>,
+    /// Whether that UE leaves the base station with it.
+    pub leaves: bool,
+    /// The message, encoded.
+    pub octets: Bytes,
+}
+
+/// A subscription with its actions.
+#[derive(Debug)]
+struct Listener {
+    event: MessageEvent,
+    actions: Vec<Action>,
+    /// UEs that it saw, where it does not see all: it is told when they leave, when it sees them no more.
+    saw: BTreeSet<u32>,
+}
+
+struct Function<S> {
+    station: S,
+    listeners: BTreeMap<SubscriptionId, Listener>,
+    ask_at: Time,
+}
+
+/// The RAN function; register it as [`ranlab_wire::e2sm::ni::DEFAULT_FUNCTION_ID`].
+pub fn function(station: impl NiStation + 'static) -> Box<dyn RanFunction> {
+    Box::new(Function { station, listeners: BTreeMap::new(), ask_at: Time::ZERO })
+}
+
+const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
+const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
+const NO_PROCESS: Cause = Cause::RicRequest(CauseRicRequest::RicCallProcessIdInvalid);
+
+fn sees(ues: UeFilter<'_>, number: u32) -> bool {
+    ues.is_all() || ues.contains(UeId(number.into()))
+}
+
+/// Whether a message is one that is waited for, at a node of that name; `read` is it decoded, if it could be.
+fn meets(event: &MessageEvent, near: &NodeId, passed: &Passed, read: Option<&Message>) -> bool {
+    let there = event.node == *near || passed.far == Some(event.node);
+    let that_way = event.direction == Direction::Both || event.direction == passed.direction;
+    if event.interface != passed.interface || !there || !that_way {
+        return false;
+    }
+    let tests = event.tests.as_deref().unwrap_or_default();
+    read.is_some_and(|it| event.message.is(it) && tests.iter().all(|test| wanted::holds(test, it)))
+}
+
+impl Listener {
+    fn may_hear(&self, passed: &Passed, ues: UeFilter<'_>) -> bool {
+        passed.ue.is_none_or(|ue| sees(ues, ue) || (passed.leaves && self.saw.contains(&ue)))
+    }
+}
+
+fn header(passed: &Passed, near: NodeId, with_time: bool) -> IndicationHeader {
+    let ntp = match TimeStamp::ntp(passed.tstamp_us) {
+        TimeStamp::V3(ntp) => ntp,
+        TimeStamp::V2(seconds) => u64::from(seconds) << 32,
+    };
+    IndicationHeader::Message(MessageHeader {
+        interface: passed.interface,
+        node: passed.far.unwrap_or(near),
+        direction: passed.direction,
+        time: with_time.then_some(ntp.to_be_bytes()),
+    })
+}
+
+impl<S: NiStation> Function<S> {
+    fn wake(&self, ctx: &mut FunctionContext<'_>) {
+        if !self.listeners.is_empty() {
+            ctx.wake_at(self.ask_at);
+        }
+    }
+
+    /// Asks for what passed and tells those who listen.
+    fn look(&mut self, ctx: &mut FunctionContext<'_>) {
+        let near = self.station.node();
+        for passed in self.station.messages(ctx.now()) {
+            let read = Message::read(passed.interface, &passed.octets).ok();
+            for (id, listener) in &self.listeners {
+                let met = meets(&listener.event, &near, &passed, read.as_ref());
+                if !met || !listener.may_hear(&passed, ctx.ues_of(*id)) {
+                    continue;
+                }
+                for action in &listener.actions {
+                    let Some(octets) = action.part(&passed.octets, read.as_ref()) else { continue };
+                    let header = header(&passed, near, action.time).to_octets(Encoding::Per);
+                    let message = IndicationMessage::Message(octets).to_octets(Encoding::Per);
+                    // Names are within their bounds, and octets of any number are an octet string.
+                    let (Ok(header), Ok(message)) = (header, message) else { continue };
+                    let _ = ctx.indicate(Indication {
+                        subscription: *id,
+                        action: action.id,
+                        kind: RicIndicationType::Report,
+                        header: &header,
+                        message: &message,
+                        call_process_id: None,
+                    });
+                }
+            }
+        }
+        let there = self.station.ues();
+        for (id, listener) in &mut self.listeners {
+            let ues = ctx.ues_of(*id);
+            let seen = there.iter().copied().filter(|ue| !ues.is_all() && sees(ues, *ue));
+            listener.saw = seen.collect();
+        }
+        self.ask_at = ctx.now() + ASK_EVERY;
+    }
+}
+
+impl<S: NiStation> RanFunction for Function<S> {
+    fn description(&self) -> FunctionDescription {
+        // Six interfaces at most, and names that are constants.
+        let definition = Description::of_reports(&self.station.interfaces()).to_octets(Encoding::Per);
+        let definition = definition.unwrap_or_default();
+        FunctionDescription { oid: OID.to_owned(), definition, revision: Ni::REVISION }
+    }
+
+    fn on_subscription(
+        &mut self,
+        ctx: &mut FunctionContext<'_>,
+        subscription: SubscriptionRequest<'_>,
+    ) -> Result<Admission, Cause> {
+        let EventTrigger::Message(event) =
+            EventTrigger::decode_as(Encoding::Per, subscription.event_trigger).map_err(|_| TRIGGER)?;
+        let has = self.station.interfaces().contains(&event.interface);
+        let is_there =
+            event.node == self.station.node() || self.station.may_reach(event.interface, &event.node);
+        if !has || !is_there || !wanted::is_sound(&event) {
+            return Err(TRIGGER);
+        }
+        let mut actions = Vec::new();
+        let admission = Admission::each(subscription.actions, |action| {
+            actions.push(Action::read(action)?);
+            Ok(())
+        });
+        if actions.is_empty() {
+            return Ok(admission);
+        }
+        // What passed before is no news to it.
+        self.look(ctx);
+        let (there, ues) = (self.station.ues(), ctx.ues());
+        let saw = there.into_iter().filter(|ue| !ues.is_all() && sees(ues, *ue)).collect();
+        self.listeners.insert(subscription.id, Listener { event, actions, saw });
+        self.wake(ctx);
+        Ok(admission)
+    }
+
+    fn on_subscription_delete(&mut self, _: &mut FunctionContext<'_>, id: SubscriptionId) {
+        self.listeners.remove(&id);
+    }
+
+    fn on_control(
+        &mut self,
+        _: &mut FunctionContext<'_>,
+        control: ControlRequest<'_>,
+    ) -> Result<ControlOutcome, Cause> {
+        ControlHeader::decode_as(Encoding::Per, control.header).map_err(|_| INVALID)?;
+        ControlMessage::decode_as(Encoding::Per, control.message).map_err(|_| INVALID)?;
+        Err(if control.call_process_id.is_some() { NO_PROCESS } else { ACTION })
+    }
+
+    fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
+        self.look(ctx);
+        self.wake(ctx);
+    }
+}

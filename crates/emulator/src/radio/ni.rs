@@ -1,0 +1,324 @@
+//! The interfaces of a gNB to others, behind NI: what passes at NG, Xn and F1 when UEs come, go and are handed over.
+//!
+//! A radio has no core and no neighbours that speak to it: the messages are those that such a base station sends and gets
+//! then, each whole, as far as identities, cells and causes suffice for its mandatory elements
+//! ([`ranlab_wire::ap::messages`]). What needs keys, RRC's own messages or sessions is not told: the set-up of a context
+//! at NG, the preparation of a handover, the switch of a path. Who calls a UE what is as in KPM and RC: its C-RNTI.
+use super::{Radio, SharedRadio, SharedSite};
+use ranlab_model::user_plane::{EVENTS_MAX, RrcKind};
+use ranlab_sdk::e2::Time;
+use ranlab_sdk::e2::functions::ni::{NiStation, Passed};
+use ranlab_sdk::wire::ap::messages::{self, F1Ids, NgIds};
+use ranlab_sdk::wire::ap::{self, Interface};
+use ranlab_sdk::wire::e2ap::{GlobalNgRanNodeId, Plmn};
+use ranlab_sdk::wire::e2sm::common::NrCgi;
+use ranlab_sdk::wire::e2sm::ni::{Direction, GnbDuId, NodeId};
+use std::sync::PoisonError;
+
+/// The tracking area of every cell.
+const TRACKING_AREA: u32 = 1;
+
+/// What a cell is called where its base station's interfaces end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// The gNB.
+    pub(crate) station: GlobalNgRanNodeId,
+    /// Its DU, if it is in parts.
+    pub(crate) du: Option<u64>,
+    /// The cell.
+    pub(crate) cell: NrCgi,
+}
+
+/// Where a UE came from or went to: what that cell is called, and its C-RNTI there.
+pub(super) type Other = (Option<Called>, u16);
+
+/// Something that RRC did, of which interfaces are to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Call {
+    at_us: u64,
+    kind: RrcKind,
+    rnti: u16,
+    /// The UE's number, and its network.
+    ue: u32,
+    home: Plmn,
+    other: Option<Other>,
+}
+
+/// What interfaces have not told yet: no more than the cell keeps of events, the oldest are forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) called: Option<Called>,
+    calls: Vec<Call>,
+}
+
+impl Calls {
+    pub(super) fn hear(&mut self, at_us: u64, kind: RrcKind, (rnti, ue): (u16, u32), home: Plmn) {
+        if self.called.is_some() {
+            self.calls.push(Call { at_us, kind, rnti, ue, home, other: None });
+            let beyond = self.calls.len().saturating_sub(EVENTS_MAX);
+            self.calls.drain(..beyond);
+        }
+    }
+
+    /// The last handover of a UE was between here and there.
+    pub(super) fn between(&mut self, rnti: u16, other: Other) {
+        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.rnti == rnti) {
+            call.other = Some(other);
+        }
+    }
+}
+
+impl Radio {
+    /// Says what the cell is called; from then on its calls are kept for whoever asks.
+    pub(crate) fn be_called(&mut self, called: Called) {
+        self.calls.called = Some(called);
+    }
+}
+
+/// A gNB with its interfaces, or its CU-CP.
+pub(crate) struct Watched {
+    pub(crate) site: SharedSite,
+    pub(crate) station: GlobalNgRanNodeId,
+    /// Whether it is in parts: it has F1.
+    pub(crate) split: bool,
+    pub(crate) epoch_us: i64,
+}
+
+/// What is told of one call.
+struct Telling<'a> {
+    watched: &'a Watched,
+    call: Call,
+    called: Called,
+    out: Vec<Passed>,
+}
+
+/// A panic elsewhere leaves what is still a radio.
+fn with<T>(radio: &SharedRadio, what: impl FnOnce(&mut Radio) -> T) -> T {
+    what(&mut radio.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+type Made = Result<ap::Message, ranlab_sdk::wire::per::EncodeError>;
+
+impl Telling<'_> {
+    fn push(&mut self, direction: Direction, far: Option<NodeId>, leaves: bool, made: Made) {
+        // Identities are within their bounds.
+        let Some((interface, octets)) = made.ok().and_then(|it| Some((it.interface, it.to_octets().ok()?)))
+        else {
+            return;
+        };
+        let at_us = i64::try_from(self.call.at_us).unwrap_or(i64::MAX);
+        let (tstamp_us, ue) = (self.watched.epoch_us.saturating_add(at_us), Some(u32::from(self.call.rnti)));
+        self.out.push(Passed { interface, far, direction, tstamp_us, ue, leaves, octets });
+    }
+
+    fn du(&self) -> Option<NodeId> {
+        let part = self.called.du.filter(|_| self.watched.split)?;
+        Some(NodeId::GnbDu(GnbDuId { station: self.called.station, part }))
+    }
+
+    fn set_up(&mut self) {
+        let (rnti, cell) = (self.call.rnti, self.called.cell);
+        let Some(du) = self.du() else { return };
+        let ids = F1Ids { cu: rnti.into(), du: rnti.into() };
+        self.push(Direction::Outgoing, Some(du), false, messages::f1_setup_request(ids.cu, &cell));
+        self.push(Direction::Incoming, Some(du), false, messages::f1_setup_response(ids, rnti));
+    }
+
+    fn take_down(&mut self) {
+        let ids = F1Ids { cu: self.call.rnti.into(), du: self.call.rnti.into() };
+        let Some(du) = self.du() else { return };
+        self.push(Direction::Outgoing, Some(du), true, messages::f1_release_command(ids));
+        self.push(Direction::Incoming, Some(du), true, messages::f1_release_complete(ids));
+    }
+
+    /// The other gNB of a handover, and the UE's C-RNTI there; `None` where it stayed at this one.
+    fn neighbour(&self) -> Option<(NodeId, u16)> {
+        let (called, rnti) = self.call.other?;
+        let station = called?.station;
+        (station != self.called.station).then_some((NodeId::NgRan(station), rnti))
+    }
+
+    fn tell(&mut self) {
+        let (rnti, ran) = (self.call.rnti, u32::from(self.call.rnti));
+        let ids = NgIds { amf: ran.into(), ran };
+        match self.call.kind {
+            RrcKind::Attach => {
+                let (home, cell) = (self.call.home, self.called.cell);
+                let asks = messages::initial_ue_message(ran, home, self.call.ue, &cell, TRACKING_AREA);
+                self.push(Direction::Outgoing, None, false, asks);
+                self.set_up();
+            }
+            RrcKind::Release => {
+                self.push(Direction::Outgoing, None, true, messages::ng_release_request(ids));
+                self.push(Direction::Incoming, None, true, messages::ng_release_command(ids));
+                self.take_down();
+                self.push(Direction::Outgoing, None, true, messages::ng_release_complete(ids));
+            }
+            RrcKind::HandoverIn => {
+                self.set_up();
+                if let Some((source, there)) = self.neighbour() {
+                    let release = messages::xn_release(there.into(), rnti.into());
+                    self.push(Direction::Outgoing, Some(source), false, release);
+                }
+            }
+            RrcKind::HandoverOut => {
+                if let Some((target, there)) = self.neighbour() {
+                    let release = messages::xn_release(rnti.into(), there.into());
+                    self.push(Direction::Incoming, Some(target), true, release);
+                }
+                self.take_down();
+            }
+        }
+    }
+}
+
+impl NiStation for Watched {
+    fn interfaces(&self) -> Vec<Interface> {
+        let f1 = self.split.then_some(Interface::F1);
+        [Interface::Ng, Interface::Xn].into_iter().chain(f1).collect()
+    }
+
+    fn node(&self) -> NodeId {
+        NodeId::NgRan(self.station)
+    }
+
+    /// Any other gNB may be one that a UE is handed over to; the core has no name.
+    fn may_reach(&self, interface: Interface, node: &NodeId) -> bool {
+        match (interface, node) {
+            (Interface::Xn, NodeId::NgRan(GlobalNgRanNodeId::Gnb(_))) => true,
+            (Interface::F1, NodeId::GnbDu(du)) if self.split && du.station == self.station => {
+                let is = |radio: &SharedRadio| {
+                    with(radio, |it| it.calls.called.and_then(|called| called.du)) == Some(du.part)
+                };
+                self.site.cells().iter().any(is)
+            }
+            _ => false,
+        }
+    }
+
+    fn ues(&mut self) -> Vec<u32> {
+        // Agents number UEs by C-RNTIs, of 16 bits.
+        self.site.ues().into_iter().map(|ue| ue.0 as u32).collect()
+    }
+
+    fn messages(&mut self, _: Time) -> Vec<Passed> {
+        let mut calls = Vec::new();
+        for radio in self.site.cells() {
+            let (called, news) = with(radio, |it| (it.calls.called, std::mem::take(&mut it.calls.calls)));
+            calls.extend(news.into_iter().filter_map(|call| Some((call, called?))));
+        }
+        calls.sort_by_key(|(call, _)| call.at_us);
+        let told = |(call, called)| {
+            let mut telling = Telling { watched: self, call, called, out: Vec::new() };
+            telling.tell();
+            telling.out
+        };
+        calls.into_iter().flat_map(told).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RadioConfig, Site, Stay, cell_of, hand_over};
+    use super::*;
+    use ranlab_model::user_plane::Carrier;
+    use ranlab_sdk::wire::ap::Message;
+    use ranlab_sdk::wire::e2ap::GlobalGnbId;
+    use ranlab_sdk::wire::per::ShortBits;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
+
+    fn gnb(number: u32) -> GlobalNgRanNodeId {
+        let gnb_id = ShortBits::new(number.into(), 32);
+        GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: PLMN, gnb_id })
+    }
+
+    /// A gNB of two UEs, the second of which goes after 20 ms.
+    fn station(number: u32, split: bool) -> Watched {
+        let until = Some(Duration::from_millis(20));
+        let stays = vec![Stay { ues: 2..=2, from: Duration::ZERO, until }];
+        let config = RadioConfig { stays, ..RadioConfig::new(Carrier::lte(25), 2) };
+        let mut radio = Radio::new(&config, (number as u16, 1), PLMN, 0, 0).unwrap();
+        let du = split.then_some(7);
+        radio.be_called(Called { station: gnb(number), du, cell: cell_of(PLMN, number) });
+        let site = Site::new(vec![Arc::new(Mutex::new(radio))]);
+        Watched { site, station: gnb(number), split, epoch_us: 1_000_000 }
+    }
+
+    fn pass(station: &Watched, ms: u64) {
+        station.site.pass(Time::from_nanos(ms * 1_000_000));
+    }
+
+    /// What passed: interface, way, procedure, kind, C-RNTI, other end, whether the UE leaves.
+    fn told(station: &mut Watched) -> Vec<String> {
+        let one = |passed: Passed| {
+            let message = Message::read(passed.interface, &passed.octets).unwrap();
+            let (name, kind) = (message.procedure_name(), message.kind.name());
+            let far = passed.far.map_or_else(|| "-".to_owned(), |far| far.to_string());
+            let (interface, way) = (passed.interface.name(), passed.direction.name());
+            let leaves = if passed.leaves { " leaves" } else { "" };
+            assert!(passed.tstamp_us >= 1_000_000);
+            format!("{interface} {way} {name} {kind} {} {far}{leaves}", passed.ue.unwrap())
+        };
+        station.messages(Time::ZERO).into_iter().map(one).collect()
+    }
+
+    #[test]
+    fn who_comes_and_goes_is_told_at_every_interface() {
+        let mut whole = station(1, false);
+        assert_eq!(whole.interfaces(), [Interface::Ng, Interface::Xn]);
+        pass(&whole, 1);
+        let asks = |ue| format!("ng outgoing InitialUEMessage initiating-message {ue} -");
+        assert_eq!(told(&mut whole), [asks(1), asks(2)]);
+        pass(&whole, 20);
+        pass(&whole, 30);
+        assert_eq!(
+            told(&mut whole),
+            [
+                "ng outgoing UEContextReleaseRequest initiating-message 2 - leaves",
+                "ng incoming UEContextRelease initiating-message 2 - leaves",
+                "ng outgoing UEContextRelease successful-outcome 2 - leaves",
+            ]
+        );
+        assert_eq!(told(&mut whole), [""; 0]);
+
+        let mut split = station(1, true);
+        pass(&split, 1);
+        let du = "gnb 001.01 1/du 7";
+        assert_eq!(
+            told(&mut split)[..3],
+            [
+                asks(1),
+                format!("f1 outgoing UEContextSetup initiating-message 1 {du}"),
+                format!("f1 incoming UEContextSetup successful-outcome 1 {du}"),
+            ]
+        );
+        pass(&split, 20);
+        pass(&split, 30);
+        assert_eq!(
+            told(&mut split)[2],
+            format!("f1 outgoing UEContextRelease initiating-message 2 {du} leaves")
+        );
+        let at = |part| NodeId::GnbDu(GnbDuId { station: gnb(1), part });
+        assert!(split.may_reach(Interface::F1, &at(7)) && !split.may_reach(Interface::F1, &at(8)));
+    }
+
+    #[test]
+    fn a_handover_is_told_at_both_ends_of_xn() {
+        let [mut here, mut there] = [station(1, false), station(2, true)];
+        for station in [&mut here, &mut there] {
+            pass(station, 1);
+            told(station);
+        }
+        hand_over(&here.site.cells()[0], &there.site.cells()[0], 1).unwrap();
+        assert_eq!(
+            told(&mut here),
+            ["xn incoming UEContextRelease initiating-message 1 gnb 001.01 2 leaves"]
+        );
+        let came = told(&mut there);
+        assert_eq!(came.len(), 3, "{came:?}");
+        assert_eq!(came[2], "xn outgoing UEContextRelease initiating-message 3 gnb 001.01 1");
+    }
+}

@@ -1,0 +1,132 @@
+//! What a node can do at which interfaces: the RAN function description (E2SM-NI §8.2.2.1).
+use super::OID;
+use super::messages::{ADD_TIMESTAMP, COMPLETE, PARTIAL, TARGET_IE};
+use super::parameter::*;
+use crate::ap::Interface;
+use crate::e2sm::common::{FunctionName, Name};
+use crate::e2sm::octets::octets;
+use crate::e2sm::per::Aligned;
+use crate::per::{Free, List, Opt, Own};
+use crate::sequence;
+
+/// Interfaces, and styles of a kind, at most.
+pub const STYLES_MAX: u64 = 63;
+
+octets! {
+    FunctionDescription: Per => Aligned;
+}
+
+/// Codec of styles that there may be.
+type Styles = Opt<List<1, STYLES_MAX>>;
+
+sequence! {
+    /// What a node can do.
+    #[derive(Eq, Hash)]
+    FunctionDescription "E2SM-NI-RANfunction-Description" {
+        name: FunctionName [Own] "ranFunction-Name", "Who it is.",
+        interfaces: Option<Vec<KnownInterface>> [Styles] "ni-Type-List", "At which interfaces.",
+    }
+    /// What it can do at an interface.
+    #[derive(Eq, Hash)]
+    KnownInterface "E2SM-NI-RANfunction-Item" {
+        interface: Interface [Own] "interface-type", "Which.",
+        triggers: Option<Vec<TriggerStyle>> [Styles] "ric-EventTriggerStyle-List", "Ways to say when.",
+        reports: Option<Vec<ReportStyle>> [Styles] "ric-ReportStyle-List", "What it can report.",
+        inserts: Option<Vec<InsertStyle>> [Styles] "ric-InsertStyle-List", "What it can ask.",
+        controls: Option<Vec<ControlStyle>> [Styles] "ric-ControlStyle-List", "What it can be ordered.",
+        policies: Option<Vec<PolicyStyle>> [Styles] "ric-PolicyStyle-List", "What it can be told to do by itself.",
+    }
+    /// A way to say when.
+    #[derive(Eq, Hash)]
+    TriggerStyle "RIC-EventTriggerStyle-List" {
+        style: i64 [Free] "ric-EventTriggerStyle-Type", "Its number.",
+        name: String [Name] "ric-EventTriggerStyle-Name", "For people.",
+        format: i64 [Free] "ric-EventTriggerFormat-Type", "Format of the event trigger.",
+    }
+    /// A way to report.
+    #[derive(Eq, Hash)]
+    ReportStyle "RIC-ReportStyle-List" {
+        style: i64 [Free] "ric-ReportStyle-Type", "Its number.",
+        name: String [Name] "ric-ReportStyle-Name", "For people.",
+        action_format: i64 [Free] "ric-ReportActionFormat-Type", "Format of the action definition.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-ReportRanParameterDef-List", "Its parameters.",
+        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+    }
+    /// A way to ask.
+    #[derive(Eq, Hash)]
+    InsertStyle "RIC-InsertStyle-List" {
+        style: i64 [Free] "ric-InsertStyle-Type", "Its number.",
+        name: String [Name] "ric-InsertStyle-Name", "For people.",
+        action_format: i64 [Free] "ric-InsertActionFormat-Type", "Format of the action definition.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-InsertRanParameterDef-List", "Its parameters.",
+        header_format: i64 [Free] "ric-IndicationHeaderFormat-Type", "Format of the indication header.",
+        message_format: i64 [Free] "ric-IndicationMessageFormat-Type", "Format of the indication message.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+    }
+    /// A way to order.
+    #[derive(Eq, Hash)]
+    ControlStyle "RIC-ControlStyle-List" {
+        style: i64 [Free] "ric-ControlStyle-Type", "Its number.",
+        name: String [Name] "ric-ControlStyle-Name", "For people.",
+        format: i64 [Free] "ric-ControlFormat-Type", "Format of the order.",
+        header_format: i64 [Free] "ric-ControlHeaderFormat-Type", "Format of the control header.",
+        message_format: i64 [Free] "ric-ControlMessageFormat-Type", "Format of the control message.",
+        call_process_format: i64 [Free] "ric-CallProcessIDFormat-Type", "Format of the process's number.",
+        outcome_format: i64 [Free] "ric-ControlOutcomeFormat-Type", "Format of the outcome.",
+        outcome: Vec<KnownParameter> [Parameters] "ric-ControlOutcomeRanParaDef-List", "What an outcome tells.",
+    }
+    /// A way to tell what to do.
+    #[derive(Eq, Hash)]
+    PolicyStyle "RIC-PolicyStyle-List" {
+        style: i64 [Free] "ric-PolicyStyle-Type", "Its number.",
+        name: String [Name] "ric-PolicyStyle-Name", "For people.",
+        action_format: i64 [Free] "ric-PolicyActionFormat-Type", "Format of the action definition.",
+        parameters: Vec<KnownParameter> [Parameters] "ric-PolicyRanParameterDef-List", "Its parameters.",
+    }
+}
+
+impl FunctionDescription {
+    /// The customary name, and at these interfaces reports of whole messages and of parts of them.
+    pub fn of_reports(interfaces: &[Interface]) -> Self {
+        let known = |id, name: &str, of| KnownParameter { id, name: name.to_owned(), of };
+        let time = || known(ADD_TIMESTAMP, "AddTimestamp", ParameterType::Boolean);
+        let target = known(TARGET_IE, "Target Protocol IE Identifier", ParameterType::Integer);
+        let report = |style, name: &str, parameters| ReportStyle {
+            style,
+            name: name.to_owned(),
+            action_format: 1,
+            parameters,
+            header_format: 1,
+            message_format: 1,
+        };
+        let reports = vec![
+            report(COMPLETE, "Complete message", vec![time()]),
+            report(PARTIAL, "Partial message", vec![time(), target]),
+        ];
+        let triggers = vec![TriggerStyle { style: 1, name: "Interface Message Event".to_owned(), format: 1 }];
+        let one = |interface: &Interface| KnownInterface {
+            interface: *interface,
+            triggers: Some(triggers.clone()),
+            reports: Some(reports.clone()),
+            inserts: None,
+            controls: None,
+            policies: None,
+        };
+        Self {
+            name: FunctionName {
+                short_name: "ORAN-E2SM-NI".to_owned(),
+                oid: OID.to_owned(),
+                description: "Network Interface".to_owned(),
+                instance: None,
+            },
+            interfaces: (!interfaces.is_empty()).then(|| interfaces.iter().map(one).collect()),
+        }
+    }
+
+    /// Whether whole messages of an interface are reported.
+    pub fn reports(&self, interface: Interface) -> bool {
+        let of = self.interfaces.iter().flatten().find(|it| it.interface == interface);
+        of.is_some_and(|it| it.reports.iter().flatten().any(|style| style.style == COMPLETE))
+    }
+}

@@ -1,0 +1,244 @@
+//! Interfaces, their ends and their messages, as NI names them (E2SM-NI §8.3.21 to 8.3.25).
+use std::fmt;
+
+use crate::ap::{Interface, Message};
+use crate::e2ap::{
+    EnbId, GlobalE2NodeId, GlobalEnGnbId, GlobalEnbId, GlobalGnbId, GlobalNgEnbId, GlobalNgRanNodeId,
+    MAX_PART_ID, NgEnbId, Plmn, TriggeringMessage,
+};
+use crate::per::{Codec, DecodeError, EncodeError, Int, Notation, Own, Per, ShortBits, Source, Writer};
+use crate::{choice, enumerated, sequence};
+
+/// Codec of the number of a part of a base station.
+type PartId = Int<0, MAX_PART_ID>;
+
+enumerated! {
+    /// Which way a message goes, seen from the node.
+    Direction "NI-Direction" {
+        Incoming "incoming", "To the node.",
+        Outgoing "outgoing", "From it.",
+        Both "both", "Either; of a trigger alone.",
+    }
+}
+choice! {
+    /// A node at which an interface ends.
+    #[derive(Copy, Eq, Hash, PartialOrd, Ord)]
+    NodeId "NI-Identifier" {
+        Enb(GlobalEnbId) [Own] "global-eNB-ID", "An eNB: of S1 and X2.",
+        EnGnb(GlobalEnGnbId) [Own] "global-en-gNB-ID", "An en-gNB: of X2.",
+        NgRan(GlobalNgRanNodeId) [Own] "global-ng-RAN-ID", "A gNB, its CU, or an ng-eNB: of NG, Xn, F1 and E1.",
+        GnbDu(GnbDuId) [Own] "global-gNB-DU-ID", "A DU: of F1.",
+        GnbCuUp(GnbCuUpId) [Own] "global-gNB-CU-UP-ID", "A CU-UP: of E1.",
+    }
+    /// A kind of message of an interface.
+    #[derive(Copy, Eq, Hash)]
+    MessageType "NI-MessageType" {
+        S1(Procedure) [Own] "s1MessageType", "Of S1AP.",
+        X2(Procedure) [Own] "x2MessageType", "Of X2AP.",
+        Ng(Procedure) [Own] "ngMessageType", "Of NGAP.",
+        Xn(Procedure) [Own] "xnMessageType", "Of XnAP.",
+        F1(Procedure) [Own] "f1MessageType", "Of F1AP.",
+        E1(Procedure) [Own] "e1MessageType", "Of E1AP.",
+    }
+}
+sequence! {
+    /// A message by its procedure.
+    #[derive(Copy, Eq, Hash)]
+    Procedure "NI-MessageTypeApproach1" {
+        code: u8 [Int<0, 255>] "procedureCode", "Procedure code.",
+        kind: Kind [Own] "typeOfMessage", "What the message is there.",
+    }
+}
+
+/// What a message is to its procedure (`TypeOfMessage`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Not said. The tables of the text let a trigger leave the kind of message out, which means any; its syntax does
+    /// not. Here this says so: any message of the interface, whatever the procedure code.
+    Nothing,
+    /// It begins the procedure.
+    Initiating,
+    /// It says that it succeeded.
+    Successful,
+    /// It says that it failed.
+    Unsuccessful,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Nothing, Self::Initiating, Self::Successful, Self::Unsuccessful];
+    const NAMES: [&'static str; 4] =
+        ["nothing", "initiating-message", "successful-outcome", "unsuccessful-outcome"];
+
+    /// The ASN.1 identifier.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+impl From<TriggeringMessage> for Kind {
+    fn from(kind: TriggeringMessage) -> Self {
+        match kind {
+            TriggeringMessage::Initiating => Self::Initiating,
+            TriggeringMessage::Successful => Self::Successful,
+            TriggeringMessage::Unsuccessful => Self::Unsuccessful,
+        }
+    }
+}
+
+/// An ENUMERATED without an extension mark.
+impl Per for Kind {
+    fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+        w.constrained("TypeOfMessage", *self as u64, 0, Self::ALL.len() as u64 - 1)
+    }
+    fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+        let at = r.enumerated_closed(&Self::NAMES)?;
+        Ok(Self::ALL.get(at as usize).copied().unwrap_or(Self::Nothing))
+    }
+    fn show(&self, n: &mut Notation) {
+        n.text(self.name());
+    }
+}
+
+/// A part of a base station: a SEQUENCE without an extension mark, of the base station and the part's number.
+macro_rules! part {
+    ($(#[$meta:meta])* $name:ident $asn:literal) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name {
+            /// The base station.
+            pub station: GlobalNgRanNodeId,
+            /// The part's number there, 36 bits.
+            pub part: u64,
+        }
+
+        impl Per for $name {
+            fn encode(&self, w: &mut Writer) -> Result<(), EncodeError> {
+                self.station.encode(w)?;
+                PartId::encode(&self.part, w)
+            }
+            fn decode<S: Source>(r: &mut S) -> Result<Self, DecodeError> {
+                r.begin_closed()?;
+                r.component("global-ng-RAN-ID");
+                let station = GlobalNgRanNodeId::decode(r).map_err(|e| e.within("global-ng-RAN-ID"))?;
+                r.component($asn);
+                let part = PartId::decode(r).map_err(|e| e.within($asn))?;
+                r.finish()?;
+                Ok(Self { station, part })
+            }
+            fn show(&self, n: &mut Notation) {
+                n.braces(|n| {
+                    n.field("global-ng-RAN-ID", |n| self.station.show(n));
+                    n.field($asn, |n| n.value(self.part));
+                });
+            }
+        }
+    };
+}
+part! {
+    /// A DU (`Global-gNB-DU-ID`).
+    GnbDuId "gNB-DU-ID"
+}
+part! {
+    /// A CU-UP (`Global-gNB-CU-UP-ID`).
+    GnbCuUpId "gNB-CU-UP-ID"
+}
+
+impl NodeId {
+    /// Nobody's identity (network and number zero), which stands in a trigger until the node is known that it goes to:
+    /// [`ServiceModel::at`](crate::e2sm::ServiceModel::at).
+    pub const NOBODY: Self = Self::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId {
+        plmn: Plmn([0; 3]),
+        gnb_id: ShortBits::new(0, 22),
+    }));
+
+    /// How an E2 node is named where an interface of its ends.
+    pub fn of(node: &GlobalE2NodeId) -> Self {
+        match node {
+            GlobalE2NodeId::Gnb(it) => {
+                let station = GlobalNgRanNodeId::Gnb(it.gnb);
+                match (it.du_id, it.cu_up_id) {
+                    (Some(part), _) => Self::GnbDu(GnbDuId { station, part }),
+                    (None, Some(part)) => Self::GnbCuUp(GnbCuUpId { station, part }),
+                    (None, None) => Self::NgRan(station),
+                }
+            }
+            GlobalE2NodeId::EnGnb(it) => Self::EnGnb(it.en_gnb),
+            GlobalE2NodeId::NgEnb(it) => Self::NgRan(GlobalNgRanNodeId::NgEnb(it.ng_enb)),
+            GlobalE2NodeId::Enb(it) => Self::Enb(it.enb),
+        }
+    }
+}
+
+impl fmt::Display for NodeId {
+    /// As E2 nodes are shown, e.g. `gnb 505.01 5/du 2`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let station = |f: &mut fmt::Formatter<'_>, node: &GlobalNgRanNodeId| match node {
+            GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn, gnb_id }) => write!(f, "gnb {plmn} {}", gnb_id.value),
+            GlobalNgRanNodeId::NgEnb(GlobalNgEnbId { plmn, enb_id }) => {
+                let (NgEnbId::Macro(id) | NgEnbId::ShortMacro(id) | NgEnbId::LongMacro(id)) = enb_id;
+                write!(f, "ng-enb {plmn} {}", id.value)
+            }
+        };
+        match self {
+            Self::Enb(GlobalEnbId { plmn, enb_id }) => {
+                let (EnbId::Macro(id) | EnbId::Home(id) | EnbId::ShortMacro(id) | EnbId::LongMacro(id)) =
+                    enb_id;
+                write!(f, "enb {plmn} {}", id.value)
+            }
+            Self::EnGnb(GlobalEnGnbId { plmn, gnb_id }) => write!(f, "en-gnb {plmn} {}", gnb_id.value),
+            Self::NgRan(node) => station(f, node),
+            Self::GnbDu(GnbDuId { station: of, part }) => {
+                station(f, of)?;
+                write!(f, "/du {part}")
+            }
+            Self::GnbCuUp(GnbCuUpId { station: of, part }) => {
+                station(f, of)?;
+                write!(f, "/cu-up {part}")
+            }
+        }
+    }
+}
+
+impl MessageType {
+    /// A kind of message of an interface.
+    pub const fn new(interface: Interface, procedure: Procedure) -> Self {
+        match interface {
+            Interface::S1 => Self::S1(procedure),
+            Interface::X2 => Self::X2(procedure),
+            Interface::Ng => Self::Ng(procedure),
+            Interface::Xn => Self::Xn(procedure),
+            Interface::F1 => Self::F1(procedure),
+            Interface::E1 => Self::E1(procedure),
+        }
+    }
+
+    /// Any message of an interface; see [`Kind::Nothing`].
+    pub const fn any(interface: Interface) -> Self {
+        Self::new(interface, Procedure { code: 0, kind: Kind::Nothing })
+    }
+
+    /// Of which interface.
+    pub const fn interface(&self) -> Interface {
+        match self {
+            Self::S1(_) => Interface::S1,
+            Self::X2(_) => Interface::X2,
+            Self::Ng(_) => Interface::Ng,
+            Self::Xn(_) => Interface::Xn,
+            Self::F1(_) => Interface::F1,
+            Self::E1(_) => Interface::E1,
+        }
+    }
+
+    /// By which procedure.
+    pub const fn procedure(&self) -> Procedure {
+        let (Self::S1(it) | Self::X2(it) | Self::Ng(it) | Self::Xn(it) | Self::F1(it) | Self::E1(it)) = self;
+        *it
+    }
+
+    /// Whether a message is of this kind.
+    pub fn is(&self, message: &Message) -> bool {
+        let Procedure { code, kind } = self.procedure();
+        let of_kind = kind == Kind::Nothing || (code == message.procedure && kind == message.kind.into());
+        self.interface() == message.interface && of_kind
+    }
+}

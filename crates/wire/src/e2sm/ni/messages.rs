@@ -1,0 +1,149 @@
+//! When to report, what, what is reported, and what a controller orders (E2SM-NI §8.2.1).
+use bytes::Bytes;
+
+use super::interface::*;
+use super::parameter::*;
+use crate::ap::Interface;
+use crate::e2sm::common::{Name, sole_component, sole_optional};
+use crate::e2sm::octets::octets;
+use crate::e2sm::per::Aligned;
+use crate::per::{Fixed, Free, List, Opt, Own};
+use crate::{choice, sequence};
+
+/// Tests of a trigger, at most.
+pub const TESTS_MAX: u64 = 15;
+/// Parameters of an action and groups of UEs in it, at most.
+pub const ACTION_MAX: u64 = 255;
+
+octets! {
+    EventTrigger: Per => Aligned;
+    ActionDefinition: Per => Aligned;
+    IndicationHeader: Per => Aligned;
+    IndicationMessage: Per => Aligned;
+    CallProcessId: Per => Aligned;
+    ControlHeader: Per => Aligned;
+    ControlMessage: Per => Aligned;
+    ControlOutcome: Per => Aligned;
+}
+
+choice! {
+    /// When to report, to ask or to do something.
+    #[derive(Eq)]
+    EventTrigger "E2SM-NI-EventTriggerDefinition" {
+        Message(MessageEvent) [Own] "eventDefinition-Format1", "At a message.",
+    }
+    /// What of it.
+    #[derive(Eq)]
+    ActionFormat "E2SM-NI-ActionDefinitionFormat" {
+        Parameters(Option<Vec<Parameter>>) [ActionParameters] "actionDefinition-Format1", "Parameters of a report or an insert.",
+        Groups(Option<Vec<UeGroup>>) [UeGroups] "actionDefinition-Format2", "A policy for groups of UEs.",
+    }
+    /// Where a message was seen.
+    #[derive(Copy, Eq, Hash)]
+    IndicationHeader "E2SM-NI-IndicationHeader" {
+        Message(MessageHeader) [Own] "indicationHeader-Format1", "At an interface.",
+    }
+    /// The message.
+    #[derive(Eq, Hash)]
+    IndicationMessage "E2SM-NI-IndicationMessage" {
+        Message(Bytes) [InterfaceMessage] "indicationMessage-Format1", "In the encoding of the interface, or of it a part.",
+    }
+    /// A process that waits for a decision.
+    #[derive(Eq, Hash)]
+    CallProcessId "E2SM-NI-CallProcessID" {
+        Number(i64) [ProcessNumber] "callProcessID-Format1", "By number.",
+        Text(String) [ProcessText] "callProcessID-Format2", "By text.",
+    }
+    /// Where a message is to be put in.
+    #[derive(Copy, Eq, Hash)]
+    ControlHeader "E2SM-NI-ControlHeader" {
+        Message(Injection) [Own] "controlHeader-Format1", "At an interface.",
+    }
+    /// The message to be put in.
+    #[derive(Eq, Hash)]
+    ControlMessage "E2SM-NI-ControlMessage" {
+        Message(Bytes) [InterfaceMessage] "controlMessage-Format1", "In the encoding of the interface.",
+    }
+    /// What came of it.
+    #[derive(Eq)]
+    ControlOutcome "E2SM-NI-ControlOutcome" {
+        Parameters(Option<Vec<Parameter>>) [OutcomeParameters] "controlOutcome-Format1", "As parameters.",
+    }
+}
+sequence! {
+    /// A message of an interface that is waited for.
+    #[derive(Eq)]
+    MessageEvent "E2SM-NI-EventTriggerDefinition-Format1" {
+        interface: Interface [Own] "interface-type", "Which interface.",
+        node: NodeId [Own] "interface-ID", "A node at which it ends.",
+        direction: Direction [Own] "interfaceDirection", "Which way the message goes.",
+        message: MessageType [Own] "interfaceMessageType", "Which message.",
+        tests: Option<Vec<ElementTest>> [Opt<List<1, TESTS_MAX>>] "interfaceProtocolIE-List", "All of these hold of it.",
+    }
+    /// What to report, to ask or to do.
+    #[derive(Eq)]
+    ActionDefinition "E2SM-NI-ActionDefinition" {
+        style: i64 [Free] "ric-Style-Type", "The style of the service.",
+        format: ActionFormat [Own] "action-Definition-Format", "What.",
+    }
+    /// Where a message was seen.
+    #[derive(Copy, Eq, Hash)]
+    MessageHeader "E2SM-NI-IndicationHeader-Format1" {
+        interface: Interface [Own] "interface-type", "At which interface.",
+        node: NodeId [Own] "interface-ID", "A node at which it ends.",
+        direction: Direction [Own] "interfaceDirection", "Which way it went.",
+        time: Option<[u8; 8]> [Opt<Fixed>] "timestamp", "When: NTP's 64 bits.",
+    }
+    /// Where a message is to be put in.
+    #[derive(Copy, Eq, Hash)]
+    Injection "E2SM-NI-ControlHeader-Format1" {
+        interface: Interface [Own] "interface-type", "At which interface.",
+        node: NodeId [Own] "interface-ID", "A node at which it ends.",
+        direction: Direction [Own] "interface-Direction", "Which way it goes.",
+        priority: Option<i64> [Opt<Free>] "ric-Control-Message-Priority", "Above 0 before the node's own messages, below 0 after them.",
+    }
+}
+sole_optional! {
+    ActionParameters "actionParameter-List" Vec<Parameter> [List<1, ACTION_MAX>];
+    UeGroups "ranUEgroup-List" Vec<UeGroup> [List<1, ACTION_MAX>];
+    OutcomeParameters "outcomeElement-List" Vec<Parameter> [Parameters];
+}
+sole_component! {
+    InterfaceMessage "interfaceMessage" Bytes [Free];
+    ProcessNumber "callProcess-ID" i64 [Free];
+    ProcessText "callProcess-ID" String [Name];
+}
+
+/// Report style 1: copies of whole messages.
+pub const COMPLETE: i64 = 1;
+/// Report style 2: copies of an information element of messages.
+pub const PARTIAL: i64 = 2;
+/// Parameter of reports and inserts: whether the header has the time.
+pub const ADD_TIMESTAMP: u16 = 1;
+/// Parameter of report style 2: ProtocolIE-ID of what is copied.
+pub const TARGET_IE: u16 = 2;
+
+impl ActionDefinition {
+    /// A report of whole messages, with their times.
+    pub fn complete() -> Self {
+        let parameters = vec![Parameter { id: ADD_TIMESTAMP, value: Value::Bool(true) }];
+        Self { style: COMPLETE, format: ActionFormat::Parameters(Some(parameters)) }
+    }
+
+    /// A report of an information element of messages, with their times.
+    pub fn partial(ie: u16) -> Self {
+        let parameters = vec![
+            Parameter { id: ADD_TIMESTAMP, value: Value::Bool(true) },
+            Parameter { id: TARGET_IE, value: Value::Int(ie.into()) },
+        ];
+        Self { style: PARTIAL, format: ActionFormat::Parameters(Some(parameters)) }
+    }
+}
+
+impl MessageEvent {
+    /// Any message of an interface of a node.
+    pub const fn any(interface: Interface, node: NodeId) -> Self {
+        let (direction, message) = (Direction::Both, MessageType::any(interface));
+        Self { interface, node, direction, message, tests: None }
+    }
+}
