@@ -57,7 +57,7 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
 fn two_ends_agree_on_memory_and_rings() {
     let (mut master, mut slave) = (end(Role::Master), end(Role::Slave));
     let [at_master, at_slave] = talk(&mut master, &mut slave);
-    let layout = Layout::new(10, 2048);
+    let layout = Layout::new(10, 2048, 1);
     let to = |to_master, offset| {
         Output::Ring(Ring { to_master, index: 0, region: 0, offset, log2_size: 10, private_bytes: 0 })
     };
@@ -85,7 +85,7 @@ fn the_smaller_ring_wins() {
         max_log2_ring: 3,
     };
     let outputs = received(&mut slave, &Message::Hello(hello), 0);
-    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048)));
+    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048, 1)));
     let mut slave = end(Role::Slave);
     let old = Hello { min_version: 0x100, max_version: 0x1ff, ..hello };
     let refusal = refused(&received(&mut slave, &Message::Hello(old), 0));
@@ -96,7 +96,7 @@ fn the_smaller_ring_wins() {
 fn a_layout_has_no_two_things_at_one_place() {
     for log2 in 0..=LOG2_RING_MAX {
         for buffer in [64, 2048, 65_536] {
-            let layout = Layout::new(log2, buffer);
+            let layout = Layout::new(log2, buffer, 1);
             let ring = Ring::octets(log2);
             let buffers = u64::from(buffer) << log2;
             assert!(ring <= u64::from(layout.to_slave));
