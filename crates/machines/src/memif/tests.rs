@@ -291,3 +291,57 @@ fn a_hostile_peer_gets_nowhere() {
     }
     assert!(ups > 2_000, "some scripts must pass: {ups}");
 }
+
+/// A switch sends by a queue for each of its threads: a slave offers as many rings, each announced once, none over another.
+#[test]
+fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
+    for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {
+        let settings = Settings { rings_to_slave: asked, log2_ring: 4, ..Settings::new(Role::Slave, 0) };
+        let mut slave = Machine::new(Time::ZERO, settings).unwrap();
+        let hello = Hello {
+            name: Name::new("switch"),
+            min_version: VERSION,
+            max_version: VERSION,
+            max_region: 0,
+            max_m2s_ring: taken,
+            max_s2m_ring: 0,
+            max_log2_ring: 14,
+        };
+        let mut answer = Message::Hello(hello);
+        let mut rings = Vec::new();
+        let mut layout = None;
+        for _ in 0..32 {
+            let octets = wire::encode(&answer);
+            slave.handle(Time::ZERO, Input::Received { message: &octets, descriptors: 0 });
+            answer = Message::Ack;
+            while let Some(output) = slave.poll() {
+                match output {
+                    Output::Create(own) => layout = Some(own),
+                    Output::Send { message, .. } => match wire::decode(&message[..]).unwrap() {
+                        Message::AddRing(ring) => rings.push(ring),
+                        Message::Connect(_) => answer = Message::Connected(Name::new("switch")),
+                        _ => {}
+                    },
+                    Output::Down(down) => panic!("{down}"),
+                    _ => {}
+                }
+            }
+            if slave.is_up() {
+                break;
+            }
+        }
+        let layout = layout.unwrap();
+        assert!(slave.is_up() && layout.rings_to_slave == offered);
+        let back: Vec<Ring> = rings.iter().copied().filter(|ring| !ring.to_master).collect();
+        assert_eq!(back.iter().map(|ring| ring.index).collect::<Vec<_>>(), (0..offered).collect::<Vec<_>>());
+        let mut places: Vec<u64> = rings.iter().map(|ring| ring.offset.into()).collect();
+        places.push(layout.buffers_to_master.into());
+        assert!(places.windows(2).all(|two| two[1] - two[0] >= Ring::octets(4)), "{places:?}");
+        let last = u64::from(layout.place_to_slave(offered - 1).1);
+        assert!(last + (2_048 << 4) <= layout.octets);
+    }
+    for rings_to_slave in [0, 17] {
+        let settings = Settings { rings_to_slave, ..Settings::new(Role::Slave, 0) };
+        assert!(matches!(settings.check(), Err(SettingsError::Rings(_))));
+    }
+}
