@@ -33,6 +33,7 @@ mod rest_client;
 mod rest_controller;
 mod rest_xapp;
 mod ric;
+mod ring;
 mod settings;
 mod south_controller;
 mod south_fleet;
@@ -80,6 +81,7 @@ pub use rest_controller::{
     ASSOCIATION_PORT, AssociationPart, BusUrl, SLICING_PORT, SlicingPart, TRAFFIC_PORT, TrafficPart,
 };
 pub use ric::{HostedIApp, Ric, RicPart, RicReport};
+pub use ring::{RingCounters, RingOutcome, RingTesterPart};
 pub use settings::{
     E2_PORT, E2AP, E42_PORT, Listen, Period, Share, customary_models, loopback, service_models, statistics,
 };
@@ -122,8 +124,10 @@ pub enum Part {
     Relay(RelayPart),
     /// A gateway between transports.
     Gateway(GatewayPart),
-    /// Our packet engine, fed from memory.
+    /// Our packet engine or another switch, fed from memory, by rings or by wires.
     Pipeline(Box<PipelinePart>),
+    /// A tester at a switch's rings.
+    RingTester(Box<RingTesterPart>),
     /// A controller after FlexRAN's.
     Flexran(FlexranPart),
     /// A controller after 5G-EmPOWER's.
@@ -164,6 +168,7 @@ impl Part {
             Self::Relay(part) => part,
             Self::Gateway(part) => part,
             Self::Pipeline(part) => &**part,
+            Self::RingTester(part) => &**part,
             Self::Flexran(part) => part,
             Self::Empower(part) => part,
             Self::SouthFleet(part) => part,
@@ -183,7 +188,9 @@ impl Part {
     pub(crate) fn start_wait(&self) -> Duration {
         match self {
             Self::Program(part) => part.start_wait(),
-            Self::Pipeline(part) if part.engine != NATIVE => SWITCH_START_WAIT,
+            Self::Pipeline(part) if ![NATIVE, ring::device::BARE].contains(&part.engine.as_str()) => {
+                SWITCH_START_WAIT
+            }
             _ => START_WAIT,
         }
     }
@@ -287,7 +294,14 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
         Part::PingFlexran(part) => Box::new(ping_flexran::PingingFlexran::start(part).await?),
         Part::Relay(part) => Box::new(relay::Relay::start(part).await?),
         Part::Gateway(part) => Box::new(Gateway::start(&part).await?),
+        Part::Pipeline(part) if part.in_ring() => Box::new(ring::device::RingDevice::start(&part)?),
         Part::Pipeline(part) if part.engine == NATIVE => Box::new(pipeline::Forwarder::start(&part)?),
+        Part::RingTester(_) if trust != Trust::Full => {
+            return Err(environment(
+                "rings are memory of one machine: a worker over TCP has no tester for them, `sut.at` must be local or over ssh",
+            ));
+        }
+        Part::RingTester(part) => Box::new(ring::Testing::start(&part)?),
         Part::Pipeline(_) if trust != Trust::Full => {
             return Err(environment(
                 "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",

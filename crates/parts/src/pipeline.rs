@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use ranlab_dataplane::backends::Tier;
 use ranlab_dataplane::declare::{Event, Fate};
 use ranlab_dataplane::engine::{BURST, Burst, Control, Counters, Engine, Isa};
 use ranlab_dataplane::pipelines::Pipeline;
@@ -13,9 +14,10 @@ use ranlab_dataplane::spread::{Balance, Spread};
 use ranlab_dataplane::trace::{Trace, Traffic};
 use ranlab_host::thread_cpu_ns;
 
-use super::{Running, counts, environment, rig, sut};
+use super::{NATIVE, Running, counts, environment, rig, sut};
 use crate::config;
 use crate::field::Plain;
+use crate::ring::device::BARE;
 use crate::settings::choices;
 use crate::worker::{Report, Trouble};
 
@@ -55,6 +57,19 @@ config! {
         isa: Instructions = Instructions::Wide;
         /// packets that the oracle checks before measuring
         verify: usize = 4_096, range(0, 1 << 24);
+        /// tier ring: descriptors of a ring each way, by binary logarithm; somebody else's switch has its own towards it
+        ring: u8 = 10, range(4, 14);
+        /// tier ring, ours and bare: of so many packets one is dropped on purpose, to see that the loss is named; 0: none
+        drop_every: u64 = 0, range(0, 1 << 32);
+        /// tier ring, ours and bare: it takes so many packets and then none any more, to see that full rings are named
+        hang_after: Option<u64> = None;
+    }
+}
+
+impl PipelinePart {
+    /// Whether it is ours, or nothing at all, behind rings.
+    pub(crate) fn in_ring(&self) -> bool {
+        self.engine == BARE || self.engine == NATIVE && self.tier == Tier::Ring.name()
     }
 }
 
@@ -88,18 +103,25 @@ struct Core {
 }
 
 /// What the control thread did.
-struct Changes {
-    sent: u64,
-    late: u64,
-    refused: u64,
-    visible_ns: Histogram<u64>,
+pub(crate) struct Changes {
+    pub(crate) sent: u64,
+    pub(crate) late: u64,
+    pub(crate) refused: u64,
+    pub(crate) visible_ns: Histogram<u64>,
+}
+
+impl Changes {
+    /// Nothing yet.
+    pub(crate) fn none() -> Self {
+        Self { sent: 0, late: 0, refused: 0, visible_ns: histogram() }
+    }
 }
 
 impl Forwarder {
     pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
-        if part.tier != "mem" {
+        if part.tier != Tier::Mem.name() {
             return Err(environment(format!(
-                "`sut.tier` \"{}\" is none of \"native\": it is driven in mem",
+                "`sut.tier` \"{}\" is none of \"native\": it is driven in mem, ring",
                 part.tier
             )));
         }
@@ -108,10 +130,7 @@ impl Forwarder {
             return Err(environment(format!("{} cores are asked for, {cpus} are there", part.cores)));
         }
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
-        let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
-        if isa == Isa::Wide && Isa::detect() != Isa::Wide {
-            return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
-        }
+        let isa = isa(part)?;
         let declaration = pipeline.build().map_err(rig)?;
         let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
@@ -210,8 +229,22 @@ impl Drop for Forwarder {
     }
 }
 
+/// Instructions that a part's engine is to use, if this processor has them.
+pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, Trouble> {
+    let isa = if part.isa == Instructions::Wide { Isa::Wide } else { Isa::Baseline };
+    if isa == Isa::Wide && Isa::detect() != Isa::Wide {
+        return Err(environment("this processor has no AVX2: `sut.isa` must be \"baseline\""));
+    }
+    Ok(isa)
+}
+
 /// Compares fates and octets with the oracle; says how many packets.
-fn verify(pipeline: &Pipeline, trace: &Trace, engine: &mut Engine, most: usize) -> Result<usize, Trouble> {
+pub(crate) fn verify(
+    pipeline: &Pipeline,
+    trace: &Trace,
+    engine: &mut Engine,
+    most: usize,
+) -> Result<usize, Trouble> {
     let mut oracle = pipeline.oracle().map_err(rig)?;
     let mut burst = Burst::new();
     let most = most.min(trace.len());
@@ -291,9 +324,9 @@ pub(crate) fn copy(part: &Trace, burst: &mut Burst) -> f64 {
 }
 
 /// Sends each second's events at their times until it is told to stop.
-fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBool) -> (Control, Changes) {
+pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBool) -> (Control, Changes) {
     let begun = Instant::now();
-    let mut changes = Changes { sent: 0, late: 0, refused: 0, visible_ns: histogram() };
+    let mut changes = Changes::none();
     for second in 0.. {
         // Checked when the part started.
         let events = pipeline.events(second).unwrap_or_default();

@@ -38,7 +38,7 @@ pub(crate) trait Experiment: Send {
     fn describe(&self) -> RigDescription;
 
     /// Whether windows that nobody records come first. Not of a load that warms up in each window of its own.
-    fn warms_up(&self) -> bool {
+    fn warms_up(&self, _run: &Run<'_>) -> bool {
         true
     }
 
@@ -123,7 +123,7 @@ impl<E: Experiment> Rig for Bench<E> {
 
     /// A window that nobody records: what works in windows alone warms up, too.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
-        if self.up.placed.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up() {
+        if self.up.placed.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up(run) {
             return Ok(());
         }
         self.up.window(&run.stop, run.warm_up).map(drop)

@@ -1,6 +1,7 @@
 //! Rig `pipeline`: how fast a telco packet pipeline forwards in ours or another switch, and what changes to it cost. Tier
 //! `mem`: packets come from a trace in memory and go nowhere, so that one core and no network card suffice; rates are packets
-//! for each second of CPU time of the cores that forward. Rates of different tiers are different measurements.
+//! for each second of CPU time of the cores that forward. Tier `ring`: an open-loop tester and the switch, a process and a core
+//! each, exchange packets by shared memory ([`ring`]). Rates of different tiers are different measurements.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,10 +17,15 @@ use ranlab_dataplane::trace::Traffic;
 
 use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise, stranger};
-use ranlab_parts::{Config, Part, PipelinePart, Plain};
+use ranlab_campaign::results::Results;
+use ranlab_parts::{Config, Part, PipelinePart, Plain, RingTesterPart};
+
+mod ring;
 
 /// Our own engine.
 const NATIVE: &str = "native";
+/// A device that looks at nothing: what the rings carry, and where faults are put in.
+const BARE: &str = "bare";
 /// Engines of the published figures, of which the figures' lines are all that is to be had here.
 const PUBLISHED: [&str; 4] = ["eswitch", "bess", "lagopus", "vpp"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
@@ -54,6 +60,11 @@ impl Experiment for Pipeline {
         stranger::refused(settings, NO_STRANGER)
     }
 
+    /// In rings the tester warms up by itself: its windows end by themselves.
+    fn warms_up(&self, run: &Run<'_>) -> bool {
+        run.text("sut.tier") != Some(Tier::Ring.name())
+    }
+
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let (engine, tier) = (keys::text(run, "sut.engine")?, keys::text(run, "sut.tier")?);
         let (declared, traffic) = (declared(run)?, traffic(run)?);
@@ -66,10 +77,20 @@ impl Experiment for Pipeline {
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
         };
+        if part.tier == Tier::Ring.name() {
+            return ring::bring_up(run, stage, part);
+        }
         stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
     }
 
+    fn verdict(&self, results: &Results) -> Vec<String> {
+        ring::verdict(results)
+    }
+
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+        if window.find(ring::TESTER).is_some() {
+            return ring::record(run, window, recorder);
+        }
         let report = window.report(ENGINE)?;
         harness::copy_all(recorder, report);
         let number = |name: &str| report.number(name);
@@ -89,7 +110,7 @@ impl Experiment for Pipeline {
 
 /// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
 fn engines() -> Vec<&'static str> {
-    let mut all = vec![NATIVE];
+    let mut all = vec![NATIVE, BARE];
     let backends = backends::all().iter().map(|backend| backend.name());
     for name in backends.chain(PUBLISHED) {
         if !all.contains(&name) {
@@ -103,7 +124,8 @@ fn engines() -> Vec<&'static str> {
 fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     let tiers = match backends::named(engine) {
         Some(backend) => backend.tiers(),
-        None if engine == NATIVE => &[Tier::Mem],
+        None if engine == NATIVE => &[Tier::Mem, Tier::Ring][..],
+        None if engine == BARE => &[Tier::Ring],
         None => {
             return Err(RigError::Environment(format!(
                 "`sut.engine` \"{engine}\" is a line of the published figures: nobody drives it here"
@@ -148,7 +170,9 @@ fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
 
 fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
     let mut map = section(run, "load", &["pkt-size", "pkt-num", "dir", "flows"]);
-    map.insert("random-seed".to_owned(), run.seed.into());
+    // Trials of a search in rings have one trace, so that the switch under test stays up.
+    let ring = run.text("sut.tier") == Some(Tier::Ring.name());
+    map.insert("random-seed".to_owned(), if ring { u64::from(run.repeat) } else { run.seed }.into());
     let mut traffic: Traffic =
         serde_json::from_value(map.into()).map_err(|error| RigError::Rig(format!("[load]: {error}")))?;
     if keys::text(run, "load.popularity")? == "zipf" {
@@ -228,10 +252,12 @@ fn keys() -> Vec<Key> {
     };
     keys.extend(parameters());
     keys.extend(keys! {
-        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
+        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
         ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem");
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
+    let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
+    keys.extend(rings.when("sut.tier", &[Tier::Ring.name()]).keys());
     keys.push(keys::place("sut.at", "the packet engine"));
     keys.push(stranger::refused_key(NO_STRANGER));
     keys.extend(keys! {
@@ -245,6 +271,7 @@ fn keys() -> Vec<Key> {
         ("load.mbps-per-user", Kind::positive(), "what a user is promised, for users_per_blade").unit("Mbit/s").or(3.0);
     });
     keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
+    keys.extend(RingTesterPart::keys("load").when("sut.tier", &[Tier::Ring.name()]).keys());
     keys.extend(keys::host());
     keys
 }
@@ -273,6 +300,7 @@ fn metrics() -> Vec<Metric> {
         Histogram Lower "burst_ns" "ns" "service time of a burst of 64 packets";
         Histogram Lower "update_visible_ns" "ns" "from sending a change until every core has it";
     };
+    metrics.extend(ring::metrics());
     metrics.extend(noise::metrics());
     metrics
 }

@@ -167,7 +167,7 @@ impl Experiment for Radio {
     }
 
     /// UEs come, and flows begin, at times of their own.
-    fn warms_up(&self) -> bool {
+    fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
     }
 

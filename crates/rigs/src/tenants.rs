@@ -318,7 +318,7 @@ impl Experiment for Tenants {
     }
 
     /// UEs come, and flows begin, at times of their own.
-    fn warms_up(&self) -> bool {
+    fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
     }
 

@@ -14,7 +14,8 @@ pub fn document() -> String {
     let names: String = pipelines.iter().map(|pipeline| format!(" {} |", pipeline.name())).collect();
     let mut out = format!("{HEAD}| `sut.engine` | what | tiers |{names}\n|---|---|---|");
     let _ = writeln!(out, "{}", "---|".repeat(pipelines.len()));
-    let _ = writeln!(out, "| `native` | ranlab's own engine | mem |{}", " yes |".repeat(pipelines.len()));
+    let _ =
+        writeln!(out, "| `native` | ranlab's own engine | mem, ring |{}", " yes |".repeat(pipelines.len()));
     let mut reasons = String::new();
     for backend in all() {
         let tiers: Vec<&str> = backend.tiers().iter().map(|tier| tier.name()).collect();

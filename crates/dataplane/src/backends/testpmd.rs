@@ -27,7 +27,7 @@ impl Backend for Testpmd {
     }
 
     fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Mem]
+        &[Tier::Mem, Tier::Ring]
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

@@ -207,6 +207,39 @@ pub enum DropReason {
 impl DropReason {
     /// How many there are.
     pub const COUNT: usize = 11;
+    /// All of them, each at its own number.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Malformed,
+        Self::NotForUs,
+        Self::NotIp,
+        Self::Checksum,
+        Self::Fragment,
+        Self::NotTunnel,
+        Self::Miss,
+        Self::Denied,
+        Self::Metered,
+        Self::HopLimit,
+        Self::PathEnd,
+    ];
+
+    /// A short name, as reports have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::NotForUs => "not_for_us",
+            Self::NotIp => "not_ip",
+            Self::Checksum => "checksum",
+            Self::Fragment => "fragment",
+            Self::NotTunnel => "not_tunnel",
+            Self::Miss => "miss",
+            Self::Denied => "denied",
+            Self::Metered => "metered",
+            Self::HopLimit => "hop_limit",
+            Self::PathEnd => "path_end",
+        }
+    }
+
     /// Whether fakedrop sends such packets: those that are sound but match nothing.
     #[must_use]
     pub const fn is_unmatched(self) -> bool {

@@ -101,6 +101,8 @@ pub struct Ledger {
     pub waiting: u64,
     /// Dropped by the pipeline, by the reason's number.
     pub dropped: [u64; DropReason::COUNT],
+    /// Dropped in tables of a switch of somebody else, as it counts them.
+    pub tables: u64,
     /// Dropped because it was told to, as a tester's own test does.
     pub on_purpose: u64,
     /// Forwarded into a ring that was full.
@@ -134,7 +136,27 @@ impl Ledger {
     /// Losses that somebody names.
     #[must_use]
     pub fn causes(&self) -> u64 {
-        self.waiting + self.dropped.iter().sum::<u64>() + self.on_purpose + self.ring_full + self.unfit
+        self.waiting
+            + self.dropped.iter().sum::<u64>()
+            + self.tables
+            + self.on_purpose
+            + self.ring_full
+            + self.unfit
+    }
+
+    /// What happened between an earlier look and this one; what waits now waits now.
+    #[must_use]
+    pub fn since(&self, then: &Self) -> Self {
+        let since = |now: u64, then: u64| now.saturating_sub(then);
+        let dropped = std::array::from_fn(|reason| since(self.dropped[reason], then.dropped[reason]));
+        Self {
+            waiting: self.waiting,
+            dropped,
+            tables: since(self.tables, then.tables),
+            on_purpose: since(self.on_purpose, then.on_purpose),
+            ring_full: since(self.ring_full, then.ring_full),
+            unfit: since(self.unfit, then.unfit),
+        }
     }
 
     /// Lost packets that nobody names: intended = sent + late + ring full + unfit, sent = received + lost, and lost = the causes
@@ -143,11 +165,25 @@ impl Ledger {
     /// # Errors
     /// The counters do not add up.
     pub fn unknown(&self, tally: &Tally) -> Result<u64, Inconsistent> {
-        let named = tally.sent + tally.late + tally.ring_full + tally.unfit;
-        if named != tally.intended {
-            return Err(Inconsistent::Intended { intended: tally.intended, named });
+        let unsent = tally.late + tally.ring_full + tally.unfit;
+        self.remainder((tally.intended, unsent), (tally.sent, tally.received))
+    }
+
+    /// The same of sums: packets that were due and those of them that were not sent; packets that left and those of them that
+    /// came back.
+    ///
+    /// # Errors
+    /// The counters do not add up.
+    pub fn remainder(
+        &self,
+        (intended, unsent): (u64, u64),
+        (sent, received): (u64, u64),
+    ) -> Result<u64, Inconsistent> {
+        let named = sent.saturating_add(unsent);
+        if named != intended {
+            return Err(Inconsistent::Intended { intended, named });
         }
-        let (lost, causes) = (tally.lost(), self.causes());
+        let (lost, causes) = (sent.saturating_sub(received), self.causes());
         lost.checked_sub(causes).ok_or(Inconsistent::Causes { lost, causes })
     }
 }

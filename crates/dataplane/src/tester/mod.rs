@@ -49,13 +49,19 @@ impl Pacer {
         self.packets
     }
 
+    /// When a packet is due, ns.
+    #[must_use]
+    pub fn at(&self, number: u64) -> u64 {
+        let since = u128::from(number) * 1_000_000_000 / u128::from(self.rate);
+        self.began_ns.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
+    }
+
     /// What is to be done at this time; each packet is said once.
     pub fn due(&mut self, now_ns: u64) -> Due {
         if self.next == self.packets {
             return Due::Over;
         }
-        let since = u128::from(self.next) * 1_000_000_000 / u128::from(self.rate);
-        let at = self.began_ns.saturating_add(u64::try_from(since).unwrap_or(u64::MAX));
+        let at = self.at(self.next);
         if now_ns < at {
             return Due::Wait(at);
         }

@@ -29,6 +29,8 @@ pub struct Device {
     work: Work,
     /// Of how many packets one is dropped on purpose; 0: none.
     drop_every: u64,
+    /// It takes so many packets, and then none any more.
+    hang_after: Option<u64>,
     burst: Box<Burst>,
     /// By place in the burst, where a bare device sends.
     ways: [usize; BURST],
@@ -46,6 +48,7 @@ impl Device {
             ports,
             work,
             drop_every,
+            hang_after: None,
             burst: Box::new(Burst::new()),
             ways: [0; BURST],
             scratch: vec![0; FRAME_MAX].into(),
@@ -53,6 +56,24 @@ impl Device {
             received: 0,
             malformed: 0,
         }
+    }
+
+    /// The same that takes so many packets and then none any more, as a switch that hangs does.
+    #[must_use]
+    pub fn hanging(self, after: Option<u64>) -> Self {
+        Self { hang_after: after, ..self }
+    }
+
+    /// Whether both peers are there; looks for them if not. Never waits.
+    ///
+    /// # Errors
+    /// One that was there has gone, or was turned away: the next may come.
+    pub fn meet(&mut self) -> Result<bool, PortError> {
+        let mut both = true;
+        for port in self.ports.iter_mut().filter(|port| !port.is_up()) {
+            both &= port.service()?;
+        }
+        Ok(both)
     }
 
     /// Forwards until it is told to stop, or a peer goes.
@@ -84,6 +105,9 @@ impl Device {
         for (index, side) in [Side::Access, Side::Core].into_iter().enumerate() {
             // Half for each, so that neither port starves the other.
             for _ in 0..BURST / 2 {
+                if self.hang_after.is_some_and(|most| self.received >= most) {
+                    break;
+                }
                 match self.ports[index].take(&mut self.scratch)? {
                     Taken::Nothing => break,
                     Taken::Lost(_) => self.malformed += 1,
@@ -145,6 +169,12 @@ impl Device {
     pub fn ledger(&self) -> Ledger {
         let waiting = self.ports.iter().map(|port| u64::from(port.waiting())).sum();
         Ledger { waiting, ..self.ledger.clone() }
+    }
+
+    /// Changes of its tables that named something that is not there; 0 of a bare device.
+    #[must_use]
+    pub fn changes_refused(&self) -> u64 {
+        if let Work::Pipeline(engine) = &self.work { engine.counters().changes_refused } else { 0 }
     }
 
     /// The ports, to be stopped or used again.

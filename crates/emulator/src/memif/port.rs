@@ -22,6 +22,8 @@ use ranlab_wire::memif::{MESSAGE_BYTES, Ring};
 const MESSAGES_MAX: usize = 16;
 /// How often it is looked whether a connection stands while it is made.
 const LOOK: Duration = Duration::from_millis(1);
+/// How long a slave that was turned away waits before it comes again: a master that is busy with itself is not hammered.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Where a port is.
 #[derive(Debug)]
@@ -73,8 +75,8 @@ pub enum Put {
     Unfit(DescriptorFault),
 }
 
-/// What this end sends by and receives by.
-type Rings = (Sender, Receiver);
+/// What this end sends by and receives by: a peer sends by one ring, or by one for each of its threads.
+type Rings = (Sender, Vec<Receiver>);
 
 /// A connection: the machine, its socket, and what was announced on it.
 #[derive(Debug)]
@@ -129,16 +131,22 @@ impl Port {
     pub fn bring_up(&mut self, most: Duration) -> Result<(), PortError> {
         let end = now() + most;
         loop {
+            let mut pause = LOOK;
             match self.service() {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(PortError::Down(down)) => self.last = Some(down),
+                Err(PortError::Down(down)) => {
+                    self.last = Some(down);
+                    if self.settings.role == Role::Slave {
+                        pause = AGAIN;
+                    }
+                }
                 Err(error) => return Err(error),
             }
             if now() >= end {
                 return Err(PortError::Nobody { waited: most, last: self.last.take() });
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(pause);
         }
     }
 
@@ -219,22 +227,42 @@ impl Port {
     /// # Errors
     /// As [`Self::put`].
     pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, PortError> {
-        let Some((_, receiver)) = &mut self.rings else { return Err(Down::Gone.into()) };
-        receiver.take(into).map_err(|fault| self.broken(fault))
+        let Some((_, receivers)) = &mut self.rings else { return Err(Down::Gone.into()) };
+        let mut taken = Ok(Taken::Nothing);
+        for receiver in receivers {
+            taken = receiver.take(into);
+            if taken != Ok(Taken::Nothing) {
+                break;
+            }
+        }
+        taken.map_err(|fault| self.broken(fault))
     }
 
     /// Shows the peer what was put, and gives back what was taken.
     pub fn publish(&self) {
-        if let Some((sender, receiver)) = &self.rings {
+        if let Some((sender, receivers)) = &self.rings {
             sender.publish();
-            receiver.publish();
+            receivers.iter().for_each(Receiver::publish);
         }
     }
 
     /// Packets that wait to be taken.
     #[must_use]
     pub fn waiting(&self) -> u16 {
-        self.rings.as_ref().map_or(0, |(_, receiver)| receiver.waiting())
+        let all = self.rings.iter().flat_map(|(_, receivers)| receivers);
+        all.map(Receiver::waiting).fold(0, u16::saturating_add)
+    }
+
+    /// Packets that the peer has not taken yet; see [`Sender::waiting`].
+    #[must_use]
+    pub fn untaken(&self) -> u16 {
+        self.rings.as_ref().map_or(0, |(sender, _)| sender.waiting())
+    }
+
+    /// Whether packets can flow, as far as is known.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.rings.is_some()
     }
 
     /// Ends the connection in words.
@@ -345,20 +373,24 @@ impl Talk {
         let at = |offset| RingPlace { region: 0, offset, log2_size: layout.log2_ring };
         let buffers = |offset| Some(Buffers { region: 0, offset, octets: layout.buffer_octets });
         let sender = Sender::new(Arc::clone(&regions), at(0), buffers(layout.buffers_to_master));
-        let receiver = Receiver::new(regions, at(layout.to_slave), buffers(layout.buffers_to_slave));
-        self.own = Some((sender.map_err(io::Error::other)?, receiver.map_err(io::Error::other)?));
+        let receiver = |index| {
+            let (ring, first) = layout.place_to_slave(index);
+            Receiver::new(Arc::clone(&regions), at(ring), buffers(first))
+        };
+        let receivers = (0..layout.rings_to_slave).map(receiver).collect::<Result<_, _>>();
+        self.own = Some((sender.map_err(io::Error::other)?, receivers.map_err(io::Error::other)?));
         Ok(())
     }
 
     /// Packets can flow: the owner's rings, or those in the peer's memory.
     fn start(&mut self) -> Result<Rings, RingFault> {
-        let (mut sender, mut receiver) = match self.own.take() {
+        let (mut sender, mut receivers) = match self.own.take() {
             Some(own) => own,
             None => self.peers()?,
         };
-        receiver.start();
+        receivers.iter_mut().for_each(Receiver::start);
         sender.start()?;
-        Ok((sender, receiver))
+        Ok((sender, receivers))
     }
 
     fn peers(&mut self) -> Result<Rings, RingFault> {
@@ -372,6 +404,6 @@ impl Talk {
             })
         });
         let sender = Sender::new(Arc::clone(&regions), to_slave, None)?;
-        Ok((sender, Receiver::new(regions, to_master, None)?))
+        Ok((sender, vec![Receiver::new(regions, to_master, None)?]))
     }
 }

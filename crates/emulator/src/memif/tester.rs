@@ -1,5 +1,6 @@
 //! An open-loop tester at two memif ports: sends a trace at a rate, whatever comes back, and names every packet's fate.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -33,6 +34,8 @@ pub struct Load {
     pub drain: Duration,
     /// Marks this run's packets.
     pub run: u32,
+    /// On purpose it stands still for so long when half of the duration is over: a generator that was made late.
+    pub stall: Duration,
 }
 
 impl Load {
@@ -40,7 +43,7 @@ impl Load {
     #[must_use]
     pub fn new(rate: u64, duration: Duration) -> Self {
         let (late_after, drain) = (Duration::from_millis(1), Duration::from_millis(100));
-        Self { rate, duration, late_after, drain, run: 1 }
+        Self { rate, duration, late_after, drain, run: 1, stall: Duration::ZERO }
     }
 
     fn packets(&self) -> u64 {
@@ -55,8 +58,12 @@ pub struct Outcome {
     pub tally: Tally,
     /// From a packet's sending until it was back, ns, packets that came for the first time.
     pub latency_ns: Histogram<u64>,
+    /// From a packet's due time until it was sent, ns: what the generator adds.
+    pub lateness_ns: Histogram<u64>,
     /// From the first packet that was due to the last one back.
     pub took: Duration,
+    /// Packets that left and that nobody had taken out of the rings when the run was over.
+    pub waiting: u64,
 }
 
 /// Why there is no outcome.
@@ -94,6 +101,7 @@ struct Run<'a> {
     ports: &'a mut [Port; 2],
     trace: &'a Trace,
     load: &'a Load,
+    stop: &'a AtomicBool,
     outcome: Outcome,
     scratch: [u8; FRAME_MAX],
 }
@@ -104,6 +112,19 @@ struct Run<'a> {
 /// # Errors
 /// The load or trace cannot be, or a peer goes or breaks the rings.
 pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome, TesterError> {
+    run_until(ports, trace, load, &AtomicBool::new(false))
+}
+
+/// The same; told to stop, it sends no more and ends after the drain: what was due until then is what was intended.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_until(
+    ports: &mut [Port; 2],
+    trace: &Trace,
+    load: &Load,
+    stop: &AtomicBool,
+) -> Result<Outcome, TesterError> {
     let packets = load.packets();
     if !(1..=PACKETS_MAX).contains(&packets) {
         return Err(TesterError::Packets(packets));
@@ -120,8 +141,10 @@ pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome,
     // The bounds of a histogram are constants that are good.
     #[allow(clippy::unwrap_used)]
     let latency_ns = Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap();
-    let outcome = Outcome { tally: Tally::default(), latency_ns, took: Duration::ZERO };
-    let mut run = Run { ports, trace, load, outcome, scratch: [0; FRAME_MAX] };
+    let lateness_ns = latency_ns.clone();
+    let outcome =
+        Outcome { tally: Tally::default(), latency_ns, lateness_ns, took: Duration::ZERO, waiting: 0 };
+    let mut run = Run { ports, trace, load, stop, outcome, scratch: [0; FRAME_MAX] };
     match run.all(packets) {
         Ok(()) => Ok(run.outcome),
         Err(error) => Err(TesterError::Port { error, tally: Box::new(run.outcome.tally) }),
@@ -134,9 +157,12 @@ impl Run<'_> {
         let late_after = u64::try_from(self.load.late_after.as_nanos()).unwrap_or(u64::MAX);
         let mut pacer = Pacer::new(began, self.load.rate, packets, late_after);
         let (mut turns, mut last) = (0_u32, began);
+        let half = began.saturating_add(u64::try_from(self.load.duration.as_nanos() / 2).unwrap_or(u64::MAX));
+        let mut stall = Some(self.load.stall).filter(|stall| !stall.is_zero());
         let mut ends = None;
         loop {
-            let (sent, over) = self.send(&mut pacer)?;
+            let (sent, over) =
+                if self.stop.load(Ordering::Relaxed) { (0, true) } else { self.send(&mut pacer)? };
             let received = self.receive()?;
             self.ports.iter().for_each(Port::publish);
             let now = monotonic_ns();
@@ -147,9 +173,13 @@ impl Run<'_> {
                 let drain = u64::try_from(self.load.drain.as_nanos()).unwrap_or(u64::MAX);
                 let end: u64 = *ends.get_or_insert_with(|| now.saturating_add(drain));
                 if self.outcome.tally.lost() == 0 || now >= end {
+                    self.outcome.waiting = self.ports.iter().map(|port| u64::from(port.untaken())).sum();
                     self.outcome.took = Duration::from_nanos(last - began);
                     return Ok(());
                 }
+            }
+            if let Some(pause) = stall.take_if(|_| now >= half) {
+                std::thread::sleep(pause);
             }
             turns = turns.wrapping_add(1);
             if turns.is_multiple_of(TURNS_PER_SERVICE) {
@@ -187,7 +217,10 @@ impl Run<'_> {
             let tally = &mut self.outcome.tally;
             tally.intended += 1;
             match put {
-                Put::Queued => tally.sent(number),
+                Put::Queued => {
+                    tally.sent(number);
+                    self.outcome.lateness_ns.saturating_record(now.saturating_sub(pacer.at(number)));
+                }
                 Put::Full => tally.ring_full += 1,
                 Put::Unfit(_) => tally.unfit += 1,
             }

@@ -9,8 +9,8 @@
 mod settings;
 
 pub use settings::{
-    BUFFER_OCTETS, LOG2_RING_MAX, Layout, REGION_OCTETS_MAX, REGIONS_MAX, RING_ALIGNMENT, RINGS_MAX, Role,
-    Settings, SettingsError,
+    BUFFER_OCTETS, LOG2_RING_MAX, Layout, REGION_OCTETS_MAX, REGIONS_MAX, RING_ALIGNMENT, RINGS_MAX,
+    RINGS_TO_SLAVE_MAX, Role, Settings, SettingsError,
 };
 
 use std::collections::VecDeque;
@@ -196,7 +196,7 @@ pub enum Refusal {
 enum State {
     /// Master: Init is next. Slave: Hello is next.
     Greeting,
-    /// Master: announcements. Slave: so many messages are acknowledged, of five.
+    /// Master: announcements. Slave: so many messages are acknowledged, of four and one for each ring towards it.
     Announcing(u8),
     Up,
     Over,
@@ -224,7 +224,7 @@ impl Machine {
     /// The settings cannot be.
     pub fn new(now: Time, settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
-        let layout = Layout::new(settings.log2_ring, settings.buffer_octets);
+        let layout = Layout::new(settings.log2_ring, settings.buffer_octets, settings.rings_to_slave);
         let mut machine = Self {
             state: State::Greeting,
             began: now,
@@ -324,8 +324,10 @@ impl Machine {
         match (self.settings.role, self.state, message) {
             (_, _, Message::Disconnect { code, reason }) => self.end(Down::Peer { code, reason }),
             (Role::Slave, State::Greeting, Message::Hello(hello)) => self.greeted(&hello)?,
-            (Role::Slave, State::Announcing(done @ 0..4), Message::Ack) => self.announce(done + 1),
-            (Role::Slave, State::Announcing(4), Message::Connected(_)) => self.up(),
+            (Role::Slave, State::Announcing(done), Message::Ack) if done < self.last() => {
+                self.announce(done + 1)
+            }
+            (Role::Slave, State::Announcing(done), Message::Connected(_)) if done == self.last() => self.up(),
             (Role::Master, State::Greeting, Message::Init(init)) => self.initiated(&init)?,
             (Role::Master, State::Announcing(_), Message::AddRegion { index, octets }) => {
                 self.region(index, octets)?;
@@ -355,32 +357,36 @@ impl Machine {
         }
         self.peer = hello.name;
         let log2 = self.settings.log2_ring.min(hello.max_log2_ring);
-        self.layout = Layout::new(log2, self.settings.buffer_octets);
+        let rings = self.settings.rings_to_slave.min(hello.max_m2s_ring.saturating_add(1));
+        self.layout = Layout::new(log2, self.settings.buffer_octets, rings);
         self.outputs.push_back(Output::Create(self.layout));
         self.announce(0);
         Ok(())
+    }
+
+    /// Messages of the slave that are acknowledged before Connect: Init, its region, its rings.
+    fn last(&self) -> u8 {
+        // At most 16 rings.
+        3 + self.layout.rings_to_slave as u8
     }
 
     /// The slave's message after `done` acknowledged ones.
     fn announce(&mut self, done: u8) {
         self.state = State::Announcing(done);
         let layout = self.layout;
-        let ring = |to_master: bool, offset| {
-            let ring = Ring {
-                to_master,
-                index: 0,
-                region: 0,
-                offset,
-                log2_size: layout.log2_ring,
-                private_bytes: 0,
-            };
+        let ring = |to_master: bool, index: u16, offset| {
+            let ring =
+                Ring { to_master, index, region: 0, offset, log2_size: layout.log2_ring, private_bytes: 0 };
             (Message::AddRing(ring), Some(Attachment::Interrupt { to_master }))
         };
         let (message, attachment) = match done {
             0 => (Message::Init(self.init()), None),
             1 => (Message::AddRegion { index: 0, octets: layout.octets }, Some(Attachment::Region)),
-            2 => ring(true, 0),
-            3 => ring(false, layout.to_slave),
+            2 => ring(true, 0, 0),
+            done if done < self.last() => {
+                let index = u16::from(done - 3);
+                ring(false, index, layout.place_to_slave(index).0)
+            }
             _ => (Message::Connect(Name::new(&self.settings.name)), None),
         };
         self.send(&message, attachment);

@@ -6,8 +6,10 @@ use ranlab_wire::memif::{Ring, SECRET_BYTES};
 pub const LOG2_RING_MAX: u8 = 14;
 /// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Rings in each direction: this version uses one.
+/// Rings in each direction that a master takes: this version uses one.
 pub const RINGS_MAX: u16 = 1;
+/// Rings towards it that a slave offers at most: a switch sends by one for each of its threads.
+pub const RINGS_TO_SLAVE_MAX: u16 = 16;
 /// Octets of a region, at most: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
 /// Octets of a packet buffer, least and most.
@@ -39,6 +41,9 @@ pub struct Settings {
     pub log2_ring: u8,
     /// Octets of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
     pub buffer_octets: u32,
+    /// Rings towards a slave, 1 to [`RINGS_TO_SLAVE_MAX`]: as many as the master has queues to send by, or it loses what it sends
+    /// by the others. A master offers none.
+    pub rings_to_slave: u16,
 }
 
 impl Settings {
@@ -46,7 +51,15 @@ impl Settings {
     #[must_use]
     pub fn new(role: Role, id: u32) -> Self {
         let name = String::from("ranlab");
-        Self { role, id, name, secret: [0; SECRET_BYTES], log2_ring: 10, buffer_octets: 2048 }
+        Self {
+            role,
+            id,
+            name,
+            secret: [0; SECRET_BYTES],
+            log2_ring: 10,
+            buffer_octets: 2048,
+            rings_to_slave: 1,
+        }
     }
 
     /// Whether this can be.
@@ -63,7 +76,10 @@ impl Settings {
         if self.name.len() > 31 || self.name.contains('\0') {
             return Err(SettingsError::Name(self.name.clone()));
         }
-        let octets = Layout::new(self.log2_ring, self.buffer_octets).octets;
+        if !(1..=RINGS_TO_SLAVE_MAX).contains(&self.rings_to_slave) {
+            return Err(SettingsError::Rings(self.rings_to_slave));
+        }
+        let octets = Layout::new(self.log2_ring, self.buffer_octets, self.rings_to_slave).octets;
         if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
     }
 }
@@ -74,6 +90,9 @@ pub enum SettingsError {
     /// Too many descriptors.
     #[error("a memif ring has at most 2^{LOG2_RING_MAX} descriptors, 2^{0} are asked for")]
     Ring(u8),
+    /// No rings, or too many.
+    #[error("a memif slave has 1 to {RINGS_TO_SLAVE_MAX} rings towards it, {0} are asked for")]
+    Rings(u16),
     /// No size of buffers.
     #[error("memif buffers have 64 to 65536 octets, in steps of 64; {0} are asked for")]
     Buffer(u32),
@@ -87,18 +106,21 @@ pub enum SettingsError {
     Memory(u64),
 }
 
-/// Where in the owner's one region everything is: both rings, then the buffers of both, a buffer for each descriptor.
+/// Where in the owner's one region everything is: the ring towards the master, those towards the owner, then the buffers of all in
+/// the same order, a buffer for each descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
     pub log2_ring: u8,
     /// Octets of a buffer.
     pub buffer_octets: u32,
-    /// Where the ring towards the owner begins; the one towards the master is at 0.
+    /// Rings towards the owner.
+    pub rings_to_slave: u16,
+    /// Where the first ring towards the owner begins; the one towards the master is at 0.
     pub to_slave: u32,
     /// Where the buffers of the ring towards the master begin.
     pub buffers_to_master: u32,
-    /// Where those of the other ring begin.
+    /// Where those of the first ring towards the owner begin.
     pub buffers_to_slave: u32,
     /// Octets of the region, whole pages.
     pub octets: u64,
@@ -107,19 +129,30 @@ pub struct Layout {
 impl Layout {
     /// Lays out; sizes are as [`Settings::check`] allows.
     #[must_use]
-    pub fn new(log2_ring: u8, buffer_octets: u32) -> Self {
+    pub fn new(log2_ring: u8, buffer_octets: u32, rings_to_slave: u16) -> Self {
+        let rings = u64::from(rings_to_slave) + 1;
         let log2_ring = log2_ring.min(LOG2_RING_MAX);
         let ring = Ring::octets(log2_ring).next_multiple_of(64);
         let buffers = u64::from(buffer_octets) << log2_ring;
-        let (first, second) = (2 * ring, 2 * ring + buffers);
+        let (first, second) = (rings * ring, rings * ring + buffers);
         let clamp = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
         Self {
             log2_ring,
             buffer_octets,
+            rings_to_slave,
             to_slave: clamp(ring),
             buffers_to_master: clamp(first),
             buffers_to_slave: clamp(second),
-            octets: (second + buffers).next_multiple_of(4096),
+            octets: (rings * (ring + buffers)).next_multiple_of(4096),
         }
+    }
+
+    /// Where a ring towards the owner and its buffers begin.
+    #[must_use]
+    pub fn place_to_slave(&self, index: u16) -> (u32, u32) {
+        let index = u32::from(index);
+        let buffers = self.buffer_octets << self.log2_ring;
+        let at = |first: u32, step: u32| first.saturating_add(index.saturating_mul(step));
+        (at(self.to_slave, self.to_slave), at(self.buffers_to_slave, buffers))
     }
 }

@@ -57,7 +57,7 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
 fn two_ends_agree_on_memory_and_rings() {
     let (mut master, mut slave) = (end(Role::Master), end(Role::Slave));
     let [at_master, at_slave] = talk(&mut master, &mut slave);
-    let layout = Layout::new(10, 2048);
+    let layout = Layout::new(10, 2048, 1);
     let to = |to_master, offset| {
         Output::Ring(Ring { to_master, index: 0, region: 0, offset, log2_size: 10, private_bytes: 0 })
     };
@@ -85,7 +85,7 @@ fn the_smaller_ring_wins() {
         max_log2_ring: 3,
     };
     let outputs = received(&mut slave, &Message::Hello(hello), 0);
-    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048)));
+    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048, 1)));
     let mut slave = end(Role::Slave);
     let old = Hello { min_version: 0x100, max_version: 0x1ff, ..hello };
     let refusal = refused(&received(&mut slave, &Message::Hello(old), 0));
@@ -96,7 +96,7 @@ fn the_smaller_ring_wins() {
 fn a_layout_has_no_two_things_at_one_place() {
     for log2 in 0..=LOG2_RING_MAX {
         for buffer in [64, 2048, 65_536] {
-            let layout = Layout::new(log2, buffer);
+            let layout = Layout::new(log2, buffer, 1);
             let ring = Ring::octets(log2);
             let buffers = u64::from(buffer) << log2;
             assert!(ring <= u64::from(layout.to_slave));
@@ -290,4 +290,58 @@ fn a_hostile_peer_gets_nowhere() {
         }
     }
     assert!(ups > 2_000, "some scripts must pass: {ups}");
+}
+
+/// A switch sends by a queue for each of its threads: a slave offers as many rings, each announced once, none over another.
+#[test]
+fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
+    for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {
+        let settings = Settings { rings_to_slave: asked, log2_ring: 4, ..Settings::new(Role::Slave, 0) };
+        let mut slave = Machine::new(Time::ZERO, settings).unwrap();
+        let hello = Hello {
+            name: Name::new("switch"),
+            min_version: VERSION,
+            max_version: VERSION,
+            max_region: 0,
+            max_m2s_ring: taken,
+            max_s2m_ring: 0,
+            max_log2_ring: 14,
+        };
+        let mut answer = Message::Hello(hello);
+        let mut rings = Vec::new();
+        let mut layout = None;
+        for _ in 0..32 {
+            let octets = wire::encode(&answer);
+            slave.handle(Time::ZERO, Input::Received { message: &octets, descriptors: 0 });
+            answer = Message::Ack;
+            while let Some(output) = slave.poll() {
+                match output {
+                    Output::Create(own) => layout = Some(own),
+                    Output::Send { message, .. } => match wire::decode(&message[..]).unwrap() {
+                        Message::AddRing(ring) => rings.push(ring),
+                        Message::Connect(_) => answer = Message::Connected(Name::new("switch")),
+                        _ => {}
+                    },
+                    Output::Down(down) => panic!("{down}"),
+                    _ => {}
+                }
+            }
+            if slave.is_up() {
+                break;
+            }
+        }
+        let layout = layout.unwrap();
+        assert!(slave.is_up() && layout.rings_to_slave == offered);
+        let back: Vec<Ring> = rings.iter().copied().filter(|ring| !ring.to_master).collect();
+        assert_eq!(back.iter().map(|ring| ring.index).collect::<Vec<_>>(), (0..offered).collect::<Vec<_>>());
+        let mut places: Vec<u64> = rings.iter().map(|ring| ring.offset.into()).collect();
+        places.push(layout.buffers_to_master.into());
+        assert!(places.windows(2).all(|two| two[1] - two[0] >= Ring::octets(4)), "{places:?}");
+        let last = u64::from(layout.place_to_slave(offered - 1).1);
+        assert!(last + (2_048 << 4) <= layout.octets);
+    }
+    for rings_to_slave in [0, 17] {
+        let settings = Settings { rings_to_slave, ..Settings::new(Role::Slave, 0) };
+        assert!(matches!(settings.check(), Err(SettingsError::Rings(_))));
+    }
 }

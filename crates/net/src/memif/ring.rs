@@ -296,6 +296,15 @@ impl Sender {
     pub fn publish(&self) {
         self.0.publish(self.0.next);
     }
+
+    /// Packets that the peer has not taken yet, as far as it says; its index is not judged here. Exact where this end owns the
+    /// memory, otherwise as far as the peer gives buffers back at once.
+    #[must_use]
+    pub fn waiting(&self) -> u16 {
+        let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
+        let room = self.0.peers().wrapping_add(ahead).wrapping_sub(self.0.next);
+        self.0.size - room.min(self.0.size)
+    }
 }
 
 /// What was taken.

@@ -89,6 +89,14 @@ pub(super) fn swallows(number: u32) -> String {
     format!("net_null{number},no-rx=1")
 }
 
+/// A device that listens at a socket for the tester of tier `ring`, with rings of so many descriptors by binary logarithm.
+pub(super) fn memif(number: u32, socket: &Path, log2_ring: u8) -> String {
+    format!(
+        "net_memif{number},role=server,id=0,rsize={log2_ring},socket={},socket-abstract=no",
+        socket.display()
+    )
+}
+
 /// Both devices of a measurement, access first: input for each direction, and where none enters, a sink.
 pub(super) fn measured(folder: &Path, directions: &[Direction]) -> [String; 2] {
     [Port::Access, Port::Core].map(|port| {
@@ -109,7 +117,7 @@ fn free_huge_bytes() -> u64 {
 }
 
 /// CPUs on which this process may run.
-fn allowed_cpus() -> Vec<usize> {
+pub(crate) fn allowed_cpus() -> Vec<usize> {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
     let range = |part: &str| {

@@ -1,6 +1,7 @@
 //! A foreign switch as system under test: verified against the oracle before anything is measured, then fed from memory for
 //! ever, and changed by the same events as our own engine.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +9,20 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use ranlab_dataplane::backends::{Asked, Backend, Outcomes, compare, named, permitted};
-use ranlab_dataplane::declare::{Declaration, Direction, Event};
+use ranlab_dataplane::backends::{
+    Asked, Backend, Equivalence, Outcomes, Tier, compare, named, permitted, port_name,
+};
+use ranlab_dataplane::declare::{Declaration, Direction, Event, Port};
 use ranlab_dataplane::engine::Burst;
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Trace};
 use ranlab_host::Subject;
 
-use super::{Driver, Job, Reading, Switch, driver, installed};
+use super::{Driver, Job, Losses, Reading, Switch, driver, installed};
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::pipeline::{PipelinePart, copy, histogram, wait};
+use crate::ring::{self, RingCounters};
 use crate::worker::{Report, Trouble};
 use crate::{Running, counts, environment, rig, sut};
 
@@ -40,6 +44,8 @@ pub(crate) struct Foreign {
     verified: u64,
     io_ns: Option<f64>,
     frame_bytes_mean: f64,
+    /// Tier ring: where its ports listen.
+    sockets: Option<[PathBuf; 2]>,
     window: Option<Window>,
     /// What went wrong in a window, told when it is asked for.
     trouble: Option<Trouble>,
@@ -50,9 +56,20 @@ pub(crate) struct Foreign {
 /// A window under way.
 struct Window {
     before: Reading,
+    /// Tier ring: what it had lost until then.
+    lost: Losses,
     stop: Arc<AtomicBool>,
     /// Has the switch while it tells it changes.
     control: Option<JoinHandle<(Box<dyn Switch>, Changes)>>,
+}
+
+/// A window that is over.
+struct Ended {
+    before: Reading,
+    after: Reading,
+    changes: Changes,
+    /// Tier ring: what became of packets that did not leave.
+    lost: Option<RingCounters>,
 }
 
 /// What was told.
@@ -81,6 +98,9 @@ pub(super) struct Verified {
     trace: Trace,
     /// Packets that were as the oracle says.
     pub(super) packets: u64,
+    /// Tier ring: it is up, and its ports listen there.
+    rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
+    ring: u8,
     files: PathBuf,
     folder: Folder,
 }
@@ -99,25 +119,55 @@ impl Verified {
         let trace = head(&whole, driver.packets_max());
         let mut folder = Folder::default();
         let (files, pipeline) = (folder.made()?, pipeline.clone());
-        let mut own =
-            Self { backend, driver, pipeline, declaration, directions, trace, packets: 0, files, folder };
+        let (ring, rings, packets) = (part.ring, None, 0);
+        let mut own = Self {
+            backend,
+            driver,
+            pipeline,
+            declaration,
+            directions,
+            trace,
+            packets,
+            rings,
+            ring,
+            files,
+            folder,
+        };
         let first = head(&own.trace, part.verify);
-        own.packets = verify(driver, &own.pipeline, &own.job(&first))?;
+        if part.tier == Tier::Ring.name() {
+            let sockets = ring::sockets(&own.files);
+            let switch = driver.rings(&own.job(&own.trace), &sockets)?;
+            // The packets of the verification take the way of all others.
+            let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
+                ring::pass(&sockets, (job.ring, driver.rings_back()), job.trace, equivalences)
+            };
+            own.packets = verify(&own.pipeline, &own.job(&first), &pass)?;
+            own.rings = Some((sockets, switch));
+        } else {
+            let replay = |job: &Job<'_>, _: &[Equivalence]| driver.replay(job);
+            own.packets = verify(&own.pipeline, &own.job(&first), &replay)?;
+        }
         Ok(own)
     }
 
     fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
         let (backend, folder) = (self.backend, self.files.as_path());
-        Job { backend, declaration: &self.declaration, directions: &self.directions, trace, folder }
+        let (declaration, directions, ring) = (&self.declaration, &self.directions[..], self.ring);
+        Job { backend, declaration, directions, trace, folder, ring }
     }
 }
 
 impl Foreign {
     pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
-        let ready = Verified::new(part)?;
-        let switch = ready.driver.start(&ready.job(&ready.trace))?;
-        // Its files are there now, which the measurement of input and output reads, too.
-        let io_ns = ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?;
+        let mut ready = Verified::new(part)?;
+        let (sockets, switch, io_ns) = match ready.rings.take() {
+            Some((sockets, switch)) => (Some(sockets), switch, None),
+            None => {
+                let switch = ready.driver.start(&ready.job(&ready.trace))?;
+                // Its files are there now, which the measurement of input and output reads, too.
+                (None, switch, ready.driver.io_ns(&ready.job(&ready.trace), IO_FOR)?)
+            }
+        };
         let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
         let Verified { backend, pipeline, declaration, directions, trace, packets, folder, .. } = ready;
         Ok(Self {
@@ -127,6 +177,7 @@ impl Foreign {
             switch: Some(switch),
             verified: packets,
             io_ns,
+            sockets,
             window: None,
             trouble: None,
             declaration: Arc::new(declaration),
@@ -140,6 +191,7 @@ impl Foreign {
         let Some(mut switch) = self.switch.take() else { return Ok(()) };
         let stop = Arc::new(AtomicBool::new(false));
         let before = switch.read();
+        let lost = if self.sockets.is_some() { switch.losses() } else { Ok(Losses::default()) };
         let changes = self.pipeline.events(0).is_ok_and(|events| !events.is_empty());
         let control = if changes {
             let (backend, pipeline, declaration) =
@@ -154,25 +206,50 @@ impl Foreign {
             self.switch = Some(switch);
             None
         };
-        self.window = Some(Window { before: before?, stop, control });
+        self.window = Some(Window { before: before?, lost: lost?, stop, control });
         Ok(())
     }
 
     /// Ends a window: what it read before and now, and what was told.
-    fn end_window(&mut self) -> Result<Option<(Reading, Reading, Changes)>, Trouble> {
-        let Some(window) = self.window.take() else { return Ok(None) };
+    fn end_window(&mut self) -> Result<Option<Ended>, Trouble> {
+        let Some(mut window) = self.window.take() else { return Ok(None) };
         window.stop.store(true, Ordering::Relaxed);
         let mut changes = Changes::none();
-        if let Some(control) = window.control {
+        if let Some(control) = window.control.take() {
             let (switch, told) = control.join().map_err(|_| rig("the thread that changes tables died"))?;
             (self.switch, changes) = (Some(switch), told);
         }
         let Some(switch) = &mut self.switch else { return Ok(None) };
         let after = switch.read()?;
-        Ok(Some((window.before, after, changes)))
+        let lost = match &self.sockets {
+            Some(_) => Some(lost(&window, after, &switch.losses()?)),
+            None => None,
+        };
+        Ok(Some(Ended { before: window.before, after, changes, lost }))
     }
 
-    fn report(&mut self, (before, after, mut changes): (Reading, Reading, Changes), report: &mut Report) {
+    fn report(&mut self, ended: Ended, report: &mut Report) {
+        let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
+        set("frame_bytes_mean", self.frame_bytes_mean);
+        set("verified_packets", self.verified as f64);
+        set("trace_packets", self.trace.len() as f64);
+        set("huge_page_ratio", self.switch.as_ref().map_or(0.0, |switch| switch.huge_page_ratio()));
+        set("updates_sent", ended.changes.sent as f64);
+        set("updates_late", ended.changes.late as f64);
+        set("updates_not_taken", 0.0);
+        set("changes_refused", ended.changes.refused as f64);
+        report.distributions.insert("update_visible_ns".to_owned(), counts(&ended.changes.visible_ns));
+        match &ended.lost {
+            // What it took and lost is the tester's to tell: CPU time of who polls says nothing.
+            Some(lost) => report.detail = serde_json::to_value(lost).unwrap_or_default(),
+            None => self.rates(&ended, report),
+        }
+        self.trouble = self.trouble.take().or(ended.changes.trouble);
+    }
+
+    /// Rates of tiers in which it is fed as fast as it goes.
+    fn rates(&self, ended: &Ended, report: &mut Report) {
+        let (before, after) = (ended.before, ended.after);
         let packets = after.received.saturating_sub(before.received);
         let sent = after.sent.saturating_sub(before.sent);
         let cpu_ns = after.cpu_ns.saturating_sub(before.cpu_ns);
@@ -192,25 +269,31 @@ impl Foreign {
         }
         set("copy_mpps", copy_mpps);
         set("copy_share", if copy_mpps > 0.0 { mpps / copy_mpps } else { 0.0 });
-        set("frame_bytes_mean", self.frame_bytes_mean);
         set("busiest_over_mean", 1.0);
-        set("verified_packets", self.verified as f64);
-        set("trace_packets", self.trace.len() as f64);
         set("drop_ratio", packets.saturating_sub(sent) as f64 / packets.max(1) as f64);
-        set("huge_page_ratio", self.switch.as_ref().map_or(0.0, |switch| switch.huge_page_ratio()));
-        set("updates_sent", changes.sent as f64);
-        set("updates_late", changes.late as f64);
-        set("updates_not_taken", 0.0);
-        set("changes_refused", changes.refused as f64);
-        report.distributions.insert("update_visible_ns".to_owned(), counts(&changes.visible_ns));
-        self.trouble = self.trouble.take().or_else(|| changes.trouble.take());
     }
+}
+
+/// What a switch says that became of packets in a window.
+fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
+    let all = |received: u64, losses: &Losses| RingCounters {
+        received,
+        dropped: losses.tables.clone(),
+        ring_full: losses.ring_full,
+        ..RingCounters::default()
+    };
+    all(after.received, now).since(&all(window.before.received, &window.lost))
 }
 
 impl Running for Foreign {
     /// The switch's processes are below this one.
     fn subject(&self) -> Option<Subject> {
         Some(Subject::Below { pid: std::process::id() })
+    }
+
+    fn addresses(&self) -> BTreeMap<String, String> {
+        let both = self.sockets.iter().flat_map(|both| [Port::Access, Port::Core].into_iter().zip(both));
+        both.map(|(port, path)| (port_name(port).to_owned(), path.display().to_string())).collect()
     }
 
     fn check(&mut self) -> Result<(), Trouble> {
@@ -228,7 +311,7 @@ impl Running for Foreign {
 
     fn end(&mut self, report: &mut Report) {
         match self.end_window() {
-            Ok(Some(both)) => self.report(both, report),
+            Ok(Some(ended)) => self.report(ended, report),
             Ok(None) => {}
             Err(trouble) => self.trouble = Some(trouble),
         }
@@ -267,7 +350,8 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
     Ok((backend, driver))
 }
 
-fn directions(all: Directions) -> Vec<Direction> {
+/// The directions from which packets come.
+pub(crate) fn directions(all: Directions) -> Vec<Direction> {
     match all {
         Directions::Uplink => vec![Direction::Uplink],
         Directions::Downlink => vec![Direction::Downlink],
@@ -282,14 +366,17 @@ fn head(trace: &Trace, most: usize) -> Trace {
     head
 }
 
+/// Sends a trace through a switch once; what left.
+type Pass<'a> = &'a dyn Fn(&Job<'_>, &[Equivalence]) -> Result<Outcomes, Trouble>;
+
 /// Sends the trace through once, and compares octets with the oracle's.
-fn verify(driver: &dyn Driver, pipeline: &Pipeline, job: &Job<'_>) -> Result<u64, Trouble> {
+fn verify(pipeline: &Pipeline, job: &Job<'_>, pass: Pass<'_>) -> Result<u64, Trouble> {
     if job.trace.is_empty() {
         return Ok(0);
     }
     let equivalences = job.backend.equivalences(&job.asked());
     let expected = Outcomes::expected(pipeline, job.trace, usize::MAX, &equivalences).map_err(environment)?;
-    let found = driver.replay(job)?;
+    let found = pass(job, &equivalences)?;
     compare(&expected, &found).map_err(|mismatch| sut(format!("nothing is measured: {mismatch}")))?;
     Ok(job.trace.len() as u64)
 }

@@ -4,6 +4,7 @@
 //! Whatever is started dies with this process, whatever ends it: children by the kernel's word, namespaces with the last process
 //! in them, huge pages because they have no files; the folder of a run with its owner, or when the next begins.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,8 @@ mod thread;
 mod tools;
 mod veth;
 
-pub(crate) use foreign::Foreign;
+pub(crate) use dpdk::allowed_cpus;
+pub(crate) use foreign::{Foreign, directions};
 
 /// How long a pass over a trace may take.
 const PASS_WAIT: Duration = Duration::from_secs(30);
@@ -44,10 +46,23 @@ pub(crate) struct Reading {
     pub(crate) cpu_ns: u64,
 }
 
+/// What a switch says of packets that it took and that did not leave it: totals since it came up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// Dropped by its tables, by the table's name.
+    pub(crate) tables: BTreeMap<String, u64>,
+    /// Given up because the ring on the way out was full.
+    pub(crate) ring_full: u64,
+}
+
 /// A switch that is up and forwards.
 pub(crate) trait Switch: Send {
     /// Its counters.
     fn read(&mut self) -> Result<Reading, Trouble>;
+    /// What it says of its losses; a switch that says nothing leaves them unknown.
+    fn losses(&mut self) -> Result<Losses, Trouble> {
+        Ok(Losses::default())
+    }
     /// Tells it a change; returns when it says that it has it.
     fn update(&mut self, change: &Translation) -> Result<(), Trouble>;
     /// Whether it lives.
@@ -68,6 +83,8 @@ pub(crate) struct Job<'a> {
     pub(crate) trace: &'a Trace,
     /// Where its files are.
     pub(crate) folder: &'a Path,
+    /// Tier ring: descriptors of a ring, by binary logarithm.
+    pub(crate) ring: u8,
 }
 
 impl<'a> Job<'a> {
@@ -87,6 +104,14 @@ pub(crate) trait Driver: Sync {
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble>;
     /// Brings it up with the trace replayed for ever.
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble>;
+    /// Brings it up with a memif port at each of these sockets, access first, where it listens.
+    fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+        Err(environment(format!("`sut.engine` \"{}\" has no memif ports", job.backend.name())))
+    }
+    /// By how many memif rings it sends: one for each of its threads that may send.
+    fn rings_back(&self) -> u16 {
+        1
+    }
     /// What moving the trace's packets in and out alone costs, CPU-ns a packet: measured with the same input and output and
     /// nothing between; `None` where that cannot be told apart.
     fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble>;
@@ -103,6 +128,11 @@ pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Troub
             backend.name()
         ))
     })
+}
+
+/// By how many memif rings an engine sends, ours included.
+pub(crate) fn rings_back(engine: &str) -> u16 {
+    DRIVERS.iter().find(|driver| driver.name() == engine).map_or(1, |driver| driver.rings_back())
 }
 
 /// Whether every program of a backend is here and may be run; if not, how to get it.

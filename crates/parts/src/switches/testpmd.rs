@@ -1,6 +1,7 @@
 //! DPDK's own tester as a switch that does nothing but forward: the baseline, and what input and output cost all others.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -10,7 +11,9 @@ use ranlab_dataplane::declare::Port;
 use ranlab_host::kin;
 
 use super::dpdk::{self, Resources};
-use super::{Driver, Job, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools};
+use super::{
+    Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread, tools,
+};
 use crate::child::Child;
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
@@ -73,6 +76,11 @@ impl Driver for Testpmd {
         Ok(Box::new(Running::start(job, &mut dpdk::measured(job.folder, job.directions))?))
     }
 
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+        let device = |port: Port| dpdk::memif(port as u32, &sockets[port as usize], job.ring);
+        Ok(Box::new(Running::start(job, &mut [Port::Access, Port::Core].map(device))?))
+    }
+
     fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
         io_ns(job, length).map(Some)
     }
@@ -124,8 +132,8 @@ impl Running {
         for device in devices {
             command.arg("--vdev").arg(device);
         }
-        // Without the last word it throws away what waits when it begins.
-        command.args(["--", "-i", BUFFERS, "--no-flush-rx"]).args(arguments(job)?);
+        // Without the last word it throws away what waits when it begins; rings have no link before somebody comes.
+        command.args(["--", "-i", BUFFERS, "--disable-link-check", "--no-flush-rx"]).args(arguments(job)?);
         dpdk::surroundings(&mut command, job.folder);
         kin::die_with_us(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         let cannot = |error: io::Error| environment(format!("{PROGRAM} cannot be started: {error}"));
@@ -187,6 +195,14 @@ impl Running {
         Ok(both)
     }
 
+    /// Packets that it took and could not send, of both ports: no room in a ring.
+    fn unsent(&mut self) -> Result<u64, Trouble> {
+        self.say("show fwd stats all")?;
+        let lines = self.until(|line| line.starts_with("  ++++") && !line.contains("Accumulated"))?;
+        let mut all = lines.iter().filter_map(|line| counter(line, "TX-dropped:"));
+        all.next_back().ok_or_else(|| sut(format!("{PROGRAM} does not say what it could not send")))
+    }
+
     /// Ends it in order, so that its files are whole.
     fn quit(&mut self) -> Result<(), Trouble> {
         self.say("quit")?;
@@ -217,6 +233,10 @@ impl Switch for Running {
         let received = self.ingress.iter().map(|port| both[*port as usize].0).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
         Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns })
+    }
+
+    fn losses(&mut self) -> Result<Losses, Trouble> {
+        Ok(Losses { ring_full: self.unsent()?, ..Losses::default() })
     }
 
     fn update(&mut self, _: &Translation) -> Result<(), Trouble> {

@@ -40,7 +40,7 @@ impl Experiment for Upf {
         }
     }
 
-    fn warms_up(&self) -> bool {
+    fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
     }
 

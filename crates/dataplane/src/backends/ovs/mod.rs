@@ -90,7 +90,7 @@ impl Backend for OvsDpdk {
     }
 
     fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Mem]
+        &[Tier::Mem, Tier::Ring]
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

@@ -1,6 +1,7 @@
 //! Open vSwitch, over DPDK or sockets: a database and a switch of our own, in a network namespace that nobody else sees and that goes with
 //! the switch, its bridge told what the backend wrote.
 
+use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +15,7 @@ use self::openflow::OpenFlow;
 use super::dpdk::{self, Resources};
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires};
-use super::{Driver, Job, Reading, Switch, capture_file, files, found, input_file, settled, thread};
+use super::{Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread};
 use crate::folder::Folder;
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
@@ -92,6 +93,21 @@ impl Driver for OvsDpdk {
         let [access, core] = dpdk::measured(job.folder, job.directions);
         bridge.device(Port::Access, &access)?;
         bridge.device(Port::Core, &core)?;
+        bridge.forwarder = Some(thread::find(bridge.switch.pid(), FORWARDER)?);
+        Ok(Box::new(bridge))
+    }
+
+    /// One queue of a port is its main thread's; it forwards by the next.
+    fn rings_back(&self) -> u16 {
+        2
+    }
+
+    fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
+        let mut bridge = Bridge::start(job, Io::Dpdk)?;
+        bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
+        for port in [Port::Access, Port::Core] {
+            bridge.device(port, &dpdk::memif(port as u32, &sockets[port as usize], job.ring))?;
+        }
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), FORWARDER)?);
         Ok(Box::new(bridge))
     }
@@ -336,6 +352,19 @@ impl Switch for Bridge {
         Ok(reading)
     }
 
+    /// Flows that drop say so by their tables; their counters follow the datapath's at its next look.
+    fn losses(&mut self) -> Result<Losses, Trouble> {
+        self.control.say("revalidator/wait")?;
+        let bridge = format!("unix:{}", self.folder.join(format!("{OVS_BRIDGE}.mgmt")).display());
+        let mut command = tools::program("ovs-ofctl");
+        command.args([VERSION, TOOL_S, "dump-flows"]).arg(bridge);
+        let tables = dropped(&tools::run(&mut command).map_err(|trouble| self.why(trouble))?);
+        let text = self.control.say("dpctl/show -s netdev@ovs-netdev")?;
+        let names = [Port::Access, Port::Core].map(port_name);
+        let ring_full = names.iter().filter_map(|name| port_dropped(&text, name)).sum();
+        Ok(Losses { tables, ring_full })
+    }
+
     /// The datapath has caches of what the tables say: a change is there when they have been looked through.
     fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
         self.tell(change)?;
@@ -404,12 +433,7 @@ fn appears(socket: &PathBuf, daemon: &mut Daemon) -> Result<(), Trouble> {
 
 /// From `  port 2: access (dpdk: …)` and its lines `RX packets:17 errors:0 …`, `TX packets:18 …`.
 fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
-    let mut lines = text.lines().skip_while(|line| {
-        let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
-        of.is_none_or(|(_, rest)| rest.split([' ', '(']).next() != Some(name))
-    });
-    lines.next()?;
-    let own = lines.take_while(|line| !line.trim_start().starts_with("port "));
+    let own = port_lines(text, name)?;
     let of = |line: &str, what: &str| {
         let number = line.trim_start().strip_prefix(what)?.split_whitespace().next()?;
         number.parse::<u64>().ok()
@@ -422,9 +446,56 @@ fn port_counters(text: &str, name: &str) -> Option<(u64, u64)> {
     Some((received?, sent?))
 }
 
+/// The lines below that of a port.
+fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a str>> {
+    let mut lines = text.lines().skip_while(|line| {
+        let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.split_once(": "));
+        of.is_none_or(|(_, rest)| rest.split([' ', '(']).next() != Some(name))
+    });
+    lines.next()?;
+    Some(lines.take_while(|line| !line.trim_start().starts_with("port ")))
+}
+
+/// Packets that a port could not send: `dropped:` of its line `TX packets`.
+fn port_dropped(text: &str, name: &str) -> Option<u64> {
+    let mut lines = port_lines(text, name)?;
+    let line = lines.find(|line| line.trim_start().starts_with("TX packets:"))?;
+    line.split_once("dropped:")?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// Packets that flows have dropped, by table: from lines ` table=12, n_packets=3, …, priority=… actions=drop`.
+fn dropped(text: &str) -> BTreeMap<String, u64> {
+    let mut tables = BTreeMap::new();
+    for line in text.lines().filter(|line| line.trim_end().ends_with("actions=drop")) {
+        let field = |name: &str| {
+            let rest = line.split_once(name)?.1;
+            rest.split([',', ' ']).next()?.parse::<u64>().ok()
+        };
+        // Table 0 is not written.
+        let (table, packets) = (field("table=").unwrap_or(0), field("n_packets=").unwrap_or(0));
+        if packets > 0 {
+            *tables.entry(format!("table {table}")).or_default() += packets;
+        }
+    }
+    tables
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drops_are_counted_by_table_and_what_ports_could_not_send_beside_them() {
+        let flows = " cookie=0x0, duration=1s, table=12, n_packets=3, n_bytes=180, priority=10 actions=drop\n \
+                     cookie=0x0, duration=1s, table=12, n_packets=4, n_bytes=180, priority=9,ip actions=drop\n \
+                     cookie=0x0, duration=1s, n_packets=1, n_bytes=60, priority=10 actions=drop\n \
+                     cookie=0x0, duration=1s, table=13, n_packets=0, n_bytes=0, priority=10 actions=drop\n \
+                     cookie=0x0, duration=1s, table=13, n_packets=9, n_bytes=9, priority=10 actions=output:2\n";
+        assert_eq!(dropped(flows), [("table 0".to_owned(), 1), ("table 12".to_owned(), 7)].into());
+        let ports = "  port 3: access (dpdk)\n    RX packets:17 errors:0 dropped:5\n    TX packets:18 errors:0 dropped:3 \
+                     aborted:?\n  port 4: core (dpdk)\n";
+        assert_eq!((port_dropped(ports, "access"), port_dropped(ports, "core")), (Some(3), None));
+    }
 
     #[test]
     fn counters_are_those_of_the_port() {

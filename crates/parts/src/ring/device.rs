@@ -1,0 +1,226 @@
+//! Our packet engine behind two memif ports, or nothing but a crossing: what the rings themselves carry.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ranlab_dataplane::backends::port_name;
+use ranlab_dataplane::declare::Port as Side;
+use ranlab_dataplane::engine::{Control, Engine};
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::trace::Trace;
+use ranlab_emulator::memif::Role;
+use ranlab_emulator::memif::device::{Device, Work};
+
+use super::{RingCounters, cpus, ports, sockets};
+use crate::field::Plain;
+use crate::folder::Folder;
+use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
+use crate::worker::{Report, Trouble};
+use crate::{Running, counts, environment, rig};
+
+/// What `sut.engine` calls a device that looks at nothing.
+pub(crate) const BARE: &str = "bare";
+/// How long a look at its counters may take: it answers between two bursts.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Between two looks for a peer.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A device in a thread of its own.
+pub(crate) struct RingDevice {
+    sockets: [PathBuf; 2],
+    thread: Option<JoinHandle<()>>,
+    pause: Arc<AtomicBool>,
+    /// Who wants to know; dropped, the thread ends.
+    asks: Option<Sender<SyncSender<Seen>>>,
+    before: Option<Seen>,
+    churn: Option<Churn>,
+    verified: usize,
+    frame_bytes_mean: f64,
+    trouble: Option<Trouble>,
+    _folder: Folder,
+}
+
+/// What its thread says when it is asked.
+struct Seen {
+    counters: RingCounters,
+    changes_refused: u64,
+}
+
+/// Changes of an engine's tables.
+struct Churn {
+    pipeline: Pipeline,
+    control: Option<Control>,
+    stop: Arc<AtomicBool>,
+    running: Option<JoinHandle<(Control, Changes)>>,
+}
+
+impl RingDevice {
+    pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
+        if part.cores != 1 {
+            return Err(environment(format!(
+                "`sut.cores` is {}: a port has one ring each way, so that one core serves it",
+                part.cores
+            )));
+        }
+        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+        let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
+        let (mut verified, mut churn) = (0, None);
+        let work = if part.engine == BARE {
+            Work::Cross
+        } else {
+            let (isa, declaration) = (isa(part)?, pipeline.build().map_err(rig)?);
+            let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
+            verified = verify(pipeline, &trace, &mut verifying[0], part.verify)?;
+            let (mut engines, control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
+            let (pipeline, stop) = (pipeline.clone(), Arc::new(AtomicBool::new(false)));
+            churn = Some(Churn { pipeline, control: Some(control), stop, running: None });
+            Work::Pipeline(Box::new(engines.pop().ok_or_else(|| rig("no engine"))?))
+        };
+        let mut folder = Folder::default();
+        let sockets = sockets(&folder.made()?);
+        let device = Device::new(ports(&sockets, Role::Master, part.ring, 1)?, work, part.drop_every);
+        let device = device.hanging(part.hang_after);
+        let (pause, (asks, asked)) = (Arc::new(AtomicBool::new(false)), channel());
+        let paused = Arc::clone(&pause);
+        let thread = std::thread::spawn(move || serve(device, &asked, &paused));
+        Ok(Self {
+            sockets,
+            thread: Some(thread),
+            pause,
+            asks: Some(asks),
+            before: None,
+            churn,
+            verified,
+            frame_bytes_mean: octets as f64 / trace.len().max(1) as f64,
+            trouble: None,
+            _folder: folder,
+        })
+    }
+
+    /// Its counters now.
+    fn look_in(&self) -> Result<Seen, Trouble> {
+        let gone = || rig("the thread of the device under test is gone");
+        let (tell, told) = sync_channel(1);
+        self.pause.store(true, Ordering::Relaxed);
+        self.asks.as_ref().ok_or_else(gone)?.send(tell).map_err(|_| gone())?;
+        told.recv_timeout(ANSWER).map_err(|_| gone())
+    }
+
+    fn end_window(&mut self, report: &mut Report) -> Result<(), Trouble> {
+        let Some(before) = self.before.take() else { return Ok(()) };
+        let now = self.look_in()?;
+        let window = now.counters.since(&before.counters);
+        report.detail = serde_json::to_value(&window).map_err(rig)?;
+        let changes = match &mut self.churn {
+            Some(churn) => churn.end()?,
+            None => None,
+        };
+        let changes = changes.unwrap_or_else(Changes::none);
+        let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
+        set("verified_packets", self.verified as f64);
+        set("frame_bytes_mean", self.frame_bytes_mean);
+        set("updates_sent", changes.sent as f64);
+        set("updates_late", changes.late as f64);
+        set("updates_not_taken", changes.refused as f64);
+        set("changes_refused", now.changes_refused.saturating_sub(before.changes_refused) as f64);
+        report.distributions.insert("update_visible_ns".to_owned(), counts(&changes.visible_ns));
+        Ok(())
+    }
+}
+
+impl Churn {
+    fn begin(&mut self) {
+        let Some(control) = self.control.take() else { return };
+        self.stop = Arc::new(AtomicBool::new(false));
+        let (pipeline, stopped) = (self.pipeline.clone(), Arc::clone(&self.stop));
+        self.running = Some(std::thread::spawn(move || change(&pipeline, control, &stopped)));
+    }
+
+    fn end(&mut self) -> Result<Option<Changes>, Trouble> {
+        let Some(thread) = self.running.take() else { return Ok(None) };
+        self.stop.store(true, Ordering::Relaxed);
+        let (control, changes) = thread.join().map_err(|_| rig("the thread that changes tables died"))?;
+        self.control = Some(control);
+        Ok(Some(changes))
+    }
+}
+
+/// Forwards until nobody can ask any more. Whoever goes makes room for the next tester.
+fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicBool) {
+    if let Some((_, cpu)) = cpus() {
+        // Where it may not choose its CPU it forwards all the same.
+        let _ = ranlab_net::pin_thread(cpu);
+    }
+    loop {
+        match asked.try_recv() {
+            Ok(tell) => {
+                pause.store(false, Ordering::Relaxed);
+                let counters = RingCounters::of(&device.ledger(), device.received(), device.malformed());
+                let seen = Seen { counters, changes_refused: device.changes_refused() };
+                // Who asked may have lost patience.
+                let _ = tell.send(seen);
+            }
+            Err(TryRecvError::Disconnected) => return,
+            Err(TryRecvError::Empty) => {}
+        }
+        match device.meet() {
+            // A peer that goes is its own trouble: the tester tells it.
+            Ok(true) => drop(device.serve(pause)),
+            Ok(false) | Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+impl Running for RingDevice {
+    fn addresses(&self) -> BTreeMap<String, String> {
+        let name = |port: Side| port_name(port).to_owned();
+        let both = [Side::Access, Side::Core].into_iter().zip(&self.sockets);
+        both.map(|(port, path)| (name(port), path.display().to_string())).collect()
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble),
+            None if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
+                Err(rig("the thread of the device under test is gone"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) {
+        match self.look_in() {
+            Ok(seen) => self.before = Some(seen),
+            Err(trouble) => self.trouble = Some(trouble),
+        }
+        if let Some(churn) = &mut self.churn {
+            let _ = churn.end();
+            churn.begin();
+        }
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        if let Err(trouble) = self.end_window(report) {
+            self.trouble = Some(trouble);
+        }
+    }
+}
+
+impl Drop for RingDevice {
+    fn drop(&mut self) {
+        if let Some(churn) = &mut self.churn {
+            let _ = churn.end();
+        }
+        drop(self.asks.take());
+        self.pause.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A trace through a switch once, by its rings, to be compared with the oracle.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
+use ranlab_dataplane::declare::Port as Side;
+use ranlab_dataplane::engine::FRAME_MAX;
+use ranlab_dataplane::trace::Trace;
+use ranlab_emulator::memif::{Port, Put};
+use ranlab_net::memif::Taken;
+
+use super::connected;
+use crate::sut;
+use crate::worker::Trouble;
+
+/// Packets that are under way at most, which any ring holds.
+const AT_ONCE: u64 = 8;
+/// How long one packet may take to be taken.
+const TAKEN: Duration = Duration::from_secs(10);
+/// How long nothing may come before a pass is over.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Sends packets through, not faster than any ring takes them; what left by either port. The connections are closed again.
+pub(crate) fn pass(
+    sockets: &[PathBuf; 2],
+    (log2_ring, rings_back): (u8, u16),
+    trace: &Trace,
+    equivalences: &[Equivalence],
+) -> Result<Outcomes, Trouble> {
+    let mut ports = connected(sockets, log2_ring, rings_back)?;
+    let (mut outcomes, mut came) = (Outcomes::default(), 0_u64);
+    for (sent, (side, frame)) in (0_u64..).zip(trace.iter()) {
+        let mut frame = frame.to_vec();
+        normalise(&mut frame, input(equivalences));
+        let begun = Instant::now();
+        loop {
+            came += collect(&mut ports, &mut outcomes, equivalences)?;
+            // A packet that is dropped never comes: then it is only waited until the switch has taken all.
+            let under_way = ports.iter().map(|port| u64::from(port.untaken())).sum::<u64>();
+            let room = sent.saturating_sub(came) < AT_ONCE || under_way < AT_ONCE / 2;
+            if room && matches!(ports[side as usize].put(&frame).map_err(sut)?, Put::Queued) {
+                break;
+            }
+            if begun.elapsed() >= TAKEN {
+                let s = TAKEN.as_secs();
+                return Err(sut(format!("it has not taken packet {sent} out of its ring within {s} s")));
+            }
+            std::thread::yield_now();
+        }
+        ports.iter().for_each(Port::publish);
+    }
+    let mut last = Instant::now();
+    while last.elapsed() < QUIET {
+        if collect(&mut ports, &mut outcomes, equivalences)? > 0 {
+            last = Instant::now();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    ports.iter_mut().for_each(Port::stop);
+    Ok(outcomes)
+}
+
+/// Takes what is there; says how many packets.
+fn collect(
+    ports: &mut [Port; 2],
+    outcomes: &mut Outcomes,
+    equivalences: &[Equivalence],
+) -> Result<u64, Trouble> {
+    let (mut frame, mut count) = ([0; FRAME_MAX], 0);
+    for side in [Side::Access, Side::Core] {
+        loop {
+            match ports[side as usize].take(&mut frame).map_err(sut)? {
+                Taken::Nothing => break,
+                Taken::Packet(octets) => {
+                    outcomes.sent(side, frame[..octets].to_vec(), equivalences);
+                    count += 1;
+                }
+                Taken::Lost(fault) => return Err(sut(fault)),
+            }
+        }
+        ports[side as usize].publish();
+        ports[side as usize].service().map_err(sut)?;
+    }
+    Ok(count)
+}

@@ -1,0 +1,183 @@
+//! Tester and device under test, each a part, at the two ends of rings: three losses of which the cause is known.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::trace::Traffic;
+
+use super::device::{BARE, RingDevice};
+use super::{RingCounters, RingOutcome, RingTesterPart, Testing};
+use crate::field::Plain;
+use crate::pipeline::{Instructions, PipelinePart};
+use crate::upf_load::OVER;
+use crate::worker::{Fault, Report};
+use crate::{Part, Running};
+
+fn under_test(engine: &str, json: &str) -> PipelinePart {
+    PipelinePart {
+        pipeline: Some(Plain(serde_json::from_str(json).unwrap())),
+        traffic: Plain(Traffic { pkt_size: 128, pkt_num: 1_024, ..Traffic::default() }),
+        engine: engine.to_owned(),
+        tier: "ring".to_owned(),
+        isa: Instructions::Baseline,
+        verify: 512,
+        ..PipelinePart::default()
+    }
+}
+
+fn bare() -> PipelinePart {
+    under_test(BARE, r#"{"name":"portfwd"}"#)
+}
+
+/// 20,000 packets/s for half a second, with patience for a machine that others use.
+fn tester(device: &dyn Running, part: &PipelinePart) -> RingTesterPart {
+    let at = device.addresses();
+    RingTesterPart {
+        pipeline: part.pipeline.clone(),
+        traffic: part.traffic.clone(),
+        engine: part.engine.clone(),
+        access: at["access"].clone(),
+        core: at["core"].clone(),
+        ring: part.ring,
+        duration: Duration::from_millis(500),
+        rate: 20_000,
+        late_after: Duration::from_millis(200),
+        drain: Duration::from_secs(3),
+        ..RingTesterPart::default()
+    }
+}
+
+/// A window of both, as a rig opens it.
+fn window(device: &mut RingDevice, testing: &mut Testing) -> (RingOutcome, RingCounters, Report) {
+    device.begin();
+    testing.begin();
+    let begun = Instant::now();
+    while testing.look()[OVER] == 0.0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (mut ours, mut theirs) = (Report::default(), Report::default());
+    testing.end(&mut ours);
+    device.end(&mut theirs);
+    testing.check().unwrap();
+    device.check().unwrap();
+    assert!(!ours.distributions["latency_ns"].is_empty());
+    (ours.detail().unwrap(), theirs.detail().unwrap(), theirs)
+}
+
+fn unknown(outcome: &RingOutcome, counters: &RingCounters) -> u64 {
+    outcome.unknown(&counters.ledger(outcome.waiting)).unwrap()
+}
+
+#[test]
+fn a_device_that_drops_every_thousandth_packet_is_named() {
+    let part = PipelinePart { drop_every: 1_000, ..bare() };
+    let mut device = RingDevice::start(&part).unwrap();
+    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let mut taken = 0;
+    for _ in 0..2 {
+        let (outcome, counters, _) = window(&mut device, &mut testing);
+        let before = taken / 1_000;
+        taken += counters.received;
+        assert_eq!(counters.received, outcome.sent);
+        assert_eq!((counters.on_purpose, outcome.due), (taken / 1_000 - before, 10_000));
+        assert_eq!((outcome.sent - outcome.received, unknown(&outcome, &counters)), (counters.on_purpose, 0));
+    }
+}
+
+#[test]
+fn rings_of_a_device_that_hangs_are_named() {
+    let part = PipelinePart { hang_after: Some(100), ring: 4, ..bare() };
+    let mut device = RingDevice::start(&part).unwrap();
+    let quick = Duration::from_millis(50);
+    let mut testing = Testing::start(&RingTesterPart { drain: quick, ..tester(&device, &part) }).unwrap();
+    let (outcome, counters, _) = window(&mut device, &mut testing);
+    // A hundred were taken, and sixteen wait in the one ring that is used: uplink alone.
+    assert_eq!((counters.received, outcome.received, outcome.waiting), (100, 100, 16));
+    assert_eq!((outcome.sent, outcome.ring_full), (116, 10_000 - outcome.late - 116));
+    assert_eq!(unknown(&outcome, &counters), 0);
+}
+
+#[test]
+fn a_generator_that_was_made_late_is_named_and_the_device_is_not() {
+    let part = bare();
+    let mut device = RingDevice::start(&part).unwrap();
+    let stall = Duration::from_millis(400);
+    let mut testing = Testing::start(&RingTesterPart { stall, ..tester(&device, &part) }).unwrap();
+    let (outcome, counters, _) = window(&mut device, &mut testing);
+    // What was due in the first 200 ms of the pause: a packet each 50 us, or more if others took the CPU, too.
+    assert!(outcome.late >= 3_990, "{outcome:?}");
+    assert_eq!(outcome.late + outcome.sent + outcome.ring_full, 10_000);
+    assert_eq!((outcome.sent, unknown(&outcome, &counters)), (outcome.received, 0));
+}
+
+#[test]
+fn our_engine_is_verified_changed_and_its_drops_have_names() {
+    let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":500,"rate-limit":1000000,"rate-burst":20000}"#;
+    let part = PipelinePart { verify: 64, ..under_test("native", json) };
+    let mut device = RingDevice::start(&part).unwrap();
+    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let (outcome, counters, report) = window(&mut device, &mut testing);
+    assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
+    // Some 85 kB/s of each user are within a rate of 1 MB/s.
+    assert!(outcome.received > 0 && report.numbers["verified_packets"] == 64.0);
+    assert!(report.numbers["updates_sent"] > 0.0 && !report.distributions["update_visible_ns"].is_empty());
+    let slow = PipelinePart { verify: 0, ..under_test("native", &json.replace("1000000", "1000")) };
+    let mut device = RingDevice::start(&slow).unwrap();
+    let mut testing = Testing::start(&tester(&device, &slow)).unwrap();
+    let (outcome, counters, _) = window(&mut device, &mut testing);
+    assert_eq!(unknown(&outcome, &counters), 0);
+    assert_eq!(counters.dropped["metered"], outcome.sent - outcome.received - counters.ring_full);
+    assert!(counters.dropped["metered"] > 0, "{counters:?}");
+}
+
+#[test]
+fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
+    let part = bare();
+    let alone = RingTesterPart {
+        pipeline: part.pipeline.clone(),
+        traffic: part.traffic.clone(),
+        ..Default::default()
+    };
+    let mut testing = Testing::start(&alone).unwrap();
+    let mut report = Report::default();
+    testing.begin();
+    testing.end(&mut report);
+    testing.check().unwrap();
+    assert!(report.numbers["tester_mpps"] > 0.0 && !testing.look().contains_key(OVER));
+    let mut device = RingDevice::start(&part).unwrap();
+    for run in [3, 4] {
+        // Each trial of a search has a tester of its own.
+        let mut testing = Testing::start(&RingTesterPart { run, ..tester(&device, &part) }).unwrap();
+        let (outcome, counters, _) = window(&mut device, &mut testing);
+        assert_eq!((outcome.strangers, unknown(&outcome, &counters)), (0, 0));
+    }
+    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    testing.begin();
+    drop(device);
+    let begun = Instant::now();
+    while testing.look()[OVER] == 0.0 && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    testing.end(&mut report);
+    let trouble = testing.check().unwrap_err();
+    assert_eq!(trouble.fault, Fault::Sut, "{trouble}");
+}
+
+#[test]
+fn what_rings_cannot_have_is_said() {
+    let two = RingDevice::start(&PipelinePart { cores: 2, ..bare() }).err().unwrap();
+    assert!(two.fault == Fault::Environment && two.what.contains("`sut.cores` is 2"), "{two}");
+    let part = bare();
+    let device = RingDevice::start(&part).unwrap();
+    let too_long =
+        RingTesterPart { rate: 100_000_000, duration: Duration::from_secs(60), ..tester(&device, &part) };
+    let mut testing = Testing::start(&too_long).unwrap();
+    testing.begin();
+    testing.end(&mut Report::default());
+    assert!(testing.check().unwrap_err().what.contains("packets are asked for"));
+    // Strangers have no tester on this machine's sockets.
+    let part = Part::RingTester(Box::new(tester(&device, &part)));
+    let started = ranlab_sdk::run(crate::start(part, crate::worker::Trust::PartsOnly));
+    assert!(started.err().unwrap().what.contains("memory of one machine"));
+}

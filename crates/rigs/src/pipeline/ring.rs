@@ -1,0 +1,231 @@
+//! Tier `ring`: the tester tests itself, then a switch; and every packet that did not come back has a cause, or is said to
+//! have none that anybody knows.
+
+use std::fmt::Write;
+
+use ranlab_campaign::metrics;
+use ranlab_campaign::record::Recorder;
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
+use ranlab_dataplane::declare::DropReason;
+use ranlab_parts::{Config, Part, PipelinePart, RingCounters, RingOutcome, RingTesterPart};
+
+use super::ENGINE;
+use crate::harness::{self, Judged, Side, Stage, Window};
+use crate::noise;
+
+/// What the tester is to the rig.
+pub(super) const TESTER: &str = "tester";
+/// The same before anything is tested.
+const SELF_TEST: &str = "tester's own test";
+/// Of what the tester and its rings carry at best, more than this is no load that it can vouch for.
+const OF_TESTER_AT_MOST: f64 = 0.9;
+/// Points whose losses are told in words.
+const TOLD_MAX: usize = 12;
+
+/// Causes of loss: the metric, and how it is told. They and [`UNKNOWN`] add up to [`LOST`].
+const CAUSES: [(&str, &str); 7] = [
+    ("lost_late", "not sent because the generator was late"),
+    ("lost_ring_full", "not sent because the ring to the switch was full"),
+    ("lost_unfit", "too long for buffers"),
+    ("lost_waiting", "not taken out of its ring by the switch"),
+    ("lost_dropped", "dropped by the switch's tables"),
+    ("lost_on_purpose", "dropped on purpose"),
+    ("lost_ring_full_back", "given up by the switch because the ring back was full"),
+];
+const LOST: &str = "lost";
+const UNKNOWN: &str = "lost_unknown";
+const STEAL: &str = "host.steal_share";
+
+/// Places the tester's own test, the switch, and the tester at its rings, all on one machine.
+pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart) -> Result<(), RigError> {
+    let itself = RingTesterPart {
+        pipeline: part.pipeline.clone(),
+        traffic: part.traffic.clone(),
+        engine: part.engine.clone(),
+        ring: part.ring,
+        ..RingTesterPart::default()
+    };
+    // Alone on the machine: what it and the rings carry at best.
+    stage.tool(SELF_TEST, "sut.at", Part::RingTester(Box::new(itself.clone())))?;
+    let worker = stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part)))?;
+    let socket = |port: &str| {
+        let path = worker.ready.addresses.get(port).cloned();
+        path.ok_or_else(|| RigError::Rig(format!("the switch does not say where its port {port} is")))
+    };
+    let tester = RingTesterPart {
+        access: socket("access")?,
+        core: socket("core")?,
+        duration: run.duration,
+        warm_up: run.warm_up,
+        run: run.seed as u32,
+        pipeline: itself.pipeline,
+        traffic: itself.traffic,
+        engine: itself.engine,
+        ring: itself.ring,
+        ..RingTesterPart::read(run, "load")?
+    };
+    stage.tool(TESTER, "sut.at", Part::RingTester(Box::new(tester))).map(drop)
+}
+
+/// What both sides counted, and what that makes of the repeat.
+pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
+    let (switch, tester) = (window.report(ENGINE)?, window.report(TESTER)?);
+    harness::copy_all(recorder, switch);
+    harness::copy_all(recorder, tester);
+    let best_mpps = window.report(SELF_TEST)?.number("tester_mpps")?;
+    let (outcome, counters): (RingOutcome, RingCounters) = (tester.detail()?, switch.detail()?);
+    let books = books(&outcome, &counters)?;
+    for (name, value) in &books {
+        recorder.scalar(name, *value as f64);
+    }
+    for reason in DropReason::ALL {
+        if let Some(count) = counters.dropped.get(reason.name()) {
+            recorder.scalar(&dropped_by(reason), *count as f64);
+        }
+    }
+    let (due, sent) = (outcome.due as f64, outcome.due - outcome.late);
+    let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
+    let seconds = (outcome.took_ns as f64 / 1e9).max(1e-9);
+    let asked_mpps = due / run.duration.as_secs_f64().max(1e-9) / 1e6;
+    for (name, value) in [
+        ("packets_due", due),
+        ("packets_sent", outcome.sent as f64),
+        ("packets_received", outcome.received as f64),
+        ("packets_misordered", outcome.misordered as f64),
+        ("carried_mpps", outcome.received as f64 / seconds / 1e6),
+        ("loss_ratio", loss_ratio),
+        ("tool.unsent_ratio", outcome.late as f64 / due.max(1.0)),
+        ("tester_mpps", best_mpps),
+        ("tester_share", asked_mpps / best_mpps.max(1e-9)),
+    ] {
+        recorder.scalar(name, value);
+    }
+    let number = |name: &str| switch.number(name);
+    let above = |name: &str, at_most: f64| Ok::<_, RigError>(Breach::above(name, number(name)?, at_most));
+    let too_much = Breach::above("tester_share", asked_mpps / best_mpps.max(1e-9), OF_TESTER_AT_MOST);
+    let judged = recorder.judge([
+        (Outcome::Invalid, too_much.filter(|_| noise::refused(run))),
+        (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
+        (Outcome::Overloaded, above("changes_refused", 0.0)?),
+        (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
+        (
+            Outcome::Degraded,
+            Breach::above("packets that came back and are none of this run's", outcome.strangers as f64, 0.0),
+        ),
+    ]);
+    if judged != Outcome::Ok {
+        let value = |name: &str| books.iter().find(|(own, _)| *own == name).map_or(0.0, |own| own.1 as f64);
+        let steal = window.of(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
+        recorder.also(&told(due, &value, steal.fold(0.0, f64::max)));
+        recorder.also(&by_table(&counters));
+    }
+    Ok(judged)
+}
+
+/// Every packet that was due and did not come back, by its cause: the sum first, what nobody knows last.
+fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
+    let ledger = counters.ledger(outcome.waiting);
+    let unknown = outcome
+        .unknown(&ledger)
+        .map_err(|error| RigError::Rig(format!("the books do not close: {error}")))?;
+    let dropped = ledger.dropped.iter().sum::<u64>() + ledger.tables;
+    let counts = [
+        outcome.late,
+        outcome.ring_full,
+        outcome.unfit + ledger.unfit,
+        ledger.waiting,
+        dropped,
+        ledger.on_purpose,
+        ledger.ring_full,
+    ];
+    let mut all = vec![(LOST, outcome.due.saturating_sub(outcome.received))];
+    all.extend(CAUSES.iter().map(|(name, _)| *name).zip(counts));
+    all.push((UNKNOWN, unknown));
+    Ok(all)
+}
+
+/// A loss in words, with the CPU time that others took meanwhile.
+fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
+    let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
+    for (name, words) in CAUSES {
+        let count = value(name);
+        if count > 0.0 {
+            let _ = write!(text, "{count:.0} {words}, ");
+        }
+    }
+    let _ = write!(text, "{:.0} for a reason that nobody knows", value(UNKNOWN));
+    let _ = write!(text, "; meanwhile {:.1} % of the CPU time was stolen", steal * 100.0);
+    text
+}
+
+/// Which tables dropped how many; empty: none.
+fn by_table(counters: &RingCounters) -> String {
+    let each: Vec<String> = counters.dropped.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    if each.is_empty() {
+        "no table dropped anything".to_owned()
+    } else {
+        format!("dropped: {}", each.join(", "))
+    }
+}
+
+fn dropped_by(reason: DropReason) -> String {
+    format!("lost_dropped_{}", reason.name())
+}
+
+/// The losses of each point in rings, all repeats together.
+pub(super) fn verdict(results: &Results) -> Vec<String> {
+    let of = |point: &PointResult| {
+        let sum = |name: &str| {
+            let values = point.runs.iter().filter_map(|run| run.recording.metrics.get(name));
+            values.copied().reduce(|a, b| a + b)
+        };
+        let lost = sum(LOST).filter(|lost| *lost > 0.0)?;
+        let value = |name: &str| if name == LOST { lost } else { sum(name).unwrap_or(0.0) };
+        let steal = point.runs.iter().filter_map(|run| run.recording.metrics.get(STEAL).copied());
+        let axes = point.point.axes.iter().map(|(path, value)| format!("{path} = {value}"));
+        let place = axes.collect::<Vec<_>>().join(", ");
+        let text = told(value("packets_due"), &value, steal.fold(0.0, f64::max));
+        Some(if place.is_empty() { format!("{text}.") } else { format!("{place}: {text}.") })
+    };
+    let mut all: Vec<String> = results.points.iter().filter_map(of).collect();
+    let more = all.len().saturating_sub(TOLD_MAX);
+    if more > 0 {
+        all.truncate(TOLD_MAX);
+        all.push(format!("{more} further points lost packets, too: see the tables."));
+    }
+    all
+}
+
+/// What is measured in rings alone.
+pub(super) fn metrics() -> Vec<Metric> {
+    let mut all = metrics! {
+        Scalar Higher "carried_mpps" "Mpps" "tier ring: packets that came back, by the time from the first that was due to the last one back";
+        Scalar Lower "loss_ratio" "" "tier ring: of packets that the generator was not late for, those that did not come back";
+        Scalar Lower "tool.unsent_ratio" "" "packets that the generator was too late for".unsent_share();
+        Histogram Lower "latency_ns" "ns" "tier ring: from a packet's sending until it was back";
+        Histogram Lower "lateness_ns" "ns" "tier ring: from a packet's time until it was sent, which the generator adds";
+        Scalar Higher "tester_mpps" "Mpps" "tier ring: what the tester and bare rings carry at best, tested before the switch comes up";
+        Scalar Neither "tester_share" "" "of that, what was asked for";
+        Scalar Neither "packets_due" "packets" "tier ring: that were to be sent";
+        Scalar Neither "packets_sent" "packets" "tier ring: that left";
+        Scalar Neither "packets_received" "packets" "tier ring: that came back, each counted once";
+        Scalar Lower "packets_misordered" "packets" "of these, behind one that left later";
+        Scalar Lower LOST "packets" "that were due and did not come back: the sum of the causes below";
+    };
+    let lower =
+        |name: &str, comment: &str| Metric::new(name, "packets", MetricKind::Scalar, Better::Lower, comment);
+    all.extend(CAUSES.iter().map(|(name, words)| lower(name, words)));
+    let reasons = DropReason::ALL.into_iter();
+    all.extend(reasons.map(|reason| {
+        lower(
+            &dropped_by(reason),
+            &format!("of those that tables dropped: {}", reason.name().replace('_', " ")),
+        )
+    }));
+    all.push(lower(UNKNOWN, "lost, and no counter of tester, rings or switch says where"));
+    all
+}
+
+#[cfg(test)]
+mod tests;

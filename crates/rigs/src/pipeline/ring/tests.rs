@@ -1,0 +1,117 @@
+//! Books of a window: what the rig makes of the counters of both sides. The parts themselves run in `ranlab-parts` and in
+//! `tests/e2e/ring.sh`.
+
+use std::collections::BTreeMap;
+
+use super::super::Pipeline;
+use super::*;
+use crate::fake;
+use crate::harness::{Bench, Experiment};
+use ranlab_campaign::value::Value;
+use ranlab_parts::Lab;
+
+const SWITCH: [(&str, f64); 2] = [("updates_not_taken", 0.0), ("changes_refused", 0.0)];
+
+fn recorded(
+    outcome: &RingOutcome,
+    counters: &RingCounters,
+    best_mpps: f64,
+    when_noisy: &str,
+) -> (Judged, BTreeMap<String, f64>, String) {
+    let lab = Lab::new("ranlab");
+    let set = [("sut.tier", Value::from("ring")), (crate::keys::WHEN_NOISY, Value::from(when_noisy))];
+    let point = fake::point(&Bench::new(&lab, Pipeline), &set);
+    let report = |numbers: &[(&str, f64)], detail| {
+        let mut report = fake::report(1.0, 1.0, numbers);
+        report.detail = detail;
+        report
+    };
+    let detail = serde_json::to_value(counters).unwrap_or_default();
+    let mut window = fake::window(&lab, Side::Sut, ENGINE, report(&SWITCH, detail));
+    let own = report(&[], serde_json::to_value(outcome).unwrap_or_default());
+    window.taken.append(&mut fake::window(&lab, Side::Tool, TESTER, own).taken);
+    let itself = report(&[("tester_mpps", best_mpps)], serde_json::Value::Null);
+    window.taken.append(&mut fake::window(&lab, Side::Tool, SELF_TEST, itself).taken);
+    let mut recorder = Recorder::default();
+    // One packet a microsecond for 10 ms.
+    let judged = Pipeline.record(&fake::run(&point), &window, &mut recorder);
+    let recording = recorder.finish();
+    (judged, recording.metrics, recording.reason)
+}
+
+/// 10,000 due, of which 20 were late, 30 found the ring full and 1 no buffer; of 9,949 that left 60 did not come back.
+fn outcome() -> RingOutcome {
+    RingOutcome {
+        due: 10_000,
+        sent: 9_949,
+        late: 20,
+        ring_full: 30,
+        unfit: 1,
+        received: 9_889,
+        waiting: 16,
+        took_ns: 10_000_000,
+        ..RingOutcome::default()
+    }
+}
+
+fn counters() -> RingCounters {
+    RingCounters {
+        received: 9_933,
+        dropped: [("miss".to_owned(), 7), ("table 12".to_owned(), 9)].into(),
+        on_purpose: 9,
+        ring_full: 11,
+        unfit: 2,
+        malformed: 0,
+    }
+}
+
+#[test]
+fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
+    let (judged, metrics, reason) = recorded(&outcome(), &counters(), 10.0, "invalid");
+    assert_eq!(judged, Ok(Outcome::Degraded));
+    let causes: f64 = CAUSES.iter().map(|(name, _)| metrics[*name]).sum();
+    assert_eq!((metrics[LOST], causes + metrics[UNKNOWN], metrics[UNKNOWN]), (111.0, 111.0, 6.0));
+    let of = |name: &str| metrics[name];
+    assert_eq!(
+        (of("lost_late"), of("lost_ring_full"), of("lost_unfit"), of("lost_waiting")),
+        (20.0, 30.0, 3.0, 16.0)
+    );
+    assert_eq!((of("lost_dropped"), of("lost_on_purpose"), of("lost_ring_full_back")), (16.0, 9.0, 11.0));
+    assert_eq!(of("lost_dropped_miss"), 7.0);
+    // What the generator left out is not the switch's loss.
+    assert!((of("loss_ratio") - 91.0 / 9_980.0).abs() < 1e-12 && of("tool.unsent_ratio") == 0.002);
+    assert_eq!((of("carried_mpps"), of("tester_share")), (0.9889, 0.1));
+    for words in [
+        "of 10000 packets 111 did not come back: 20 not sent because the generator was late, 30 not sent because the ring",
+        "9 dropped on purpose",
+        "6 for a reason that nobody knows; meanwhile 0.0 % of the CPU time was stolen",
+        "dropped: miss 7, table 12 9",
+    ] {
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
+#[test]
+fn counters_that_contradict_each_other_are_no_result() {
+    let more = RingCounters { on_purpose: 16, ..counters() };
+    let (judged, _, _) = recorded(&outcome(), &more, 10.0, "invalid");
+    assert!(
+        matches!(&judged, Err(RigError::Rig(why)) if why.contains("60 packets are lost, and the system under test names 61")),
+        "{judged:?}"
+    );
+    let short = RingOutcome { late: 19, ..outcome() };
+    assert!(matches!(recorded(&short, &counters(), 10.0, "invalid").0, Err(RigError::Rig(_))));
+}
+
+#[test]
+fn a_load_beyond_what_the_tester_vouches_for_is_no_result() {
+    let good = RingOutcome { due: 9_000, sent: 9_000, received: 9_000, ..RingOutcome::default() };
+    let whole = RingCounters { received: 9_000, ..RingCounters::default() };
+    assert_eq!(recorded(&good, &whole, 1.01, "invalid").0, Ok(Outcome::Ok));
+    let (judged, metrics, reason) = recorded(&good, &whole, 0.99, "invalid");
+    assert_eq!(judged, Ok(Outcome::Invalid));
+    assert!(reason.starts_with("tester_share is 0.9") && metrics["lost"] == 0.0, "{reason}");
+    assert_eq!(recorded(&good, &whole, 0.99, "warn").0, Ok(Outcome::Ok));
+    let strange = RingOutcome { strangers: 1, ..good };
+    assert_eq!(recorded(&strange, &whole, 10.0, "invalid").0, Ok(Outcome::Degraded));
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Tier ring: packets over memif between the tester and a switch. Losses whose cause is known are named, counts exact, nothing
+# unknown; other people's switches, where they are installed, carry everything; a search finds two goals in one go.
+set -euo pipefail
+
+cat >ring.toml <<'TOML'
+title = "rings"
+rig = "pipeline"
+[pipeline]
+name = "portfwd"
+[sut]
+engine = "bare"
+tier = "ring"
+[load]
+rate = 10000
+pkt-num = 1024
+late_after = "200ms"
+drain = "3s"
+[host]
+when_noisy = "warn"
+[measure]
+duration = "1s"
+warm_up = "0s"
+repeats = 1
+TOML
+# run NAME [ARGUMENT...]: its point as NAME.json; a point without a verdict of its own is no failure of the run.
+run() {
+    local name=$1 code=0
+    shift
+    "$RANLAB" bench run ring.toml --fresh --out "$name" "$@" --format json >"$name.json" 2>"$name.err" || code=$?
+    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
+}
+# holds NAME EXPRESSION: p: the point; m: its metrics' means.
+holds() {
+    python3 - "$1.json" "$2" <<'PYTHON'
+import json, sys
+p = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"][0]
+m = {k: v["mean"] for k, v in p.get("metrics", {}).items()}
+causes = [k for k in m if k.startswith("lost_") and not k.startswith("lost_dropped_")]
+assert not m or m["lost"] == sum(m[k] for k in causes) == m["packets_due"] - m["packets_received"], m
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(p)[:4000]}")
+PYTHON
+}
+
+echo "== a device that drops every thousandth packet"
+run drops --set sut.drop_every=1000
+holds drops 'm["packets_due"] == 10000 and m["lost_on_purpose"] == m["packets_sent"] // 1000 and m["lost_unknown"] == 0'
+holds drops '"dropped on purpose" in p["reason"] and "of the CPU time was stolen" in p["reason"]'
+holds drops 'm["tester_mpps"] > 0 and "host.steal_share" in m and m["latency_ns_p999"] > 0'
+
+echo "== a ring that nobody empties"
+run full --set sut.hang_after=100 --set sut.ring=4 --set load.drain=100ms
+holds full 'm["packets_sent"] == 116 and m["packets_received"] == 100 and m["lost_waiting"] == 16 and m["lost_unknown"] == 0'
+holds full 'm["lost_ring_full"] + m["lost_late"] == 10000 - 116'
+
+echo "== a generator that was made late, within what may be missing"
+run late --set load.stall=50ms --set load.late_after=45ms
+holds late '(p["outcome"] == "invalid" and "was not sent" in p["reason"]) or (m["lost_late"] >= 40 and m["lost_unknown"] == 0)'
+holds late 'not m or m["loss_ratio"] * (m["packets_due"] - m["lost_late"]) == m["lost"] - m["lost_late"]'
+
+echo "== our engine: two goals of loss in one search"
+cat >search.toml <<'TOML'
+title = "NDR and PDR of a gateway in rings"
+extends = "ring.toml"
+[pipeline]
+name = "mgw"
+user = 30
+bst = 5
+server = 10
+rate-limit = 1000000000000
+rate-burst = 4000000000
+[sut]
+engine = "native"
+[load]
+dir = "downlink"
+pkt-size = 128
+[search]
+type = "mlr"
+axis = "load.rate"
+min = 1000
+max = 20000
+precision = 0.3
+loss_ratios = [0.0, 0.05]
+sum = 1
+exceed_ratio = 0.0
+budget = "20s"
+[measure]
+duration = "300ms"
+repeats = 1
+TOML
+"$RANLAB" bench run search.toml --fresh --out search --format json >search.json 2>search.err || { [[ $? == 1 ]] || cat search.err; }
+holds search '"search.load" in m and "search.goal_2.load" in m and 1000 <= m["search.load"] <= m["search.goal_2.load"] <= 20000'
+holds search 'm["lost_unknown"] == 0 and m["verified_packets"] > 0'
+
+"$RANLAB" bench run search.toml --fresh --out lossy --set sut.engine=bare --set sut.drop_every=50 --format json >lossy.json 2>lossy.err || true
+holds lossy '"search.load" not in m and m["search.goal_2.load"] >= 1000 and "no load keeps loss_ratio ≤ 0" in p["reason"]'
+holds lossy 'm["search.trials"] >= 2 and m["search.goal_2.throughput"] < m["search.goal_2.load"]'
+
+echo "== other people's switches over the same rings"
+pages=$(awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo)
+if command -v dpdk-testpmd >/dev/null && (($(nproc) > 1)); then
+    run testpmd --set sut.engine=testpmd
+    holds testpmd 'm["verified_packets"] == 1024 and m["packets_received"] > 0 and m["lost_unknown"] == 0'
+else
+    echo "skipped: dpdk-testpmd is not installed, or there is one core"
+fi
+if [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $(id -u) == 0 && $pages -ge 128 ]] && (($(nproc) > 1)); then
+    run ovs --set sut.engine=ovs-dpdk
+    holds ovs 'm["verified_packets"] == 1024 and m["packets_received"] > 0 and m["lost_unknown"] == 0'
+else
+    run ovs --set sut.engine=ovs-dpdk
+    echo "skipped: Open vSwitch over DPDK is not installed, has no huge pages, or this is not root"
+fi
+echo "rings hold"
