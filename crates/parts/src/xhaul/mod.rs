@@ -7,6 +7,7 @@
 
 mod cost;
 mod delays;
+mod sharing;
 mod tap;
 mod tools;
 mod topology;
@@ -27,6 +28,9 @@ use crate::field::Plain;
 use crate::worker::{Report, Trouble};
 use crate::{Running, config};
 pub use delays::{LATE, numbers, seen_by_user};
+pub use sharing::{
+    Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
+};
 use tap::{Seen, Taps};
 pub use tools::Tool;
 use tools::{Told, Witness};

@@ -65,7 +65,7 @@ fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
     assert!(told.contains("46 octets longer than the MTU of 1500 and are fragmented"), "{told}");
     let full = [("cells.count", Value::Int(20))];
     let why = Xhaul.preview(&settings(&full)).unwrap().unwrap_err();
-    assert!(why.contains("midhaul1>CU is offered"), "{why}");
+    assert!(why.contains("midhaul1>CU-card is offered"), "{why}");
     let (outcome, recording) = measure(&full);
     assert_eq!(outcome, Ok(Outcome::Overloaded));
     assert!(recording.metrics["port_load_max"] > 1.4 && !recording.metrics.contains_key("sim.events"));
