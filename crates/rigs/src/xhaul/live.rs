@@ -6,6 +6,7 @@ use ranlab_campaign::rig::RigError;
 use ranlab_model::xhaul::{Pattern, Plan, Split};
 
 use super::answer::role;
+use super::build::QUANTA;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
 use ranlab_parts::Plain;
@@ -32,9 +33,11 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     let classes = match setup.scheduler.as_str() {
         "fifo" => None,
         "strict" => Some(Plain(classes(setup)?)),
+        "drr" => Some(Plain(Classes { turns: Some(QUANTA), ..classes(setup)? })),
         _ => {
             return cannot(
-                "links are \"fifo\" or \"strict\"; for other schedulers `sut.tier` \"sim\" or \"bound\"",
+                "links are \"fifo\", \"strict\" or \"drr\", which every kernel with tbf and HTB has; for other schedulers \
+                 `sut.tier` \"sim\" or \"bound\"",
             );
         }
     };
@@ -88,7 +91,7 @@ fn classes(setup: &Setup) -> Result<Classes, RigError> {
                    it the cell's class, or split \"7.1-if4p5-udp\"";
         return Err(RigError::Environment(why.to_owned()));
     }
-    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class })
+    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, turns: None })
 }
 
 /// Programs beside the user's flow, for as long as that is measured.

@@ -2,6 +2,7 @@
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::stats::Estimate;
 use ranlab_campaign::value::Value;
 
 use super::super::answer::SEGMENTS;
@@ -45,8 +46,13 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
         let told =
             SEEN.iter().find_map(|metric| Some((metric, over(points, metric)? - over(first, metric)?)));
         let Some((metric, seen_ms)) = told else { continue };
-        let spread = results.aa_spread(metric);
-        let shows = spread.is_some_and(|spread| seen_ms.abs() > spread * over(first, metric).unwrap_or(0.0));
+        let estimate = |points: &[&PointResult]| {
+            let all: Option<Vec<_>> = points.iter().map(|point| results.estimate(point, metric)).collect();
+            all.filter(|all| !all.is_empty()).map(|all| Estimate::mean(&all))
+        };
+        let change = estimate(points).zip(estimate(first)).map(|(row, base)| row.minus(base));
+        let interval = change.and_then(|change| change.interval(results.scenario.measure.confidence));
+        let shows = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
         let tail = if shows {
             format!(
                 "{metric} moves by {} ms, more than repeats of one setting differ by",
@@ -54,7 +60,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
             )
         } else if all.abs() < TTI_US {
             format!(
-                "{metric} moves by {} ms, which repeats of one setting differ by, too: the radio hides it, whose blocks leave \
+                "{metric} moves by {} ms, and may not at all: the radio hides it, whose blocks leave \
                  each {} us and take packets together that come within",
                 short(round(seen_ms)),
                 short(TTI_US)
