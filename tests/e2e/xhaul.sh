@@ -107,16 +107,25 @@ run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.d
 holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
 
-echo "== live: a cell before its neighbour and a background, or behind them"
-for scheduler in fifo strict; do
+echo "== live: a cell before its neighbour and a background in every repeat, or in turns with them, or behind them"
+for scheduler in fifo strict drr; do
     "$RANLAB" bench run "$scenarios/xhaul/live-strict.toml" --fresh --format json --out "live-$scheduler" --set sut.scheduler=$scheduler \
-        --set sut.tier=live --set host.when_noisy=warn --set measure.duration=2s --set measure.repeats=1 >"live-$scheduler.json" 2>run.err || [[ $? == 1 ]]
+        --set sut.tier=live --set host.when_noisy=warn --set measure.duration=1s --set measure.repeats=3 >"live-$scheduler.json" 2>run.err || [[ $? == 1 ]]
+    "$RANLAB" bench query "live-$scheduler" "SELECT value FROM results WHERE metric = 'cell_dl.delay_us_p99'" --format json >"values-$scheduler.json"
 done
 python3 - <<'PYTHON'
 import json
-of = lambda name: json.loads(open(f"live-{name}.json").read().splitlines()[-1])["points"][0]["metrics"]["cell_dl.delay_us_p99"]["mean"]
-assert of("strict") < of("fifo"), (of("strict"), of("fifo"))
+rows = lambda name: [row[0] for row in json.load(open(f"values-{name}.json"))["rows"]]
+fifo, strict, turns = (rows(name) for name in ("fifo", "strict", "drr"))
+assert len(fifo) == len(strict) == len(turns) == 3 and max(strict) < min(fifo), (strict, turns, fifo)
 PYTHON
+[[ $(ours) == 0 ]]
+
+echo "== what sharing a card costs here, as a profile that a simulation draws from"
+"$RANLAB" bench sharing --rounds 200 --out sharing.toml
+grep -q 'kind = "macvlan"' sharing.toml && grep -q 'not measured here' sharing.toml
+run --out profile --set sut.sharing=bridge --set "sut.sharing_profile=$PWD/sharing.toml" >profile.json
+holds profile.json 'm["cell_dl.at_host_us"] > 0.5'
 [[ $(ours) == 0 ]]
 
 echo "== live: what kill -9 leaves, the next run removes"

@@ -120,10 +120,11 @@ impl Testbed {
         )
     }
 
-    /// Holds what leaves an interface to a rate, the more urgent packets first: a queue of so many octets for each rank, and
-    /// strict priority among them. Packets from or to an address have its rank, all others `rank`; 0 is the most urgent.
+    /// Holds what leaves an interface to a rate, in an order among ranks: a queue of so many octets for each. Packets from or
+    /// to an address have its rank, all others `rank`; 0 is the most urgent.
     ///
-    /// By HTB, which kernels have that lack `prio`: the most urgent class owns the rate, the others have what it leaves.
+    /// By HTB, which kernels have that lack `prio` and `drr`. Strictly, the most urgent class owns the rate and the others
+    /// have what it leaves; by turns, all live on what the link has, and HTB goes round them by their quanta, with a deficit.
     ///
     /// # Errors
     /// The system's word.
@@ -132,6 +133,7 @@ impl Testbed {
         (namespace, interface): (&str, &str),
         rate_bps: u64,
         queue_bytes: u64,
+        order: RankOrder,
         rank: u8,
         ranks: &[(Ipv4Addr, u8)],
     ) -> Result<(), NetnsError> {
@@ -139,18 +141,23 @@ impl Testbed {
         let tc = |words: String| tc(namespace, &words);
         let class = |rank: u8| u16::from(rank) + 1;
         tc(format!("qdisc replace dev {interface} root handle 1: htb default {:x}", class(rank)))?;
-        let limits = format!("burst {burst} cburst {burst} quantum {QUANTUM}");
+        let limits = format!("burst {burst} cburst {burst}");
         tc(format!(
-            "class replace dev {interface} parent 1: classid 1:fff htb rate {rate} ceil {rate} {limits}"
+            "class replace dev {interface} parent 1: classid 1:fff htb rate {rate} ceil {rate} {limits} quantum {QUANTUM}"
         ))?;
         let mut all: Vec<u8> = ranks.iter().map(|(_, rank)| *rank).chain([rank]).collect();
         all.sort_unstable();
         all.dedup();
-        for (place, &rank) in all.iter().enumerate() {
-            let owned = if place == 0 { rate.as_str() } else { LEAST_RATE };
-            let (id, prio) = (class(rank), place.min(HTB_PRIO_MAX));
+        for (place, &of) in all.iter().enumerate() {
+            let (owned, prio, quantum) = match order {
+                RankOrder::Strict if place == 0 => (rate.as_str(), 0, QUANTUM),
+                RankOrder::Strict => (LEAST_RATE, place.min(HTB_PRIO_MAX), QUANTUM),
+                RankOrder::Turns { own, other } => (LEAST_RATE, 0, if of == rank { own } else { other }),
+            };
+            let id = class(of);
             tc(format!(
-                "class replace dev {interface} parent 1:fff classid 1:{id:x} htb rate {owned} ceil {rate} prio {prio} {limits}"
+                "class replace dev {interface} parent 1:fff classid 1:{id:x} htb rate {owned} ceil {rate} prio {prio} {limits} \
+                 quantum {quantum}"
             ))?;
             tc(format!("qdisc replace dev {interface} parent 1:{id:x} bfifo limit {queue_bytes}"))?;
         }
@@ -281,6 +288,20 @@ pub struct QueueCounters {
     pub waits: u64,
 }
 
+/// The order of what waits for a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankOrder {
+    /// The most urgent first, always.
+    Strict,
+    /// In turns of so many octets (deficit round robin).
+    Turns {
+        /// Of the rank that everything has which no address gives another.
+        own: u32,
+        /// Of the others.
+        other: u32,
+    },
+}
+
 /// Octets that a class of HTB may send when it is its turn: a full frame.
 const QUANTUM: u32 = 1_514;
 /// What a class owns that lives on what others leave; HTB has no zero.
@@ -354,13 +375,19 @@ mod tests {
             assert_ne!(testbed.address(&a, "left").unwrap(), [0; 6]);
             assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
             let later = [(Ipv4Addr::new(10, 77, 0, 3), 6), (Ipv4Addr::new(10, 77, 0, 13), 6)];
-            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, 1, &later).unwrap();
+            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, RankOrder::Strict, 1, &later).unwrap();
             assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
             let classes = run("tc", &["-n", &a, "class", "show", "dev", "left"]).unwrap();
             assert!(
                 classes.contains("prio 0 rate 1Gbit") && classes.contains("prio 1 rate 8Kbit"),
                 "{classes}"
             );
+            let turns = RankOrder::Turns { own: 9_216, other: 1_538 };
+            testbed.shape((&a, "left"), 1_000_000_000, 500_000).unwrap();
+            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, turns, 1, &later).unwrap();
+            let classes = run("tc", &["-n", &a, "-d", "class", "show", "dev", "left"]).unwrap();
+            assert!(classes.contains("quantum 9216") && classes.contains("quantum 1538"), "{classes}");
+            assert!(!classes.contains("prio 1 "), "{classes}");
             assert!(testbed.queue((&b, "nothing")).is_err());
             let error = testbed.ip(&a, &["link", "set", "nothing", "up"]).unwrap_err().to_string();
             assert!(error.contains("nothing"), "{error}");

@@ -60,6 +60,7 @@ fn a_ping_takes_33_to_39_ms_and_longer_with_its_size() {
         let server = Stage::Host(Host {
             name: "core and server".to_owned(),
             service: Duration::Constant(3 * MS),
+            sharing: Duration::Constant(0),
             coalescing_ps: 0,
             contention: None,
             queue_frames_max: 100,

@@ -6,7 +6,8 @@ use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use ranlab_model::xhaul::{
     BoundError, CLASSES, Clock, Curves, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network,
-    NetworkError, Options, Pattern, Port, Ps, Scheduler, Simulation, Stage, StageId, TokenBucket, US, bounds,
+    NetworkError, Options, Pattern, Port, Ps, Quantiles, Scheduler, Simulation, Stage, StageId, TokenBucket,
+    US, bounds,
 };
 
 const SCENARIOS: u64 = 1000;
@@ -74,11 +75,22 @@ impl Random {
         }
     }
 
+    /// What sharing a card costs: nothing, or a distribution.
+    fn sharing(&mut self) -> Duration {
+        let most = 200 * NS + self.below(600 * NS);
+        let points = [(0.0, 0), (0.9, 100 * NS), (1.0, most)];
+        match self.below(2) {
+            0 => Duration::Constant(0),
+            _ => Duration::Drawn(Quantiles::new(&points).unwrap()),
+        }
+    }
+
     fn stage(&mut self, index: usize) -> Stage {
         if self.below(7) == 0 {
             return Stage::Host(Host {
                 name: format!("host {index}"),
                 service: Duration::Uniform { min_ps: 500 * NS, max_ps: 500 * NS + self.below(1000 * NS) },
+                sharing: self.sharing(),
                 coalescing_ps: self.one_of(&[0, 5 * US]),
                 contention: self.one_of(&[None, Some((100 * US, 30 * US, 7 * US))]),
                 queue_frames_max: u32::MAX,

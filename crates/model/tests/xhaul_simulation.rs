@@ -202,6 +202,7 @@ fn a_host_adds_interrupts_service_and_what_goes_first() {
     let host = Stage::Host(Host {
         name: "host".to_owned(),
         service: Duration::Constant(2 * US),
+        sharing: Duration::Constant(0),
         coalescing_ps: 10 * US,
         contention: Some((100 * US, 30 * US, 0)),
         queue_frames_max: 2,

@@ -14,6 +14,7 @@ mod results;
 pub(crate) mod run;
 mod scenario;
 pub(crate) mod session;
+mod sharing;
 mod size;
 mod stored;
 mod tables;
@@ -42,6 +43,8 @@ enum What {
     Query(results::Query),
     /// Tell what changed between two campaigns, by how much, and how sure that is
     Compare(results::Compare),
+    /// Measure what sharing a network card costs here: a profile for the Xhaul's simulation
+    Sharing(sharing::Arguments),
     /// Compute a deployment from a demand and measured capacity
     Size(size::Arguments),
     /// List rigs, their settings and metrics, and the profiles of foreign systems
@@ -57,6 +60,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         What::Report(arguments) => results::report(&arguments, format),
         What::Query(arguments) => results::query(&arguments, format),
         What::Compare(arguments) => results::compare(&arguments, format),
+        What::Sharing(arguments) => sharing::run(&arguments, format),
         What::Size(arguments) => size::run(&arguments, format),
         What::List(arguments) => scenario::list(&arguments, format),
     }

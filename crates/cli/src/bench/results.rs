@@ -143,7 +143,8 @@ fn filtered(arguments: &Query) -> Result<Table, Failure> {
 fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Result<(), Failure> {
     let width = |index: usize| {
         let cells = lines.iter().map(|line| line[index].chars().count());
-        cells.chain([columns[index].chars().count()]).max().unwrap_or(0)
+        // Formatting knows no wider column; a cell may be.
+        cells.chain([columns[index].chars().count()]).max().unwrap_or(0).min(usize::from(u16::MAX))
     };
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let row = |cells: &[String]| {

@@ -34,7 +34,7 @@ pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
 pub use network::{Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};
 pub use pattern::{Pattern, PatternError, WIRE_BYTES_MAX, WIRE_BYTES_MIN, WIRE_GAP_BYTES};
 pub use reference::{REFERENCE_FLOWS, reference_gates, reference_network};
-pub use scenario::{Cell, Link, NicSharing, Node, Plan, Role, Scenario, ScenarioError, Stream};
+pub use scenario::{Cell, Link, Node, Plan, Role, Scenario, ScenarioError, Stream};
 pub use scheduler::{
     CLASSES, GATE_ENTRIES_MAX, GateEntry, Gates, Scheduler, SchedulerError, TokenBucket,
     WIRE_PREEMPTION_BYTES,
@@ -42,4 +42,4 @@ pub use scheduler::{
 pub use search::{Search, Worst, worst_phase};
 pub use split::{Carrier, F1U_BYTES, IF4P5_PRACH_BYTES, Load, Split, SplitError, wire_bytes};
 pub use stats::{BUDGETS, Budget, Delays};
-pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, S, US};
+pub use time::{Clock, DRIFT_PPB_MAX, Duration, MS, NS, Ps, Quantiles, S, US};

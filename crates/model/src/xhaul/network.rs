@@ -63,6 +63,8 @@ pub struct Host {
     pub name: String,
     /// Time for each frame, ps.
     pub service: Duration,
+    /// Time for each frame besides, drawn on its own: what sharing the network card costs.
+    pub sharing: Duration,
     /// Interrupts come at most so often: the first frame waits so long and those behind it come with it; 0: at once.
     pub coalescing_ps: Ps,
     /// Work that goes first on the same core: (period, busy, offset), ps; frames wait meanwhile.
@@ -174,7 +176,8 @@ impl Stage {
                 let contention = host
                     .contention
                     .is_none_or(|(period, busy, offset)| busy < period && period <= S && offset <= S);
-                let constant = host.service.is_valid(CONSTANT_PS_MAX);
+                let constant =
+                    host.service.is_valid(CONSTANT_PS_MAX) && host.sharing.is_valid(CONSTANT_PS_MAX);
                 if !constant || host.coalescing_ps > CONSTANT_PS_MAX || !contention {
                     return Err(NetworkError::Delay { stage: stage() });
                 }

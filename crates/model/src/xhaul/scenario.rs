@@ -8,7 +8,7 @@ use super::network::{Flow, Host, Network, Port, Stage, StageId};
 use super::pattern::Pattern;
 use super::scheduler::{Scheduler, TokenBucket};
 use super::split::{Carrier, IF4P5_PRACH_BYTES, Load, Split, SplitError};
-use super::time::{Clock, Duration, NS, Ps};
+use super::time::{Clock, Duration, Ps};
 
 /// Signal time of a metre of cable, ps.
 const PS_PER_METRE: Ps = 5_000;
@@ -50,9 +50,9 @@ pub enum Role {
     End,
     /// Sends and receives through software.
     Host {
-        /// How its containers share the network card.
-        sharing: NicSharing,
-        /// Time for each frame besides what sharing costs.
+        /// What sharing the network card costs for each frame that comes in, and for each that goes out.
+        sharing: [Duration; 2],
+        /// Time for each frame besides.
         service: Duration,
         /// Work that goes first on the core that handles frames: (period, busy, offset), ps.
         contention: Option<(Ps, Ps, Ps)>,
@@ -63,25 +63,6 @@ pub enum Role {
         forwarding: Duration,
         /// Octets after which it forwards a frame that is still arriving; `None`: store and forward.
         cut_through_bytes: Option<u32>,
-    },
-}
-
-/// How containers share a network card, and what that costs for each frame on the way in or out. The costs were
-/// measured in namespaces on one machine, as the difference to a port of one's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NicSharing {
-    /// A port for each.
-    Dedicated,
-    /// Virtual functions: the card switches, software does nothing more than with a port of one's own.
-    SrIov,
-    /// macvlan in bridge mode: 40 to 56 ns.
-    Macvlan,
-    /// A software bridge with veth pairs: 450 to 455 ns.
-    Bridge,
-    /// Anything else (ipvlan), with the cost that was measured for it, ns.
-    Measured {
-        /// Nanoseconds for each frame.
-        cost_ns: u32,
     },
 }
 
@@ -207,18 +188,6 @@ pub enum ScenarioError {
     Network(#[from] NetworkError),
 }
 
-impl NicSharing {
-    /// The cost for each frame, ps: least and most.
-    pub const fn cost_ps(self) -> (Ps, Ps) {
-        match self {
-            Self::Dedicated | Self::SrIov => (0, 0),
-            Self::Macvlan => (40 * NS, 56 * NS),
-            Self::Bridge => (450 * NS, 455 * NS),
-            Self::Measured { cost_ns } => (cost_ns as Ps * NS, cost_ns as Ps * NS),
-        }
-    }
-}
-
 impl Scenario {
     /// Computes rates, ways and budgets, and checks them against the links before anything runs.
     pub fn plan(&self) -> Result<Plan, ScenarioError> {
@@ -270,16 +239,17 @@ impl<'s> Builder<'s> {
             builder.node("the scenario", &node.name)?;
             let host = match &node.role {
                 Role::Host { sharing, service, contention } => {
-                    let mut add = |way: &str| {
+                    let mut add = |way: &str, sharing: &Duration| {
                         builder.add(Stage::Host(Host {
                             name: format!("{} {way}", node.name),
-                            service: longer(service, sharing.cost_ps()),
+                            service: service.clone(),
+                            sharing: sharing.clone(),
                             coalescing_ps: 0,
                             contention: *contention,
                             queue_frames_max: RING_FRAMES,
                         }))
                     };
-                    Some((add("in"), add("out")))
+                    Some((add("in", &sharing[0]), add("out", &sharing[1])))
                 }
                 _ => None,
             };
@@ -423,18 +393,6 @@ impl<'s> Builder<'s> {
             edge = next;
         }
         reached.swap_remove(to).filter(|path| !path.is_empty())
-    }
-}
-
-/// A duration with (least, most) added.
-fn longer(duration: &Duration, (least, most): (Ps, Ps)) -> Duration {
-    match duration {
-        _ if most == 0 => duration.clone(),
-        Duration::Constant(ps) if least == most => Duration::Constant(ps + most),
-        Duration::Constant(ps) => Duration::Uniform { min_ps: ps + least, max_ps: ps + most },
-        Duration::Uniform { min_ps, max_ps } => {
-            Duration::Uniform { min_ps: min_ps + least, max_ps: max_ps + most }
-        }
     }
 }
 

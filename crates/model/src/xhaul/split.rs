@@ -119,6 +119,14 @@ pub enum SplitError {
 }
 
 impl Split {
+    /// The one-way budget of its traffic, ps (TR 38.801 annex A, the stricter end).
+    pub const fn budget_ps(self) -> Ps {
+        match self {
+            Self::Two { .. } => MIDHAUL_PS,
+            _ => FRONTHAUL_PS,
+        }
+    }
+
     /// What this split makes of a carrier with frames of at most `mtu` octets of payload.
     pub fn load(self, carrier: &Carrier, mtu: u32) -> Result<Load, SplitError> {
         if !(576..=9000).contains(&mtu) {

@@ -1,5 +1,7 @@
 //! Time: integer picoseconds, clocks that are off, durations that vary.
 
+use std::sync::Arc;
+
 use rand::RngCore;
 
 /// A time or a duration in picoseconds; 64 bits hold 213 days.
@@ -70,6 +72,55 @@ pub enum Duration {
         /// The longest; not below `min_ps`.
         max_ps: Ps,
     },
+    /// Drawn from a measured distribution.
+    Drawn(Quantiles),
+}
+
+/// Steps of a table of quantiles: a draw takes one of them by its first bits, and a place within by the others.
+const STEPS: usize = 256;
+/// Points that a distribution is given by, at most.
+const POINTS_MAX: usize = 1024;
+
+/// A distribution by its quantiles: a table, so that a draw is one random number and one multiplication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quantiles(Arc<[Ps; STEPS + 1]>);
+
+impl Quantiles {
+    /// From points (share of values that are not above, ps), straight between them. `None` unless there are 2 to 1024, the
+    /// shares rise from 0 to 1, and the values do not fall.
+    pub fn new(points: &[(f64, Ps)]) -> Option<Self> {
+        let (first, last) = (points.first()?, points.last()?);
+        let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+        if !(2..=POINTS_MAX).contains(&points.len()) || first.0 != 0.0 || last.0 != 1.0 || !rises {
+            return None;
+        }
+        let mut table = [last.1; STEPS + 1];
+        for (step, value) in table.iter_mut().enumerate() {
+            let share = step as f64 / STEPS as f64;
+            let Some(pair) = points.windows(2).find(|pair| share < pair[1].0) else { continue };
+            let [(from, low), (to, high)] = [pair[0], pair[1]];
+            *value = low + ((high - low) as f64 * (share - from) / (to - from)) as Ps;
+        }
+        Some(Self(Arc::new(table)))
+    }
+
+    /// The same distribution, each value longer by so much.
+    #[must_use]
+    pub fn later(&self, by_ps: Ps) -> Self {
+        Self(Arc::new(self.0.map(|ps| ps.saturating_add(by_ps))))
+    }
+
+    /// The mean of what is drawn, ps.
+    pub fn mean_ps(&self) -> f64 {
+        self.0.windows(2).map(|pair| (pair[0] as f64 + pair[1] as f64) / 2.0).sum::<f64>() / STEPS as f64
+    }
+
+    fn sample(&self, random: u64) -> Ps {
+        let step = (random >> 56) as usize;
+        let (low, high) = (self.0[step], self.0[step + 1]);
+        // The place within the step, in 2^-32.
+        low + ((u128::from(high - low) * u128::from(random as u32)) >> 32) as Ps
+    }
 }
 
 impl Duration {
@@ -78,6 +129,7 @@ impl Duration {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { min_ps, .. } => *min_ps,
+            Self::Drawn(quantiles) => quantiles.0[0],
         }
     }
 
@@ -86,6 +138,7 @@ impl Duration {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { max_ps, .. } => *max_ps,
+            Self::Drawn(quantiles) => quantiles.0[STEPS],
         }
     }
 
@@ -98,6 +151,7 @@ impl Duration {
         match self {
             Self::Constant(ps) => *ps,
             Self::Uniform { min_ps, max_ps } => min_ps + random.next_u64() % (max_ps - min_ps + 1),
+            Self::Drawn(quantiles) => quantiles.sample(random.next_u64()),
         }
     }
 }
@@ -106,6 +160,39 @@ impl Duration {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_is_drawn_has_the_quantiles_that_were_given() {
+        use rand::SeedableRng;
+        let points = [(0.0, 10_000), (0.5, 20_000), (0.875, 60_000), (1.0, 400_000)];
+        let quantiles = Quantiles::new(&points).unwrap();
+        let drawn = Duration::Drawn(quantiles.clone());
+        assert_eq!((drawn.min_ps(), drawn.max_ps()), (10_000, 400_000));
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let mut all: Vec<_> = (0..200_000).map(|_| drawn.sample(&mut random)).collect();
+        all.sort_unstable();
+        for (share, expected) in [(0.25, 15_000.0), (0.5, 20_000.0), (0.875, 60_000.0), (0.9375, 230_000.0)] {
+            let found = all[(share * all.len() as f64) as usize] as f64;
+            assert!((found / expected - 1.0).abs() < 0.05, "{share}: {found} instead of {expected}");
+        }
+        let mean = all.iter().sum::<Ps>() as f64 / all.len() as f64;
+        assert!((mean / quantiles.mean_ps() - 1.0).abs() < 0.01, "{mean} {}", quantiles.mean_ps());
+        assert_eq!(Duration::Drawn(quantiles.later(5_000)).max_ps(), 405_000);
+    }
+
+    #[test]
+    fn a_distribution_rises_from_nothing_to_everything() {
+        for points in [
+            &[(0.0, 1)][..],
+            &[(0.1, 1), (1.0, 2)],
+            &[(0.0, 1), (0.9, 2)],
+            &[(0.0, 2), (1.0, 1)],
+            &[(0.0, 1), (0.5, 2), (0.5, 3), (1.0, 4)],
+            &[(0.0, 1), (f64::NAN, 2), (1.0, 4)],
+        ] {
+            assert_eq!(Quantiles::new(points), None, "{points:?}");
+        }
+    }
 
     proptest! {
         #[test]

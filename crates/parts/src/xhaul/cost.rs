@@ -61,14 +61,14 @@ pub(super) fn measure(
 }
 
 /// A way for packets.
-struct Path {
+pub(super) struct Path {
     socket: UdpSocket,
     /// Keeps the port open; what its buffer does not hold costs nobody's time to take out.
     _sink: UdpSocket,
 }
 
 impl Path {
-    fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab, from: &str, to: &str) -> Result<Self, Trouble> {
         let (from, to) = (lab.get(from)?, lab.get(to)?);
         let sink = in_namespace(&to.namespace, || {
             let sink = UdpSocket::bind(("0.0.0.0", PORT)).map_err(environment)?;
@@ -83,6 +83,19 @@ impl Path {
         Ok(Self { socket, _sink: sink })
     }
 
+    /// Times of `count` packets one by one, ns, after some that nobody counts; nothing of those that the kernel did not take.
+    pub(super) fn singles_ns(&self, packet: &[u8], count: u32, put: &mut dyn FnMut(u64)) {
+        for _ in 0..WARMING {
+            let _ = self.socket.send(packet);
+        }
+        for _ in 0..count {
+            let begun = Instant::now();
+            if self.socket.send(packet).is_ok() {
+                put(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            }
+        }
+    }
+
     /// Time of a packet, ns; `None` if the kernel did not take them all.
     fn batch_ns(&self, packet: &[u8]) -> Option<f64> {
         let send = |count: u32| (0..count).filter(|_| self.socket.send(packet).is_ok()).count();
@@ -94,12 +107,17 @@ impl Path {
     }
 }
 
+/// What is sent.
+pub(super) fn packet() -> Vec<u8> {
+    vec![0; FRAME_BYTES - HEADER_BYTES]
+}
+
 /// The least of the batches on each path, which take turns.
 fn least_ns(paths: &[Path; 2], batches: u32) -> [f64; 2] {
     let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
     // Elsewhere the least is the same, found later.
     let _ = ranlab_net::pin_thread(last);
-    let packet = vec![0; FRAME_BYTES - HEADER_BYTES];
+    let packet = packet();
     let mut least = [f64::INFINITY; 2];
     for round in 0..batches.saturating_add(UNCOUNTED) {
         for (path, least) in paths.iter().zip(&mut least) {

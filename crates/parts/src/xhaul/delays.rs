@@ -62,4 +62,5 @@ pub fn seen_by_user(delays: &Delays, echo: bool, put: &mut dyn FnMut(&str, f64))
     for (name, share) in [("median", 0.5), ("q1", 0.25), ("q3", 0.75), ("max", 1.0)] {
         put(&format!("jitter_ms_{name}"), at(share));
     }
+    put("jitter_ms_iqr", at(0.75) - at(0.25));
 }

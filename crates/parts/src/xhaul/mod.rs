@@ -7,6 +7,7 @@
 
 mod cost;
 mod delays;
+mod sharing;
 mod tap;
 mod tools;
 mod topology;
@@ -27,6 +28,9 @@ use crate::field::Plain;
 use crate::worker::{Report, Trouble};
 use crate::{Running, config};
 pub use delays::{LATE, numbers, seen_by_user};
+pub use sharing::{
+    Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
+};
 use tap::{Seen, Taps};
 pub use tools::Tool;
 use tools::{Told, Witness};
@@ -49,7 +53,7 @@ config! {
         rate_bps: u64 = 1_000_000_000, wiring(), unit("bit/s");
         /// that a link's queue holds
         queue_bytes: u64 = 500_000, wiring(), unit("B");
-        /// strict priority on every link, by these classes; without it one queue for all
+        /// an order on every link, by these classes: strict priority or turns; without it one queue for all
         classes: Option<Plain<Classes>> = None, wiring();
         /// of 64 packets each way, for the cost of the path, in turn with a port of one's own; 0: none
         cost_batches: u32 = 4000, range(0, 1_000_000);
@@ -75,6 +79,8 @@ pub struct Classes {
     pub neighbour: u8,
     /// The background load.
     pub background: u8,
+    /// Octets of a turn of the cell's class and of the others, if they take turns; without it the most urgent goes first.
+    pub turns: Option<(u32, u32)>,
 }
 
 /// How containers share a network card, as the kernel does it.

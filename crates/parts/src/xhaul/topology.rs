@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use ranlab_host::netns::{QueueCounters, Testbed};
+use ranlab_host::netns::{QueueCounters, RankOrder, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
 use super::{Classes, LiveSharing, Way, XhaulPart, lab_trouble};
@@ -219,7 +219,9 @@ impl Lab {
                 None => self.testbed.shape(at, rate_bps, queue_bytes),
                 Some(classes) => {
                     let (rank, ranks) = self.ranks(classes);
-                    self.testbed.prioritise(at, rate_bps, queue_bytes, rank, &ranks)
+                    let turns = |(own, other)| RankOrder::Turns { own, other };
+                    let order = classes.turns.map_or(RankOrder::Strict, turns);
+                    self.testbed.prioritise(at, rate_bps, queue_bytes, order, rank, &ranks)
                 }
             }
             .map_err(lab_trouble)

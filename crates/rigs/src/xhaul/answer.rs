@@ -48,6 +48,8 @@ struct Found {
     unfinished: u64,
     segments_ps: [u128; SEGMENTS.len()],
     budget_ps: Option<Ps>,
+    /// Up to the radio, of what ends there.
+    wired: Option<Delays>,
 }
 
 /// Simulates each phase, from `first_phase` on, and records what every role went through, beside its bound where there is one.
@@ -70,6 +72,9 @@ pub(super) fn simulate(
             let Some(role) = role(&flow.name) else { continue };
             let found = found.entry(role).or_default();
             found.delays.merge(&flow.delays);
+            if let Some(wired) = &flow.wired {
+                found.wired.get_or_insert_default().merge(wired);
+            }
             found.sent += flow.sent;
             found.dropped += flow.dropped;
             found.unfinished += flow.unfinished;
@@ -87,8 +92,7 @@ pub(super) fn simulate(
         record(role, found, recorder);
     }
     if let Some(found) = found.get("user") {
-        let echo = matches!(setup.user, User::Ping { .. });
-        seen_by_user(&found.delays, echo, &mut |name, value| recorder.scalar(name, value));
+        users(setup, found, recorder);
     }
     prove(plan, recorder, Some(&found))?;
     // Repeats are other phases of the same: one capture for each point.
@@ -99,6 +103,25 @@ pub(super) fn simulate(
         search(setup, &plan.network, duration_ps, seed, recorder);
     }
     Ok(recorder.judge(found.iter().flat_map(|(role, found)| short(role, found))))
+}
+
+/// What a user sees, and what of it was there before the radio.
+fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
+    let echo = matches!(setup.user, User::Ping { .. });
+    seen_by_user(&found.delays, echo, &mut |name, value| recorder.scalar(name, value));
+    if !echo {
+        for jitter_ps in found.delays.jitter_notes_ps() {
+            recorder.value("jitter_ns", (jitter_ps / 1e3).round() as u64);
+        }
+    }
+    // Of an echo this would be the time up to its way back.
+    let Some(wired) = found.wired.as_ref().filter(|wired| wired.count() > 0 && !echo) else { return };
+    recorder.scalar("wire_delay_us_mean", wired.mean_ps() / 1e6);
+    recorder.scalar("wire_delay_us_p99", us(wired.quantile_ps(0.99)));
+    recorder.scalar("wire_ipdv_us_mean", wired.ipdv_ps().0 / 1e6);
+    let notes = wired.jitter_notes_ps();
+    let jitter_ps = notes.iter().sum::<f64>() / notes.len().max(1) as f64;
+    recorder.scalar("wire_jitter_us", jitter_ps / 1e6);
 }
 
 /// Writes the deliveries of the first phase to a file.

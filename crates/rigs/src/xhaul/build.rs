@@ -5,14 +5,22 @@ use ranlab_model::xhaul::{
     ScenarioError, Scheduler, Stream, TokenBucket, US, wire_bytes,
 };
 
-use super::setup::{Setup, User};
+use super::setup::{Setup, USER_BYTES, User};
 
 /// How much longer than the bursts of a cycle the window of the most urgent class is: forwarding, cables, a frame.
 const WINDOW_SLACK_PS: Ps = 27_200_000;
 /// IPv4 and UDP headers, octets.
 const IP_UDP_BYTES: u32 = 28;
 /// Octets of a turn of the most urgent class and of the others, where a round robin is asked for.
-const QUANTA: (u32, u32) = (9_216, 1_538);
+pub(super) const QUANTA: (u32, u32) = (9_216, 1_538);
+
+/// Between a card's embedded switch and its functions: nothing of a network, so as fast as a link can be.
+const INSIDE_BPS: u64 = ranlab_model::xhaul::RATE_BPS_MAX;
+/// The switches inside the CU's cards: towards the midhaul, and towards the backhaul.
+const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
+
+/// What the other vBBU's users are sent: no role of its own.
+const NEIGHBOUR_USER: &str = "neighbour backhaul";
 
 /// The measured flow.
 pub(super) const USER: &str = "user";
@@ -166,7 +174,7 @@ impl Topology<'_> {
 
     fn host(&self) -> Role {
         Role::Host {
-            sharing: self.setup.sharing,
+            sharing: self.setup.sharing_cost.clone(),
             service: Duration::Constant(self.setup.host_service_ps),
             contention: self.setup.contention,
         }
@@ -184,19 +192,50 @@ impl Topology<'_> {
         }
         if self.setup.net.midhaul_switches > 0 {
             let last = format!("midhaul{}", self.setup.net.midhaul_switches);
-            self.link(&last, "CU", true);
+            self.plug(&last, CARDS[0]);
         }
     }
 
-    /// The CU's end for a container: the shared port, or one of its own.
+    /// Connects the CU to a switch: by a card that switches itself where containers have its functions.
+    fn plug(&mut self, switch: &str, card: &str) {
+        if !self.setup.own_functions() {
+            return self.link(switch, "CU", true);
+        }
+        self.node(card, Role::Switch { forwarding: Duration::Constant(0), cut_through_bytes: None });
+        self.link(switch, card, true);
+        self.inside(card, "CU");
+    }
+
+    /// The CU's end for a container: the shared port, or one of its own. A virtual function has queues of its own behind the
+    /// shared one: its frames wait for no other container's software.
     fn port_of(&mut self, name: &str) -> String {
-        if !self.setup.own_ports() || self.setup.net.midhaul_switches == 0 {
+        let shared = !self.setup.own_ports() && !self.setup.own_functions();
+        if shared || self.setup.net.midhaul_switches == 0 {
             return "CU".to_owned();
         }
         let (own, host) = (format!("CU-{name}"), self.host());
         self.node(&own, host);
-        self.link(&format!("midhaul{}", self.setup.net.midhaul_switches), &own, true);
+        if self.setup.own_functions() {
+            self.inside(CARDS[0], &own);
+        } else {
+            self.link(&format!("midhaul{}", self.setup.net.midhaul_switches), &own, true);
+        }
         own
+    }
+
+    /// Connects a function to its card's switch, once.
+    fn inside(&mut self, card: &str, function: &str) {
+        if self.scenario.links.iter().any(|link| link.a == card && link.b == function) {
+            return;
+        }
+        self.scenario.links.push(Link {
+            a: card.to_owned(),
+            b: function.to_owned(),
+            rate_bps: INSIDE_BPS,
+            metres: 0,
+            scheduler: Scheduler::Fifo,
+            queue_bytes_max: self.setup.net.queue_bytes,
+        });
     }
 
     /// Connects a DU, or the tester, to the first switch; without one, to the CU's end.
@@ -216,7 +255,7 @@ impl Topology<'_> {
         let far = if matches!(self.setup.user, User::Ping { .. }) { "echo" } else { "server" };
         let role = match self.setup.user {
             User::Ping { .. } => Role::Host {
-                sharing: ranlab_model::xhaul::NicSharing::Dedicated,
+                sharing: [Duration::Constant(0), Duration::Constant(0)],
                 service: Duration::Constant(self.setup.turnaround_ps / 2),
                 contention: None,
             },
@@ -226,7 +265,7 @@ impl Topology<'_> {
         if self.setup.net.backhaul_switch {
             let switch = self.switch();
             self.node("backhaul", switch);
-            self.link("CU", "backhaul", true);
+            self.plug("backhaul", CARDS[1]);
             self.link("backhaul", far, false);
         } else {
             self.link("CU", far, false);
@@ -263,19 +302,43 @@ impl Topology<'_> {
             downlink,
             uplink,
             du: "DU-neighbour".to_owned(),
-            cu,
+            cu: cu.clone(),
             class,
             offset_ps: 13 * US,
         });
-        if self.setup.net.backhaul_switch
-            && self.setup.user != User::None
-            && let ranlab_model::xhaul::Split::Two { user_bps, user_bytes } = downlink
-        {
-            self.node("server-neighbour", Role::End);
-            self.link("server-neighbour", "backhaul", false);
+        if !self.setup.net.backhaul_switch || self.setup.user == User::None {
+            return;
+        }
+        let two = matches!(downlink, ranlab_model::xhaul::Split::Two { .. });
+        if let Some((bps, timer_ps)) = self.setup.neighbour_user {
+            // Below split 2 its packets end at the CU, as radio symbols begin there.
+            let (to, frame) = match two {
+                true => ("DU-neighbour", self.f1u_wire(u32::from(USER_BYTES) + IP_UDP_BYTES)),
+                false => (cu.as_str(), wire_bytes(u32::from(USER_BYTES) + IP_UDP_BYTES)),
+            };
+            let gap_ps = gap_ps(u32::from(USER_BYTES), bps);
+            let pattern = Pattern::Timer { timer_ps, gap_ps, frame };
+            self.neighbours_server(&cu, to, pattern, class);
+        } else if let ranlab_model::xhaul::Split::Two { user_bps, user_bytes } = downlink {
             let wire = wire_bytes(u32::from(user_bytes) + IP_UDP_BYTES);
             let gap = gap_ps(u32::from(user_bytes), user_bps);
-            self.stream("neighbour backhaul", "server-neighbour", "CU", 0, Pattern::constant(gap, wire));
+            self.neighbours_server(&cu, &cu, Pattern::constant(gap, wire), 0);
+        }
+    }
+
+    /// What the other vBBU's users are sent, through its container.
+    fn neighbours_server(&mut self, cu: &str, to: &str, pattern: Pattern, class: u8) {
+        self.node("server-neighbour", Role::End);
+        self.link("server-neighbour", "backhaul", false);
+        if self.setup.own_functions() {
+            self.inside(CARDS[1], cu);
+        }
+        // A container with a midhaul port of its own has the backhaul of the CU's host.
+        let through = if self.setup.own_ports() { "CU" } else { cu };
+        let to = if to == cu { through } else { to };
+        self.stream(NEIGHBOUR_USER, "server-neighbour", to, class, pattern);
+        if let Some(stream) = self.scenario.streams.last_mut().filter(|_| to != through) {
+            stream.via = vec![through.to_owned()];
         }
     }
 
@@ -312,11 +375,13 @@ impl Topology<'_> {
         });
     }
 
-    /// The measured flow: its packets ride with the cell's frames, in the cell's class. Behind split 2 they are those
-    /// frames, with their headers and fragments.
+    /// The measured flow. Behind split 2 its packets are the cell's frames, with their headers and fragments, in the cell's
+    /// class, and the radio schedules them at the DU. Where it does so at the CU, they end there: their bits are in the
+    /// symbols that the cell sends all the time, which the DU plays when they are due, the split's budget later.
     fn user(&mut self) {
         let (mut down, mut up) = self.setup.air.clone().unzip();
         let class = self.setup.cells.class;
+        let at_cu = self.setup.scheduled_at_cu();
         let (pattern, from, to, via, ip) = match self.setup.user {
             User::None => return,
             User::Udp { bps, bytes, timer_ps } => {
@@ -327,18 +392,30 @@ impl Topology<'_> {
                     0 => Pattern::constant(gap_ps, frame),
                     timer_ps => Pattern::Timer { timer_ps, gap_ps, frame },
                 };
-                (pattern, "server", "DU1", vec!["CU"], ip)
+                if at_cu {
+                    (pattern, "server", "CU", vec![], ip)
+                } else {
+                    (pattern, "server", "DU1", vec!["CU"], ip)
+                }
             }
             User::Ping { bytes, interval_ps } => {
                 let ip = u32::from(bytes).saturating_sub(18);
                 let frame = self.user_wire(ip);
-                (Pattern::constant(interval_ps, frame), "DU1", "DU1", vec!["CU", "echo", "CU"], ip)
+                let pattern = Pattern::constant(interval_ps, frame);
+                if at_cu {
+                    (pattern, "CU", "CU", vec!["echo"], ip)
+                } else {
+                    (pattern, "DU1", "DU1", vec!["CU", "echo", "CU"], ip)
+                }
             }
         };
         // What F1-U adds ends before the radio.
         let stripped_bytes = pattern.frames(0).first().map_or(0, |&frame| frame - wire_bytes(ip));
         for air in [&mut down, &mut up].into_iter().flatten() {
             air.stripped_bytes = stripped_bytes;
+            if at_cu {
+                air.processing_ps += self.setup.cells.down.budget_ps();
+            }
         }
         let air_first = if matches!(self.setup.user, User::Ping { .. }) { up } else { None };
         self.stream(USER, from, to, class, pattern);
@@ -353,6 +430,11 @@ impl Topology<'_> {
         if !matches!(self.setup.cells.down, ranlab_model::xhaul::Split::Two { .. }) {
             return wire_bytes(ip);
         }
+        self.f1u_wire(ip)
+    }
+
+    /// The same with F1-U's headers.
+    fn f1u_wire(&self, ip: u32) -> u32 {
         let packet = ip + ranlab_model::xhaul::F1U_BYTES;
         let second =
             if packet > self.setup.net.mtu { wire_bytes(packet - self.setup.net.mtu + 20) } else { 0 };

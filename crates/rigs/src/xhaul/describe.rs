@@ -39,7 +39,9 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "jitter_ms_median" "ms" "RFC 3550, of the values that iperf3 would print each second";
         Scalar Lower "jitter_ms_q1" "ms" "the same, first quartile";
         Scalar Lower "jitter_ms_q3" "ms" "the same, third quartile";
+        Scalar Lower "jitter_ms_iqr" "ms" "the same, third quartile minus first";
         Scalar Lower "jitter_ms_max" "ms" "the same, maximum";
+        Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
         Scalar Lower "rtt_ms_sd" "ms" "its standard deviation";
         Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel, 2 the card";
@@ -66,6 +68,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
         Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
     });
+    all.extend(before_radio());
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
             ("mbps", "Mbit/s", Neither, "what the CU's port let through"),
@@ -93,6 +96,16 @@ fn metrics() -> Vec<Metric> {
     all.into_iter()
         .map(|metric| if timed(&metric) { metric } else { metric.exact_when("sut.tier", &["sim", "bound"]) })
         .collect()
+}
+
+/// What switches, cables and the CU's software make of the user's packets.
+fn before_radio() -> Vec<Metric> {
+    metrics! {
+        Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: what switches, cables and the CU's software make, mean over the seconds";
+        Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean difference of consecutive packets, without sign";
+        Scalar Lower "wire_delay_us_mean" "us" "mean delay of the user's packets up to the radio";
+        Scalar Lower "wire_delay_us_p99" "us" "99 % of it";
+    }
 }
 
 /// What is measured of each role.

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use ranlab_campaign::rig::RigError;
-use ranlab_model::xhaul::{NicSharing, Pattern, Plan, Split};
+use ranlab_model::xhaul::{Pattern, Plan, Split};
 
 use super::answer::role;
+use super::build::QUANTA;
 use super::setup::{Setup, User};
+use super::sharing::Sharing;
 use ranlab_parts::Plain;
-use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, Tool, Way, XhaulPart};
+use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, SharingKind, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
@@ -31,31 +33,37 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     let classes = match setup.scheduler.as_str() {
         "fifo" => None,
         "strict" => Some(Plain(classes(setup)?)),
+        "drr" => Some(Plain(Classes { turns: Some(QUANTA), ..classes(setup)? })),
         _ => {
             return cannot(
-                "links are \"fifo\" or \"strict\"; for other schedulers `sut.tier` \"sim\" or \"bound\"",
+                "links are \"fifo\", \"strict\" or \"drr\", which every kernel with tbf and HTB has; for other schedulers \
+                 `sut.tier` \"sim\" or \"bound\"",
             );
         }
     };
     if setup.air.is_some() {
         return cannot("no radio is driven; `air.on` must be false");
     }
+    if setup.neighbour_user.is_some() {
+        return cannot("the other vBBU's users are paced evenly; `neighbour.timer` must be \"even\"");
+    }
     let frames = matches!(setup.cells.down, Split::If4p5 { udp: false });
     if setup.live.taps && setup.net.midhaul_switches != 1 {
         return cannot("`live.taps` looks at a switch's ports: `net.midhaul_switches` must be 1");
     }
-    if setup.ipvlan && frames {
+    let ipvlan = setup.sharing == Sharing::Kind(SharingKind::Ipvlan);
+    if ipvlan && frames {
         return cannot(
             "ipvlan tells containers apart by IP address, and frames of split \"7.1-if4p5\" have none: they reach no \
              container; `cells.split` \"7.1-if4p5-udp\", or another `sut.sharing`",
         );
     }
     let sharing = match setup.sharing {
-        _ if setup.ipvlan => LiveSharing::Ipvlan,
-        NicSharing::Dedicated | NicSharing::SrIov => LiveSharing::OwnPorts,
-        NicSharing::Macvlan => LiveSharing::Macvlan,
-        NicSharing::Bridge => LiveSharing::Bridge,
-        NicSharing::Measured { .. } => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
+        Sharing::Kind(SharingKind::Ipvlan) => LiveSharing::Ipvlan,
+        Sharing::Kind(SharingKind::Dedicated | SharingKind::SrIov) => LiveSharing::OwnPorts,
+        Sharing::Kind(SharingKind::Macvlan) => LiveSharing::Macvlan,
+        Sharing::Kind(SharingKind::Bridge) => LiveSharing::Bridge,
+        Sharing::Measured => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
     };
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
     Ok(XhaulPart {
@@ -83,7 +91,7 @@ fn classes(setup: &Setup) -> Result<Classes, RigError> {
                    it the cell's class, or split \"7.1-if4p5-udp\"";
         return Err(RigError::Environment(why.to_owned()));
     }
-    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class })
+    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, turns: None })
 }
 
 /// Programs beside the user's flow, for as long as that is measured.

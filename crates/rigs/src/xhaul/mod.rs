@@ -8,6 +8,7 @@ mod live;
 mod pcap;
 mod settings;
 mod setup;
+mod sharing;
 mod verdict;
 
 use std::collections::BTreeMap;

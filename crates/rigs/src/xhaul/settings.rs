@@ -39,8 +39,10 @@ config! {
         scheduler: String = "fifo".to_owned(), kind(Kind::choice(&SCHEDULERS));
         /// how containers of the CU share its network card
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
-        /// of a frame, simulated, for sharing "measured" and "ipvlan"
+        /// of a frame, simulated, for sharing "measured" and "ipvlan", beside what a port of one's own varies by
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
+        /// file of `ranlab bench sharing`: what a frame costs, simulated, by each way to share; without it the built-in one
+        sharing_profile: Option<String> = None;
     }
 }
 
@@ -89,6 +91,8 @@ config! {
         mbps: f64 = 13.0, kind(MBPS), unit("Mbit/s");
         /// its traffic class
         class: u8 = 4, range(0, 7);
+        /// how its users' data comes from the server: even, or as iperf3 paces it (simulated, beside a measured flow)
+        timer: String = "even".to_owned(), kind(Kind::choice(&["even", "1ms", "100ms"]));
     }
 }
 

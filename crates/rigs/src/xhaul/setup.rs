@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_model::xhaul::{Air, Carrier, MS, NS, NicSharing, Ps, S, Split, US};
+use ranlab_model::xhaul::{Air, Carrier, Duration as Drawn, MS, NS, Ps, S, Split, US};
 use ranlab_parts::XhaulPart;
+use ranlab_parts::xhaul::SharingKind;
 
 use super::settings::{self, Programs, Settings, Sim};
+use super::sharing::Sharing;
 
 /// Classes of the paper's testbed that the switch cannot tell apart by itself are given here.
 const NEIGHBOUR_CLASS: u8 = 4;
 /// UDP payload of the packets behind split 2 where nothing else is said: iperf3's on Ethernet.
-const USER_BYTES: u16 = 1470;
+pub(super) const USER_BYTES: u16 = 1470;
 /// User data of a split-2 cell whose downlink is the measured flow itself: F1 control and what else there is, bit/s.
 const F1_REST_BPS: u64 = 100_000;
 
@@ -20,12 +22,14 @@ const F1_REST_BPS: u64 = 100_000;
 pub(crate) struct Setup {
     pub(super) tier: String,
     pub(super) scheduler: String,
-    pub(super) sharing: NicSharing,
-    /// Containers share the card by ipvlan: its cost is given where it is simulated, its device made where it is live.
-    pub(super) ipvlan: bool,
+    pub(super) sharing: Sharing,
+    /// What that costs a frame on its way to the vBBU and from it, simulated.
+    pub(super) sharing_cost: [Drawn; 2],
     pub(super) cells: Cells,
     /// Splits of the other vBBU, down and up, and its class.
     pub(super) neighbour: Option<(Split, Split, u8)>,
+    /// Its users' data from the server where a sender's timer paces it: bit/s, timer.
+    pub(super) neighbour_user: Option<(u64, Ps)>,
     pub(super) background: Background,
     pub(super) user: User,
     pub(super) air: Option<(Air, Air)>,
@@ -107,10 +111,11 @@ impl Setup {
         let mut setup = Self {
             tier: from.sut.tier.clone(),
             scheduler: from.sut.scheduler.clone(),
-            sharing: sharing(&from.sut),
-            ipvlan: from.sut.sharing == "ipvlan",
+            sharing: Sharing::named(&from.sut.sharing),
+            sharing_cost: [Drawn::Constant(0), Drawn::Constant(0)],
             cells: cells(&from.cells, &user),
             neighbour: neighbour(&from.neighbour),
+            neighbour_user: None,
             background: background(&from.background),
             air: air(&from.air),
             net: net(&from.net)?,
@@ -125,18 +130,33 @@ impl Setup {
         if let Some(row) = Row::named(&from.net.row) {
             row.apply(&mut setup, &from.neighbour);
         }
-        if setup.ipvlan && setup.tier == "sim" && setup.sharing == (NicSharing::Measured { cost_ns: 0 }) {
-            return Err(
-                "`sut.sharing` \"ipvlan\" is simulated with a measured cost: set `sut.sharing_cost_ns`"
-                    .to_owned(),
-            );
+        if setup.tier != "live" {
+            setup.sharing_cost = setup.sharing.cost(&from.sut)?;
+        }
+        setup.neighbour_user = neighbour_user(&setup, &from.neighbour);
+        if let (Some(_), Some((Split::Two { user_bps, .. }, ..))) =
+            (setup.neighbour_user, &mut setup.neighbour)
+        {
+            // It is that flow: nothing is sent twice.
+            *user_bps = F1_REST_BPS;
         }
         Ok(setup)
     }
 
     /// Whether each container has a port of its own.
     pub(super) fn own_ports(&self) -> bool {
-        self.sharing == NicSharing::Dedicated
+        self.sharing == Sharing::Kind(SharingKind::Dedicated)
+    }
+
+    /// Whether the card switches: each container has queues of its own behind one port.
+    pub(super) fn own_functions(&self) -> bool {
+        self.sharing == Sharing::Kind(SharingKind::SrIov)
+    }
+
+    /// Whether the radio's scheduler sits at the CU: below split 2 what goes to the DU is the radio's blocks or symbols, and no
+    /// packet of a user.
+    pub(super) fn scheduled_at_cu(&self) -> bool {
+        self.air.is_some() && !matches!(self.cells.down, Split::Two { .. })
     }
 
     /// The duration of a TTI or slot of the cells: how often their symbols come at once.
@@ -149,7 +169,7 @@ impl Setup {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     baseline: bool,
-    sharing: NicSharing,
+    sharing: SharingKind,
     up: bool,
     down: bool,
 }
@@ -158,20 +178,20 @@ impl Row {
     /// `None`: a custom one, every setting as it is written.
     fn named(name: &str) -> Option<Self> {
         if name == "baseline" {
-            return Some(Self { baseline: true, sharing: NicSharing::Dedicated, up: false, down: false });
+            return Some(Self { baseline: true, sharing: SharingKind::Dedicated, up: false, down: false });
         }
         let (sharing, background) = name.rsplit_once('-')?;
         let sharing = match sharing {
-            "sriov" => NicSharing::SrIov,
-            "macvlan" => NicSharing::Macvlan,
-            "bridge" => NicSharing::Bridge,
+            "sriov" => SharingKind::SrIov,
+            "macvlan" => SharingKind::Macvlan,
+            "bridge" => SharingKind::Bridge,
             _ => return None,
         };
         Some(Self { baseline: false, sharing, up: background == "a", down: background == "d" })
     }
 
     fn apply(self, setup: &mut Setup, from: &settings::Neighbour) {
-        (setup.sharing, setup.ipvlan) = (self.sharing, false);
+        setup.sharing = Sharing::Kind(self.sharing);
         (setup.background.up, setup.background.down) = (self.up, self.down);
         if self.baseline {
             setup.net.midhaul_switches = 0;
@@ -195,16 +215,6 @@ fn bps(mbps: f64) -> u64 {
 fn ps(span: Duration) -> Result<Ps, String> {
     let ps = u64::try_from(span.as_nanos()).ok().and_then(|ns| ns.checked_mul(NS));
     ps.ok_or_else(|| format!("{} s is more than is simulated", span.as_secs()))
-}
-
-fn sharing(from: &settings::Sut) -> NicSharing {
-    match from.sharing.as_str() {
-        "sr-iov" => NicSharing::SrIov,
-        "macvlan" => NicSharing::Macvlan,
-        "bridge" => NicSharing::Bridge,
-        "measured" | "ipvlan" => NicSharing::Measured { cost_ns: from.sharing_cost_ns },
-        _ => NicSharing::Dedicated,
-    }
 }
 
 fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split {
@@ -257,6 +267,22 @@ fn neighbour(from: &settings::Neighbour) -> Option<(Split, Split, u8)> {
     (from.split != "none").then(|| (of(bps), of(bps / 26), from.class))
 }
 
+/// The other vBBU's users' data, if a timer of its sender paces it: with it, beside the measured flow.
+fn neighbour_user(setup: &Setup, from: &settings::Neighbour) -> Option<(u64, Ps)> {
+    let timer_ps = timer_ps(&from.timer);
+    let sent = timer_ps > 0 && setup.neighbour.is_some() && setup.user != User::None;
+    sent.then(|| (bps(from.mbps).max(F1_REST_BPS), timer_ps))
+}
+
+/// How often a sender wakes up; 0: at each packet.
+fn timer_ps(name: &str) -> Ps {
+    match name {
+        "100ms" => 100 * MS,
+        "1ms" => MS,
+        _ => 0,
+    }
+}
+
 fn background(from: &settings::Background) -> Background {
     Background {
         up: matches!(from.direction.as_str(), "up" | "both"),
@@ -269,15 +295,9 @@ fn background(from: &settings::Background) -> Background {
 
 fn user(from: &settings::Measured) -> Result<User, String> {
     Ok(match from.kind.as_str() {
-        "udp" => User::Udp {
-            bps: bps(from.mbps).max(10_000),
-            bytes: from.bytes,
-            timer_ps: match from.timer.as_str() {
-                "100ms" => 100 * MS,
-                "1ms" => MS,
-                _ => 0,
-            },
-        },
+        "udp" => {
+            User::Udp { bps: bps(from.mbps).max(10_000), bytes: from.bytes, timer_ps: timer_ps(&from.timer) }
+        }
         "ping" => User::Ping { bytes: from.bytes, interval_ps: ps(from.interval)?.max(US) },
         _ => User::None,
     })

@@ -65,7 +65,7 @@ fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
     assert!(told.contains("46 octets longer than the MTU of 1500 and are fragmented"), "{told}");
     let full = [("cells.count", Value::Int(20))];
     let why = Xhaul.preview(&settings(&full)).unwrap().unwrap_err();
-    assert!(why.contains("midhaul1>CU is offered"), "{why}");
+    assert!(why.contains("midhaul1>CU-card is offered"), "{why}");
     let (outcome, recording) = measure(&full);
     assert_eq!(outcome, Ok(Outcome::Overloaded));
     assert!(recording.metrics["port_load_max"] > 1.4 && !recording.metrics.contains_key("sim.events"));
@@ -124,6 +124,34 @@ fn a_users_time_is_attributed_to_the_radio_and_the_rows_set_the_testbed() {
 }
 
 #[test]
+fn a_users_packets_cross_the_midhaul_behind_split_2_alone_and_sharing_shows_before_the_radio() {
+    let of = |row: &str, split: &str| {
+        let set = [
+            ("net.row", text(row)),
+            ("cells.split", text(split)),
+            ("user.kind", text("udp")),
+            ("neighbour.timer", text("1ms")),
+            ("air.on", Value::Bool(true)),
+        ];
+        let point = Point { index: 0, axes: Vec::new(), settings: settings(&set) };
+        let run = Run::new(&point, 0, 7, Duration::from_millis(300));
+        let (mut recorder, mut rig) = (Recorder::default(), Bench::new(&Lab::new("ranlab"), Xhaul));
+        rig.prepare(&run).unwrap();
+        rig.measure(&run, &mut recorder).unwrap();
+        recorder.finish().metrics
+    };
+    let (symbols, packets) = (of("macvlan-a", "7.1-if4p5"), of("macvlan-a", "2"));
+    assert_eq!((symbols["user.at_midhaul_line_us"], symbols["user.lost_ratio"]), (0.0, 0.0));
+    assert!(packets["user.at_midhaul_line_us"] > 20.0 && symbols["cell_dl.at_midhaul_line_us"] > 9.0);
+    // The other vBBU has the other split, and its users' data what iperf3 makes of it.
+    assert!(symbols["neighbour_dl.sent"] < packets["neighbour_dl.sent"]);
+    let host = |row: &str| of(row, "2")["user.at_host_us"];
+    let [alone, beside, kernel, loaded] = ["sriov-noa", "sriov-a", "macvlan-noa", "macvlan-a"].map(host);
+    assert!((alone / beside - 1.0).abs() < 0.05, "a function is its own: {alone} {beside}");
+    assert!(alone < kernel && kernel < loaded, "{alone} {kernel} {loaded}");
+}
+
+#[test]
 fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     let of = |set: &[(&str, Value)]| {
         let setup = setup(set).unwrap();
@@ -140,10 +168,13 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     let strict = [("sut.scheduler", text("strict")), ("neighbour.split", text("2"))];
     let classes = of(&strict).unwrap().classes.unwrap().0;
     assert!(classes.cell > classes.neighbour && classes.neighbour > classes.background, "{classes:?}");
+    let turns = [("sut.scheduler", text("drr")), ("neighbour.split", text("2"))];
+    assert_eq!((of(&turns).unwrap().classes.unwrap().0.turns, classes.turns), (Some(build::QUANTA), None));
     for (path, value, word) in [
         ("cells.count", Value::Int(2), "cells.count"),
         ("sut.scheduler", text("gates"), "\"strict\""),
         ("air.on", Value::Bool(true), "radio"),
+        ("sut.scheduler", text("cbs"), "\"drr\""),
         ("sut.sharing", text("measured"), "simulated cost"),
         ("sut.sharing", text("ipvlan"), "reach no container"),
         ("live.iperf3", Value::Bool(true), "`user.kind` \"udp\""),

@@ -1,6 +1,8 @@
 //! What a campaign found, in words: which flow meets which budget under which scheduler, where its time goes, at how many
 //! cells each option breaks.
 
+mod hidden;
+
 use std::collections::BTreeMap;
 
 use ranlab_campaign::expect::short;
@@ -30,6 +32,7 @@ pub(crate) fn verdict(results: &Results) -> Vec<String> {
     budgets.truncate(SENTENCES_MAX);
     sentences.extend(budgets);
     sentences.extend(attribution(results));
+    sentences.extend(hidden::sentences(results));
     sentences.extend(differences(results));
     sentences
 }

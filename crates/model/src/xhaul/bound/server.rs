@@ -195,7 +195,7 @@ impl Server {
 
     /// A host as any guest sees it.
     pub(super) fn of_host(network: &Network, host: &Host, guest: &Guest, guests: &[Guest]) -> Self {
-        let work = Work::Frame(host.service.max_ps());
+        let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
         debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
         Self {
             own: Sum::new(network, guests.iter(), work, host.coalescing_ps),

@@ -70,7 +70,8 @@ impl<'n> HostState<'n> {
             return None;
         }
         let id = self.queue.pop_front()?;
-        let service = self.config.service.sample(&mut self.random);
+        let service =
+            self.config.service.sample(&mut self.random) + self.config.sharing.sample(&mut self.random);
         self.serving = Some((id, service));
         Some(self.config.end_of(now, service))
     }
@@ -109,6 +110,7 @@ mod tests {
         let host = Host {
             name: String::new(),
             service: Duration::Constant(1),
+            sharing: Duration::Constant(0),
             coalescing_ps: 0,
             contention: Some((100, 30, 10)),
             queue_frames_max: 1,

@@ -67,6 +67,8 @@ pub struct FlowReport {
     pub unfinished: u64,
     /// Delay and its variation over the delivered frames.
     pub delays: Delays,
+    /// The same up to the radio behind the last wire; `None`: the way does not end with one.
+    pub wired: Option<Box<Delays>>,
     /// Where the time went: one for each stage of the way.
     pub segments: Vec<Segment>,
 }
@@ -136,6 +138,7 @@ struct FlowState {
     /// When the next release of a Poisson flow is due on its own clock.
     poisson_ps: Ps,
     delays: Delays,
+    wired: Option<Box<Delays>>,
     segments: Vec<Segment>,
     random: ChaCha8Rng,
 }
@@ -212,6 +215,7 @@ impl<'n> Simulation<'n> {
             dropped: 0,
             poisson_ps: 0,
             delays: Delays::new(),
+            wired: ends_with_air(network, &flow.path).then(Box::default),
             segments: flow.path.iter().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
             random: seeded(2, index),
         });
@@ -351,7 +355,15 @@ impl<'n> Simulation<'n> {
                 kept
             }
             StageState::Host(host) => host.enqueue(id),
-            StageState::Air(air) => air.enqueue(id, self.packets[id as usize].wire),
+            StageState::Air(air) => {
+                let Packet { hop, sequence, born, wire, .. } = *packet;
+                if let Some(wired) = &mut self.flows[packet.flow as usize].wired
+                    && usize::from(hop) + 1 == flow.path.len()
+                {
+                    wired.record(sequence, born, now, None);
+                }
+                air.enqueue(id, wire)
+            }
         };
         if !kept {
             self.lose(id);
@@ -487,6 +499,7 @@ impl<'n> Simulation<'n> {
             dropped: state.dropped,
             unfinished: state.frames - state.dropped - state.delays.count(),
             delays: state.delays,
+            wired: state.wired,
             segments: state.segments,
         });
         let (backlog_max, dropped) = self
@@ -500,6 +513,12 @@ impl<'n> Simulation<'n> {
             .unzip();
         Report { flows: flows.collect(), backlog_max, dropped, events: self.events, digest: self.digest }
     }
+}
+
+/// Whether a way over wires ends with a radio link.
+fn ends_with_air(network: &Network, path: &[StageId]) -> bool {
+    path.len() > 1
+        && path.last().is_some_and(|&last| matches!(network.stages[usize::from(last)], Stage::Air(_)))
 }
 
 /// An exponential duration of this mean from 64 random bits, at least 1 ps. In integers, because `ln` differs between

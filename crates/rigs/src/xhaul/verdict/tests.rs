@@ -72,6 +72,9 @@ fn the_radio_is_named_where_it_takes_most_of_a_users_time_and_two_repeats_show_n
          [sweep.axes]\n\"net.row\" = [\"sriov-noa\", \"macvlan-noa\"]",
     );
     assert!(told.contains("Most of it is the radio's"), "{told}");
+    let hidden =
+        told.lines().find(|line| line.starts_with("macvlan-noa against sriov-noa: before the radio"));
+    assert!(hidden.is_some_and(|line| line.contains("the radio hides it")), "{told}");
     let difference = told.lines().find(|line| line.starts_with("rtt_ms of macvlan-noa against sriov-noa"));
     assert!(difference.is_some_and(|line| line.contains("too few repeats")), "{told}");
 }

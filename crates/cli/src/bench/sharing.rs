@@ -1,0 +1,45 @@
+//! `bench sharing`: what sharing a network card costs on this machine, as a profile for the Xhaul's simulation.
+use std::path::PathBuf;
+
+use ranlab_parts::xhaul::{ROUNDS, measure_sharing};
+use serde_json::json;
+
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Arguments of `bench sharing`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab bench sharing --out here.toml\n  ranlab bench run scenarios/xhaul/fig4.toml --set sut.sharing_profile=here.toml"
+)]
+pub(super) struct Arguments {
+    /// How often each way to share has its turn, with 8 packets
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(range()))]
+    rounds: u32,
+    /// Write the profile to this file instead of printing it
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+fn range() -> std::ops::RangeInclusive<i64> {
+    i64::from(*ROUNDS.start())..=i64::from(*ROUNDS.end())
+}
+
+pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let profile = measure_sharing(arguments.rounds).map_err(|trouble| Failure::Environment(trouble.what))?;
+    let text = toml::to_string(&profile).map_err(|error| Failure::Environment(error.to_string()))?;
+    let text = format!(
+        "# What sharing a network card costs each frame: ns of a processor above the least of a port of one's own, at `shares` of\n\
+         # the frames. Written by `ranlab bench sharing`; read by rig xhaul as `sut.sharing_profile`.\n{text}"
+    );
+    let mut output = Output::new(format);
+    match &arguments.out {
+        Some(file) => {
+            std::fs::write(file, text)
+                .map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", file.display())))?;
+            output.text(&format!("profile {}", file.display()))?;
+        }
+        None => output.text(text.trim_end())?,
+    }
+    output.finish(&json!(profile))
+}

@@ -1,0 +1,367 @@
+//! What sharing a network card costs each frame, as a distribution: its profile, and how a machine's is measured.
+//!
+//! A cost is time of the processor above the least that a switch port of one's own takes on the same machine at the same
+//! time. So a port of one's own has a cost too: what its own packets differ by. It is measured packet by packet, each way to
+//! share in turn with all the others; the slowest percent is left out, because there the machine's other work is measured
+//! and no network card.
+
+use std::collections::BTreeMap;
+
+use ranlab_host::Facts;
+use ranlab_model::xhaul::{NS, Quantiles};
+use serde::{Deserialize, Serialize};
+
+use super::cost::{Path, packet};
+use super::topology::Lab;
+use super::{LiveSharing, XhaulPart};
+use crate::field::Plain;
+use crate::worker::Trouble;
+use crate::{environment, rig};
+
+/// Rounds of a measurement: in each, some packets on every path.
+pub const ROUNDS: std::ops::RangeInclusive<u32> = 100..=200_000;
+/// Packets of a round on each path that are timed.
+const SINGLES: u32 = 8;
+/// Rounds that are compared with the same least: a processor's clock is steady so long.
+const STRETCH: u32 = 250;
+/// The share of the packets that counts; the rest met other work.
+const KEPT: f64 = 0.99;
+/// Where a measured distribution is noted, as shares of what counts.
+const SHARES: [f64; 13] = [0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0];
+/// Points of a distribution, at most.
+const SHARES_MAX: usize = 64;
+/// A cost of a frame, ns, at most: a millisecond.
+const COST_NS_MAX: u32 = 1_000_000;
+/// What a virtual function's frame takes more when the card's table of addresses lacks it (I/O TLB), ns.
+const TABLE_MISS_NS: u32 = 330;
+const TABLE_MISS: &str = "not measured here: software as with a port of one's own, by this measurement; in 1 % of the frames, which is assumed, \
+     330 ns for a miss in the I/O TLB (Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018)";
+
+/// How containers share a network card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingKind {
+    /// A switch port for each.
+    Dedicated,
+    /// Virtual functions: the card switches.
+    SrIov,
+    /// macvlan in bridge mode.
+    Macvlan,
+    /// A software bridge with veth pairs.
+    Bridge,
+    /// ipvlan in layer-2 mode.
+    Ipvlan,
+}
+
+/// Where a cost comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The profile's machine.
+    Measured,
+    /// Somebody else's work, and what was assumed; `source` says both.
+    Literature,
+}
+
+/// The cost of one way to share a card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharingCost {
+    /// Which way.
+    pub kind: SharingKind,
+    /// Measured, or not.
+    pub origin: Origin,
+    /// By what, or by whom.
+    pub source: String,
+    /// ns above the least of a port of one's own at each of the profile's shares, from vBBU to DU.
+    pub from_vbbu_ns: Vec<u32>,
+    /// The same from DU to vBBU.
+    pub to_vbbu_ns: Vec<u32>,
+}
+
+/// What sharing a card costs on a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharingProfile {
+    /// The machine.
+    pub machine: String,
+    /// Shares of frames whose cost is not above the value in the same place of the lists; from 0 to 1.
+    pub shares: Vec<f64>,
+    /// Each way to share.
+    pub sharing: Vec<SharingCost>,
+}
+
+/// Why a profile cannot be used; its writer's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SharingError {
+    /// No distribution.
+    #[error(
+        "`shares` must be 2 to {SHARES_MAX} numbers that rise from 0 to 1, and each list of costs must have as many, in ns, \
+         not falling, up to {COST_NS_MAX}; {0} has not"
+    )]
+    Shape(String),
+    /// A cost of nothing, which no way to share has.
+    #[error("`{0}` costs nothing at all: no way to share a card does, not even a port of one's own")]
+    Nothing(String),
+    /// Twice the same.
+    #[error("`{0}` is there twice")]
+    Twice(String),
+}
+
+impl SharingKind {
+    /// Its name in a profile and in `sut.sharing`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dedicated => "dedicated",
+            Self::SrIov => "sr-iov",
+            Self::Macvlan => "macvlan",
+            Self::Bridge => "bridge",
+            Self::Ipvlan => "ipvlan",
+        }
+    }
+}
+
+impl SharingProfile {
+    /// Whether every cost is a distribution, and none is nothing.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), SharingError> {
+        for (index, cost) in self.sharing.iter().enumerate() {
+            let name = || cost.kind.name().to_owned();
+            if self.sharing[..index].iter().any(|other| other.kind == cost.kind) {
+                return Err(SharingError::Twice(name()));
+            }
+            for list in [&cost.to_vbbu_ns, &cost.from_vbbu_ns] {
+                let quantiles = self.drawn(list).ok_or_else(|| SharingError::Shape(name()))?;
+                if quantiles.mean_ps() < 1.0 {
+                    return Err(SharingError::Nothing(name()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a frame costs on its way to the vBBU, and from it; `None`: the profile does not say.
+    pub fn cost(&self, kind: SharingKind) -> Option<[Quantiles; 2]> {
+        let cost = self.sharing.iter().find(|cost| cost.kind == kind)?;
+        Some([self.drawn(&cost.to_vbbu_ns)?, self.drawn(&cost.from_vbbu_ns)?])
+    }
+
+    fn drawn(&self, list: &[u32]) -> Option<Quantiles> {
+        let fits = list.len() == self.shares.len() && list.len() <= SHARES_MAX;
+        if !fits || list.iter().any(|&ns| ns > COST_NS_MAX) {
+            return None;
+        }
+        let points: Vec<_> =
+            self.shares.iter().zip(list).map(|(&share, &ns)| (share, u64::from(ns) * NS)).collect();
+        Quantiles::new(&points)
+    }
+}
+
+/// Measures what sharing a card costs on this machine, in namespaces that are removed afterwards: as many `rounds` as
+/// [`ROUNDS`] allows, a few seconds for 10,000. Ways that this kernel lacks are not in the profile; virtual functions are by
+/// what others found.
+///
+/// # Errors
+/// No namespaces here, or a kernel that does not take the packets.
+pub fn measure(rounds: u32) -> Result<SharingProfile, Trouble> {
+    let rounds = rounds.clamp(*ROUNDS.start(), *ROUNDS.end());
+    let yard = lab(LiveSharing::OwnPorts)?;
+    let mut labs = Vec::new();
+    for (kind, sharing) in [
+        (SharingKind::Dedicated, LiveSharing::OwnPorts),
+        (SharingKind::Macvlan, LiveSharing::Macvlan),
+        (SharingKind::Bridge, LiveSharing::Bridge),
+        (SharingKind::Ipvlan, LiveSharing::Ipvlan),
+    ] {
+        match lab(sharing) {
+            Ok(lab) => labs.push((kind, lab)),
+            // A kernel without the device; a port and a bridge are what everything else is compared with.
+            Err(_) if matches!(kind, SharingKind::Macvlan | SharingKind::Ipvlan) => {}
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    let mut ways = [BTreeMap::new(), BTreeMap::new()];
+    for (way, (from, to)) in ways.iter_mut().zip([("v1", "du"), ("du", "v1")]) {
+        let mut paths = vec![Path::open(&yard, from, to)?];
+        for (_, lab) in &labs {
+            paths.push(Path::open(lab, from, to)?);
+        }
+        let timed = std::thread::scope(|scope| scope.spawn(|| above_least(&paths, rounds)).join());
+        let timed = timed.map_err(|_| rig("a thread of the laboratory died"))?;
+        for ((kind, _), mut costs) in labs.iter().zip(timed) {
+            let list = noted(&mut costs)
+                .ok_or_else(|| environment("the kernel took no packet: no cost of a path"))?;
+            way.insert(*kind, list);
+        }
+    }
+    Ok(profile(&ways, rounds))
+}
+
+/// A network with nothing but a switch and what is between it and the vBBU.
+fn lab(sharing: LiveSharing) -> Result<Lab, Trouble> {
+    Lab::build(&XhaulPart { sharing: Plain(sharing), midhaul_switch: true, ..XhaulPart::default() })
+}
+
+/// Of each path but the first, its packets' times above the least of the first one's in the same stretch, ns.
+fn above_least(paths: &[Path], rounds: u32) -> Vec<Vec<u32>> {
+    let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+    let _ = ranlab_net::pin_thread(last);
+    let packet = packet();
+    let mut all = vec![Vec::new(); paths.len().saturating_sub(1)];
+    let mut stretch: Vec<Vec<u64>> = vec![Vec::new(); paths.len()];
+    for round in 0..=rounds {
+        for (path, times) in paths.iter().zip(&mut stretch) {
+            path.singles_ns(&packet, SINGLES, &mut |ns| times.push(ns));
+        }
+        if round == 0 {
+            // It asked for the neighbours' addresses.
+            stretch.iter_mut().for_each(Vec::clear);
+        }
+        if round % STRETCH != 0 && round != rounds {
+            continue;
+        }
+        let least = stretch.first().and_then(|times| times.iter().min().copied());
+        for (all, times) in all.iter_mut().zip(stretch.iter().skip(1)) {
+            let above =
+                least.into_iter().flat_map(|least| times.iter().map(move |ns| ns.saturating_sub(least)));
+            all.extend(above.map(|ns| u32::try_from(ns).unwrap_or(u32::MAX)));
+        }
+        stretch.iter_mut().for_each(Vec::clear);
+        // No other work is starved.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    all
+}
+
+/// The values at [`SHARES`] of those that count.
+fn noted(costs: &mut [u32]) -> Option<Vec<u32>> {
+    costs.sort_unstable();
+    let last = costs.len().checked_sub(1)? as f64 * KEPT;
+    let at = |share: &f64| costs[(share * last) as usize].min(COST_NS_MAX);
+    Some(SHARES.iter().map(at).collect())
+}
+
+fn profile(ways: &[BTreeMap<SharingKind, Vec<u32>>; 2], rounds: u32) -> SharingProfile {
+    let facts = Facts::read();
+    let word = |word: Option<String>| word.unwrap_or_else(|| "unknown".to_owned());
+    let machine = format!(
+        "{} CPUs, {}, Linux {}{}",
+        facts.cpus,
+        word(facts.cpu_model),
+        word(facts.kernel),
+        if facts.virtual_machine { ", virtual" } else { "" }
+    );
+    let [down, up] = ways;
+    let mut sharing = Vec::new();
+    for (&kind, from_vbbu_ns) in down {
+        let Some(to_vbbu_ns) = up.get(&kind).cloned() else { continue };
+        let (origin, from_vbbu_ns) = (Origin::Measured, from_vbbu_ns.clone());
+        let packets = u64::from(rounds) * u64::from(SINGLES);
+        let source = format!(
+            "veth in namespaces, {packets} packets of 1000 octets each way, without the slowest percent"
+        );
+        sharing.push(SharingCost { kind, origin, source, from_vbbu_ns, to_vbbu_ns });
+    }
+    if let Some(virtual_function) =
+        sharing.iter().find(|cost| cost.kind == SharingKind::Dedicated).map(missing)
+    {
+        sharing.push(virtual_function);
+    }
+    SharingProfile { machine, shares: SHARES.to_vec(), sharing }
+}
+
+/// A virtual function, by what a port of one's own costs and what others found.
+fn missing(port: &SharingCost) -> SharingCost {
+    let tail = |list: &[u32]| {
+        let slow =
+            |(share, &ns): (&f64, &u32)| if *share >= KEPT { ns.saturating_add(TABLE_MISS_NS) } else { ns };
+        SHARES.iter().zip(list).map(slow).collect()
+    };
+    SharingCost {
+        kind: SharingKind::SrIov,
+        origin: Origin::Literature,
+        source: TABLE_MISS.to_owned(),
+        from_vbbu_ns: tail(&port.from_vbbu_ns),
+        to_vbbu_ns: tail(&port.to_vbbu_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_model::xhaul::Duration;
+
+    fn given(lists: &[(SharingKind, &[u32])]) -> SharingProfile {
+        let cost = |&(kind, list): &(SharingKind, &[u32])| SharingCost {
+            kind,
+            origin: Origin::Measured,
+            source: String::new(),
+            from_vbbu_ns: list.to_vec(),
+            to_vbbu_ns: list.iter().map(|ns| ns * 2).collect(),
+        };
+        SharingProfile {
+            machine: String::new(),
+            shares: vec![0.0, 0.5, 1.0],
+            sharing: lists.iter().map(cost).collect(),
+        }
+    }
+
+    #[test]
+    fn a_profile_is_distributions_of_both_ways_and_no_cost_is_nothing() {
+        let fine = given(&[(SharingKind::Dedicated, &[0, 10, 100]), (SharingKind::Bridge, &[400, 450, 900])]);
+        assert_eq!(fine.check(), Ok(()));
+        let [to, from] = fine.cost(SharingKind::Bridge).unwrap().map(Duration::Drawn);
+        assert_eq!((from.min_ps(), from.max_ps()), (400 * NS, 900 * NS));
+        assert_eq!((to.min_ps(), to.max_ps()), (800 * NS, 1800 * NS));
+        assert_eq!(fine.cost(SharingKind::Macvlan), None);
+        let refused = |lists: &[(SharingKind, &[u32])]| given(lists).check().unwrap_err();
+        let kind = SharingKind::Macvlan;
+        assert_eq!(refused(&[(kind, &[0, 0, 0])]), SharingError::Nothing("macvlan".to_owned()));
+        assert_eq!(
+            refused(&[(kind, &[1, 2, 3]), (kind, &[1, 2, 3])]),
+            SharingError::Twice("macvlan".to_owned())
+        );
+        for list in [&[1, 2][..], &[3, 2, 4], &[1, 2, COST_NS_MAX + 1]] {
+            assert_eq!(refused(&[(kind, list)]), SharingError::Shape("macvlan".to_owned()), "{list:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_noted_leaves_out_the_slowest_percent() {
+        let mut costs: Vec<u32> = (0..10_000).rev().collect();
+        let list = noted(&mut costs).unwrap();
+        assert_eq!((list[0], list[5], list[12]), (0, 4949, 9899));
+        assert_eq!(noted(&mut []), None);
+    }
+
+    #[test]
+    fn a_virtual_function_is_told_as_not_measured_and_slower_at_times() {
+        let port: Vec<u32> = (0..13).collect();
+        let ways = [
+            BTreeMap::from([(SharingKind::Dedicated, port.clone())]),
+            BTreeMap::from([(SharingKind::Dedicated, port)]),
+        ];
+        let profile = profile(&ways, 100);
+        profile.check().unwrap();
+        let function = profile.sharing.iter().find(|cost| cost.kind == SharingKind::SrIov).unwrap();
+        assert_eq!(function.origin, Origin::Literature);
+        assert!(function.source.contains("not measured here"), "{}", function.source);
+        assert_eq!((function.from_vbbu_ns[10], function.from_vbbu_ns[12]), (10, 342));
+    }
+
+    /// No statement about time: that each way that this kernel has was measured, and removed.
+    #[test]
+    fn this_machine_has_a_profile() {
+        if let Some(lack) = ranlab_host::netns::lacking().first() {
+            return ranlab_host::doctor::skipped(lack);
+        }
+        let profile = measure(*ROUNDS.start()).unwrap();
+        profile.check().unwrap();
+        for kind in [SharingKind::Dedicated, SharingKind::Bridge, SharingKind::SrIov] {
+            assert!(profile.cost(kind).is_some(), "{profile:?}");
+        }
+    }
+}

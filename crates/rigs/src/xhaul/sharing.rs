@@ -1,0 +1,136 @@
+//! What sharing a network card costs in a simulation: by the profile that is built in, or by one that was measured elsewhere.
+
+use ranlab_model::xhaul::{Duration, NS};
+use ranlab_parts::xhaul::{SharingKind, SharingProfile};
+
+use super::settings::Sut;
+
+/// Measured by `ranlab bench sharing` on the machine that it names; virtual functions by others' work.
+const BUILT_IN: &str = include_str!("sharing.toml");
+/// A profile is read by people.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// How containers share the card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// A way that profiles know.
+    Kind(SharingKind),
+    /// Anything else, by `sut.sharing_cost_ns`.
+    Measured,
+}
+
+impl Sharing {
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "sr-iov" => Self::Kind(SharingKind::SrIov),
+            "macvlan" => Self::Kind(SharingKind::Macvlan),
+            "bridge" => Self::Kind(SharingKind::Bridge),
+            "ipvlan" => Self::Kind(SharingKind::Ipvlan),
+            "measured" => Self::Measured,
+            _ => Self::Kind(SharingKind::Dedicated),
+        }
+    }
+
+    /// What a frame costs on its way to the vBBU and from it, where it is simulated or bounded.
+    pub(super) fn cost(self, from: &Sut) -> Result<[Duration; 2], String> {
+        let profile = profile(from.sharing_profile.as_deref())?;
+        let known = |kind: SharingKind| profile.cost(kind);
+        let more = u64::from(from.sharing_cost_ns) * NS;
+        let port = || {
+            let lacks =
+                || "the profile has no `dedicated`, which everything else is compared with".to_owned();
+            Ok::<_, String>(known(SharingKind::Dedicated).ok_or_else(lacks)?)
+        };
+        let quantiles = match self {
+            // A constant beside what a port of one's own varies by.
+            Self::Measured => port()?.map(|port| port.later(more)),
+            Self::Kind(SharingKind::Ipvlan) if more > 0 => port()?.map(|port| port.later(more)),
+            Self::Kind(kind) => known(kind).ok_or_else(|| {
+                let name = kind.name();
+                format!(
+                    "`sut.sharing` \"{name}\" is simulated with a measured cost, which the profile lacks: set \
+                     `sut.sharing_cost_ns`, or `sut.sharing_profile` to one that `ranlab bench sharing` wrote where there is {name}"
+                )
+            })?,
+        };
+        Ok(quantiles.map(Duration::Drawn))
+    }
+}
+
+fn profile(file: Option<&str>) -> Result<SharingProfile, String> {
+    let Some(file) = file else {
+        return parsed(BUILT_IN).map_err(|why| format!("the built-in profile: {why}"));
+    };
+    let said = |why: String| format!("`sut.sharing_profile` {file}: {why}");
+    let meta = std::fs::metadata(file).map_err(|error| said(error.to_string()))?;
+    if meta.len() > BYTES_MAX {
+        return Err(said(format!("a profile has up to {BYTES_MAX} octets")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| said(error.to_string()))?;
+    parsed(&text).map_err(said)
+}
+
+fn parsed(text: &str) -> Result<SharingProfile, String> {
+    let profile: SharingProfile =
+        toml::from_str(text).map_err(|error| error.to_string().trim().replace('\n', " "))?;
+    profile.check().map_err(|error| error.to_string())?;
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_ns(name: &str) -> f64 {
+        let cost = Sharing::named(name).cost(&Sut::default()).unwrap();
+        let [Duration::Drawn(to), Duration::Drawn(from)] = cost else { panic!("{cost:?}") };
+        (to.mean_ps() + from.mean_ps()) / 2e3
+    }
+
+    #[test]
+    fn no_way_to_share_is_free_and_they_cost_in_the_order_that_was_measured() {
+        let [port, function, macvlan, bridge] = ["dedicated", "sr-iov", "macvlan", "bridge"].map(mean_ns);
+        assert!(
+            0.0 < port && port < function && function < macvlan && macvlan < bridge,
+            "{port} {function} {macvlan} {bridge}"
+        );
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_asked_for_and_a_given_one_is_added_to_a_ports_own() {
+        let ipvlan = Sharing::named("ipvlan");
+        let unknown = ipvlan.cost(&Sut::default());
+        if let Err(why) = &unknown {
+            assert!(why.contains("sut.sharing_cost_ns") && why.contains("bench sharing"), "{why}");
+        }
+        let given = Sut { sharing_cost_ns: 900, ..Sut::default() };
+        for sharing in [ipvlan, Sharing::Measured] {
+            let [to, _] = sharing.cost(&given).unwrap();
+            assert!(to.min_ps() >= 900 * NS && to.max_ps() > 900 * NS, "{to:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_profile_is_named() {
+        let of = |file: &str| {
+            let sut = Sut { sharing_profile: Some(file.to_owned()), ..Sut::default() };
+            Sharing::named("macvlan").cost(&sut).unwrap_err()
+        };
+        assert!(of("/no/such/profile.toml").contains("/no/such/profile.toml"));
+        let file = std::env::temp_dir().join(format!("ranlab-sharing-{}.toml", std::process::id()));
+        for (text, word) in [
+            ("shares = 7", "shares"),
+            ("machine = \"m\"\nshares = [0.0, 1.0]\nsharing = []", "lacks"),
+            (
+                "machine = \"m\"\nshares = [0.0, 1.0]\n[[sharing]]\nkind = \"macvlan\"\norigin = \"measured\"\nsource = \"s\"\n\
+                 from_vbbu_ns = [0, 0]\nto_vbbu_ns = [1, 2]",
+                "costs nothing",
+            ),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let why = of(&file.to_string_lossy());
+            assert!(why.contains(word), "{why}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+}
