@@ -16,6 +16,7 @@
 
 pub mod backends;
 pub mod declare;
+mod ebpf;
 pub mod engine;
 pub mod pipelines;
 mod random;

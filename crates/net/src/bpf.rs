@@ -5,10 +5,15 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+mod program;
+mod table;
+
+pub use program::BpfProgram;
+pub use table::{BpfTable, BpfTableKind};
+
 const MAP_CREATE: libc::c_long = 0;
 const MAP_UPDATE: libc::c_long = 2;
 const PROG_LOAD: libc::c_long = 5;
-const PROG_TEST_RUN: libc::c_long = 10;
 const MAP_LOOKUP_AND_DELETE: libc::c_long = 21;
 const LINK_CREATE: libc::c_long = 28;
 const MAP_TYPE_HASH: u32 = 1;
@@ -17,8 +22,6 @@ const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 /// Entries that are not there before they are needed: a map for a million sessions costs little while it is empty.
 const NO_PREALLOC: u32 = 1;
-/// Octets that a program may put in front of a frame.
-const HEADROOM: usize = 256;
 /// What the kernel's checker may say about a program.
 const LOG_BYTES: usize = 1 << 16;
 
@@ -153,18 +156,9 @@ impl XdpProgram {
     /// Has the kernel run `instructions` on one frame, as if it had come from the loopback device of the calling thread's
     /// namespace (`BPF_PROG_TEST_RUN`): the verdict, and the frame as the program leaves it. Nothing is sent.
     pub fn try_on(instructions: &[u64], frame: &[u8]) -> Result<(u32, Vec<u8>), XdpError> {
-        let program = load(instructions)?;
-        let mut out = vec![0; frame.len() + HEADROOM];
-        let mut attributes = Attributes::new();
-        attributes.0[0] = program.as_raw_fd() as u32;
-        attributes.0[2..4].copy_from_slice(&[frame.len() as u32, out.len() as u32]);
-        attributes.pointer(4, frame.as_ptr());
-        attributes.pointer(6, out.as_mut_ptr());
-        // SAFETY: both areas are as long as said and outlive the call, which reads the one and writes the other.
-        unsafe { attributes.call(PROG_TEST_RUN) }
-            .map_err(|source| XdpError::Program { source, log: String::new() })?;
-        out.truncate(attributes.0[3] as usize);
-        Ok((attributes.0[1], out))
+        BpfProgram::load(instructions)?
+            .run(frame)
+            .map_err(|source| XdpError::Program { source, log: String::new() })
     }
 
     /// Has the kernel check `instructions` (each 8 octets, as the kernel's `struct bpf_insn`) and puts them at the device.

@@ -36,7 +36,7 @@ mod timer;
 mod tun;
 mod xsk;
 
-pub use bpf::{BpfMap, XdpError, XdpProgram};
+pub use bpf::{BpfMap, BpfProgram, BpfTable, BpfTableKind, XdpError, XdpProgram};
 pub use datagrams::{
     DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, wait_readable,
 };

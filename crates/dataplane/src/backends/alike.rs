@@ -26,11 +26,16 @@ pub enum Equivalence {
     Meters,
     /// Unsound frames (lengths, checksums, tags) are not sorted out as the oracle does; traces have none.
     Soundness,
+    /// Meters run on the switch's clock, exactly.
+    Clock,
+    /// IPv4 headers with options, and GTP-U with more than two extension headers, are dropped; traces have none.
+    Options,
 }
 
 impl Equivalence {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::GtpContainer, Self::OuterHeaders, Self::Meters, Self::Soundness];
+    pub const ALL: [Self; 6] =
+        [Self::GtpContainer, Self::OuterHeaders, Self::Meters, Self::Soundness, Self::Clock, Self::Options];
 
     /// A short name.
     #[must_use]
@@ -40,6 +45,8 @@ impl Equivalence {
             Self::OuterHeaders => "outer-headers",
             Self::Meters => "meters",
             Self::Soundness => "soundness",
+            Self::Clock => "clock",
+            Self::Options => "options",
         }
     }
 
@@ -58,6 +65,10 @@ impl Equivalence {
             }
             Self::Soundness => {
                 "frames with wrong lengths, checksums or tags are not sorted out as the oracle does; traces have none"
+            }
+            Self::Clock => "meters run on the switch's own clock",
+            Self::Options => {
+                "IPv4 with options and GTP-U with more than two extension headers are dropped; traces have none"
             }
         }
     }

@@ -9,12 +9,14 @@ mod kernel;
 mod ovs;
 mod table;
 mod testpmd;
+pub mod xdp;
 
 pub use alike::{Equivalence, Mismatch, NotComparable, Outcomes, compare, input, normalise};
 pub use kernel::Kernel;
 pub use ovs::{BRIDGE as OVS_BRIDGE, Ovs, OvsDpdk};
 pub use table::document;
 pub use testpmd::Testpmd;
+pub use xdp::Xdp;
 
 use std::fmt;
 
@@ -148,6 +150,8 @@ pub enum Reader {
     IpBatch,
     /// `nft -f`.
     Nft,
+    /// People: the kernel is given the [`xdp::Object`].
+    Bpf,
     /// `sysctl -w`: a setting for each line.
     Sysctl,
     /// A file that the switch itself reads when it starts, such as a script.
@@ -170,6 +174,8 @@ pub struct Text {
 pub struct Translation {
     /// The pieces.
     pub texts: Vec<Text>,
+    /// Maps and programs, for who takes these instead.
+    pub object: Option<xdp::Object>,
 }
 
 impl Translation {
@@ -219,7 +225,7 @@ pub trait Backend: Sync {
 /// Every backend, a line each.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
-    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel]
+    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel, &Xdp]
 }
 
 /// The backend of a name.

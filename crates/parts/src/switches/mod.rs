@@ -24,6 +24,7 @@ mod testpmd;
 mod thread;
 mod tools;
 mod veth;
+mod xdp;
 
 pub(crate) use dpdk::allowed_cpus;
 pub(crate) use foreign::{Foreign, directions};
@@ -98,6 +99,10 @@ impl<'a> Job<'a> {
 pub(crate) trait Driver: Sync {
     /// The backend's name.
     fn name(&self) -> &'static str;
+    /// Whether this machine lets it run, beyond its programs.
+    fn ready(&self) -> Result<(), Trouble> {
+        Ok(())
+    }
     /// What of a trace it can replay, packets.
     fn packets_max(&self) -> usize;
     /// Sends the trace through once, all packets of one port; what left, as it left.
@@ -118,7 +123,7 @@ pub(crate) trait Driver: Sync {
 }
 
 /// Every switch that can be run, a line each.
-const DRIVERS: &[&dyn Driver] = &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &kernel::Kernel];
+const DRIVERS: &[&dyn Driver] = &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &kernel::Kernel, &xdp::Xdp];
 
 /// The driver of a backend.
 pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Trouble> {
@@ -138,11 +143,12 @@ pub(crate) fn rings_back(engine: &str) -> u16 {
 /// Whether every program of a backend is here and may be run; if not, how to get it.
 pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
     let missing = backend.programs().iter().find(|program| found(program).is_none());
-    // Tester and baseline are plain processes; the others have a network of their own.
-    let lacks = if backend.name() == testpmd::NAME { Vec::new() } else { ranlab_host::netns::lacking() };
+    // Tester and baseline are plain processes, and programs of the kernel none; the others have a network of their own.
+    let apart = ![testpmd::NAME, xdp::NAME].contains(&backend.name());
+    let lacks = if apart { ranlab_host::netns::lacking() } else { Vec::new() };
     match missing {
         None => match lacks.first() {
-            None => Ok(()),
+            None => driver(backend)?.ready(),
             Some(lack) => Err(environment(format!("`sut.engine` \"{}\": {lack}", backend.name()))),
         },
         Some(program) => Err(environment(format!(

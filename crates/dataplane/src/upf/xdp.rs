@@ -4,10 +4,10 @@
 //! charging or filtered by flow ([`offload`]). Everything else they leave as it is, and the kernel hands it to the
 //! packet engine: echoes, unknown tunnels, buffering, rates. Where a packet goes next is the kernel's routing table
 //! (`bpf_fib_lookup`), so a neighbour that is not resolved yet takes the other way as well.
-mod assemble;
-
 use super::rules::{Action, Entry, Rules};
-use assemble::{Assembler, FRAME, If, Label, Op, Reg, Size};
+use crate::ebpf::{
+    ADJUST_HEAD, Assembler, DROP, FRAME, If, Label, MAP_LOOKUP, Op, PASS, REDIRECT, Reg, Size, read16, read32,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Octets of keys: a TEID, or the address of a UE.
@@ -18,11 +18,6 @@ pub const VALUE: usize = 32;
 const PACKETS: i16 = 16;
 const OCTETS: i16 = 24;
 
-const PASS: i32 = 2;
-const DROP: i32 = 1;
-const MAP_LOOKUP: i32 = 1;
-const REDIRECT: i32 = 23;
-const ADJUST_HEAD: i32 = 44;
 const FIB_LOOKUP: i32 = 69;
 
 const ETHERNET: i16 = 14;
@@ -89,15 +84,6 @@ fn outer_sum(n3: Ipv4Addr, peer: Ipv4Addr) -> u32 {
         u32::from(u16::from_be_bytes([a, b])) + u32::from(u16::from_be_bytes([c, d]))
     };
     0x4500 + 0x4000 + 0x4011 + halves(n3) + halves(peer)
-}
-
-/// What octets of the packet are as the machine reads them.
-fn read16(octets: [u8; 2]) -> i32 {
-    u16::from_ne_bytes(octets).into()
-}
-
-fn read32(octets: [u8; 4]) -> i32 {
-    i32::from_ne_bytes(octets)
 }
 
 /// Packet and its end into registers; the jump is taken if it is shorter than `octets`.

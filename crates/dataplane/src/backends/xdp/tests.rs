@@ -1,0 +1,70 @@
+use super::*;
+use crate::declare::{TunnelId, UserId};
+use crate::pipelines::Pipeline;
+
+const BOTH: &[Direction] = &[Direction::Uplink, Direction::Downlink];
+
+fn object(json: &str) -> Object {
+    let declaration = serde_json::from_str::<Pipeline>(json).unwrap().build().unwrap();
+    let asked = Asked { declaration: &declaration, directions: BOTH };
+    Xdp.translate(&asked).unwrap().object.unwrap()
+}
+
+#[test]
+fn tables_become_maps() {
+    let text = object(r#"{"name":"l3fwd","upstream-l3-table-size":2,"family":"ipv4"}"#).whole();
+    assert!(text.contains("map Routes4(0) LpmTrie key 8 value 4 entries"), "{text}");
+    // A /24 of the published addresses, by its next hop; and the group table.
+    assert!(text.contains("set Routes4(0) 18000000"), "{text}");
+    assert_eq!(text.matches("set Hops ").count(), 3, "{text}");
+    assert_eq!(text.matches("program ").count(), 2, "{text}");
+}
+
+#[test]
+fn maps_that_no_packet_reads_are_not_made() {
+    let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw"}"#).unwrap().build().unwrap();
+    let down = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
+    let object = Xdp.translate(&down).unwrap().object.unwrap();
+    assert!(object.maps.iter().all(|map| !matches!(map.id, MapId::Routes4(_) | MapId::Hops)));
+    let one = &[Change::Exact { table: crate::declare::ExactId(0), key: 9, value: None }];
+    // The uplink alone looks users up by their tunnels' keys.
+    assert_eq!(Xdp.update(&down, one).unwrap().object.unwrap().entries, []);
+}
+
+#[test]
+fn a_handover_moves_the_tunnel_and_leaves_the_meter() {
+    let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"mgw","user":3,"bst":2}"#).unwrap();
+    let declaration = declaration.build().unwrap();
+    let asked = Asked { declaration: &declaration, directions: BOTH };
+    let attach = |user| Change::Attach { user: UserId(user), tunnel: TunnelId(1) };
+    let text = Xdp.update(&asked, &[attach(2)]).unwrap().whole();
+    assert_eq!(text, "== object (Bpf)\nset Users 02000000 0000000301000000\n");
+    let refused = Xdp.update(&asked, &[attach(3)]).unwrap_err().to_string();
+    assert!(refused.contains("handovers of users that came later"), "{refused}");
+}
+
+#[test]
+fn limits_are_reasons_and_programs_want_their_maps() {
+    let declaration = serde_json::from_str::<Pipeline>(r#"{"name":"acl","rule-num":4097}"#).unwrap();
+    let declaration = declaration.build().unwrap();
+    let refused = Xdp.translate(&Asked { declaration: &declaration, directions: BOTH }).unwrap_err();
+    assert!(refused.to_string().contains("4097 rules are asked for, it takes 4096"), "{refused}");
+    let object = object(r#"{"name":"l2fwd"}"#);
+    let program = object.programs[0].as_ref().unwrap();
+    assert_eq!(program.linked(|_| None), None);
+    let linked = program.linked(|_| Some(7)).unwrap();
+    assert_eq!((linked.len(), program.is_empty()), (program.len(), false));
+    // Both of its maps, by descriptors in the machine's instruction.
+    assert_eq!(linked.iter().filter(|word| **word & 0xf0ff == 0x1018 && **word >> 32 == 7).count(), 2);
+}
+
+#[test]
+fn a_trace_is_values_of_a_map() {
+    let feed = Feed { frames: 2, frame_bytes_max: 61 };
+    let value = feed.value(crate::declare::Port::Core, &[5; 60]);
+    assert_eq!(value.len(), feed.maps()[0].value_bytes as usize);
+    assert_eq!((value[0], value[4], value[8], value[68]), (1, 60, 5, 0));
+    let state: Vec<u8> = [1_u64, 2, 3, 4].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    assert_eq!(Feed::counted(&state), (9, 7));
+    assert_eq!(Feed::counted(&[]), (0, 0));
+}

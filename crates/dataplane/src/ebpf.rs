@@ -1,0 +1,266 @@
+//! An assembler for the kernel's packet programs (eBPF, RFC 9669): labels, and one method for each form. The user plane
+//! function's programs and those of pipelines are written with it.
+
+/// Verdicts of XDP.
+pub(crate) const DROP: i32 = 1;
+pub(crate) const PASS: i32 = 2;
+/// Helpers of the kernel, by number.
+pub(crate) const MAP_LOOKUP: i32 = 1;
+pub(crate) const NOW: i32 = 5;
+pub(crate) const REDIRECT: i32 = 23;
+pub(crate) const ADJUST_HEAD: i32 = 44;
+pub(crate) const ADJUST_TAIL: i32 = 65;
+pub(crate) const STORE_BYTES: i32 = 190;
+
+/// What two octets of a packet are as the machine reads them.
+pub(crate) const fn read16(octets: [u8; 2]) -> i32 {
+    u16::from_ne_bytes(octets) as i32
+}
+
+/// What four octets of a packet are as the machine reads them.
+pub(crate) const fn read32(octets: [u8; 4]) -> i32 {
+    i32::from_ne_bytes(octets)
+}
+
+/// A register.
+pub(crate) type Reg = u8;
+/// Where the frame pointer is.
+pub(crate) const FRAME: Reg = 10;
+
+/// Octets of a memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    One = 0x10,
+    Two = 0x08,
+    Four = 0x00,
+    Eight = 0x18,
+}
+
+/// Operations on registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Add = 0x00,
+    Sub = 0x10,
+    Multiply = 0x20,
+    Or = 0x40,
+    And = 0x50,
+    LeftShift = 0x60,
+    RightShift = 0x70,
+    Negate = 0x80,
+    Xor = 0xa0,
+    Move = 0xb0,
+    /// To the right, with the sign.
+    Arithmetic = 0xc0,
+}
+
+/// Conditions of jumps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum If {
+    Equal = 0x10,
+    Greater = 0x20,
+    NotLess = 0x30,
+    NotEqual = 0x50,
+    Less = 0xa0,
+}
+
+/// A place to jump to, or a function to call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Label(usize);
+
+#[derive(Debug, Default)]
+pub(crate) struct Assembler {
+    code: Vec<u64>,
+    /// By label: where it is, and who jumps there.
+    labels: Vec<(Option<usize>, Vec<usize>)>,
+    /// Who calls which label.
+    calls: Vec<(usize, usize)>,
+    /// Nothing leads here: what is written is left out, as the kernel refuses code that is never reached.
+    dead: bool,
+}
+
+impl Assembler {
+    fn put(&mut self, code: u8, to: Reg, from: Reg, offset: i16, immediate: i32) {
+        if self.dead {
+            return;
+        }
+        let registers = u64::from(from) << 4 | u64::from(to);
+        let low = u64::from(code) | registers << 8 | u64::from(offset as u16) << 16;
+        self.code.push(low | u64::from(immediate as u32) << 32);
+    }
+
+    pub(crate) fn label(&mut self) -> Label {
+        self.labels.push((None, Vec::new()));
+        Label(self.labels.len() - 1)
+    }
+
+    /// Whether something leads here.
+    pub(crate) const fn is_reached(&self) -> bool {
+        !self.dead
+    }
+
+    fn jumps_to(&mut self, label: Label) {
+        if !self.dead {
+            self.labels[label.0].1.push(self.code.len());
+        }
+    }
+
+    /// The label is here.
+    pub(crate) fn place(&mut self, label: Label) {
+        let called = self.calls.iter().any(|(_, to)| *to == label.0);
+        self.dead &= self.labels[label.0].1.is_empty() && !called;
+        self.labels[label.0].0 = Some(self.code.len());
+    }
+
+    /// 64-bit operation with a number.
+    pub(crate) fn number(&mut self, op: Op, to: Reg, number: i32) {
+        self.put(op as u8 | 0x07, to, 0, 0, number);
+    }
+
+    /// 64-bit operation with a register.
+    pub(crate) fn register(&mut self, op: Op, to: Reg, from: Reg) {
+        self.put(op as u8 | 0x0f, to, from, 0, 0);
+    }
+
+    /// 32-bit operation with a number; the upper half becomes zero.
+    pub(crate) fn word_number(&mut self, op: Op, to: Reg, number: i32) {
+        self.put(op as u8 | 0x04, to, 0, 0, number);
+    }
+
+    /// 32-bit operation with a register; the upper half becomes zero.
+    pub(crate) fn word_register(&mut self, op: Op, to: Reg, from: Reg) {
+        self.put(op as u8 | 0x0c, to, from, 0, 0);
+    }
+
+    /// `to = *(from + offset)`
+    pub(crate) fn load(&mut self, size: Size, to: Reg, from: Reg, offset: i16) {
+        self.put(size as u8 | 0x61, to, from, offset, 0);
+    }
+
+    /// `*(to + offset) = from`
+    pub(crate) fn store(&mut self, size: Size, to: Reg, offset: i16, from: Reg) {
+        self.put(size as u8 | 0x63, to, from, offset, 0);
+    }
+
+    /// `*(to + offset) = number`
+    pub(crate) fn store_number(&mut self, size: Size, to: Reg, offset: i16, number: i32) {
+        self.put(size as u8 | 0x62, to, 0, offset, number);
+    }
+
+    /// `*(to + offset) += from`, eight octets, whoever else does the same.
+    pub(crate) fn add_atomically(&mut self, to: Reg, offset: i16, from: Reg) {
+        self.put(0xdb, to, from, offset, 0);
+    }
+
+    /// Between the network's order and the machine's, two octets.
+    pub(crate) fn swap16(&mut self, register: Reg) {
+        self.put(0xdc, register, 0, 0, 16);
+    }
+
+    pub(crate) fn jump(&mut self, label: Label) {
+        self.jumps_to(label);
+        self.put(0x05, 0, 0, 0, 0);
+        self.dead = true;
+    }
+
+    /// Calls the function that is placed at the label: its arguments are in registers 1 to 5, 6 to 9 stay.
+    pub(crate) fn call_function(&mut self, label: Label) {
+        if !self.dead {
+            self.calls.push((self.code.len(), label.0));
+        }
+        self.put(0x85, 0, 1, 0, 0);
+    }
+
+    pub(crate) fn jump_if(&mut self, condition: If, register: Reg, number: i32, label: Label) {
+        self.jumps_to(label);
+        self.put(condition as u8 | 0x05, register, 0, 0, number);
+    }
+
+    /// The lower four octets are compared.
+    pub(crate) fn jump_if_word(&mut self, condition: If, register: Reg, number: i32, label: Label) {
+        self.jumps_to(label);
+        self.put(condition as u8 | 0x06, register, 0, 0, number);
+    }
+
+    pub(crate) fn jump_if_register(&mut self, condition: If, register: Reg, other: Reg, label: Label) {
+        self.jumps_to(label);
+        self.put(condition as u8 | 0x0d, register, other, 0, 0);
+    }
+
+    /// How many instructions there are.
+    pub(crate) fn len(&self) -> usize {
+        self.code.len()
+    }
+
+    /// `to` = the map of this descriptor.
+    pub(crate) fn map(&mut self, to: Reg, descriptor: i32) {
+        self.put(0x18, to, 1, 0, descriptor);
+        self.put(0, 0, 0, 0, 0);
+    }
+
+    /// One of the kernel's helpers, by its number.
+    pub(crate) fn call(&mut self, helper: i32) {
+        self.put(0x85, 0, 0, 0, helper);
+    }
+
+    pub(crate) fn end(&mut self, answer: i32) {
+        self.number(Op::Move, 0, answer);
+        self.exit();
+    }
+
+    /// Ends with what is in register 0.
+    pub(crate) fn exit(&mut self) {
+        self.put(0x95, 0, 0, 0, 0);
+        self.dead = true;
+    }
+
+    /// The instructions. Labels that were never placed lead to the end, which the kernel refuses.
+    pub(crate) fn finish(mut self) -> Vec<u64> {
+        for (from, label) in std::mem::take(&mut self.calls) {
+            let at = self.labels[label].0.unwrap_or(self.code.len());
+            let offset = (at as i64 - from as i64 - 1) as i32;
+            self.code[from] |= u64::from(offset as u32) << 32;
+        }
+        for (at, jumps) in std::mem::take(&mut self.labels) {
+            let at = at.unwrap_or(self.code.len());
+            for from in jumps {
+                let offset = (at as i64 - from as i64 - 1) as i16;
+                self.code[from] |= u64::from(offset as u16) << 16;
+            }
+        }
+        self.code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nothing_leads_to_is_left_out() {
+        let mut code = Assembler::default();
+        let (function, never) = (code.label(), code.label());
+        code.call_function(function);
+        code.exit();
+        code.jump(never);
+        code.place(never);
+        code.end(7);
+        assert!(!code.is_reached());
+        code.place(function);
+        code.end(3);
+        assert_eq!(code.finish(), [0x0000_0001_0000_1085, 0x95, 0x0000_0003_0000_00b7, 0x95]);
+    }
+
+    #[test]
+    fn instructions_are_the_kernels() {
+        let mut code = Assembler::default();
+        let label = code.label();
+        code.jump_if(If::Equal, 1, 5, label);
+        code.load(Size::Four, 2, 1, 4);
+        code.place(label);
+        code.end(2);
+        assert_eq!(
+            code.finish(),
+            [0x0000_0005_0001_0115, 0x0000_0000_0004_1261, 0x0000_0002_0000_00b7, 0x95]
+        );
+    }
+}

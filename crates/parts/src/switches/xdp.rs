@@ -1,0 +1,361 @@
+//! The kernel's packet programs as a switch: maps and programs of a pipeline, run on frames in memory (`BPF_PROG_TEST_RUN`).
+//!
+//! A thread has the kernel feed the trace to the pipeline, packet after packet; what it costs is that thread's CPU time. Changes
+//! are entries of maps, set while it runs.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
+use ranlab_dataplane::backends::{Outcomes, Translation};
+use ranlab_dataplane::declare::{Direction, Port};
+use ranlab_net::{BpfProgram, BpfTable, BpfTableKind, XdpError};
+
+use super::dpdk::{self, Resources};
+use super::{Driver, Job, Reading, Switch};
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+/// The backend's name.
+pub(super) const NAME: &str = "xdp";
+/// How long the kernel is at it before it is asked what became of the packets.
+const ROUND: Duration = Duration::from_millis(4);
+/// The first round, packets, and the longest.
+const PACKETS: u32 = 256;
+const PACKETS_MAX: u32 = 1 << 20;
+/// Verdicts of XDP.
+const TX: u32 = 3;
+const REDIRECT: u32 = 4;
+/// The only entry of a map.
+const FIRST: [u8; 4] = [0; 4];
+/// The longest frame that fits a page with what the kernel keeps there.
+const FRAME_BYTES_MAX: usize = 3_072;
+
+/// The driver.
+pub(super) struct Xdp;
+
+impl Driver for Xdp {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// As of the programs with which it is compared.
+    fn packets_max(&self) -> usize {
+        dpdk::PACKETS_MAX
+    }
+
+    fn ready(&self) -> Result<(), Trouble> {
+        // r0 = XDP_DROP; exit
+        BpfProgram::load(&[0x0000_0001_0000_00b7, 0x95]).map(drop).map_err(|error| {
+            environment(format!(
+                "`sut.engine` \"{NAME}\": {error}: it takes root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and a kernel with eBPF"
+            ))
+        })
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let judges = Judges::of(job)?;
+        let equivalences = job.backend.equivalences(&job.asked());
+        let mut outcomes = Outcomes::default();
+        for (port, frame) in job.trace.iter() {
+            if let Some((port, left)) = judges.process(port, frame)? {
+                outcomes.sent(port, left, &equivalences);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let (maps, _) = Maps::of(job)?;
+        Ok(Box::new(Feeding::start(job, maps, true)?))
+    }
+
+    fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
+        let mut feeding = Feeding::start(job, Maps::default(), false)?;
+        let before = feeding.read()?;
+        std::thread::sleep(length);
+        let after = feeding.read()?;
+        feeding.check()?;
+        let packets = after.received.saturating_sub(before.received);
+        if packets == 0 {
+            return Err(sut(format!("the kernel moved no packet within {} ms", length.as_millis())));
+        }
+        Ok(Some(after.cpu_ns.saturating_sub(before.cpu_ns) as f64 / packets as f64))
+    }
+}
+
+/// The maps of a pipeline.
+#[derive(Default)]
+struct Maps {
+    tables: BTreeMap<MapId, BpfTable>,
+}
+
+impl Maps {
+    /// Makes and fills those of a job; its programs, by port.
+    fn of(job: &Job<'_>) -> Result<(Self, [Option<Program>; 2]), Trouble> {
+        let translation = job.backend.translate(&job.asked()).map_err(environment)?;
+        let object = translation.object.ok_or_else(|| rig("a backend of the kernel has no programs"))?;
+        let mut maps = Self::default();
+        object.maps.iter().try_for_each(|shape| maps.make(shape))?;
+        maps.change(&object.entries)?;
+        Ok((maps, object.programs))
+    }
+
+    fn make(&mut self, shape: &MapShape) -> Result<(), Trouble> {
+        let kind = match shape.kind {
+            MapKind::Array => BpfTableKind::Array,
+            MapKind::Hash => BpfTableKind::Hash,
+            MapKind::LpmTrie => BpfTableKind::LpmTrie,
+        };
+        let table = BpfTable::new(kind, shape.key_bytes, shape.value_bytes, shape.entries)
+            .map_err(|error| environment(format!("the kernel makes no map {:?}: {error}", shape.id)))?;
+        self.tables.insert(shape.id, table);
+        Ok(())
+    }
+
+    fn change(&self, entries: &[MapEntry]) -> Result<(), Trouble> {
+        for entry in entries {
+            let table = self.tables.get(&entry.map).ok_or_else(|| rig(format!("no map {:?}", entry.map)))?;
+            let done = match &entry.value {
+                Some(value) => table.set(&entry.key, value),
+                None => table.remove(&entry.key),
+            };
+            done.map_err(|error| sut(format!("map {:?}: {error}", entry.map)))?;
+        }
+        Ok(())
+    }
+
+    fn load(&self, program: &Program) -> Result<BpfProgram, Trouble> {
+        let code = program.linked(|id| self.tables.get(&id).map(BpfTable::descriptor));
+        let code = code.ok_or_else(|| rig("a program names a map that is not there"))?;
+        BpfProgram::load(&code).map_err(|error| match error {
+            XdpError::Program { .. } => sut(error.to_string()),
+            _ => environment(error),
+        })
+    }
+}
+
+/// The programs that say what becomes of one frame, by the port where it enters.
+struct Judges {
+    programs: [Option<BpfProgram>; 2],
+    /// As long as the programs.
+    _maps: Maps,
+}
+
+impl Judges {
+    fn of(job: &Job<'_>) -> Result<Self, Trouble> {
+        let (maps, [access, core]) = Maps::of(job)?;
+        let load = |program: Option<Program>| program.map(|program| maps.load(&program)).transpose();
+        Ok(Self { programs: [load(access)?, load(core)?], _maps: maps })
+    }
+
+    /// Where a frame leaves, and as what; `None`: it is gone.
+    fn process(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
+        let program = self.programs[port as usize].as_ref().ok_or_else(|| rig("no program of a port"))?;
+        let (verdict, left) = program.run(frame).map_err(|error| sut(format!("a program: {error}")))?;
+        Ok(match verdict {
+            TX => Some((port, left)),
+            REDIRECT => Some((port.other(), left)),
+            _ => None,
+        })
+    }
+}
+
+/// What the thread says.
+#[derive(Default)]
+struct Said {
+    reading: Reading,
+    trouble: Option<io::Error>,
+}
+
+/// A thread in which the kernel feeds packets to a program.
+struct Feeding {
+    maps: Arc<Maps>,
+    said: Arc<Mutex<Said>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Feeding {
+    fn start(job: &Job<'_>, mut maps: Maps, pipeline: bool) -> Result<Self, Trouble> {
+        let enters = |direction: &Direction| direction.ingress();
+        let ports: Vec<_> = job.directions.iter().map(enters).collect();
+        let frames: Vec<_> = job.trace.iter().filter(|(port, _)| ports.contains(port)).collect();
+        let longest = frames.iter().map(|(_, frame)| frame.len()).max().unwrap_or(0);
+        if longest == 0 || longest > FRAME_BYTES_MAX {
+            return Err(environment(format!(
+                "the kernel feeds frames of 1 to {FRAME_BYTES_MAX} octets, and the trace's longest has {longest}"
+            )));
+        }
+        let feed = Feed { frames: frames.len() as u32, frame_bytes_max: longest as u32 };
+        feed.maps().iter().try_for_each(|shape| maps.make(shape))?;
+        let entry = |(at, (port, frame)): (u32, &(_, &[u8]))| MapEntry {
+            map: MapId::Trace,
+            key: at.to_ne_bytes().to_vec(),
+            value: Some(feed.value(*port, frame)),
+        };
+        let entries: Vec<_> = (0..).zip(&frames).map(entry).collect();
+        maps.change(&entries)?;
+        let program = maps.load(&feed.program(&job.asked(), pipeline))?;
+        let (maps, said, stop) =
+            (Arc::new(maps), Arc::<Mutex<Said>>::default(), Arc::new(AtomicBool::new(false)));
+        let cpu = Resources::here()?.forward_cpu;
+        let (its, told, stopped) = (Arc::clone(&maps), Arc::clone(&said), Arc::clone(&stop));
+        let first = vec![0; longest.max(64)];
+        let work = move || {
+            let _ = ranlab_net::pin_thread(cpu);
+            let ended = feed_until(&stopped, &program, &first, &its, &told);
+            told.lock().unwrap_or_else(PoisonError::into_inner).trouble = ended.err();
+        };
+        let thread = std::thread::Builder::new().name("xdp-feeder".to_owned()).spawn(work);
+        Ok(Self { maps, said, stop, thread: Some(thread.map_err(environment)?) })
+    }
+}
+
+/// Has the kernel run the program, round after round, and says after each what became of the packets.
+fn feed_until(
+    stop: &AtomicBool,
+    program: &BpfProgram,
+    first: &[u8],
+    maps: &Maps,
+    said: &Mutex<Said>,
+) -> io::Result<()> {
+    let mut packets = PACKETS;
+    while !stop.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        program.repeat(first, packets)?;
+        let took = begun.elapsed();
+        if took < ROUND / 2 {
+            packets = (packets * 2).min(PACKETS_MAX);
+        } else if took > ROUND * 2 {
+            packets = (packets / 2).max(PACKETS);
+        }
+        let state = maps.tables.get(&MapId::State).map(|table| table.get(&FIRST)).transpose()?.flatten();
+        let (received, sent) = Feed::counted(&state.unwrap_or_default());
+        let cpu_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
+        said.lock().unwrap_or_else(PoisonError::into_inner).reading = Reading { received, sent, cpu_ns };
+    }
+    Ok(())
+}
+
+impl Switch for Feeding {
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        Ok(self.said.lock().unwrap_or_else(PoisonError::into_inner).reading)
+    }
+
+    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+        change.object.as_ref().map_or(Ok(()), |object| self.maps.change(&object.entries))
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        match self.said.lock().unwrap_or_else(PoisonError::into_inner).trouble.take() {
+            Some(error) => Err(sut(format!("the kernel stopped running the program: {error}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        0.0
+    }
+}
+
+impl Drop for Feeding {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::SMALL;
+    use super::*;
+    use ranlab_dataplane::Random;
+    use ranlab_dataplane::backends::named;
+    use ranlab_dataplane::declare::Fate;
+    use ranlab_dataplane::pipelines::Pipeline;
+    use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+
+    /// Damages a frame: octets, an end that is missing, or padding.
+    fn damage(random: &mut Random, frame: &mut Vec<u8>) {
+        for _ in 0..=random.below(2) {
+            match random.below(8) {
+                0 => frame.truncate(14 + random.below(frame.len() as u64 - 13) as usize),
+                1 => frame.extend(vec![0; random.below(20) as usize]),
+                // Where headers are.
+                2 | 3 => {
+                    let at = random.below(frame.len().min(90) as u64) as usize;
+                    frame[at] = random.next() as u8;
+                }
+                4 => {
+                    let at = random.below(frame.len() as u64) as usize;
+                    frame[at] ^= 1 << random.below(8);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether some header may be IPv4 with options, which the programs drop ([`Equivalence::Options`]): plain, in GRE, in GTP-U
+    /// without and with a container, in VXLAN.
+    fn optional(frame: &[u8]) -> bool {
+        [14, 42, 50, 58, 64].iter().any(|at| frame.get(*at).is_some_and(|first| (0x46..0x50).contains(first)))
+    }
+
+    #[test]
+    fn damaged_frames_fare_as_the_oracle_says() {
+        if let Err(trouble) = Xdp.ready() {
+            ranlab_host::doctor::skipped(trouble.to_string());
+            return;
+        }
+        let mut random = Random::stream(7, 0);
+        let families = ["ipv4", "dual"];
+        for (json, family) in SMALL.iter().flat_map(|json| families.map(|family| (json, family))) {
+            let known = ["l3fwd", "acl", "portfwd", "l2fwd"].iter().any(|name| json.contains(name));
+            let json = if known {
+                (*json).to_owned()
+            } else {
+                json.replacen('{', &format!("{{\"family\":\"{family}\","), 1)
+            };
+            let pipeline: Pipeline = serde_json::from_str(&json).unwrap();
+            let declaration = pipeline.build().unwrap();
+            let traffic = Traffic { pkt_num: 256, dir: Directions::Bidir, ..Traffic::default() };
+            let trace = Trace::generate(&pipeline, &traffic).unwrap();
+            let directions = &[Direction::Uplink, Direction::Downlink];
+            let folder = std::path::Path::new("/nonexistent");
+            let backend = named(NAME).unwrap();
+            let job = Job { backend, declaration: &declaration, directions, trace: &trace, folder };
+            let judges = Judges::of(&job).unwrap();
+            let (mut oracle, mut left) = (pipeline.oracle().unwrap(), 0);
+            let frames: Vec<_> = trace.iter().collect();
+            for (index, (port, frame)) in frames.iter().cycle().take(2_000).enumerate() {
+                let (port, mut frame) = (*port, frame.to_vec());
+                if index >= trace.len() {
+                    damage(&mut random, &mut frame);
+                }
+                if optional(&frame) {
+                    continue;
+                }
+                let (was, found) = (frame.clone(), judges.process(port, &frame).unwrap());
+                let expected = match oracle.process(0, port, &mut frame) {
+                    Fate::Sent(port) => Some((port, frame)),
+                    Fate::Dropped(_) => None,
+                };
+                left += u32::from(expected.is_some());
+                let text =
+                    |frame: &[u8]| frame.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+                let shown = |one: &Option<(Port, Vec<u8>)>| {
+                    one.as_ref().map(|(port, frame)| format!("{port:?} {}", text(frame)))
+                };
+                assert_eq!(shown(&found), shown(&expected), "{json} {port:?} {index}: {}", text(&was));
+            }
+            assert!(left >= 256, "{json}");
+        }
+    }
+}
