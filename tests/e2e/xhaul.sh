@@ -35,8 +35,8 @@ PYTHON
 run() { "$RANLAB" bench run point.toml --fresh --format json "$@" 2>run.err; }
 
 echo "== one digest in two processes, on one thread and on three"
-run --out one --set sim.threads=1 >one.json
-run --out two --set sim.threads=3 >two.json
+run --out one --set sut.sharing=none --set sim.threads=1 >one.json
+run --out two --set sut.sharing=none --set sim.threads=3 >two.json
 python3 - <<'PYTHON'
 import json
 of = lambda f: json.loads(open(f).read().splitlines()[-1])["points"][0]["metrics"]["sim.digest"]["mean"]

@@ -63,6 +63,7 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
         Sharing::Kind(SharingKind::Dedicated | SharingKind::SrIov) => LiveSharing::OwnPorts,
         Sharing::Kind(SharingKind::Macvlan) => LiveSharing::Macvlan,
         Sharing::Kind(SharingKind::Bridge) => LiveSharing::Bridge,
+        Sharing::LeftOut => return cannot("`sut.sharing` \"none\" leaves the card out, and is simulated"),
         Sharing::Measured => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
     };
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();

@@ -13,7 +13,7 @@ const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6"
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];
 const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
 const SCHEDULERS: [&str; 7] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"];
-const SHARINGS: [&str; 6] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured"];
+const SHARINGS: [&str; 7] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured", "none"];
 const ROWS: [&str; 11] = [
     "custom",
     "baseline",
@@ -37,7 +37,7 @@ config! {
         tier: String = "sim".to_owned(), kind(Kind::choice(&["sim", "bound", "live"]));
         /// of every switch and port; gates on shared links alone
         scheduler: String = "fifo".to_owned(), kind(Kind::choice(&SCHEDULERS));
-        /// how containers of the CU share its network card
+        /// how containers of the CU share its network card; "none" leaves that out, for a question about the network alone
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
         /// of a frame, simulated, for sharing "measured" and "ipvlan", beside what a port of one's own varies by
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");

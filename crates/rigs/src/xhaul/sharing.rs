@@ -17,6 +17,8 @@ pub(super) enum Sharing {
     Kind(SharingKind),
     /// Anything else, by `sut.sharing_cost_ns`.
     Measured,
+    /// Left out: the network alone is asked about.
+    LeftOut,
 }
 
 impl Sharing {
@@ -27,23 +29,27 @@ impl Sharing {
             "bridge" => Self::Kind(SharingKind::Bridge),
             "ipvlan" => Self::Kind(SharingKind::Ipvlan),
             "measured" => Self::Measured,
+            "none" => Self::LeftOut,
             _ => Self::Kind(SharingKind::Dedicated),
         }
     }
 
     /// What a frame costs on its way to the vBBU and from it, where it is simulated or bounded.
     pub(super) fn cost(self, from: &Sut) -> Result<[Duration; 2], String> {
+        if self == Self::LeftOut {
+            return Ok([Duration::Constant(0), Duration::Constant(0)]);
+        }
         let profile = profile(from.sharing_profile.as_deref())?;
         let known = |kind: SharingKind| profile.cost(kind);
         let more = u64::from(from.sharing_cost_ns) * NS;
         let port = || {
             let lacks =
                 || "the profile has no `dedicated`, which everything else is compared with".to_owned();
-            Ok::<_, String>(known(SharingKind::Dedicated).ok_or_else(lacks)?)
+            known(SharingKind::Dedicated).ok_or_else(lacks)
         };
         let quantiles = match self {
             // A constant beside what a port of one's own varies by.
-            Self::Measured => port()?.map(|port| port.later(more)),
+            Self::Measured | Self::LeftOut => port()?.map(|port| port.later(more)),
             Self::Kind(SharingKind::Ipvlan) if more > 0 => port()?.map(|port| port.later(more)),
             Self::Kind(kind) => known(kind).ok_or_else(|| {
                 let name = kind.name();
