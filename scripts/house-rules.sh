@@ -54,14 +54,15 @@ crate_rules() {
 # The floors. Cargo refuses circles; this refuses a step up that is no circle yet. A crate that is not listed must
 # be given its place here first. Tests ([dev-dependencies]) may look anywhere.
 declare -A may_import=(
-    [wire]="" [model]="" [net]="" [host]="" [campaign]=""
+    [wire]="" [model]="" [net]="" [host]="" [page]=""
+    [campaign]="page"
     [e2]="wire"
     [machines]="wire"
     [capture]="wire"
     [dataplane]="wire"
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
-    [controllers]="e2 machines wire sdk"
+    [controllers]="e2 machines wire sdk page"
     [emulator]="sdk e2 machines dataplane wire model net"
     [parts]="controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [rigs]="parts controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
@@ -124,7 +125,8 @@ root() {
 PAGE_BYTES=$((150 * 1024))
 page() {
     local found bytes file
-    bytes=$(cat web/*.{html,css,js,svg} | wc -c)
+    # Lines of comments are not embedded (crates/page/build.rs, whose tests count what is).
+    bytes=$({ cat web/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' web/*.js; } | wc -c)
     ((bytes <= PAGE_BYTES)) || offence "web/ has $bytes octets; $PAGE_BYTES are allowed"
     while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
         grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|DOMParser|createContextualFragment' web/*.js || true
@@ -136,7 +138,7 @@ page() {
         grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' web/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
     )
     for file in web/*.{html,css,js,svg}; do
-        grep -q "\"$(basename "$file")\"" crates/controllers/src/page.rs || offence "$file is not served (crates/controllers/src/page.rs)"
+        grep -q "\"$(basename "$file")\"" crates/page/src/lib.rs || offence "$file is not served (crates/page/src/lib.rs)"
     done
     while read -r found; do offence "$found"; done < <(
         wc -l web/*.js | awk '$1 > 600 && $2 != "total" { print $2 " has " $1 " lines; 600 are allowed" }'

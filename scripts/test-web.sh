@@ -13,5 +13,11 @@ if [[ -z ${RANLAB:-} ]]; then
     cargo build --release -p ranlab
     RANLAB=$PWD/target/release/ranlab
 fi
+# Reports: 1,000 points and every form of figure, of a rig whose laws are known.
+reports=target/web/reports
+rm -rf "$reports"
+cargo run -q -p ranlab-campaign --example large -- "$reports" 1000
+cargo run -q -p ranlab-campaign --example gallery -- "$reports/gallery"
+timeout --kill-after=10 300 node tests/web/report.mjs "$RANLAB" target/web "$axe" "$reports"
 timeout --kill-after=10 600 node tests/web/run.mjs "$RANLAB" target/web "$axe"
 echo "pictures: target/web"

@@ -1,9 +1,10 @@
 // The page: what is told by the server, and the view that the address names.
-import { h, put, set, tell } from "./dom.js";
+import { h, put, tell } from "./dom.js";
 import { ask, keepToken, Stream, takeToken } from "./net.js";
 import { NodeView } from "./node.js";
 import { nodeLink, Overview } from "./overview.js";
 import { Store } from "./store.js";
+import { themed } from "./theme.js";
 
 /** Milliseconds between two drawings. */
 const DRAW = 1_000;
@@ -110,22 +111,7 @@ function visible() {
 let hidden;
 let rests = false;
 
-/** @param {string | null} wanted */
-function paint(wanted) {
-  const dark = wanted ? wanted === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
-  tell(theme, dark ? "Light" : "Dark");
-  set(theme, { "aria-label": `Use ${dark ? "light" : "dark"} colours` });
-}
-
-theme.addEventListener("click", () => {
-  const wanted = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  localStorage.setItem("ranlab theme", wanted);
-  paint(wanted);
-  draw();
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => paint(localStorage.getItem("ranlab theme")));
-paint(localStorage.getItem("ranlab theme"));
+themed(theme, draw);
 takeToken();
 addEventListener("hashchange", () => {
   const token = location.hash.startsWith("#token=");

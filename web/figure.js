@@ -1,27 +1,37 @@
 // What a figure shows, apart from where it comes from and how it is drawn; the same words as the report's figures.
 
 /**
- * @typedef {import("./history.js").Sample} Sample
+ * @typedef {import("./history.js").Sample & {least?: number, most?: number}} Sample `least` and `most`: whiskers of a box
+ *
+ * @typedef {"line" | "band" | "area" | "cells" | "whiskers" | "steps" | "bars" | "boxes" | "contour" | "dots" | "guide" | "trials"} Form
  *
  * @typedef {object} Series
  * @property {string} name in the legend
- * @property {"line" | "band" | "area" | "cells"} form `band` has a range around its line, an `area` stands on those before
- *   it, `cells` are coloured by `y`, row by row
+ * @property {Form} form `band` has a range around its line, an `area` stands on those before it, `cells` are coloured by `y`, row by row
  * @property {number} color which of the palette
- * @property {Sample[]} samples in the order of x
+ * @property {Sample[]} samples in the order of x; of cells, `low` is the row
+ * @property {string} [sign] of trials: what they gave, and `full` if they took the full time
+ * @property {boolean} [over] it is another campaign's, laid over this one
  *
  * @typedef {object} Figure
  * @property {string} title a sentence with units
  * @property {string} caption what a reader must know
  * @property {string} missing why it is not drawn; empty if it is
- * @property {"time" | "numbers"} x what lies across: seconds since the epoch, or numbers
+ * @property {"time" | "numbers" | "names"} x what lies across: seconds since the epoch, numbers, or names at their index
+ * @property {string[]} names that lie across
+ * @property {string[]} rows names of the rows of cells
  * @property {string} x_label
  * @property {string} y_label
- * @property {string} unit of what lies upwards, or of the colour of cells
+ * @property {string} unit of what lies upwards, or of the colour of cells; empty where the label has it
+ * @property {boolean} log_x
  * @property {boolean} log_y
+ * @property {boolean} zero_x whether across begins at 0
  * @property {boolean} zero whether upwards begins at 0
  * @property {Series[]} series
  * @property {{x: number, name: string}[]} marks what happened when: lines upwards
+ * @property {{x: number, y: number, color: number | null, published: boolean}[]} expected single values
+ * @property {{y: number, color: number | null, name: string}[]} bounds what is expected everywhere: lines across
+ * @property {{x: number, interval: [number, number], name: string} | null} answer what a search found
  */
 
 /**
@@ -31,8 +41,8 @@
  */
 export function figure(wanted) {
   return {
-    caption: "", missing: "", x: "time", x_label: "time", y_label: "", unit: "", log_y: false, zero: true, series: [],
-    marks: [], ...wanted,
+    caption: "", missing: "", x: "time", names: [], rows: [], x_label: "time", y_label: "", unit: "", log_x: false, log_y: false,
+    zero_x: false, zero: true, series: [], marks: [], expected: [], bounds: [], answer: null, ...wanted,
   };
 }
 
@@ -103,23 +113,71 @@ export function show(value, unit = "") {
   return unit ? `${digits(value)} ${unit}` : digits(value);
 }
 
+/** A number with what somebody who reads values wants of it. @param {number | null | undefined} value */
+export function exact(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-4 || size >= 1e12) ? value.toExponential(3) : value.toLocaleString("en-US", { maximumSignificantDigits: 5 });
+}
+
+/** A value of a figure in words: measured ones exactly, what changes once a second by its prefix. @param {Figure} figure @param {number | undefined} value */
+export function say(figure, value) {
+  return figure.unit !== "" || figure.x === "time" ? show(value, figure.unit) : exact(value);
+}
+
+/** A place across in words. @param {Figure} figure @param {number} x */
+export function place(figure, x) {
+  return figure.x === "time" ? clock(x) : figure.x === "names" ? figure.names[x] ?? "" : exact(x);
+}
+
+/** Forms whose samples have a range. @param {{form: Form}} series */
+export function ranged({ form }) {
+  return form === "band" || form === "whiskers" || form === "bars" || form === "boxes";
+}
+
+/** A value and its range. @param {Figure} figure @param {Series} series @param {Sample} sample */
+export function told(figure, series, { y, low, high }) {
+  return say(figure, y) + (ranged(series) && high > low ? ` (${say(figure, low)} to ${say(figure, high)})` : "");
+}
+
+/**
+ * What is drawn, a row for each sample, in full precision.
+ * @param {Figure} figure
+ * @returns {(string | number)[][]} the first row names the columns
+ */
+export function samples(figure) {
+  const across = (/** @type {number} */ x) => (figure.x === "names" ? figure.names[x] : x);
+  const rows = figure.series.flatMap((series) => series.samples.map((it) => {
+    const name = series.form === "cells" ? `${series.name} at ${figure.rows[it.low] ?? ""}` : series.name;
+    return [name, across(it.x), it.y, ...(ranged(series) ? [it.low, it.high] : ["", ""])];
+  }));
+  const expected = figure.expected.map((it) => [it.published ? "published" : "expected", across(it.x), it.y, "", ""]);
+  const bounds = figure.bounds.map((it) => [it.name, "", it.y, "", ""]);
+  const answer = figure.answer ? [[figure.answer.name, figure.answer.x, "", ...figure.answer.interval]] : [];
+  return [["series", figure.x_label, figure.y_label, "low", "high"], ...rows, ...expected, ...bounds, ...answer];
+}
+
 /**
  * What is drawn, as a table: a row for each x, a column for each series.
  * @param {Figure} figure
  * @returns {{head: string[], rows: string[][]}}
  */
 export function table(figure) {
+  if (figure.rows.length > 0 || figure.series.some(({ form }) => form === "trials")) {
+    const [head, ...rows] = samples(figure);
+    return { head: head.map(String), rows: rows.map((row) => row.map((it) => (typeof it === "number" ? exact(it) : it))) };
+  }
   /** @type {Map<number, string[]>} */
   const rows = new Map();
   figure.series.forEach((series, column) => {
-    for (const { x, y, low, high } of series.samples) {
-      let row = rows.get(x);
-      if (!row) rows.set(x, (row = figure.series.map(() => "")));
-      const range = series.form === "band" && high > low ? ` (${show(low, figure.unit)} to ${show(high, figure.unit)})` : "";
-      row[column] = show(y, figure.unit) + range;
+    for (const sample of series.samples) {
+      let row = rows.get(sample.x);
+      if (!row) rows.set(sample.x, (row = figure.series.map(() => "")));
+      row[column] = told(figure, series, sample);
     }
   });
-  const across = (/** @type {number} */ x) => (figure.x === "time" ? clock(x) : show(x));
-  const all = [...rows].sort(([a], [b]) => b - a).map(([x, row]) => [across(x), ...row]);
+  // What comes is read from its end.
+  const sign = figure.x === "time" ? -1 : 1;
+  const all = [...rows].sort(([a], [b]) => sign * (a - b)).map(([x, row]) => [place(figure, x), ...row]);
   return { head: [figure.x_label, ...figure.series.map((series) => series.name)], rows: all };
 }

@@ -1,12 +1,10 @@
 // Heat on a canvas: values by time and row, and a map with a cell for each node.
 import { h, put, seen, tell } from "./dom.js";
 import { clock, show } from "./figure.js";
+import { key, STEPS } from "./forms.js";
 import { behind } from "./table.js";
 
 /** @typedef {import("./figure.js").Figure} Figure */
-
-/** Steps of the scale, from little to much: page.css names them. */
-const STEPS = 7;
 
 /** A colour of page.css as it is now. @param {string} name */
 export function color(name) {
@@ -31,12 +29,6 @@ export function sized(canvas, width, height) {
   pen.setTransform(dense, 0, 0, dense, 0, 0);
   pen.clearRect(0, 0, width, height);
   return pen;
-}
-
-/** The steps of a scale in words. @param {(step: number) => string} name least value of a step */
-export function key(name) {
-  const steps = Array.from({ length: STEPS }, (_, n) => h("li", { class: `heat${n}` }, h("i"), name(n)));
-  return h("ul", { class: "legend scale", "aria-hidden": "true" }, ...steps);
 }
 
 const LEFT = 132, BOTTOM = 22, ROW_MIN = 6, ROW_MAX = 18, HEIGHT_MAX = 420, NAME_MAX = 21;

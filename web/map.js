@@ -1,6 +1,7 @@
 // The map: a cell for each node, coloured by what it does; however many there are.
 import { h, put, tell } from "./dom.js";
-import { color, key, scale, sized } from "./heat.js";
+import { key } from "./forms.js";
+import { color, scale, sized } from "./heat.js";
 import { show } from "./figure.js";
 import { STATES } from "./store.js";
 

@@ -1,55 +1,36 @@
-// A figure as SVG: lines, bands and areas; what lies under the pointer or the arrow keys in words; its table behind it.
+// A figure as SVG: what lies under the pointer or the arrow keys in words, zoom, its table behind it.
 import { h, put, s, tell } from "./dom.js";
-import { clock, show, ticks, timeTicks } from "./figure.js";
+import { exact, place, ranged, say, told } from "./figure.js";
+import { key, laid, shapes, standing, STEPS } from "./forms.js";
+import { edges, Scale } from "./scale.js";
 import { behind } from "./table.js";
 
 /** @typedef {import("./figure.js").Figure} Figure */
-/** @typedef {import("./figure.js").Series} Series */
-/** @typedef {{name: string, form: string, color: number, points: {x: number, y: number, low: number, high: number}[]}} Drawn */
+/** @typedef {import("./forms.js").Drawn} Drawn */
 
-const LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 26;
-/** Colours of the palette, page.css. */
-export const COLORS = 8;
-/** A line is interrupted where nothing came for so many times the usual. */
-const GAP = 3.5;
+const LEFT = 62, RIGHT = 14, TOP = 10, BOTTOM = 26, LABEL = 18, NAME_MAX = 20, BAR_MAX = 46;
+/** Pixels of a sign of a name. */
+const SIGN = 6.6;
+/** Pixels that a pointer goes before it chooses a range. */
+const DRAG = 8;
 
-/** Series as they lie: areas stand on each other. @param {Figure} figure @returns {Drawn[]} */
-function laid(figure) {
-  /** @type {Map<number, number>} */
-  const ground = new Map();
-  return figure.series.map((series) => {
-    const points = series.samples.map(({ x, y, low, high }) => {
-      if (series.form !== "area") return { x, y, low, high };
-      const below = ground.get(x) ?? 0;
-      ground.set(x, below + y);
-      return { x, y, low: below, high: below + y };
-    });
-    return { name: series.name, form: series.form, color: series.color % COLORS, points };
-  });
-}
-
-/** Points without holes between them. @param {Drawn["points"]} points @returns {Drawn["points"][]} */
-function runs(points) {
-  const gaps = points.slice(1).map((point, n) => point.x - points[n].x).sort((a, b) => a - b);
-  const most = (gaps[Math.floor(gaps.length / 2)] ?? 1) * GAP;
-  /** @type {Drawn["points"][]} */
-  const all = [];
-  points.forEach((point, n) => {
-    if (n === 0 || point.x - points[n - 1].x > most) all.push([]);
-    all[all.length - 1].push(point);
-  });
-  return all;
+/** @param {string} name */
+function cut(name) {
+  const signs = [...name];
+  return signs.length > NAME_MAX ? `${signs.slice(0, NAME_MAX - 1).join("")}…` : name;
 }
 
 export class Plot {
   /**
-   * @param {{height?: number, small?: boolean, span?: number}} [options] `span`: seconds that a time axis shows at least
+   * @param {{height?: number, small?: boolean, span?: number, labels?: boolean}} [options] `span`: seconds that a time axis shows at
+   *   least; `labels`: axes are named, and pointer and keys may choose a part
    */
-  constructor({ height = 220, small = false, span = 60 } = {}) {
+  constructor({ height = 220, small = false, span = 60, labels = false } = {}) {
     this.height = height;
     this.span = span;
+    this.labels = labels;
     this.title = h("figcaption", { class: "title" });
-    this.svg = s("svg", { class: "plot", role: "img", tabindex: 0, height });
+    this.svg = s("svg", { class: labels ? "plot report" : "plot", role: "img", tabindex: 0 });
     this.legend = h("ul", { class: "legend", "aria-hidden": "true" });
     this.readout = h("p", { class: "readout", "aria-live": "polite" });
     this.note = h("p", { class: "soft caption" });
@@ -63,15 +44,31 @@ export class Plot {
     /** @type {number | null} */
     this.at = null;
     this.width = 0;
+    /** The part across that is shown; all of it if `null`. @type {[number, number] | null} */
+    this.part = null;
+    /** Where somebody wants other axes than the figure's own. @type {{x?: boolean, y?: boolean}} */
+    this.log = {};
+    this.x = new Scale("linear", 0, 1, 0, 1);
+    this.y = new Scale("linear", 0, 1, 0, 1);
     /** @type {number[]} */
-    this.yTicks = [];
-    this.low = 0;
-    this.high = 1;
-    this.from = 0;
-    this.to = 1;
+    this.yMarks = [];
+    this.slanted = false;
+    this.field = { left: LEFT, right: 0, top: TOP, bottom: 0 };
     /** @type {SVGElement | null} */
     this.cross = null;
+    /** @type {SVGElement | null} */
+    this.chosen = null;
+    /** Where a pointer went down. @type {number | null} */
+    this.down = null;
+    /** Of the files that it is saved as. */
+    this.name = "figure";
+    /** What is drawn when it has its place. @type {Figure | null} */
+    this.next = null;
+    /** Called when what is shown has changed. */
+    this.changed = () => {};
+    this.svg.addEventListener("pointerdown", (event) => this.press(event));
     this.svg.addEventListener("pointermove", (event) => this.point(event));
+    this.svg.addEventListener("pointerup", (event) => this.release(event));
     this.svg.addEventListener("pointerleave", () => this.look(null));
     this.svg.addEventListener("blur", () => this.look(null));
     this.svg.addEventListener("keydown", (event) => this.step(event));
@@ -88,122 +85,278 @@ export class Plot {
 
   /** @param {Figure} figure */
   draw(figure) {
+    figure = { ...figure, log_x: this.log.x ?? figure.log_x, log_y: this.log.y ?? figure.log_y };
     this.figure = figure;
     this.width = this.box.clientWidth;
     tell(this.title, figure.title);
     tell(this.note, figure.missing || figure.caption);
-    this.svg.setAttribute("aria-label", `${figure.title}. ${figure.caption} Arrow keys read values; the table below has all.`);
+    const keys = this.labels ? "Arrow keys read values, plus and minus zoom, 0 shows all" : "Arrow keys read values";
+    this.svg.setAttribute("aria-label", `${figure.title}. ${figure.caption} ${keys}; the table below has all.`);
     this.details.refresh();
     this.drawn = laid(figure);
     const empty = figure.missing !== "" || this.drawn.every((series) => series.points.length === 0);
-    this.box.hidden = empty;
-    this.legend.hidden = empty || this.drawn.length < 2;
-    if (empty || this.width === 0) {
-      if (!figure.missing && empty) tell(this.note, "Nothing has come yet.");
+    this.svg.toggleAttribute("hidden", empty);
+    if (empty) {
+      this.legend.hidden = true;
+      if (!figure.missing) tell(this.note, "Nothing has come yet.");
       return;
     }
+    if (this.width === 0) return;
+    this.tellLegend(figure);
     this.scale();
-    put(this.legend, ...this.drawn.map((series) => h("li", { class: `c${series.color}` }, h("i"), series.name)));
     this.paint();
+    this.changed();
   }
 
+  /** @param {Figure} figure */
+  tellLegend(figure) {
+    const named = this.drawn.filter(({ form }) => form !== "dots" && form !== "guide" && form !== "cells");
+    const met = new Set();
+    const first = named.filter((it) => {
+      const sign = `${it.color} ${it.form === "trials" ? it.sign : ""} ${it.over}`;
+      return !this.labels || (!met.has(sign) && met.add(sign));
+    });
+    const signs = first.map((it) => h("li", { class: `c${it.color}${it.over ? " over" : ""}` }, it.form === "trials" ? h("b", {}, TRIALS[it.sign.split(" ")[0]]) : h("i"), it.name));
+    const expected = [true, false].filter((published) => figure.expected.some((it) => it.published === published))
+      .map((published) => h("li", {}, h("b", {}, published ? "✕" : "◇"), published ? "published" : "expected"));
+    const all = signs.length + expected.length > 1 || expected.length > 0 ? [...signs, ...expected] : [];
+    this.legend.hidden = all.length === 0 && figure.rows.length === 0;
+    put(this.legend, ...all);
+    if (figure.rows.length > 0) {
+      const [least, most] = this.heat();
+      put(this.legend, h("li", {}, figure.series[0].name), ...key((n) => exact(least + ((most - least) * n) / STEPS)).children);
+      this.legend.classList.add("scale");
+    }
+  }
+
+  /** The least and the largest value of cells. @returns {[number, number]} */
+  heat() {
+    const values = this.drawn.flatMap((series) => series.points.map((point) => point.y));
+    return [Math.min(...values), Math.max(...values)];
+  }
+
+  /** What lies across as numbers, where they can be. @param {"x" | "y"} axis */
+  positive(axis) {
+    return this.drawn.every((series) => series.points.every((point) => point[axis] > 0));
+  }
+
+  /** Where what is drawn lies. */
   scale() {
     const figure = /** @type {Figure} */ (this.figure);
+    const names = figure.x === "names";
+    const room = names ? this.naming(figure) : 0;
+    const label = this.labels ? LABEL : 0;
+    const longest = Math.max(0, ...figure.rows.map((row) => cut(row).length * SIGN + 16));
+    this.field = { left: Math.max(LEFT, Math.min(longest, this.width / 3)), right: this.width - RIGHT, top: TOP + label, bottom: this.height - BOTTOM - label - room };
+    const { left, right, top, bottom } = this.field;
     const points = this.drawn.flatMap((series) => series.points);
-    let [low, high] = [Infinity, -Infinity];
     let [from, to] = [Infinity, -Infinity];
-    for (const point of points) {
-      low = Math.min(low, point.low, point.y);
-      high = Math.max(high, point.high);
-      from = Math.min(from, point.x);
-      to = Math.max(to, point.x);
-    }
+    for (const { x } of points) [from, to] = [Math.min(from, x), Math.max(to, x)];
+    if (names) [from, to] = [-0.5, figure.names.length - 0.5];
     if (figure.x === "time") from = Math.min(from, to - this.span);
-    if (figure.zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
-    if (high - low < 1e-9) [low, high] = figure.zero && high === 0 ? [0, 1] : [low - Math.abs(low) * 0.1 - (figure.zero ? 0 : 0.5), high * 1.1 + (figure.zero ? 0 : 0.5)];
-    if (figure.zero && low > 0) low = 0;
-    this.yTicks = ticks(low, high, Math.max(2, Math.round((this.height - TOP - BOTTOM) / 42)));
-    const step = this.yTicks.length > 1 ? this.yTicks[1] - this.yTicks[0] : 0;
-    const last = this.yTicks[this.yTicks.length - 1];
-    // The axis ends at a mark.
-    if (step && last < high - step * 1e-6) this.yTicks.push(last + step);
-    this.low = Math.min(low, this.yTicks[0]);
-    this.high = Math.max(high, this.yTicks[this.yTicks.length - 1]);
-    this.from = from;
-    this.to = to > from ? to : from + 1;
+    const log = figure.log_x && figure.x === "numbers" && this.positive("x");
+    if (figure.x === "numbers" && figure.zero_x && !log && !this.part) [from, to] = [Math.min(from, 0), Math.max(to, 0)];
+    if (figure.answer && !this.part) [from, to] = [Math.min(from, figure.answer.interval[0]), Math.max(to, figure.answer.interval[1])];
+    if (log && from === to) [from, to] = [from / 2, to * 2];
+    if (this.part) [from, to] = this.part;
+    this.x = new Scale(names ? "names" : figure.x === "time" ? "time" : log ? "log" : "linear", from, to, left, right);
+    if (figure.rows.length > 0) {
+      this.y = new Scale("names", figure.rows.length - 0.5, -0.5, bottom, top);
+      this.y.high = -0.5;
+      this.yMarks = figure.rows.map((_, n) => n);
+      return;
+    }
+    this.upwards(figure);
   }
 
-  /** @param {number} x */
-  across(x) {
-    return LEFT + ((x - this.from) / (this.to - this.from)) * (this.width - LEFT - RIGHT);
+  /** @param {Figure} figure */
+  upwards(figure) {
+    const log = figure.log_y && this.drawn.some((series) => series.points.some((point) => point.y > 0));
+    let [low, high] = [Infinity, -Infinity];
+    const reach = (/** @type {number} */ value) => {
+      if (!Number.isFinite(value) || (log && value <= 0)) return;
+      [low, high] = [Math.min(low, value), Math.max(high, value)];
+    };
+    for (const series of this.drawn) {
+      series.points.forEach((point, n) => {
+        // The neighbours of what is seen end lines that leave the part.
+        const near = [series.points[n - 1], point, series.points[n + 1]].some((it) => it && it.x >= this.x.low && it.x <= this.x.high);
+        if (!near) return;
+        reach(point.y);
+        if (ranged(series) || series.form === "area") [point.low, point.high].forEach(reach);
+        if (series.form === "boxes") [point.least, point.most].forEach(reach);
+      });
+    }
+    for (const it of figure.expected) if (it.x >= this.x.low && it.x <= this.x.high) reach(it.y);
+    for (const it of figure.bounds) reach(it.y);
+    [low, high] = edges(low, high, log, figure.zero);
+    const { top, bottom } = this.field;
+    const count = Math.max(2, Math.round((bottom - top) / 42));
+    ({ scale: this.y, marks: this.yMarks } = new Scale(log ? "log" : "linear", low, high, bottom, top).rounded(count));
   }
 
-  /** @param {number} y */
-  up(y) {
-    return TOP + (1 - (y - this.low) / (this.high - this.low)) * (this.height - TOP - BOTTOM);
+  /** Pixels more below, where names do not fit beside each other. @param {Figure} figure */
+  naming(figure) {
+    const slot = (this.width - LEFT - RIGHT) / Math.max(1, figure.names.length);
+    const longest = Math.max(...figure.names.map((name) => cut(name).length), 1) * SIGN;
+    this.slanted = longest + 6 > slot;
+    return this.slanted ? Math.min(longest * 0.6, 84) : 0;
+  }
+
+  /** Pixels between series that stand beside each other, and how wide each is. */
+  slots() {
+    const slot = this.x.kind === "names" ? Math.abs(this.x.at(1) - this.x.at(0)) * 0.76 : 0;
+    const one = slot / Math.max(1, this.drawn.filter(standing).length);
+    return { one, wide: slot > 0 ? Math.min(one * 0.9, BAR_MAX) : 14 };
   }
 
   paint() {
     const figure = /** @type {Figure} */ (this.figure);
-    const { width, height } = this;
-    const parts = [];
-    for (const y of this.yTicks) {
-      const at = this.up(y).toFixed(1);
-      parts.push(s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }));
-      parts.push(s("text", { class: "tick", x: LEFT - 8, y: at, dy: "0.32em", "text-anchor": "end" }, show(y, figure.unit)));
-    }
-    const count = Math.max(2, Math.floor((width - LEFT) / 90));
-    for (const x of figure.x === "time" ? timeTicks(this.from, this.to, count) : ticks(this.from, this.to, count)) {
-      const at = this.across(x);
-      if (at > width - RIGHT - 20 || at < LEFT + 14) continue;
-      parts.push(s("text", { class: "tick", x: at.toFixed(1), y: height - 7, "text-anchor": "middle" }, figure.x === "time" ? clock(x) : show(x)));
-    }
-    const point = (/** @type {number} */ x, /** @type {number} */ y) => `${this.across(x).toFixed(1)},${this.up(y).toFixed(1)}`;
-    for (const series of this.drawn) {
-      for (const run of runs(series.points)) {
-        const top = run.map((p) => point(p.x, p.high)).join(" ");
-        const bottom = run.map((p) => point(p.x, p.low)).reverse().join(" ");
-        if (series.form === "band") parts.push(s("polygon", { class: `band c${series.color}`, points: `${top} ${bottom}` }));
-        if (series.form === "area") parts.push(s("polygon", { class: `area c${series.color}`, points: `${top} ${bottom}` }));
-        const line = series.form === "area" ? top : run.map((p) => point(p.x, p.y)).join(" ");
-        parts.push(s("polyline", { class: `line c${series.color}`, points: line }));
-        if (run.length === 1) parts.push(s("circle", { class: `dot c${series.color}`, cx: this.across(run[0].x), cy: this.up(series.form === "area" ? run[0].high : run[0].y), r: 2.5 }));
-      }
-    }
-    for (const mark of figure.marks) {
-      if (mark.x < this.from || mark.x > this.to) continue;
-      const at = this.across(mark.x);
-      const right = at > width - 120;
-      parts.push(s("line", { class: "mark", x1: at, x2: at, y1: TOP, y2: height - BOTTOM }));
-      parts.push(s("text", { class: "tick", x: right ? at - 4 : at + 4, y: TOP + 10, "text-anchor": right ? "end" : "start" }, mark.name));
-    }
-    this.cross = s("line", { class: "cross", y1: TOP, y2: height - BOTTOM });
-    put(this.svg, ...parts, this.cross);
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.svg.setAttribute("width", String(width));
+    const { left, right, top, bottom } = this.field;
+    const range = figure.rows.length > 0 ? this.heat() : /** @type {[number, number]} */ ([0, 0]);
+    const field = { x: this.x, y: this.y, time: figure.x === "time", range, ...this.slots() };
+    const [log, across, least] = [this.y.kind === "log", this.x.kind === "log", this.y.low];
+    const drawn = this.drawn.map((series) => {
+      const seen = series.points.filter((p) => (!log || p.y > 0) && (!across || p.x > 0));
+      return { ...series, points: log ? seen.map((p) => ({ ...p, low: Math.max(p.low, least), least: Math.max(p.least, least) })) : seen };
+    });
+    // What reaches beyond the edges is cut off there, but for signs on the edge.
+    const pad = 6;
+    const box = { x: left - pad, y: top - pad, width: right - left + 2 * pad, height: bottom - top + 2 * pad };
+    const inside = s("svg", { ...box, viewBox: `${box.x} ${box.y} ${box.width} ${box.height}` }, ...drawn.flatMap((series) => shapes(field, series)), ...this.expectations(figure));
+    this.cross = s("line", { class: "cross", y1: top, y2: bottom });
+    this.chosen = s("rect", { class: "chosen", y: top, height: bottom - top, x: left, width: 0 });
+    put(this.svg, ...this.frame(figure), inside, ...this.lines(figure), this.cross, this.chosen);
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    this.svg.setAttribute("width", String(this.width));
+    this.svg.setAttribute("height", String(this.height));
     this.look(this.at);
   }
 
-  /** All places across at which there is something. */
+  /** Marks of the axes, and what they are. @param {Figure} figure */
+  frame(figure) {
+    const { left, right, bottom } = this.field;
+    const parts = [];
+    const text = (/** @type {Record<string, string | number>} */ where, /** @type {string} */ words) => s("text", { class: "tick", ...where }, words);
+    for (const y of this.yMarks) {
+      const at = this.y.at(y).toFixed(1);
+      const name = figure.rows.length > 0 ? cut(figure.rows[y]) : this.y.name(y, figure.unit);
+      if (figure.rows.length === 0) parts.push(s("line", { class: "grid", x1: left, x2: right, y1: at, y2: at }));
+      parts.push(text({ x: left - 8, y: at, dy: "0.32em", "text-anchor": "end" }, name));
+    }
+    const count = Math.max(2, Math.floor((right - left) / 90));
+    const names = figure.x === "names";
+    const every = names ? Math.ceil((figure.names.length * 13) / Math.max(right - left, 1)) : 1;
+    this.x.marks(count).forEach((x, n) => {
+      const at = this.x.at(x);
+      if (n % every !== 0 || at > right + 1 || at < left - 1) return;
+      if (!this.labels && (at > right - 20 || at < left + 14)) return;
+      const words = names ? cut(figure.names[x]) : this.x.name(x, "");
+      if (names && this.slanted) parts.push(text({ "text-anchor": "end", transform: `translate(${at.toFixed(1)} ${bottom + 14}) rotate(-35)` }, words));
+      else parts.push(text({ x: at.toFixed(1), y: bottom + 18, "text-anchor": "middle" }, words));
+    });
+    if (this.labels) {
+      parts.push(text({ class: "tick label", x: Math.min(left, 8), y: 12 }, figure.y_label));
+      parts.push(text({ class: "tick label", x: (left + right) / 2, y: this.height - 6, "text-anchor": "middle" }, figure.x_label));
+    }
+    return parts;
+  }
+
+  /** Single values that are expected. @param {Figure} figure */
+  expectations(figure) {
+    return figure.expected.filter((it) => this.y.kind !== "log" || it.y > 0).map((it) => {
+      const [a, b] = [this.x.at(it.x), this.y.at(it.y)];
+      const d = it.published ? `M${a - 5} ${b - 5}l10 10M${a - 5} ${b + 5}l10 -10` : `M${a} ${b - 6}l6 6l-6 6l-6 -6z`;
+      return s("path", { class: `expected ${it.color === null ? "ink" : `c${it.color % 8}`}`, d });
+    });
+  }
+
+  /** Lines through all: bounds, what happened, what was found. @param {Figure} figure */
+  lines(figure) {
+    const { left, right, top, bottom } = this.field;
+    const parts = [];
+    for (const it of figure.bounds) {
+      if (this.y.kind === "log" && it.y <= 0) continue;
+      const at = this.y.at(it.y);
+      if (at < top - 1 || at > bottom + 1) continue;
+      parts.push(s("line", { class: `mark ${it.color === null ? "" : `c${it.color % 8}`}`, x1: left, x2: right, y1: at, y2: at }));
+      parts.push(s("text", { class: "tick", x: right - 4, y: at > top + 16 ? at - 5 : at + 14, "text-anchor": "end" }, it.name));
+    }
+    const upwards = figure.answer ? [...figure.marks, figure.answer] : figure.marks;
+    if (figure.answer) {
+      const [a, b] = figure.answer.interval.map((it) => Math.min(right, Math.max(left, this.x.at(it))));
+      parts.push(s("rect", { class: "found", x: a, width: Math.max(b - a, 0.5), y: top, height: bottom - top }));
+    }
+    for (const mark of upwards) {
+      if (mark.x < this.x.low || mark.x > this.x.high) continue;
+      const at = this.x.at(mark.x);
+      const after = at > left + (right - left) * 0.6;
+      parts.push(s("line", { class: "mark", x1: at, x2: at, y1: top, y2: bottom }));
+      parts.push(s("text", { class: "tick", x: after ? at - 4 : at + 4, y: top + 10, "text-anchor": after ? "end" : "start" }, mark.name));
+    }
+    return parts;
+  }
+
+  /** All places across at which there is something to be seen. */
   places() {
     const all = new Set(this.drawn.flatMap((series) => series.points.map((point) => point.x)));
-    return [...all].sort((a, b) => a - b);
+    return [...all].filter((x) => x >= this.x.low && x <= this.x.high).sort((a, b) => a - b);
+  }
+
+  /** @param {any} event */
+  pixel(event) {
+    return event.clientX - this.svg.getBoundingClientRect().left;
+  }
+
+  /** @param {any} event */
+  press(event) {
+    if (this.labels && this.figure?.x !== "names" && event.button === 0 && event.pointerType !== "touch") this.down = this.pixel(event);
   }
 
   /** @param {any} event */
   point(event) {
-    const box = this.svg.getBoundingClientRect();
-    const x = this.from + ((event.clientX - box.left - LEFT) / (this.width - LEFT - RIGHT)) * (this.to - this.from);
-    const near = this.places().reduce((best, place) => (Math.abs(place - x) < Math.abs(best - x) ? place : best), Infinity);
+    const at = this.pixel(event);
+    const near = this.places().reduce((best, it) => (Math.abs(this.x.at(it) - at) < Math.abs(this.x.at(best) - at) ? it : best), Infinity);
     this.look(Number.isFinite(near) ? near : null);
+    if (this.down === null) return;
+    const [a, b] = [Math.min(this.down, at), Math.max(this.down, at)].map((it) => Math.min(Math.max(it, this.field.left), this.field.right));
+    this.chosen?.setAttribute("x", String(a));
+    this.chosen?.setAttribute("width", String(b - a > DRAG ? b - a : 0));
+  }
+
+  /** @param {any} event */
+  release(event) {
+    const [from, to] = [this.down, this.pixel(event)];
+    this.down = null;
+    if (from === null || Math.abs(to - from) <= DRAG) return;
+    this.show(this.x.value(Math.min(from, to)), this.x.value(Math.max(from, to)));
+  }
+
+  /** Shows a part across. @param {number} from @param {number} to */
+  show(from, to) {
+    if (!this.figure || this.figure.x === "names" || !(to > from)) return;
+    this.part = [from, to];
+    this.draw(this.figure);
+  }
+
+  /** Shows so many times as much across, around what is looked at; `0` shows all. @param {number} times */
+  zoom(times) {
+    if (!this.figure || this.figure.x === "names") return;
+    const { left, right } = this.field;
+    const middle = this.at === null ? (left + right) / 2 : this.x.at(this.at);
+    const half = ((right - left) * times) / 2;
+    this.part = times === 0 ? null : [this.x.value(Math.max(middle - half, times > 1 ? -Infinity : left)), this.x.value(Math.min(middle + half, times > 1 ? Infinity : right))];
+    this.draw(this.figure);
   }
 
   /** @param {any} event */
   step(event) {
     const places = this.places();
-    const here = this.at === null ? places.length : places.findIndex((place) => place >= /** @type {number} */ (this.at));
+    const here = this.at === null ? places.length : places.findIndex((it) => it >= /** @type {number} */ (this.at));
     const next = /** @type {Record<string, number>} */ ({ ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: places.length - 1 })[event.key];
+    const times = /** @type {Record<string, number>} */ ({ "+": 0.5, "=": 0.5, "-": 2, 0: 0 })[event.key];
     if (event.key === "Escape") this.look(null);
+    if (this.labels && times !== undefined && !event.ctrlKey && !event.metaKey) this.zoom(times);
     if (next === undefined || places.length === 0) return;
     event.preventDefault();
     this.look(places[Math.min(Math.max(next, 0), places.length - 1)]);
@@ -213,21 +366,25 @@ export class Plot {
   look(x) {
     this.at = x;
     const figure = this.figure;
-    const visible = x !== null && figure && x >= this.from && x <= this.to;
+    const visible = x !== null && figure && x >= this.x.low && x <= this.x.high;
     this.cross?.classList.toggle("on", !!visible);
     this.readout.classList.toggle("on", !!visible);
     if (!visible || x === null || !figure) return tell(this.readout, "");
-    const at = this.across(x);
+    const at = this.x.at(x);
     this.cross?.setAttribute("x1", String(at));
     this.cross?.setAttribute("x2", String(at));
-    const values = this.drawn.flatMap((series) => {
-      const point = series.points.find((p) => p.x === x);
-      if (!point) return [];
-      const range = series.form === "band" && point.high > point.low ? ` (${show(point.low, figure.unit)} to ${show(point.high, figure.unit)})` : "";
-      return [`${this.drawn.length > 1 ? `${series.name}: ` : ""}${show(point.y, figure.unit)}${range}`];
-    });
-    tell(this.readout, [figure.x === "time" ? clock(x) : show(x), ...values].join("\n"));
+    const values = figure.series.flatMap((series) => series.samples.filter((it) => it.x === x).map((it) => {
+      const name = figure.rows.length > 0 ? figure.rows[it.low] : series.name;
+      return `${figure.series.length > 1 || figure.rows.length > 0 ? `${name}: ` : ""}${told(figure, series, it)}`;
+    }));
+    const expected = figure.expected.filter((it) => it.x === x).map((it) => `${it.published ? "published" : "expected"}: ${say(figure, it.y)}`);
+    tell(this.readout, [place(figure, x), ...values, ...expected].slice(0, READ_MAX).join("\n"));
     this.readout.style.left = at > this.width / 2 ? "auto" : `${at + 10}px`;
     this.readout.style.right = at > this.width / 2 ? `${this.width - at + 10}px` : "auto";
   }
 }
+
+/** Lines of what is read at a place, at most. */
+const READ_MAX = 14;
+/** Signs of a search's trials. @type {Record<string, string>} */
+const TRIALS = { pass: "○", fail: "✕", unsent: "△" };

@@ -44,7 +44,7 @@ expect 0 bench compare results/my.quick results/my.quick --metric indications_pe
 expect 0 bench report results/my.quick --out again --csv --parquet
 [[ -s again/report.html ]]
 # Drawn again, it still says what measured it.
-grep -q "Measure again: <code>ranlab bench run my.toml" again/report.html
+grep -q '"command":"ranlab bench run my.toml' again/report.html
 for table in points repeats series distributions; do
     [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "no table $table"; exit 1; }
 done

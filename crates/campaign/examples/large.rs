@@ -1,6 +1,7 @@
 //! What 10,000 points cost: `cargo run --release -p ranlab-campaign --example large` measures them with a rig that
 //! does nothing else, stores them, reads them back, reports and exports them, and prints seconds and memory beside
-//! their bars (60 s, 300 MB). Fails if one is missed.
+//! their bars (60 s, 300 MB). Fails if one is missed. With a folder and a number after it, so many points instead, three
+//! repeats each: what `make test-web` opens in a browser.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,9 @@ const MB_MAX: f64 = 300.0;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("target/large"), PathBuf::from);
+    let points: usize = std::env::args().nth(2).map_or(Ok(10_000), |count| count.parse())?;
     let begun = Instant::now();
-    let written = measure(&directory)?;
+    let written = measure(&directory, points)?;
     let stored = begun.elapsed().as_secs_f64();
     let results = Store::read(&directory.join("large.db"))?.results(Load::Metrics)?;
     let report = write(&results, &Context::default(), &directory)?;
@@ -36,11 +38,14 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn measure(directory: &Path) -> Result<usize, Box<dyn Error>> {
-    let list = (1..=100).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+/// Hundreds of workers, of each so many requests that it makes `points`.
+fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
+    let list = |most: usize| (1..=most).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let (workers, requests) = (list(100), list((points / 100).max(1)));
+    let repeats = if points < 10_000 { 3 } else { 1 };
     let text = format!(
-        "title = \"Ten thousand points\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [{list}]\n\
-         \"load.requests\" = [{list}]\n[measure]\nrepeats = 1\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n\
+        "title = \"{points} points </script><script>window.hit=1</script>\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [{workers}]\n\
+         \"load.requests\" = [{requests}]\n[measure]\nrepeats = {repeats}\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n\
          [[plot]]\ntype = \"heat\"\nx = \"load.workers\"\ny = \"load.requests\"\nz = \"throughput\"\n"
     );
     let rig = MockRig::default();

@@ -36,19 +36,23 @@ fn campaign(text: &str) -> Results {
     Results::new(scenario, metrics, plan.points, journal.finished)
 }
 
-/// A report of a scenario over the mock, and its page.
+/// A report of a scenario over the mock, and the data of its page as they stand there, in their order.
 fn page(name: &str, results: &Results, context: &Context) -> (Written, String) {
     let folder = directory(name);
     let _ = std::fs::remove_dir_all(&folder);
     let written = write(results, context, &folder).unwrap();
-    let page = std::fs::read_to_string(&written.html).unwrap();
+    let page = data(&std::fs::read_to_string(&written.html).unwrap());
     (written, page)
+}
+
+fn data(page: &str) -> String {
+    let data = page.split("<script type=\"application/json\" id=\"data\">").nth(1).unwrap();
+    data.split("</script>").next().unwrap().to_owned()
 }
 
 /// Where each text begins; all must be there.
 fn places<const N: usize>(page: &str, texts: [&str; N]) -> [usize; N] {
-    let main = page.find("<main>").unwrap();
-    texts.map(|text| main + page[main..].find(text).unwrap_or_else(|| panic!("the page lacks “{text}”")))
+    texts.map(|text| page.find(text).unwrap_or_else(|| panic!("the page lacks “{text}”")))
 }
 
 fn samples(figure: &Figure) -> impl Iterator<Item = &Sample> {
@@ -76,12 +80,15 @@ fn every_form_of_figure_is_drawn_whole() {
         }
     }
     let page = std::fs::read_to_string(&written.html).unwrap();
-    assert_eq!(page.matches("<figure").count(), 10);
     // Self-contained: nothing is fetched.
-    for foreign in ["<script", "<link", "<img", "src=", "@import", "url(h", "url(/", "url(\""] {
+    for foreign in ["<img", "src=", "@import", "url(h", "url(/", "url(\"", "href=\"h", "href=\"/"] {
         assert!(!page.contains(foreign), "{foreign}");
     }
+    let page = data(&page);
+    let json: serde_json::Value = serde_json::from_str(&page).unwrap();
+    assert_eq!(json["figures"].as_array().unwrap().len(), 10);
     assert!(page.contains("λ (one alone)") && !page.contains("NaN"));
+    numbers_are_the_results(&json, &results);
     for figure in &figures(&results) {
         assert!(figure.series.iter().all(|series| !series.samples.is_empty()), "{}", figure.title);
     }
@@ -98,6 +105,34 @@ fn every_form_of_figure_is_drawn_whole() {
     assert!(page.contains("Cell UL meets 100 us under strict priority."));
 }
 
+/// Every mean and interval of the page is that of the results.
+fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
+    let metrics = json["metrics"].as_array().unwrap();
+    assert!(metrics.len() >= 5 && json["points"].as_array().unwrap().len() == results.points.len());
+    for (point, told) in results.points.iter().zip(json["points"].as_array().unwrap()) {
+        for (metric, value) in metrics.iter().zip(told["values"].as_array().unwrap()) {
+            let Some(own) = results.summary(point, metric["name"].as_str().unwrap()) else {
+                assert!(value.is_null(), "{metric}");
+                continue;
+            };
+            // What reads JSON here is off by the last bit at times; what wrote it is not.
+            for (told, own) in [(&value[0], own.mean), (&value[1], own.half_width.unwrap())] {
+                assert!(
+                    (told.as_f64().unwrap() - own).abs() <= own.abs() * 1e-15,
+                    "{metric}: {told} is not {own}"
+                );
+            }
+        }
+    }
+    // And the expectations stand beside the figures that they speak of.
+    let first = json["figures"][0]["expected"].as_array().unwrap();
+    assert!(!first.is_empty());
+    for index in first {
+        let row = &json["expected"][index.as_u64().unwrap() as usize];
+        assert_eq!(row["metric"], json["figures"][0]["plot"]["y"]);
+    }
+}
+
 #[test]
 fn what_failed_and_what_is_hostile_is_shown_as_text() {
     let results = campaign(
@@ -107,7 +142,9 @@ fn what_failed_and_what_is_hostile_is_shown_as_text() {
     let written = write(&results, &Context::default(), &directory("hostile")).unwrap();
     let page = std::fs::read_to_string(&written.html).unwrap();
     assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
-    assert!(page.contains("Not drawn: “") && page.contains("exited with signal 11"));
+    let json: serde_json::Value = serde_json::from_str(&data(&page)).unwrap();
+    assert_eq!(json["title"], "<script>alert(1)</script>");
+    assert!(json["figures"][0]["missing"].as_str().unwrap().contains("exited with signal 11"));
 }
 
 const SEARCH: &str = include_str!("../examples/gallery-search.toml");
@@ -119,7 +156,7 @@ fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
     let found = results.points[0].summary("search.load", 0.95).unwrap();
     let (written, page) = page("search", &results, &Context::default());
     let sentence = "Largest load.rate (1/s) with rtt_us_p50 ≤ 1000: ";
-    let [answer, figure, points] = places(&page, [sentence, "<figure", "id=\"points\""]);
+    let [answer, figure, points] = places(&page, [sentence, "\"figures\":", "\"points\":"]);
     assert!(answer < figure && figure < points);
     assert!(page[answer..].contains("95 % interval over 5 searches"));
     let figure = &figures(&results)[0];
@@ -144,8 +181,12 @@ fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
 fn a_search_without_an_answer_says_why_and_shows_what_it_tried() {
     let results = campaign(&SEARCH.replace("at_most = 1000\n", "at_most = 0.5\n"));
     let (_, page) = page("search-none", &results, &Context::default());
-    let [answer, _] = places(&page, ["with rtt_us_p50 ≤ 0.5: not found (", "<figure"]);
-    assert!(page[answer..].contains("rtt_us_p50 is ") && page[answer..].contains("more than 0.5"), "{page}");
+    let [answer, _] = places(&page, ["with rtt_us_p50 ≤ 0.5: not found (", "\"figures\":"]);
+    assert!(
+        page[answer..].contains("rtt_us_p50 is ") && page[answer..].contains("more than 0.5"),
+        "{}",
+        &page[answer..answer + 200]
+    );
     let figure = &figures(&results)[0];
     assert!(figure.answer.is_none() && samples(figure).count() > 3);
 }
@@ -177,17 +218,14 @@ fn an_invalid_campaign_names_the_setting_and_draws_no_empty_axes() {
     let text = include_str!("../examples/gallery-invalid.toml");
     let plot = "[[plot]]\ntitle = \"Nothing of it\"\nx = \"load.workers\"\ny = \"throughput\"\n";
     let (written, page) = page("invalid", &campaign(&format!("{text}{plot}")), &Context::default());
-    assert_eq!(
-        (written.figures.len(), page.matches("<figure").count(), page.matches("<svg").count()),
-        (0, 0, 0)
-    );
-    let why = "host.steal_share is 0.36, more than 0.02, which <code>host.steal_at_most</code> allows";
+    assert!(written.figures.is_empty());
+    let why = "host.steal_share is 0.36, more than 0.02, which `host.steal_at_most` allows";
     let [doubt, missing, points] = places(
         &page,
         [
             &format!("the measurement is invalid and its numbers are not used: {why}"),
-            "Not drawn: “Nothing of it”: 3 of 3 points invalid: ",
-            "id=\"points\"",
+            "\"missing\":\"3 of 3 points invalid: ",
+            "\"points\":",
         ],
     );
     assert!(doubt < missing && missing < points);
@@ -205,7 +243,7 @@ fn a_degraded_point_says_which_limit_it_broke() {
     assert_eq!(results.points[1].reason(), "");
     let (_, page) = page("degraded", &results, &Context::default());
     let [doubt, figure] =
-        places(&page, ["kept working (degraded): loss_ratio is 0.5, more than 0.", "<figure"]);
+        places(&page, ["kept working (degraded): loss_ratio is 0.5, more than 0.", "\"figures\":"]);
     assert!(doubt < figure);
 }
 
@@ -386,17 +424,10 @@ fn what_the_user_expects_is_not_called_a_papers() {
     let of = |paper: &str, source: &str| campaign(&text.replace("PAPER", paper).replace("SOURCE", source));
     let own = of("", "");
     let (_, text) = page("own", &own, &Context::default());
-    let sentences = &text[text.find("<main>").unwrap()..text.find("id=\"how\"").unwrap()];
+    let sentences = &text[..text.find("\"versions\":").unwrap()];
+    let sentences = sentences.replace("\"paper\":", "").replace("\"published\":", "");
     assert!(!sentences.to_lowercase().contains("paper") && !sentences.contains("published"), "{sentences}");
-    places(
-        &text,
-        [
-            "Of 2 expectations: 1 as expected; 1 different",
-            "expected 500 ± 10 %, measured",
-            "Expected and measured",
-            "one's own",
-        ],
-    );
+    places(&text, ["Of 2 expectations: 1 as expected; 1 different", "expected 500 ± 10 %, measured"]);
     let figure = &figures(&own)[0];
     assert!(figure.marks.iter().all(|mark| !mark.published) && figure.drawn().csv().contains("expected"));
     assert_eq!(figure.bounds[0].name, "expected ≥ 900");
@@ -428,23 +459,22 @@ fn the_first_screen_has_what_a_reader_asks_first() {
     let order = places(
         &page,
         [
-            "<h1>How many workers",
-            "2024-02-29, 11:58 to 12:01 UTC · A CPU, 8 CPUs, virtual machine, Linux 6.1",
-            "<code>ranlab bench run gallery.toml",
+            "\"title\":\"How many workers",
+            "2024-02-29, 11:58 to 12:01 UTC",
+            "A CPU, 8 CPUs, virtual machine, Linux 6.1",
+            "\"command\":\"ranlab bench run gallery.toml",
             "It meets its budget.",
             "Of 4 published statements",
             "Steal was high.",
             "At 23 of 42 points",
-            "<figure class=\"main\"",
+            "\"figures\":",
             "The governor is slow.",
-            "More figures",
-            "id=\"expected\"",
-            "id=\"points\"",
+            "\"points\":",
         ],
     );
     assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "{order:?}");
-    // Figures are light on a dark page too, and of one family of letters.
-    assert!(page.contains("figure{--ink:#1a1b1c") && page.matches("@font-face").count() == 1);
+    let html = std::fs::read_to_string(directory("first-screen").join("report.html")).unwrap();
+    assert!(html.matches("@font-face").count() == 1);
 }
 
 #[test]

@@ -23,14 +23,21 @@ const LINE_SAMPLES_MAX: usize = 2_000;
 /// Where the whiskers of a distribution's box end.
 const WHISKERS: (f64, f64) = (0.01, 0.99);
 
+/// A figure, and what it was made from; those of a search are made from its trials.
+pub(super) type Drawn = (Figure, Option<Plot>);
+
 /// Every figure: what a search found and tried, then those of the scenario; one over the first axis if it asks for none.
 pub fn figures(results: &Results) -> Vec<Figure> {
+    drawn(results).into_iter().map(|(figure, _)| figure).collect()
+}
+
+pub(super) fn drawn(results: &Results) -> Vec<Drawn> {
     let mut plots = results.scenario.plots.clone();
     if plots.is_empty() {
         plots.extend(default_plot(results));
     }
-    let trials = trials::figures(results).into_iter();
-    trials.chain(plots.iter().map(|plot| build(results, plot))).collect()
+    let trials = trials::figures(results).into_iter().map(|figure| (figure, None));
+    trials.chain(plots.into_iter().map(|plot| (build(results, &plot), Some(plot)))).collect()
 }
 
 fn default_plot(results: &Results) -> Option<Plot> {

@@ -1,10 +1,12 @@
 //! What a figure shows, apart from where it comes from and how it is drawn.
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
 use crate::export::{Column, Table};
 use crate::search::Gave;
 
-/// A figure.
-#[derive(Debug, Clone, PartialEq)]
+/// A figure. As JSON it is what the page draws (`web/document.js`).
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Figure {
     /// Above it: a sentence with units.
     pub title: String,
@@ -31,11 +33,29 @@ pub struct Figure {
     /// What a search found: a line upwards in its interval.
     pub answer: Option<Answer>,
     /// Numbers that belong to the figure and are read better in a table.
+    #[serde(serialize_with = "rows")]
     pub table: Table,
 }
 
+/// `{"head": […], "rows": [[…]]}`, without columns in which nothing stands; `null` without a column.
+fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> {
+    if table.columns.is_empty() {
+        return serializer.serialize_none();
+    }
+    let said = |column: &&(String, Column)| (0..table.rows()).any(|row| !column.1.cell(row).is_empty());
+    let shown: Vec<&(String, Column)> = table.columns.iter().filter(said).collect();
+    let head: Vec<&str> = shown.iter().map(|(name, _)| name.as_str()).collect();
+    let row = |row| shown.iter().map(|(_, column)| column.cell(row)).collect::<Vec<String>>();
+    let rows: Vec<Vec<String>> = (0..table.rows()).map(row).collect();
+    let mut map = serializer.serialize_map(Some(2))?;
+    map.serialize_entry("head", &head)?;
+    map.serialize_entry("rows", &rows)?;
+    map.end()
+}
+
 /// What lies across.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Across {
     /// Numbers.
     Numbers {
@@ -47,7 +67,7 @@ pub enum Across {
 }
 
 /// Samples that belong together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Series {
     /// In the legend, or at the end of its line.
     pub name: String,
@@ -95,6 +115,24 @@ pub enum Form {
 }
 
 impl Form {
+    /// As the page names it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Band => "band",
+            Self::Whiskers => "whiskers",
+            Self::Line => "line",
+            Self::Area => "area",
+            Self::Steps => "steps",
+            Self::Bars => "bars",
+            Self::Boxes => "boxes",
+            Self::Cells => "cells",
+            Self::Contour => "contour",
+            Self::Dots => "dots",
+            Self::Guide => "guide",
+            Self::Trials { .. } => "trials",
+        }
+    }
+
     /// Whether each sample has an interval or edges of its own.
     fn ranged(self) -> bool {
         matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Boxes | Self::Area)
@@ -123,8 +161,39 @@ impl Sample {
     }
 }
 
+/// `{"name": "trials", "gave": "pass", "full": true}`; the last two of trials alone.
+impl Serialize for Form {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", self.name())?;
+        if let Self::Trials { gave, full } = self {
+            let gave = match gave {
+                Gave::Pass => "pass",
+                Gave::Fail => "fail",
+                Gave::Unsent => "unsent",
+            };
+            map.serialize_entry("gave", gave)?;
+            map.serialize_entry("full", full)?;
+        }
+        map.end()
+    }
+}
+
+/// `[x, y]`, `[x, y, low, high]` or `[x, y, low, high, least, most]`: as many as say something new.
+impl Serialize for Sample {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = [self.x, self.y, self.low, self.high, self.ends.0, self.ends.1];
+        let said = match (self.ends == (self.low, self.high), self.low == self.y && self.high == self.y) {
+            (true, true) => 2,
+            (true, false) => 4,
+            (false, _) => 6,
+        };
+        serializer.collect_seq(&all[..said])
+    }
+}
+
 /// A value that is expected at one place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Mark {
     /// Across.
     pub x: f64,
@@ -137,7 +206,7 @@ pub struct Mark {
 }
 
 /// A bound that holds for all of a figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Bound {
     /// Upwards.
     pub y: f64,
@@ -148,7 +217,7 @@ pub struct Bound {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Answer {
     /// Across.
     pub x: f64,

@@ -3,15 +3,14 @@
 mod axis;
 mod build;
 mod contour;
+mod document;
 mod draw;
 mod figure;
 mod findings;
 mod font;
-mod html;
 mod law;
 mod legend;
 mod pooled;
-mod tables;
 mod trials;
 mod words;
 
@@ -21,9 +20,11 @@ use crate::expect::judge;
 use crate::results::Results;
 
 pub use build::figures;
+use build::{Drawn, drawn};
+pub use document::{Context, Document};
 pub use draw::{DrawError, png, svg};
 pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
-pub use html::{Context, escape, html};
+pub use ranlab_page::escape;
 
 /// Files of a written report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,11 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
+/// What a report of these results says, judged and drawn.
+pub fn document(results: &Results, context: &Context) -> Document {
+    Document::new(results, &judge(results), &drawn(results), context)
+}
+
 /// Writes `report.html`, `points.csv`, `verdicts.csv`, `figure-N.{svg,png,csv}` and `figure-N-table.csv` into a directory, which is created. Of a
 /// figure without a single point nothing is drawn; the page says why. Distributions and series, trials of a search among
 /// them, are drawn if the results were loaded with them.
@@ -71,13 +77,11 @@ pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<W
     let failed = |source| ReportError::File { file: directory.display().to_string(), source };
     std::fs::create_dir_all(directory).map_err(failed)?;
     let judged = judge(results);
-    let figures = figures(results);
-    let mut written = Vec::with_capacity(figures.len() * 2);
+    let drawn = drawn(results);
+    let mut written = Vec::with_capacity(drawn.len() * 2);
     let mut tables = Vec::new();
-    let mut drawings = Vec::with_capacity(figures.len());
-    for (index, figure) in figures.iter().enumerate() {
+    for (index, (figure, _)) in drawn.iter().enumerate() {
         if !figure.missing.is_empty() {
-            drawings.push(String::new());
             continue;
         }
         let drawing = svg(figure)?;
@@ -88,12 +92,11 @@ pub fn write(results: &Results, context: &Context, directory: &Path) -> Result<W
             let name = format!("figure-{}-table.csv", index + 1);
             tables.push(save(&name, figure.table.csv().as_bytes())?);
         }
-        drawings.push(drawing);
     }
     if !judged.is_empty() {
         tables.push(save("verdicts.csv", crate::export::verdicts(&judged).csv().as_bytes())?);
     }
-    let page = html(results, &judged, &figures, &drawings, context);
+    let page = Document::new(results, &judged, &drawn, context).html();
     let html = save("report.html", page.as_bytes())?;
     let csv = save("points.csv", crate::table::csv(results).as_bytes())?;
     Ok(Written { html, csv, figures: written, tables })

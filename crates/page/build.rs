@@ -1,0 +1,43 @@
+//! Writes the files of `web/` to where they are embedded from: modules without lines of comments, most of which are types, and
+//! which nobody should be sent. Nothing else is done to them.
+use std::fs;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
+    let to = std::env::var("OUT_DIR")?;
+    println!("cargo:rerun-if-changed={}", from.display());
+    for entry in fs::read_dir(&from)? {
+        let path = entry?.path();
+        let (Some(name), Some(form)) = (path.file_name(), path.extension().and_then(|form| form.to_str()))
+        else {
+            continue;
+        };
+        if !matches!(form, "html" | "css" | "js" | "svg") {
+            continue;
+        }
+        println!("cargo:rerun-if-changed={}", path.display());
+        let text = fs::read_to_string(&path)?;
+        let text = if form == "js" { without_comments(&text) } else { text };
+        fs::write(Path::new(&to).join(name), text)?;
+    }
+    Ok(())
+}
+
+/// Lines of comments are left out: those that begin with `//`, and those from a line that begins with `/**` to the one that ends it.
+fn without_comments(text: &str) -> String {
+    let mut inside = false;
+    let mut kept = String::with_capacity(text.len());
+    for line in text.lines() {
+        let begun = line.trim_start();
+        // `/** @type {X} */ (value)` is code.
+        inside |= begun.starts_with("/**") && !begun.trim_end_matches("*/").contains("*/");
+        if inside {
+            inside = !line.trim_end().ends_with("*/");
+        } else if !begun.starts_with("//") {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}

@@ -1,0 +1,98 @@
+//! The page for people: the files of `web/` as they are (but for comments), and some of them as one file that needs no server. No I/O.
+
+mod base64;
+mod saved;
+
+pub use base64::base64;
+pub use saved::{Saved, escape};
+
+/// What a server says beside its files: scripts and styles from there alone, nothing written into the page; it is in nobody's
+/// frame and sends no form. Pictures are made by the page itself (`blob:`), to be saved.
+pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Octets of all files together, at most.
+pub const BYTES_MAX: usize = 150 << 10;
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// One file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct File {
+    /// Its path below the server's root: `/web/app.js`.
+    pub path: &'static str,
+    /// Its content type.
+    pub form: &'static str,
+    /// What stands in it.
+    pub text: &'static str,
+}
+
+macro_rules! files {
+    ($($path:literal $file:literal $form:expr;)+) => {
+        /// Every file of `web/`.
+        pub const FILES: &[File] =
+            &[$(File { path: $path, form: $form, text: include_str!(concat!(env!("OUT_DIR"), "/", $file)) }),+];
+    };
+}
+files! {
+    "/" "index.html" "text/html; charset=utf-8";
+    "/web/page.css" "page.css" "text/css; charset=utf-8";
+    "/web/icon.svg" "icon.svg" "image/svg+xml";
+    "/web/app.js" "app.js" SCRIPT;
+    "/web/dom.js" "dom.js" SCRIPT;
+    "/web/net.js" "net.js" SCRIPT;
+    "/web/theme.js" "theme.js" SCRIPT;
+    "/web/store.js" "store.js" SCRIPT;
+    "/web/history.js" "history.js" SCRIPT;
+    "/web/figure.js" "figure.js" SCRIPT;
+    "/web/scale.js" "scale.js" SCRIPT;
+    "/web/forms.js" "forms.js" SCRIPT;
+    "/web/plot.js" "plot.js" SCRIPT;
+    "/web/tools.js" "tools.js" SCRIPT;
+    "/web/heat.js" "heat.js" SCRIPT;
+    "/web/table.js" "table.js" SCRIPT;
+    "/web/map.js" "map.js" SCRIPT;
+    "/web/watch.js" "watch.js" SCRIPT;
+    "/web/overview.js" "overview.js" SCRIPT;
+    "/web/node.js" "node.js" SCRIPT;
+    "/web/control.js" "control.js" SCRIPT;
+    "/web/document.js" "document.js" SCRIPT;
+    "/web/overlay.js" "overlay.js" SCRIPT;
+    "/web/explore.js" "explore.js" SCRIPT;
+    "/web/report.js" "report.js" SCRIPT;
+    "/web/saved.js" "saved.js" SCRIPT;
+}
+
+/// The file at a path of the server; `None` if there is none.
+pub fn file(path: &str) -> Option<&'static File> {
+    FILES.iter().find(|file| file.path == path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_is_small_and_whole() {
+        let bytes: usize = FILES.iter().map(|file| file.text.len()).sum();
+        assert!(bytes <= BYTES_MAX, "{bytes} octets");
+        let served: BTreeSet<&str> = FILES.iter().map(|file| file.path).collect();
+        assert_eq!(served.len(), FILES.len());
+        // Every module that one imports is there.
+        for file in FILES.iter().filter(|file| file.form == SCRIPT) {
+            for import in file.text.lines().filter_map(|line| line.split_once(" from \"./")) {
+                let name = format!("/web/{}", import.1.trim_end_matches("\";"));
+                assert!(served.contains(name.as_str()), "{} imports {name}", file.path);
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_listed_is_there() {
+        assert!(file("/").is_some() && file("/web/plot.js").is_some());
+        assert!(
+            ["/web/", "/web/../Cargo.toml", "/web/index.html", ""].iter().all(|path| file(path).is_none())
+        );
+    }
+}

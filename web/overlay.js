@@ -1,0 +1,36 @@
+// Another campaign's report, opened from a disk and laid over this one.
+import { h, tell } from "./dom.js";
+import { parse } from "./document.js";
+
+/** Octets of a file at most, and files at once. */
+const BYTES_MAX = 64 << 20, FILES_MAX = 4;
+
+/** The choice of files. @param {(overlays: import("./document.js").Overlay[]) => void} changed */
+export function overlaying(changed) {
+  /** @type {import("./document.js").Overlay[]} */
+  let all = [];
+  const told = h("span", { class: "soft", role: "status" });
+  const clear = h("button", { type: "button", hidden: true, click: () => show([], "") }, "Take off");
+  const show = (/** @type {typeof all} */ overlays, /** @type {string} */ why) => {
+    all = overlays;
+    clear.hidden = all.length === 0;
+    tell(told, why || all.map(({ name }) => `over it: ${name}`).join(", "));
+    changed(all);
+  };
+  const take = async (/** @type {File} */ file) => {
+    try {
+      if (file.size > BYTES_MAX) throw new Error(`it has more than ${BYTES_MAX >> 20} MB`);
+      const doc = parse(await file.text());
+      if (all.length >= FILES_MAX) throw new Error(`${FILES_MAX} lie over it already`);
+      const when = doc.meta[0] ?? file.name;
+      show([...all, { name: all.some(({ name }) => name === when) ? file.name : when, doc }], "");
+    } catch (error) {
+      tell(told, `${file.name} is not laid over: ${/** @type {Error} */ (error).message}. A report.html of ranlab is wanted.`);
+    }
+  };
+  const field = h("input", { type: "file", id: "overlay", accept: ".html,.json", multiple: true, change: async () => {
+    for (const file of field.files ?? []) await take(file);
+    field.value = "";
+  } });
+  return h("div", { class: "overlays tools" }, h("label", { class: "field", for: "overlay" }, "Lay over it another report"), field, clear, told);
+}

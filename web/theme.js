@@ -1,0 +1,39 @@
+// Light or dark: as the system has it until somebody chooses; on paper always light.
+import { set, tell } from "./dom.js";
+
+const KEPT = "ranlab theme";
+
+/** What was chosen; a file that is opened from a disk may have no memory. */
+function chosen() {
+  try {
+    return localStorage.getItem(KEPT);
+  } catch {
+    return null;
+  }
+}
+
+/** Makes a button change the colours. @param {HTMLElement} button @param {() => void} [changed] */
+export function themed(button, changed = () => {}) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let wanted = chosen();
+  const paint = (print = false) => {
+    const dark = !print && (wanted ? wanted === "dark" : system.matches);
+    document.documentElement.dataset.theme = dark ? "dark" : "light";
+    tell(button, dark ? "Light" : "Dark");
+    set(button, { "aria-label": `Use ${dark ? "light" : "dark"} colours` });
+    changed();
+  };
+  button.addEventListener("click", () => {
+    wanted = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem(KEPT, wanted);
+    } catch {
+      // Then it lasts as long as the page.
+    }
+    paint();
+  });
+  system.addEventListener("change", () => paint());
+  addEventListener("beforeprint", () => paint(true));
+  addEventListener("afterprint", () => paint());
+  paint();
+}
