@@ -83,8 +83,8 @@ for _ in $(seq 300); do
 done
 [[ $(left) == *vswitchd-dpdk* ]]
 kill -9 "$pid"
-# A worker that is bringing something up notices when that is done.
-for _ in $(seq 600); do
+# A worker that is bringing something up ends within its grace of 5 s, and what it started with it.
+for _ in $(seq 150); do
     [[ -n $(left) ]] || break
     sleep 0.1
 done

@@ -1,8 +1,9 @@
 //! `ranlab worker`: holds a part of an experiment for a campaign that runs elsewhere.
-use std::io;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ranlab_parts::Allowed;
 use ranlab_parts::child::Child;
@@ -32,13 +33,33 @@ pub struct Arguments {
     socket: bool,
 }
 
+/// How long what is held may take to end in order once the campaign has gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The input of a campaign. With its end this process ends too, within [`GRACE`], and with it, by the kernel's word, what it has
+/// started: a part that is being brought up may wait for a program far longer than that, and does not look at the input.
+struct Watched<R>(R);
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer);
+        if matches!(read, Ok(0)) && !buffer.is_empty() {
+            std::thread::spawn(|| {
+                std::thread::sleep(GRACE);
+                std::process::exit(0);
+            });
+        }
+        read
+    }
+}
+
 /// Serves until the input ends, or for ever.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     match arguments.listen {
         Some(address) => listen(address, &arguments.allow, format),
         None => {
             let trust = if arguments.socket { Trust::PartsOnly } else { Trust::Full };
-            match serve(io::stdin(), io::stdout().lock(), trust) {
+            match serve(Watched(io::stdin()), io::stdout().lock(), trust) {
                 // The campaign has gone.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 Err(error) => Err(Failure::of_output(&error)),
@@ -66,7 +87,7 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
     let mut children: Vec<Child> = Vec::new();
     loop {
         let Ok((stream, peer)) = listener.accept() else {
-            std::thread::sleep(std::time::Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(100));
             continue;
         };
         children.retain_mut(|child| child.ended().is_none());
