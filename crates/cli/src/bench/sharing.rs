@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         Some(file) => {
             std::fs::write(file, text)
                 .map_err(|error| Failure::Usage(format!("{} cannot be written: {error}", file.display())))?;
-            output.text(&format!("profile {}", file.display()))?;
+            output.text(format!("profile {}", file.display()))?;
         }
         None => output.text(text.trim_end())?,
     }
