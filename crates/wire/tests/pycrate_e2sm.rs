@@ -1,8 +1,9 @@
 //! An independent codec as oracle for the service models of O-RAN: pycrate reads what we write, and we read what it
 //! writes, for random values.
 //!
-//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, and `RANLAB_E2SM_TEXTS` a folder with the ASN.1 texts
-//! of E2SM common, KPM 3.00 or 4.00, RC and NI, one module in each file `*.asn`: they are not ours to hand on.
+//! Runs when `RANLAB_PYTHON` names a Python that has pycrate, by the types of `oracle/e2sm_types.txt`; or by the ASN.1
+//! texts of E2SM common, KPM 3.00 or 4.00, RC and NI, one module in each file `*.asn` of the folder that
+//! `RANLAB_E2SM_TEXTS` names: they are not ours to hand on.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::fmt::Write;

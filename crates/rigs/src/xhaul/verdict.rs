@@ -260,7 +260,9 @@ fn differences(results: &Results) -> Vec<String> {
 }
 
 fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String> {
-    let spread = results.aa_spread(metric);
+    let Some(spread) = results.aa_spread(metric) else {
+        return vec![format!("{metric}: too few repeats to tell a difference along {axis} from chance.")];
+    };
     let mut sentences = Vec::new();
     let mut seen: Vec<(String, f64, &PointResult)> = Vec::new();
     for point in &results.points {
@@ -280,31 +282,22 @@ fn differences_along(results: &Results, axis: &str, metric: &str) -> Vec<String>
     sentences
 }
 
-fn difference(
-    metric: &str,
-    of: &str,
-    first: &str,
-    change: f64,
-    spread: Option<f64>,
-    rest: &[String],
-) -> String {
+fn difference(metric: &str, of: &str, first: &str, change: f64, spread: f64, rest: &[String]) -> String {
     let at = if rest.is_empty() { String::new() } else { format!(" at {}", rest.join(", ")) };
     let percent = |share: f64| short((share * 1000.0).round() / 10.0);
-    match spread {
-        None => {
-            format!("{metric} of {of} against {first}{at}: too few repeats to tell a difference from chance.")
-        }
-        Some(spread) if change.abs() <= spread.max(SHOWN_MIN) => format!(
+    if change.abs() <= spread.max(SHOWN_MIN) {
+        format!(
             "{metric} of {of} against {first}{at}: no difference shown ({} %, repeats of one setting differ by {} %).",
             percent(change),
             percent(spread)
-        ),
-        Some(spread) => format!(
+        )
+    } else {
+        format!(
             "{metric} of {of} is {} % {} than of {first}{at} (repeats of one setting differ by {} %).",
             percent(change.abs()),
             if change > 0.0 { "higher" } else { "lower" },
             percent(spread)
-        ),
+        )
     }
 }
 

@@ -24,7 +24,7 @@ KNOTS = ("RANParameter-ValueType", "RANParameter-Definition", "RANParameter-Test
 
 
 def asn1(table):
-    """Modules by name, each with the common types, from the text of `e2sm_types.txt`."""
+    """Modules by name, from the text of `e2sm_types.txt`; NI has none of the common types."""
     sections, section = {}, None
     for line in table.splitlines():
         if not line or line.startswith("#"):
@@ -34,9 +34,14 @@ def asn1(table):
             continue
         name, _, body = line.partition(": ")
         section.append(f"{name} ::= {Body(body).whole()}")
+    def module(name, *own):
+        lines = [line for section in own for line in sections[section]]
+        return "\n".join([f"{name} DEFINITIONS AUTOMATIC TAGS ::= BEGIN", *lines, "END", ""])
+
     return {
-        name: "\n".join([f"{name} DEFINITIONS AUTOMATIC TAGS ::= BEGIN", *sections["common"], *sections[own], "END", ""])
-        for name, own in (("E2SM-KPM-IEs", "kpm"), ("E2SM-RC-IEs", "rc"))
+        "E2SM-KPM-IEs": module("E2SM-KPM-IEs", "common", "kpm"),
+        "E2SM-RC-IEs": module("E2SM-RC-IEs", "common", "rc"),
+        "E2SM-NI-IEs": module("E2SM-NI-IEs", "ni"),
     }
 
 
