@@ -1,6 +1,6 @@
 //! NI: copies of the messages at a node's interfaces to others; O-RAN's E2SM-NI v01.00.
 //!
-//! A report is a message in the encoding of its interface ([`ap`](crate::ap)), with a header that says at which interface and which way it
+//! A report is a message in the encoding of its interface ([`crate::ap`]), with a header that says at which interface and which way it
 //! went. Other than with KPM and RC the octet strings are CHOICEs without a SEQUENCE around them. All in aligned PER.
 //!
 //! An interface is named by a node at which it ends (§8.3.22); a trigger that names the node itself means all interfaces
