@@ -8,7 +8,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ranlab_dataplane::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
 use ranlab_dataplane::backends::{Outcomes, Translation};
@@ -22,10 +22,12 @@ use crate::{environment, rig, sut};
 
 /// The backend's name.
 pub(super) const NAME: &str = "xdp";
-/// How long the kernel is at it before it is asked what became of the packets.
-const ROUND: Duration = Duration::from_millis(4);
+/// CPU time, ns, for which the kernel is at it before it is asked what became of the packets. To begin and to end a round
+/// costs it some hundred microseconds (it changes its own code for the program), and milliseconds of waiting, which is no
+/// CPU time: rounds are as long as makes that little.
+const ROUND_NS: u64 = 20_000_000;
 /// The first round, packets, and the longest.
-const PACKETS: u32 = 256;
+const PACKETS: u32 = 1 << 14;
 const PACKETS_MAX: u32 = 1 << 20;
 /// Verdicts of XDP.
 const TX: u32 = 3;
@@ -225,18 +227,19 @@ fn feed_until(
     said: &Mutex<Said>,
 ) -> io::Result<()> {
     let mut packets = PACKETS;
+    let mut begun_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
     while !stop.load(Ordering::Relaxed) {
-        let begun = Instant::now();
         program.repeat(first, packets)?;
-        let took = begun.elapsed();
-        if took < ROUND / 2 {
+        let cpu_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
+        let took_ns = cpu_ns.saturating_sub(begun_ns);
+        begun_ns = cpu_ns;
+        if took_ns < ROUND_NS / 2 {
             packets = (packets * 2).min(PACKETS_MAX);
-        } else if took > ROUND * 2 {
+        } else if took_ns > ROUND_NS * 2 {
             packets = (packets / 2).max(PACKETS);
         }
         let state = maps.tables.get(&MapId::State).map(|table| table.get(&FIRST)).transpose()?.flatten();
         let (received, sent) = Feed::counted(&state.unwrap_or_default());
-        let cpu_ns = ranlab_host::thread_cpu_ns().unwrap_or(0);
         said.lock().unwrap_or_else(PoisonError::into_inner).reading = Reading { received, sent, cpu_ns };
     }
     Ok(())
