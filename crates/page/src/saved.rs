@@ -122,7 +122,9 @@ mod tests {
     fn what_is_shown_never_becomes_markup() {
         let html = saved();
         assert!(!html.contains("alert(1)<") && !html.contains("<script>"));
-        assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2));
+        // The data's element and the module's; the module itself looks for the former in other reports.
+        let named = bundle("saved").matches("<script").count();
+        assert_eq!((html.matches("<script").count() - named, html.matches("</script>").count()), (2, 2));
         assert!(html.contains("\\u003c/script>"));
     }
 
