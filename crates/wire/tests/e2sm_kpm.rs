@@ -2,35 +2,18 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+mod golden;
+
 use std::fmt::Debug;
 use std::path::Path;
 
-use bytes::Bytes;
+use golden::{agrees, vector};
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::{Encoding, Model, Octets, SmError, per};
-use ranlab_wire::per::{Notation, Per};
+use ranlab_wire::per::Per;
 
 /// Random values of each type.
 const SEEDS: u64 = 400;
-
-fn vector(name: &str) -> Bytes {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
-    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
-}
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The octets of a vector are read as its text says, and written again.
-fn agrees<T: Octets + Debug>(name: &str, show: impl Fn(&T, &mut Notation)) {
-    let octets = vector(&format!("{name}.bin"));
-    let text = vector(&format!("{name}.txt"));
-    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let shown = words(&Notation::of(|n| show(&value, n)));
-    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
-    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
-}
 
 #[test]
 fn octets_of_another_codec_mean_what_it_says() {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+mod golden;
+
 use std::fmt::Debug;
 use std::path::Path;
 use std::time::Duration;
@@ -14,27 +16,13 @@ use ranlab_wire::e2ap::{
 };
 use ranlab_wire::e2sm::ni::*;
 use ranlab_wire::e2sm::{Encoding, Model, Octets, RowKey, ServiceModel, complete, per};
-use ranlab_wire::per::{Notation, Per, ShortBits};
+use ranlab_wire::per::{Per, ShortBits};
 
 /// Random values of each type.
 const SEEDS: u64 = 300;
 
-fn vector(name: &str) -> Bytes {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
-    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
-}
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn agrees<T: Octets + Per + Debug>(name: &str) {
-    let octets = vector(&format!("{name}.bin"));
-    let text = vector(&format!("{name}.txt"));
-    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let shown = words(&Notation::of(|n| value.show(n)));
-    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
-    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
+    golden::agrees::<T>(name, |value, n| value.show(n));
 }
 
 #[test]

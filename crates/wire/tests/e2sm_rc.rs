@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
+mod golden;
+
 use std::fmt::Debug;
 use std::path::Path;
 
 use bytes::Bytes;
+use golden::vector;
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId};
 use ranlab_wire::e2sm::rc::commands::{FlowMapping, NotAnOrder, ORDERS, Order, SliceQuota};
@@ -13,27 +16,13 @@ use ranlab_wire::e2sm::rc::messages::Said;
 use ranlab_wire::e2sm::rc::neighbours::*;
 use ranlab_wire::e2sm::rc::*;
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, SmError, per};
-use ranlab_wire::per::{DecodeFault, Notation, Per};
+use ranlab_wire::per::{DecodeFault, Per};
 
 /// Random values of each type.
 const SEEDS: u64 = 300;
 
-fn vector(name: &str) -> Bytes {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/e2sm").join(name);
-    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display())).into()
-}
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn agrees<T: Octets + Per + Debug>(name: &str) {
-    let octets = vector(&format!("{name}.bin"));
-    let text = vector(&format!("{name}.txt"));
-    let value = T::decode_as(Encoding::Per, &octets).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let shown = words(&Notation::of(|n| value.show(n)));
-    assert_eq!(shown, words(std::str::from_utf8(&text).unwrap()), "{name}");
-    assert_eq!(value.to_octets(Encoding::Per).unwrap(), octets, "{name}");
+    golden::agrees::<T>(name, |value, n| value.show(n));
 }
 
 #[test]
