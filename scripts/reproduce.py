@@ -6,8 +6,8 @@
   scripts/reproduce.py --again                       judges all that is kept by the rules of today; measures nothing
 
 What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
-verdicts, and of each point its outcome and the metrics that the scenario's figures and expectations name; the campaign itself
-stays in --out. The release binary measures; build it first.
+verdicts, and of each point its outcome, the metrics that the scenario's figures and expectations name, and the distributions
+that they draw whole, in few steps; the campaign itself stays in --out. The release binary measures; build it first.
 """
 
 import argparse
@@ -28,6 +28,7 @@ METRICS_EXTRA = (
     "loss_ratio", "delivered_ratio", "tool.cpu_cores", "tool.skipped_ratio", "tool.unsent_ratio",
     "host.steal_share", "host.foreign_share", "host.disturbed",
 )  # fmt: skip
+PAIR = re.compile(r"\[\n\s*(-?[0-9]+),\n\s*(-?[0-9]+)\n\s*\]")
 LEFT_OUT = re.compile(r"The load generator left out up to ([0-9.]+) %")
 
 
@@ -110,8 +111,16 @@ def reduced(points, names):
         one = {"axes": point["axes"], "outcome": point["outcome"], "metrics": metrics}
         if point.get("reason"):
             one["reason"] = point["reason"]
+        if point.get("distributions"):
+            one["distributions"] = point["distributions"]
         kept.append(one)
     return kept
+
+
+def text_of(kept):
+    """As JSON for people and for git: a pair of numbers takes one line."""
+    text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
+    return PAIR.sub(r"[\1, \2]", text)
 
 
 def unsent(warnings):
@@ -125,14 +134,14 @@ def again(wanted):
     for file in sorted((ROOT / "docs" / "results").rglob("*.json")):
         kept = json.loads(file.read_text())
         kept["unsent_share_max"] = unsent(kept["warnings"])
-        file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        file.write_text(text_of(kept))
         if not kept["points"]:
             continue
         with tempfile.TemporaryDirectory() as out:
             command = [str(wanted.binary), "bench", "report", str(file), "--out", out, "--format", "json"]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         kept["expects"] = json.loads(done.stdout)["expects"]
-        file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n")
+        file.write_text(text_of(kept))
         verdicts = [expect["verdict"] for expect in kept["expects"]]
         print(f"{file.relative_to(ROOT)}: {', '.join(verdicts)}")
 
@@ -168,11 +177,11 @@ def main():
         "points": reduced(result["points"], named(resolved)),
         "expects": result["expects"],
     }
-    text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
+    text = text_of(kept)
     if len(text) > BYTES_MAX:
         kept["points"] = []
         kept["remark"] = f"{kept['remark']} The points are too many to keep here.".strip()
-        text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
+        text = text_of(kept)
     file = ROOT / "docs" / "results" / f"{name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

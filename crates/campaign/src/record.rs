@@ -15,6 +15,12 @@ const DIGITS: u8 = 3;
 pub const SERIES_SAMPLES_MAX: usize = 100_000;
 /// The most metrics of one repeat; further ones are counted and dropped.
 pub const METRICS_MAX: usize = 1_000;
+/// At which shares a distribution that is kept small keeps its quantiles: ends, whiskers and quartiles of a box, what
+/// percentiles are asked for, and steps of 5 % for a curve.
+const KEPT: [f64; 25] = [
+    0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
+    0.9, 0.95, 0.98, 0.99, 0.999, 1.0,
+];
 
 /// Takes a repeat's measurements. What does not fit its bounds is dropped and counted in [`Recording::dropped`].
 #[derive(Debug, Default)]
@@ -157,7 +163,7 @@ impl Distribution {
 
     /// The smallest value that a share of all values does not exceed; 0 if there are none.
     pub fn quantile(&self, share: f64) -> u64 {
-        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+        let rank = rank(share, self.count());
         let mut seen = 0;
         for (value, count) in &self.counts {
             seen += count;
@@ -166,6 +172,36 @@ impl Distribution {
             }
         }
         self.counts.last().map_or(0, |(value, _)| *value)
+    }
+
+    /// As many values in at most 25 steps: the quantiles of a box, of percentiles and of a curve are exactly its own, what
+    /// lies between two of them counts as the greater.
+    pub fn kept(&self) -> Self {
+        let count = self.count();
+        if self.counts.len() <= KEPT.len() {
+            return self.clone();
+        }
+        let (mut counts, mut before) = (Vec::<(u64, u64)>::with_capacity(KEPT.len()), 0);
+        for share in KEPT {
+            let rank = rank(share, count);
+            let more = rank - before;
+            before = rank;
+            let value = self.quantile(share);
+            match counts.last_mut() {
+                Some((own, many)) if *own == value => *many += more,
+                _ if more > 0 => counts.push((value, more)),
+                _ => {}
+            }
+        }
+        Self { counts }
+    }
+
+    /// What somebody else wrote down: values ascending, each at least once, no more steps than [`kept`](Self::kept) leaves.
+    pub(crate) fn is_kept(&self) -> bool {
+        let ascend = self.counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let total = self.counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
+        let each = self.counts.iter().all(|(_, count)| *count > 0);
+        ascend && each && total.is_some() && (1..=KEPT.len()).contains(&self.counts.len())
     }
 
     /// Mean; 0 if there are no values.
@@ -207,6 +243,11 @@ impl Distribution {
             (n, self.count() as f64),
         ]
     }
+}
+
+/// The place, from 1, of the value at a share of so many in ascending order.
+fn rank(share: f64, count: u64) -> u64 {
+    ((share * count as f64).ceil() as u64).max(1)
 }
 
 #[cfg(test)]
@@ -251,6 +292,28 @@ mod tests {
         recorder.scalar("nan", f64::NAN);
         let recording = recorder.finish();
         assert_eq!((recording.series["x"].len(), recording.dropped), (SERIES_SAMPLES_MAX, 6));
+    }
+
+    #[test]
+    fn a_distribution_that_is_kept_small_keeps_its_quantiles_and_its_number() {
+        for n in [1_u64, 3, 24, 25, 26, 150, 601, 5000] {
+            let mut recorder = Recorder::default();
+            (0..n).for_each(|value| recorder.value("v", value * value % 70_001));
+            let whole = recorder.finish().distributions["v"].clone();
+            let kept = whole.kept();
+            assert!(kept.is_kept(), "{n}: {kept:?}");
+            assert_eq!(kept.count(), n);
+            for share in KEPT {
+                assert_eq!(kept.quantile(share), whole.quantile(share), "{share} of {n}");
+            }
+            assert_eq!(kept.kept(), kept);
+        }
+        for wrong in
+            [vec![], vec![(2, 1), (1, 1)], vec![(1, 0)], vec![(1, 1), (1, 1)], vec![(1, u64::MAX), (2, 1)]]
+        {
+            assert!(!Distribution { counts: wrong.clone() }.is_kept(), "{wrong:?}");
+        }
+        assert!(!Distribution { counts: (0..26).map(|value| (value, 1)).collect() }.is_kept());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::description::RigDescription;
 use crate::metric::UNSENT_AT_MOST;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
-use crate::record::Recording;
+use crate::record::{Distribution, Recording};
 use crate::results::{Finished, Kept, Results};
 use crate::scenario::{self, Scenario};
 use crate::stats::student_quantile;
@@ -44,6 +44,9 @@ struct StoredPoint {
     #[serde(default)]
     reason: String,
     metrics: BTreeMap<String, StoredMetric>,
+    /// What a figure draws whole, over all repeats, in few steps.
+    #[serde(default)]
+    distributions: BTreeMap<String, Distribution>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -68,6 +71,13 @@ impl Stored {
             .map_err(|error| StoredError(format!("it is no stored result: {error}")))?;
         if stored.points.is_empty() {
             return Err(StoredError("it keeps verdicts alone, no points".to_owned()));
+        }
+        for (name, own) in stored.points.iter().flat_map(|point| &point.distributions) {
+            if !own.is_kept() {
+                return Err(StoredError(format!(
+                    "the distribution of `{name}` is no list of up to 25 values with their numbers, ascending"
+                )));
+            }
         }
         let claims = stored.points.iter().flat_map(|point| point.metrics.values());
         match claims.map(|metric| metric.n).max() {
@@ -144,6 +154,10 @@ impl StoredPoint {
             for (run, value) in runs.iter_mut().zip(metric.stand_ins(confidence)) {
                 run.recording.metrics.insert(name.clone(), value);
             }
+        }
+        // Of all repeats together: whose value is whose, nobody knows any more.
+        if let Some(first) = runs.first_mut() {
+            first.recording.distributions.clone_from(&self.distributions);
         }
         runs
     }
@@ -232,5 +246,35 @@ mod tests {
         assert_eq!(results.points.iter().map(|point| point.runs.len()).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(results.points[1].point.settings["sut.build"], Value::from("b"));
         assert!(Stored::parse("{}").unwrap_err().to_string().contains("no stored result"));
+    }
+
+    #[test]
+    fn a_box_is_drawn_of_what_is_kept_of_its_own_values() {
+        let rig = MockRig::default().describe();
+        let json = |counts: &str| {
+            format!(
+                "{{\"scenario\": \"t\", \"command\": \"ranlab bench run t.toml\", \"points\": [{{\"axes\": {{\"load.workers\": 1}}, \
+                 \"outcome\": \"ok\", \"metrics\": {{\"rtt_us_p50\": {{\"mean\": 30.0, \"ci95\": 1.0, \"n\": 3}}}}, \
+                 \"distributions\": {{\"rtt_us\": {{\"counts\": {counts}}}}}}}]}}"
+            )
+        };
+        let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1]\n\
+                    [[plot]]\ntype = \"box\"\nx = \"load.workers\"\ny = \"rtt_us\"\n";
+        let scenario =
+            Scenario::parse(text, "t.toml", &Overrides::default(), std::slice::from_ref(&rig)).unwrap();
+        let stored = Stored::parse(&json("[[10, 1], [20, 2], [30, 4], [40, 1]]")).unwrap();
+        let results = stored.results(scenario, &rig);
+        let own = results.points[0].distribution("rtt_us").unwrap();
+        assert_eq!([0.25, 0.5, 0.75, 1.0].map(|share| own.quantile(share)), [20, 30, 30, 40]);
+        #[cfg(feature = "report")]
+        {
+            let figure = crate::report::figures(&results).remove(0);
+            let sample = &figure.series[0].samples[0];
+            assert_eq!((sample.low, sample.y, sample.high), (20.0, 30.0, 30.0), "{}", figure.missing);
+        }
+        for counts in ["[]", "[[2, 1], [1, 1]]", "[[1, 0]]", "[[1, -1]]", "7"] {
+            let why = Stored::parse(&json(counts)).unwrap_err().to_string();
+            assert!(why.contains("distribution") || why.contains("no stored result"), "{why}");
+        }
     }
 }

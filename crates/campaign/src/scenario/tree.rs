@@ -82,7 +82,8 @@ pub(crate) fn parse(text: &str, file: &str, base: Option<&Path>) -> Result<Node,
     extend(parse_one(text, file)?, base, 0)
 }
 
-/// Sets `path` to a TOML value, or to text if it is none (`--set sut.type=flexran`).
+/// Sets `path` to a TOML value, or to text if it is none (`--set sut.type=flexran`): what text means (a time, one of a set)
+/// its key says, as in a file.
 pub(crate) fn set(root: &mut Node, assignment: &str) -> Result<(), ScenarioError> {
     let place = Place { file: format!("--set {assignment}").into(), line: 0 };
     let Some((path, text)) = assignment.split_once('=') else {
@@ -95,7 +96,7 @@ pub(crate) fn set(root: &mut Node, assignment: &str) -> Result<(), ScenarioError
     let tree = parse_one(&format!("x = {text}"), "")
         .ok()
         .and_then(|mut node| if let Tree::Table(entries) = &mut node.tree { entries.pop() } else { None })
-        .map_or_else(|| Tree::Leaf(Value::from_text(text)), |(_, node)| node.tree);
+        .map_or_else(|| Tree::Leaf(Value::Text(text.to_owned())), |(_, node)| node.tree);
     let node = Node { place: place.clone(), tree };
     let mut at = root;
     let mut keys: Vec<&str> = path.split('.').collect();

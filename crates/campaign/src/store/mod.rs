@@ -208,8 +208,13 @@ impl Store {
     }
 
     /// Names the first part in which the stored scenario differs. Plots and expectations may change: they only read.
+    ///
+    /// Ours goes the way that the stored one went: in JSON the choice `"100ms"` and that time are the same text, and a number
+    /// may come back a last digit apart.
     fn check_scenario(&self, ours: &Scenario) -> Result<(), StoreError> {
         let theirs: Scenario = self.header("scenario")?;
+        let text = json(ours)?;
+        let ours: Scenario = parsed("scenario", &text)?;
         let parts = [
             ("rig", ours.rig == theirs.rig),
             ("a setting", ours.settings == theirs.settings),
@@ -221,9 +226,9 @@ impl Store {
         if let Some((part, _)) = parts.into_iter().find(|(_, same)| !same) {
             return Err(StoreError::OtherScenario(part.to_owned()));
         }
-        if *ours != theirs {
+        if ours != theirs {
             let update = "UPDATE campaign SET value = ?1 WHERE key = 'scenario'";
-            self.connection.execute(update, [json(ours)?])?;
+            self.connection.execute(update, [text])?;
         }
         Ok(())
     }
@@ -232,7 +237,7 @@ impl Store {
         let text: String =
             self.connection
                 .query_row("SELECT value FROM campaign WHERE key = ?1", [key], |row| row.get(0))?;
-        serde_json::from_str(&text).map_err(|error| StoreError::Damaged(format!("{key}: {error}")))
+        parsed(key, &text)
     }
 
     fn points(&self) -> Result<Vec<Point>, StoreError> {
@@ -360,6 +365,10 @@ fn name_id(connection: &Connection, name: &str) -> Result<i64, rusqlite::Error> 
 
 fn json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(key: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(format!("{key}: {error}")))
 }
 
 impl Journal for Store {

@@ -8,7 +8,7 @@ use ranlab_campaign::report::{Context, Written};
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{MetricKind, Outcome};
 use ranlab_campaign::run::RunError;
-use ranlab_campaign::scenario::{self, Scenario};
+use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_campaign::store::{Header, Load, Store, StoreError};
 use ranlab_host::Facts;
 use serde_json::json;
@@ -303,14 +303,29 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             .collect();
         let axes: serde_json::Map<_, _> =
             point.point.axes.iter().map(|(path, value)| (path.clone(), value.to_json())).collect();
-        json!({
+        let mut object = json!({
             "axes": axes,
             "outcome": point.outcome(),
             "reason": point.reason(),
             "metrics": metrics,
-        })
+        });
+        let distributions: serde_json::Map<_, _> = whole_metrics(results)
+            .filter_map(|name| Some((name.to_owned(), json!(point.distribution(name)?.kept()))))
+            .collect();
+        if !distributions.is_empty() {
+            object["distributions"] = distributions.into();
+        }
+        object
     };
     results.points.iter().map(one).collect()
+}
+
+/// Distributions that figures draw whole: boxes and curves of their own values.
+fn whole_metrics(results: &Results) -> impl Iterator<Item = &str> {
+    let whole = |kind| matches!(kind, PlotKind::Box | PlotKind::Cdf);
+    let names: std::collections::BTreeSet<&str> =
+        results.scenario.plots.iter().filter(|plot| whole(plot.kind)).map(|plot| plot.y.as_str()).collect();
+    names.into_iter()
 }
 
 /// Exit code 1 only for a verdict `fails` or when no point could be measured.
@@ -344,6 +359,9 @@ pub(crate) fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failur
 
 #[cfg(test)]
 mod tests {
+    use ranlab_campaign::scenario::Overrides;
+    use ranlab_campaign::value::Value;
+
     use super::*;
 
     #[test]
@@ -362,5 +380,67 @@ mod tests {
             let found = default_folder(Path::new(scenario), Path::new("/home/me"), quick);
             assert_eq!(found, Path::new(folder), "{scenario}");
         }
+    }
+
+    fn scenarios(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let of = |path: PathBuf| if path.is_dir() { scenarios(&path) } else { vec![path] };
+        entries.flat_map(of).filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
+    }
+
+    /// In JSON the choice `"100ms"` and that time are one text: a campaign that has it could not be resumed.
+    #[test]
+    fn the_same_command_resumes_every_scenario_of_the_repository_and_another_setting_is_refused() {
+        let rigs = ranlab_rigs::descriptions(&lab().unwrap());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let folder = std::env::temp_dir().join(format!("ranlab-resumed-{}", std::process::id()));
+        let found = scenarios(&root.join("scenarios"));
+        assert!(found.len() > 10, "{found:?}");
+        for (file, quick) in found.iter().flat_map(|file| [(file, false), (file, true)]) {
+            let read = |sets: &[&str]| {
+                let sets = sets.iter().map(|&set| set.to_owned()).collect();
+                Scenario::load(file, &Overrides { sets, quick }, &rigs).unwrap()
+            };
+            let opened = |scenario: &Scenario| {
+                let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
+                open(&folder, false, "c", scenario, &Plan::new(scenario, rig), &rig.metrics)
+            };
+            let begun = read(&[]);
+            drop(opened(&begun).unwrap_or_else(|why| panic!("{}: {why:?}", file.display())));
+            let store =
+                opened(&read(&[])).unwrap_or_else(|why| panic!("{} goes on: {why:?}", file.display()));
+            // What is read back is what was written, as people compare it.
+            let kept = store.results(Load::Metrics).unwrap().scenario.settings;
+            assert!(kept.keys().eq(begun.settings.keys()), "{}", file.display());
+            let same = |(path, value): (&String, &Value)| value.same(&kept[path]);
+            assert!(begun.settings.iter().all(same), "{}", file.display());
+            assert!(opened(&read(&["measure.seed=4711"])).is_err(), "{}", file.display());
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_choice_that_reads_as_a_time_is_set_by_the_command_line_and_tells_campaigns_apart() {
+        let rigs = ranlab_rigs::descriptions(&lab().unwrap());
+        let read = |set: &str| {
+            let text = "title = \"t\"\nrig = \"xhaul\"\n[user]\nkind = \"udp\"\n";
+            let overrides = Overrides { sets: vec![set.to_owned()], quick: false };
+            Scenario::parse(text, "t.toml", &overrides, &rigs).unwrap()
+        };
+        let rig = rigs.iter().find(|rig| rig.is("xhaul")).unwrap();
+        let folder = std::env::temp_dir().join(format!("ranlab-choice-{}", std::process::id()));
+        let opened = |set: &str| {
+            let scenario = read(set);
+            open(&folder, false, "c", &scenario, &Plan::new(&scenario, rig), &rig.metrics).map(drop)
+        };
+        assert_eq!(read("user.timer=100ms").settings["user.timer"], Value::from("100ms"));
+        assert_eq!(read("user.interval=1.5s").settings["user.interval"].span().unwrap().as_millis(), 1500);
+        opened("user.timer=100ms").unwrap();
+        opened("user.timer=100ms").unwrap();
+        let Failure::Usage(why) = opened("user.timer=1ms").unwrap_err() else {
+            panic!("the scenario's fault")
+        };
+        assert!(why.contains("a setting differs"), "{why}");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
