@@ -29,6 +29,8 @@ METRICS_EXTRA = (
     "host.steal_share", "host.foreign_share", "host.disturbed",
 )  # fmt: skip
 PAIR = re.compile(r"\[\n\s*(-?[0-9]+),\n\s*(-?[0-9]+)\n\s*\]")
+# `ROW against ROW: ...`: where two rows of a figure differ, and which stage hides it.
+ATTRIBUTED = re.compile(r"\S+ against \S+: before the radio ")
 LEFT_OUT = re.compile(r"The load generator left out up to ([0-9.]+) %")
 
 
@@ -174,9 +176,12 @@ def main():
         "warnings": result["warnings"],
         "unsent_share_max": unsent(result["warnings"]),
         "counting": counting,
+        "attribution": [sentence for sentence in result.get("verdict", []) if ATTRIBUTED.match(sentence)],
         "points": reduced(result["points"], named(resolved)),
         "expects": result["expects"],
     }
+    if not kept["attribution"]:
+        del kept["attribution"]
     text = text_of(kept)
     if len(text) > BYTES_MAX:
         kept["points"] = []

@@ -7,6 +7,7 @@ nothing else. Quick runs are refused: a smoke run reproduces nothing.
 """
 
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -15,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproductions.md"
 # In the order in which a reader wants to know them.
 VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable")
+
+# As expectations name a row of a figure.
+ROW = re.compile(r"net\.row = ([\w-]+)")
 
 HEAD = """# Reproductions
 
@@ -160,10 +164,26 @@ def runs(known):
     for name, result in have:
         for expect in result["expects"]:
             verdict = f"**{expect['verdict']}**" + (f": {expect['reason']}" if expect.get("reason") else "")
+            if hidden := attributed(result, expect):
+                verdict += f". {hidden}"
             row = [name, f"`{expect['metric']}`", expect.get("where", ""), expect["paper"], expect["ours"], expect.get("repeats") or "", verdict]
             lines.append("| " + " | ".join(cell(text) for text in [*row, expect.get("source", "")]) + " |")
     lines.append("")
     return lines
+
+
+def attributed(result, expect):
+    """Of two rows that do not differ as published: where they differ, and which stage hides it."""
+    if expect["verdict"] not in ("differs", "inconclusive"):
+        return ""
+    row = ROW.search(expect.get("where", ""))
+    # Of a value there is no other row: what a row differs by from the first is told.
+    base = ROW.search(expect["paper"])
+    for sentence in result.get("attribution", []) if row else []:
+        told, other = sentence.split(":", 1)[0].split(" against ")
+        if told == row[1] and (base is None or other == base[1]):
+            return sentence
+    return ""
 
 
 def main():

@@ -1,4 +1,5 @@
-//! How fast the simulation of the reference midhaul is, beside a bare heap of as many events in the same run.
+//! How fast the simulation of the reference midhaul is, beside a bare heap of as many events in the same run; and two seeds on
+//! two threads beside the same two one after the other. Both are told with what the repeats differ by: a busy machine shows.
 //!
 //! `cargo run --release -p ranlab-model --example xhaul_speed`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -20,19 +21,55 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, scheduler) in schedulers {
         let network = reference_network(&scheduler, false);
         let (mut best, mut bare_best) = (0.0_f64, 0.0_f64);
+        let mut shares = Vec::new();
         for seed in 0..REPEATS {
             let simulation = Simulation::new(&network, Options { duration_ps: S, seed })?;
             let start = Instant::now();
             let report = simulation.run();
-            best = best.max(report.events as f64 / start.elapsed().as_secs_f64() / 1e6);
-            bare_best = bare_best.max(bare_heap(report.events));
+            let rate = report.events as f64 / start.elapsed().as_secs_f64() / 1e6;
+            let bare = bare_heap(report.events);
+            (best, bare_best) = (best.max(rate), bare_best.max(bare));
+            shares.push(rate / bare);
         }
         println!(
-            "{name:16} {best:6.2} M events/s; a bare heap {bare_best:6.2}; {:.2} of it",
-            best / bare_best
+            "{name:16} {best:6.2} M events/s; a bare heap {bare_best:6.2}; {:.2} of it ({})",
+            best / bare_best,
+            spread(&mut shares)
         );
     }
+    let mut gains = Vec::new();
+    for seed in 0..REPEATS {
+        gains.push(two_threads(seed * 2)?);
+    }
+    println!("two seeds on two threads: {} times one after the other", spread(&mut gains));
     Ok(())
+}
+
+/// The least, the median and the most.
+fn spread(values: &mut [f64]) -> String {
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+    format!("{:.2} / {:.2} / {:.2}", at(0), at(values.len() / 2), at(values.len().saturating_sub(1)))
+}
+
+/// How many times faster two independent seeds are on two threads than on one.
+fn two_threads(seed: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let network = reference_network(&Scheduler::StrictPriority, false);
+    let run = |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map(|one| one.run().events);
+    let start = Instant::now();
+    let events = run(seed)? + run(seed + 1)?;
+    let one_s = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let both = std::thread::scope(|scope| {
+        let threads = [seed, seed + 1].map(|seed| scope.spawn(move || run(seed).map_err(|e| e.to_string())));
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| "a thread died".to_owned())?)
+            .sum::<Result<u64, _>>()
+    })?;
+    let two_s = start.elapsed().as_secs_f64();
+    assert_eq!(events, both, "threads change nothing");
+    Ok(one_s / two_s)
 }
 
 /// M events/s of a heap with as many entries as the reference has on average, keyed as the simulation's.

@@ -43,8 +43,15 @@ fn message(part: &Part) -> Map<String, Json> {
 
 /// Values that the field may have, but not its default.
 fn others(field: &Field) -> Vec<Json> {
-    let texts =
-        ["x", "[1,2]", "127.0.0.1:1", "af-xdp", "a,b", r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#];
+    let texts = [
+        "x",
+        "{}",
+        "[1,2]",
+        "127.0.0.1:1",
+        "af-xdp",
+        "a,b",
+        r#"[{"ping":{"bytes":1,"interval_ns":1,"count":1}}]"#,
+    ];
     let own = match &field.key.kind {
         Kind::Bool => vec![json!(true), json!(false)],
         Kind::Int { min, max } => vec![json!(min), json!(max)],

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ranlab_parts::readback::ReadBack;
+use ranlab_parts::xhaul::{OwnVbbu, VBBU_NAMES};
 use ranlab_parts::{Commands, MeterBy, ProgramPart, ReadyWhen};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -70,6 +71,10 @@ pub struct Peer {
     /// Where it serves.
     #[serde(default)]
     pub addresses: Addresses,
+    /// It is a vBBU: the programs of its CU and its DU, which rig `xhaul` puts on its network. They may name `{cu}`, `{du}` (addresses)
+    /// and `{interface}`.
+    #[serde(default)]
+    pub vbbu: Option<OwnVbbu>,
     /// How it differs on the wire.
     #[serde(default)]
     pub dialect: Dialect,
@@ -251,6 +256,7 @@ impl Peer {
                 return Err(format!("`run.{name}` must begin with a program"));
             }
         }
+        self.vbbu.as_ref().map_or(Ok(()), OwnVbbu::check)?;
         let wrong = |index: usize, why: String| format!("`read_back` {}: {why}", index + 1);
         self.read_back
             .iter()
@@ -279,7 +285,10 @@ impl Peer {
         }
         let default = |(name, fill): (&String, &Fill)| Some((name.clone(), fill.default.clone()?));
         let defaults: BTreeMap<_, _> = self.fill.iter().filter_map(default).collect();
-        let values = Values { said: defaults.into_iter().chain(values).collect(), asked: &self.fill };
+        let said: BTreeMap<String, String> = defaults.into_iter().chain(values).collect();
+        let network = VBBU_NAMES.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let network = Values { said: network.into_iter().chain(said.clone()).collect(), asked: &self.fill };
+        let values = Values { said, asked: &self.fill };
         let peer = self.name.clone();
         let wrong = |why| match why {
             Unfit::Unfilled { name, about } => PeerError::Unfilled { peer: peer.clone(), name, about },
@@ -289,6 +298,7 @@ impl Peer {
             run: values.within(&self.run).map_err(wrong)?,
             ready: values.within(&self.ready).map_err(wrong)?,
             meter: values.within(&self.meter).map_err(wrong)?,
+            vbbu: self.vbbu.as_ref().map(|own| network.within(own)).transpose().map_err(wrong)?,
             ..self.clone()
         };
         let addresses = &mut filled.addresses;

@@ -11,6 +11,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_parts::readback::Readings;
 use ranlab_parts::worker::Report;
+use ranlab_parts::xhaul::OwnVbbu;
 use ranlab_parts::{AttachPart, Config, Each, Host, Lab, MeterBy, Part, ReadyWhen};
 use serde::Serialize;
 
@@ -41,6 +42,13 @@ pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
         .when(path, values),
         Key::new(FILL, Kind::List(Box::new(Kind::Text)), fill).optional().when(path, values),
     ]
+}
+
+/// The same without [`RUN`]: what is measured is always started.
+pub(crate) fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
+    let mut all = keys(path, values);
+    all.retain(|key| key.path != RUN);
+    all
 }
 
 /// The key of a rig that takes no stranger, whose reason who names one is told.
@@ -116,12 +124,21 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 
 /// Lets a program's commands be run if that is allowed, its output kept beside the campaign; whether it stays between repeats.
 pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
-    let Part::Program(program) = part else { return Ok(false) };
-    if !lab.commands && !program.commands().is_empty() {
-        let why = "the profile's commands may not be run: that takes `--allow-commands`";
-        return Err(RigError::Environment(why.to_owned()));
-    }
     let folder = lab.folder.as_ref().filter(|_| *host == Host::Local);
+    let allowed = |commands: bool| match lab.commands || !commands {
+        true => Ok(()),
+        false => Err(RigError::Environment(
+            "the profile's commands may not be run: that takes `--allow-commands`".to_owned(),
+        )),
+    };
+    if let Part::Xhaul(network) = part
+        && let Some(own) = &mut network.vbbu
+    {
+        own.0.log = folder.cloned();
+        return allowed(true).map(|()| false);
+    }
+    let Part::Program(program) = part else { return Ok(false) };
+    allowed(!program.commands().is_empty())?;
     program.log = folder.map(|folder| folder.join(format!("{}.log", program.name)));
     Ok(program.run.each == Each::Campaign && !program.run.start.is_empty())
 }
@@ -195,7 +212,7 @@ pub struct Planned {
     pub peer: String,
     /// The machine.
     pub at: String,
-    /// What for: `start`, `ready`, `reset`, `stop`.
+    /// What for: `start`, `ready`, `reset`, `stop`; of a vBBU `cu`, `du`.
     pub name: &'static str,
     /// When it is run.
     pub when: &'static str,
@@ -227,7 +244,13 @@ pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
         let Some(peer) = loaded(|path| point.settings.get(path))? else { continue };
         let at = point.settings.get("sut.at").and_then(Value::text).unwrap_or("local").to_owned();
         let program = peer.program();
-        for (name, argv) in program.commands() {
+        let own = peer.vbbu.clone().unwrap_or_default();
+        let vbbu = peer.vbbu.as_ref().map(OwnVbbu::commands);
+        for (name, argv) in program.commands().into_iter().chain(vbbu.into_iter().flatten()) {
+            let (folder, environment) = match name {
+                "cu" | "du" => (&own.folder, &own.environment),
+                _ => (&program.run.folder, &program.run.environment),
+            };
             if at.starts_with("tcp://") {
                 return Err(PeerError::OverTcp { peer: peer.name, at });
             }
@@ -237,13 +260,8 @@ pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
                 name,
                 when: when(name, program.run.each, program.run.start.is_empty()),
                 argv: argv.to_vec(),
-                folder: program.run.folder.as_ref().map(|folder| folder.display().to_string()),
-                environment: program
-                    .run
-                    .environment
-                    .iter()
-                    .map(|(name, value)| format!("{name}={value}"))
-                    .collect(),
+                folder: folder.as_ref().map(|folder| folder.display().to_string()),
+                environment: environment.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             };
             if !all.contains(&planned) {
                 all.push(planned);
@@ -264,6 +282,7 @@ pub fn notes(plan: &Plan) -> Vec<String> {
 
 fn when(name: &str, each: Each, runs_already: bool) -> &'static str {
     match (name, each) {
+        ("cu" | "du", _) => "before each repeat, in its node's namespace",
         ("ready", _) => "again and again until it succeeds, after each of the others",
         ("reset", _) if runs_already => "before each repeat",
         ("reset", Each::Campaign) => "before each repeat but the first",

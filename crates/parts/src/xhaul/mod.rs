@@ -12,6 +12,7 @@ mod tap;
 mod tools;
 mod topology;
 mod traffic;
+mod vbbu;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +37,8 @@ pub use tools::Tool;
 use tools::{Told, Witness};
 use topology::Lab;
 use traffic::{Arrived, Departed, Pair};
+use vbbu::{Caught, Vbbu};
+pub use vbbu::{NAMES as VBBU_NAMES, OwnProcess, OwnVbbu, VbbuPart};
 
 /// How long packets may still travel when the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);
@@ -65,6 +68,8 @@ config! {
         cpu_quota: f64 = 0.0, kind(Kind::share()), local();
         /// programs beside our own probe
         tools: Plain<Vec<Tool>> = Plain::default(), local();
+        /// a user's own CU and DU, which send in the place of the cell's flows
+        vbbu: Option<Plain<VbbuPart>> = None, local();
         /// what is sent
         flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
     }
@@ -143,7 +148,8 @@ pub enum Way {
 
 /// A network that is up.
 pub(super) struct Live {
-    // Before the lab: sockets are closed, then the namespaces go.
+    // Before the lab: its processes end, sockets are closed, then the namespaces go.
+    vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
     /// Of iperf3, if it runs.
@@ -169,6 +175,9 @@ struct Window {
     senders: Vec<JoinHandle<Departed>>,
     receivers: Vec<JoinHandle<Arrived>>,
     taps: Vec<JoinHandle<Seen>>,
+    caught: Vec<JoinHandle<Caught>>,
+    /// Nanoseconds since 1970 when it began.
+    base_ns: u64,
     tools: Vec<JoinHandle<Told>>,
     witness: Option<JoinHandle<ranlab_model::xhaul::Delays>>,
     helpers: Vec<JoinHandle<()>>,
@@ -182,12 +191,26 @@ impl Live {
         let lab = Lab::build(part)?;
         let costs = cost::measure(&lab, part, part.cost_batches)?;
         lab.shape(part)?;
-        let pairs = part.flows.0.iter().map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
+        let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
+        let pairs =
+            part.flows.0.iter().filter(ours).map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
         let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
         let witnessed = part.tools.0.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
         let witness = witnessed.then(|| Witness::open(&lab)).transpose()?;
-        Ok(Self { pairs, taps, witness, quota, lab, part: part.clone(), costs, window: None, failed: None })
+        let vbbu = part.vbbu.as_ref().map(|own| Vbbu::start(&lab, &own.0)).transpose()?;
+        Ok(Self {
+            vbbu,
+            pairs,
+            taps,
+            witness,
+            quota,
+            lab,
+            part: part.clone(),
+            costs,
+            window: None,
+            failed: None,
+        })
     }
 
     fn throttled_ns(&self) -> u64 {
@@ -200,17 +223,30 @@ impl Live {
         let seconds = window.begun.elapsed().as_secs_f64();
         let throttled_ns = self.throttled_ns().saturating_sub(window.throttled_ns);
         window.sending.store(false, Ordering::Relaxed);
+        let stopped_ns = ranlab_net::stamped::real_ns().saturating_sub(window.base_ns);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
         std::thread::sleep(DRAIN);
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let seen = window.taps.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let caught = window.caught.into_iter().filter_map(|thread| thread.join().ok()).collect();
         for helper in window.helpers {
             let _ = helper.join();
         }
         let witness = window.witness.and_then(|thread| thread.join().ok());
-        Some(Ended { departed, arrived, seen, told, witness, queues, throttled_ns, seconds })
+        Some(Ended {
+            departed,
+            arrived,
+            seen,
+            caught,
+            stopped_ns,
+            told,
+            witness,
+            queues,
+            throttled_ns,
+            seconds,
+        })
     }
 }
 
@@ -219,6 +255,9 @@ struct Ended {
     departed: Vec<Departed>,
     arrived: Vec<Arrived>,
     seen: Vec<Seen>,
+    caught: Vec<Caught>,
+    /// Since the window began, when senders were told to stop.
+    stopped_ns: u64,
     told: Vec<Told>,
     witness: Option<ranlab_model::xhaul::Delays>,
     /// Before and after.
@@ -259,6 +298,7 @@ impl Ended {
 
 impl Running for Live {
     fn check(&mut self) -> Result<(), Trouble> {
+        self.vbbu.as_mut().map_or(Ok(()), Vbbu::check)?;
         self.failed.take().map_or(Ok(()), |why| Err(super::environment(why)))
     }
 
@@ -275,6 +315,8 @@ impl Running for Live {
             senders: Vec::new(),
             receivers: Vec::new(),
             taps: Vec::new(),
+            caught: Vec::new(),
+            base_ns: 0,
             tools: Vec::new(),
             witness: self.witness.as_ref().map(|witness| witness.watch(&receiving)),
             helpers: Vec::new(),
@@ -287,6 +329,11 @@ impl Running for Live {
             }
         }
         let base_ns = ranlab_net::stamped::real_ns();
+        window.base_ns = base_ns;
+        match self.vbbu.as_ref().map(|vbbu| vbbu.watch(&self.lab, base_ns, &receiving)).transpose() {
+            Ok(threads) => window.caught = threads.unwrap_or_default(),
+            Err(trouble) => self.failed = Some(trouble.what),
+        }
         if let Some(taps) = &self.taps {
             window.taps = taps.watch(base_ns, &receiving);
         }
@@ -321,6 +368,9 @@ impl Running for Live {
         if self.quota.is_some() {
             let share = ended.throttled_ns as f64 / 1e9 / ended.seconds.max(1e-3);
             report.numbers.insert("cu.throttled_share".to_owned(), share);
+        }
+        if let Some(vbbu) = &mut self.vbbu {
+            vbbu.tell(&ended.caught, ended.stopped_ns, &self.part.flows.0, report);
         }
         let Ended { departed, arrived, seen, .. } = ended;
         for (name, value) in &self.costs {

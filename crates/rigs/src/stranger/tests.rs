@@ -146,12 +146,39 @@ fn every_rig_that_meets_strangers_shows_what_their_profiles_run() {
 
 #[test]
 fn a_rig_that_takes_no_stranger_says_why() {
-    for name in ["pipeline", "xhaul"] {
+    for (name, said) in [
+        ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
+        ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
+    ] {
         let rig = crate::by_name(&Lab::new("x"), name).unwrap();
-        let point = fake::point(&*rig, &[(PEER, "open5gs".into())]);
+        let mut point = fake::point(&*rig, &[(PEER, "ranlab".into())]);
+        // Its other answers run no programs.
+        point.settings.insert("sut.tier".to_owned(), "live".into());
         let why = rig.preview(&point.settings).unwrap().unwrap_err();
-        assert!(why.contains("`sut.peer`: no profile can be measured by this rig: "), "{name}: {why}");
+        assert!(why.contains(said), "{name}: {why}");
     }
+}
+
+#[test]
+fn a_vbbus_commands_are_shown_and_need_to_be_allowed() {
+    let profile = format!("{}/../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"));
+    let of = |at: &str| planned("xhaul", &format!("tier = 'live'\npeer = '{profile}'{at}"));
+    let all = of("").unwrap();
+    let begins = |index: usize, name: &str| {
+        all[index].contains(&format!(
+            "at local: `{name}` before each repeat, in its node's namespace: [\"python3\""
+        ))
+    };
+    assert!(all.len() == 2 && begins(0, "cu") && begins(1, "du"), "{all:?}");
+    assert!(matches!(of("\nat = 'tcp://h:1'"), Err(PeerError::OverTcp { .. })));
+    let own = ranlab_parts::xhaul::VbbuPart::default();
+    let part = ranlab_parts::XhaulPart { vbbu: Some(ranlab_parts::Plain(own)), ..Default::default() };
+    let mut part = Part::Xhaul(Box::new(part));
+    let lab = |commands| Lab { commands, ..Lab::new("x") };
+    assert!(
+        admit(&mut part, &lab(false), &Host::Local).unwrap_err().to_string().contains("--allow-commands")
+    );
+    assert_eq!(admit(&mut part, &lab(true), &Host::Local), Ok(false));
 }
 
 #[test]

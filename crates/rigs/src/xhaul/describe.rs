@@ -131,6 +131,7 @@ fn of_role() -> Vec<Metric> {
         Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
         Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";
         Scalar Lower "malformed" "" "live: packets that are not the flow's own";
+        Scalar Neither "mbps" "Mbit/s" "live, of a vBBU of one's own: octets of its frames";
         Scalar Lower "tap_in_us_p99" "us" "live, taps: 99 % from sending to the switch";
         Scalar Lower "tap_out_us_p99" "us" "live, taps: 99 % from sending to leaving the switch, after its queue";
         Scalar Lower "worst_us" "us" "longest delay at the worst phase that a search found";

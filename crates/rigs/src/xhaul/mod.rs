@@ -9,6 +9,7 @@ mod pcap;
 mod settings;
 mod setup;
 mod sharing;
+mod vbbu;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -20,16 +21,12 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Breach, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_model::xhaul::{Plan, Ps, ScenarioError};
-use ranlab_parts::Part;
 use ranlab_parts::worker::Report;
+use ranlab_parts::{Part, Plain};
 
 use crate::harness::{self, Experiment, Judged, Stage, Window};
-use crate::stranger;
 use setup::Setup;
 
-/// Why nobody else's network can be put in.
-const NO_STRANGER: &str =
-    "what is measured is a network of switches and links, which this rig makes, and no program";
 /// What the network of namespaces is to the rig, where the answer is live.
 const NETWORK: &str = "network";
 
@@ -67,7 +64,8 @@ impl Experiment for Xhaul {
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         match planned(run)? {
             Planned::Runs(setup, plan) if setup.tier == "live" => {
-                let part = live::part(&setup, &plan, run.duration)?;
+                let mut part = live::part(&setup, &plan, run.duration)?;
+                part.vbbu = vbbu::own(run, &setup)?.map(Plain);
                 stage.sut(NETWORK, "sut.at", Part::Xhaul(Box::new(part))).map(drop)
             }
             // A simulation begins in its steady state: phases are searched, not waited for.
@@ -109,11 +107,10 @@ impl Experiment for Xhaul {
 
     /// Rates, patterns, budgets and loads of a point.
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
-        if let Some(refused) = stranger::refused(settings, NO_STRANGER) {
-            return Some(refused);
-        }
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
-        Some(match Setup::read(&Run::new(&point, 0, 0, Duration::ZERO)) {
+        let run = Run::new(&point, 0, 0, Duration::ZERO);
+        let read = Setup::read(&run).and_then(|setup| vbbu::own(&run, &setup).map(|_| setup));
+        Some(match read {
             Ok(setup) => build::plan(&setup).map(|plan| plan.to_string()).map_err(|error| error.to_string()),
             Err(RigError::Rig(why)) => Err(why),
             Err(error) => Err(error.to_string()),

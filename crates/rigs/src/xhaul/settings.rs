@@ -43,6 +43,8 @@ config! {
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
         /// file of `ranlab bench sharing`: what a frame costs, simulated, by each way to share; without it the built-in one
         sharing_profile: Option<String> = None;
+        /// simulated: so many times what the profile adds for a virtual function to a port of one's own, which is assumed
+        function_times: f64 = 1.0, kind(Kind::Float { min: 0.1, max: 1000.0 });
     }
 }
 
@@ -238,7 +240,7 @@ impl Settings {
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();
         keys.insert(1, keys::place("sut.at", "the live network"));
-        keys.insert(2, stranger::refused_key(super::NO_STRANGER));
+        drop(keys.splice(2..2, stranger::keys_of_started("sut.tier", &["live"])));
         keys
     }
 }

@@ -40,7 +40,10 @@ impl Sharing {
             return Ok([Duration::Constant(0), Duration::Constant(0)]);
         }
         let profile = profile(from.sharing_profile.as_deref())?;
-        let known = |kind: SharingKind| profile.cost(kind);
+        let known = |kind: SharingKind| match kind {
+            SharingKind::SrIov => profile.scaled(kind, from.function_times),
+            kind => profile.cost(kind),
+        };
         let more = u64::from(from.sharing_cost_ns) * NS;
         let port = || {
             let lacks =
@@ -100,6 +103,23 @@ mod tests {
             0.0 < port && port < function && function < macvlan && macvlan < bridge,
             "{port} {function} {macvlan} {bridge}"
         );
+    }
+
+    #[test]
+    fn half_and_twice_what_is_assumed_of_a_virtual_function_lie_on_either_side_of_it_and_never_at_nothing() {
+        let mean_ns = |name: &str, times: f64| {
+            let sut = Sut { function_times: times, ..Sut::default() };
+            let [Duration::Drawn(to), Duration::Drawn(from)] = Sharing::named(name).cost(&sut).unwrap()
+            else {
+                panic!("drawn")
+            };
+            (to.mean_ps() + from.mean_ps()) / 2e3
+        };
+        let [half, whole, twice] = [0.5, 1.0, 2.0].map(|times| mean_ns("sr-iov", times));
+        let (port, macvlan) = (mean_ns("dedicated", 2.0), mean_ns("macvlan", 2.0));
+        assert!(port < half && half < whole && whole < twice && twice < macvlan);
+        assert!((twice - whole - 2.0 * (whole - half)).abs() < 0.1, "{half} {whole} {twice}");
+        assert_eq!(macvlan, mean_ns("macvlan", 1.0), "measured ones stay");
     }
 
     #[test]

@@ -1,0 +1,426 @@
+//! A user's own vBBU on the network: its CU and its DU as processes in the nodes' namespaces, in the place of our senders and
+//! receivers, and their frames counted and timed where they leave one container's interface and reach the other's.
+//!
+//! Each is the first of a process namespace (`unshare`): whatever it starts ends with it, and it with this process, however
+//! that ends, a kill -9 included. Its frames are a stranger's and carry no mark of ours: a frame that arrives is the earliest
+//! one of the same octets that left and has not arrived.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hasher};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_host::kin;
+use ranlab_model::xhaul::Delays;
+use ranlab_net::stamped::{open_frames, receive_stamped, stamp_received, urgent_thread};
+use serde::{Deserialize, Serialize};
+
+use super::delays::numbers;
+use super::topology::{Lab, MIDHAUL, in_namespace};
+use super::traffic::{BUFFER_BYTES, PRIORITIES, WAIT};
+use super::{LiveFlow, Way};
+use crate::child::Child;
+use crate::output::{Output, Wanted};
+use crate::program::Span;
+use crate::worker::{Report, Trouble};
+use crate::{environment, rig, sut};
+
+/// What a profile's commands may name of the network, beside what a scenario fills in: the CU's and the DU's address and the
+/// interface of both.
+pub const NAMES: [(&str, &str); 3] = [("cu", "10.77.0.11"), ("du", "10.77.0.1"), ("interface", MIDHAUL)];
+
+/// Frames of a window that are noted at each end; 32 octets each.
+const FRAMES_MAX: usize = 2_000_000;
+/// All types of frames: ETH_P_ALL of packet(7).
+const ALL_TYPES: u16 = 3;
+/// Two addresses and a type.
+const ETHERNET_BYTES: usize = 14;
+/// Octets of the shortest frame, without its check sequence.
+const SHORTEST: usize = 60;
+/// Address resolution, which is the kernel's and not the vBBU's.
+const ARP: [u8; 2] = [0x08, 0x06];
+/// Between two looks whether a process serves or has ended.
+const POLL: Duration = Duration::from_millis(10);
+/// How long a process has to live before it counts as up, if its profile says no line.
+const UP: Duration = Duration::from_millis(100);
+
+/// A CU and a DU of a user's own (`[vbbu]` of a profile): lists of arguments, and no shell.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OwnVbbu {
+    /// The part on the server, started first.
+    pub cu: OwnProcess,
+    /// The part at the antenna.
+    pub du: OwnProcess,
+    /// Working folder; none: the campaign's.
+    pub folder: Option<PathBuf>,
+    /// Added to our environment.
+    pub environment: BTreeMap<String, String>,
+    /// How long each may take to end before it is killed.
+    pub grace: Span,
+}
+
+/// A process of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OwnProcess {
+    /// The program and its arguments.
+    pub start: Vec<String>,
+    /// It serves when a line of its output matches this regular expression; empty: as soon as it lives.
+    pub line: String,
+    /// How long that may take.
+    pub within: Span,
+}
+
+/// What a live network is told of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VbbuPart {
+    /// As sentences call it.
+    pub name: String,
+    /// Its processes.
+    pub own: OwnVbbu,
+    /// The folder that keeps their output; none: the last lines alone are kept.
+    pub log: Option<PathBuf>,
+}
+
+impl OwnVbbu {
+    /// Its commands by name, in the order in which they are started.
+    pub fn commands(&self) -> [(&'static str, &[String]); 2] {
+        [("cu", &self.cu.start), ("du", &self.du.start)]
+    }
+
+    /// Whether each process has a program and a pattern that is one.
+    ///
+    /// # Errors
+    /// The key and what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, process) in [("cu", &self.cu), ("du", &self.du)] {
+            if process.start.first().is_none_or(String::is_empty) {
+                return Err(format!("`vbbu.{name}.start` must begin with a program"));
+            }
+            Wanted::new(&process.line).map_err(|why| format!("`vbbu.{name}.line`: {why}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A CU and a DU that are up.
+pub(super) struct Vbbu {
+    name: String,
+    // The DU goes first.
+    processes: Vec<Process>,
+    /// Hardware addresses of the CU's container and of the DU.
+    ends: [[u8; 6]; 2],
+    /// Why the window that is over says nothing.
+    fault: Option<Trouble>,
+}
+
+/// A process that goes with this value.
+struct Process {
+    role: &'static str,
+    child: Child,
+    output: Arc<Output>,
+    grace: Duration,
+}
+
+impl Vbbu {
+    pub(super) fn start(lab: &Lab, part: &VbbuPart) -> Result<Self, Trouble> {
+        let ends = [lab.hardware("v1")?, lab.hardware("du")?];
+        let mut vbbu = Self { name: part.name.clone(), processes: Vec::new(), ends, fault: None };
+        for (role, node, process) in [("CU", "v1", &part.own.cu), ("DU", "du", &part.own.du)] {
+            let started = Process::start((role, &lab.get(node)?.namespace), part, process)?;
+            vbbu.processes.insert(0, started);
+            vbbu.processes[0].until_up(&part.name, process)?;
+        }
+        Ok(vbbu)
+    }
+
+    /// Whether both live, and the last window saw frames; the error has the last lines of one that does not.
+    pub(super) fn check(&mut self) -> Result<(), Trouble> {
+        let name = &self.name;
+        self.processes.iter_mut().try_for_each(|process| process.check(name))?;
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// Looks at both ends until told to stop: the CU's, then the DU's.
+    pub(super) fn watch(
+        &self,
+        lab: &Lab,
+        base_ns: u64,
+        go: &Arc<AtomicBool>,
+    ) -> Result<Vec<JoinHandle<Caught>>, Trouble> {
+        let mut threads = Vec::new();
+        for node in ["v1", "du"] {
+            let socket = in_namespace(&lab.get(node)?.namespace, || {
+                let socket = open_frames(MIDHAUL, ALL_TYPES).map_err(environment)?;
+                stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
+                Ok(socket)
+            })?;
+            let (go, ends) = (Arc::clone(go), self.ends);
+            threads.push(std::thread::spawn(move || {
+                let _ = urgent_thread(PRIORITIES.0);
+                look(&socket, ends, base_ns, &go)
+            }));
+        }
+        Ok(threads)
+    }
+
+    /// What a window's frames were: of the cell's two flows, as if ours had been sent. Those that left after `until_ns` were
+    /// perhaps still on their way.
+    pub(super) fn tell(&mut self, caught: &[Caught], until_ns: u64, flows: &[LiveFlow], report: &mut Report) {
+        let [cu, du] = caught else { return };
+        if cu.more + du.more > 0 {
+            self.fault = Some(environment(format!(
+                "more than {FRAMES_MAX} frames in a window, the most that are noted: a shorter `measure.duration`"
+            )));
+            return;
+        }
+        let (mut frames, seconds) = (0, until_ns as f64 / 1e9);
+        for (role, way) in [("cell_dl", Way::CellDown), ("cell_ul", Way::CellUp)] {
+            let down = way == Way::CellDown;
+            let (left, reached) = if down { (cu, du) } else { (du, cu) };
+            let found = matched(left, reached, down, until_ns);
+            frames += found.sent;
+            let budget_ns = flows.iter().find(|flow| flow.way == way).and_then(|flow| flow.budget_ns);
+            let delays = found.delays(budget_ns);
+            let lost = found.sent.saturating_sub(delays.count());
+            let mut put = |name: &str, value: f64| {
+                report.numbers.insert(format!("{role}.{name}"), value);
+            };
+            put("mbps", found.bytes as f64 * 8e-6 / seconds.max(1e-3));
+            put("malformed", found.unknown as f64);
+            if found.sent == 0 {
+                put("sent", 0.0);
+                continue;
+            }
+            numbers(&delays, (found.sent, lost), budget_ns.map(|ns| ns * 1000), &mut put);
+            let distribution = delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
+            report.distributions.insert(format!("{role}_ns"), distribution);
+        }
+        if frames == 0 {
+            let words: Vec<_> = self.processes.iter().map(|process| process.output.last_words()).collect();
+            let why = format!("CU and DU of {} sent each other nothing{}", self.name, words.concat());
+            self.fault = Some(sut(why));
+        }
+    }
+}
+
+impl Process {
+    fn start(
+        (role, namespace): (&'static str, &str),
+        part: &VbbuPart,
+        process: &OwnProcess,
+    ) -> Result<Self, Trouble> {
+        let line = Some(&process.line).filter(|line| !line.is_empty());
+        let wanted = line.map(|line| Wanted::new(line)).transpose().map_err(rig)?;
+        let log = part.log.as_ref().map(|folder| folder.join(format!("{}-{role}.log", part.name)));
+        let output = Arc::new(Output::new(log, wanted).map_err(environment)?);
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]);
+        command.args(["unshare", "--pid", "--fork", "--kill-child=SIGKILL", "--"]).args(&process.start);
+        command.envs(&part.own.environment).stdin(Stdio::null());
+        if let Some(folder) = &part.own.folder {
+            command.current_dir(folder);
+        }
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        kin::die_with_us(&mut command);
+        let child = output.spawn(&mut command).map_err(|error| {
+            environment(format!("{role} of {}: `ip netns exec` does not run: {error}", part.name))
+        })?;
+        let grace = part.own.grace.0.unwrap_or(Duration::from_secs(2));
+        Ok(Self { role, child: Child::apart(child), output, grace })
+    }
+
+    fn check(&mut self, name: &str) -> Result<(), Trouble> {
+        let Some(how) = self.child.ended() else { return Ok(()) };
+        Err(sut(format!("{} of {name}: {how}{}", self.role, self.output.last_words())))
+    }
+
+    fn until_up(&mut self, name: &str, process: &OwnProcess) -> Result<(), Trouble> {
+        let (begun, within) = (Instant::now(), process.within.0.unwrap_or(Duration::from_secs(30)));
+        loop {
+            self.check(name)?;
+            let said = if process.line.is_empty() { begun.elapsed() > UP } else { self.output.line_came() };
+            if said {
+                return Ok(());
+            }
+            if begun.elapsed() > within {
+                let (role, words) = (self.role, self.output.last_words());
+                return Err(sut(format!(
+                    "{role} of {name} was not up within {} s: no line of its output matches \"{}\"{words}",
+                    within.as_secs_f64(),
+                    process.line
+                )));
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Process {
+    /// The user's process is `unshare`'s child, which does not listen itself; what it left behind goes with it.
+    fn drop(&mut self) {
+        if let Some(&first) = kin::below(self.child.id()).first() {
+            let _ = ranlab_host::ask_to_end(first);
+            let _ = self.child.wait(self.grace);
+        }
+        if self.child.ended().is_none() {
+            let _ = ranlab_host::kill_group(self.child.id());
+        }
+    }
+}
+
+/// A frame between the two.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    down: bool,
+    at_ns: u64,
+    /// Of its type and all behind it.
+    hash: u64,
+    bytes: u32,
+}
+
+/// What one end saw.
+#[derive(Debug, Default)]
+pub(super) struct Caught {
+    frames: Vec<Seen>,
+    /// Frames beyond the most that are noted.
+    more: u64,
+}
+
+fn look(socket: &OwnedFd, ends: [[u8; 6]; 2], base_ns: u64, go: &AtomicBool) -> Caught {
+    let mut room = vec![0; 65_536 + ETHERNET_BYTES];
+    let mut caught = Caught::default();
+    while go.load(Ordering::Relaxed) {
+        let Ok(stamped) = receive_stamped(socket, &mut room) else { continue };
+        let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
+        let Some(seen) = seen(&room[..stamped.bytes.min(room.len())], ends, at_ns) else { continue };
+        if caught.frames.len() < FRAMES_MAX { caught.frames.push(seen) } else { caught.more += 1 }
+    }
+    caught
+}
+
+/// `None`: not between the two, or address resolution.
+fn seen(frame: &[u8], [cu, du]: [[u8; 6]; 2], at_ns: u64) -> Option<Seen> {
+    let (to, from, kind) = (frame.get(..6)?, frame.get(6..12)?, frame.get(12..ETHERNET_BYTES)?);
+    let down = match (from, to) {
+        _ if kind == ARP => return None,
+        pair if pair == (&cu, &du) => true,
+        pair if pair == (&du, &cu) => false,
+        _ => return None,
+    };
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&frame[12..]);
+    // A card fills short frames up, and software does not.
+    hasher.write(&[0; SHORTEST][frame.len().min(SHORTEST)..]);
+    Some(Seen { down, at_ns, hash: hasher.finish(), bytes: u32::try_from(frame.len()).unwrap_or(u32::MAX) })
+}
+
+/// One direction's frames at both ends.
+#[derive(Debug, Default)]
+struct Matched {
+    /// That left in the window, and their octets.
+    sent: u64,
+    bytes: u64,
+    /// Number, when it left, when it arrived.
+    arrived: Vec<(u64, u64, u64)>,
+    /// That arrived and were never seen to leave.
+    unknown: u64,
+}
+
+fn matched(left: &Caught, reached: &Caught, down: bool, until_ns: u64) -> Matched {
+    let mut found = Matched::default();
+    let mut waiting: HashMap<u64, VecDeque<(u64, u64)>> = HashMap::new();
+    for seen in left.frames.iter().filter(|seen| seen.down == down) {
+        if seen.at_ns <= until_ns {
+            found.bytes += u64::from(seen.bytes);
+            waiting.entry(seen.hash).or_default().push_back((found.sent, seen.at_ns));
+            found.sent += 1;
+        } else {
+            // Late ones take their own arrivals along, and are not counted.
+            waiting.entry(seen.hash).or_default().push_back((u64::MAX, seen.at_ns));
+        }
+    }
+    for seen in reached.frames.iter().filter(|seen| seen.down == down) {
+        match waiting.get_mut(&seen.hash).and_then(VecDeque::pop_front) {
+            Some((u64::MAX, _)) => {}
+            Some((number, at_ns)) => found.arrived.push((number, at_ns, seen.at_ns)),
+            None => found.unknown += 1,
+        }
+    }
+    found
+}
+
+impl Matched {
+    fn delays(&self, budget_ns: Option<u64>) -> Delays {
+        let mut delays = Delays::new();
+        for &(number, left_ns, at_ns) in &self.arrived {
+            delays.record(number, left_ns * 1000, at_ns * 1000, budget_ns.map(|ns| ns * 1000));
+        }
+        delays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CU: [u8; 6] = [2, 0, 0, 0, 0, 1];
+    const DU: [u8; 6] = [2, 0, 0, 0, 0, 2];
+
+    fn frame(from: [u8; 6], to: [u8; 6], kind: [u8; 2], payload: &[u8]) -> Vec<u8> {
+        [to.as_slice(), &from, &kind, payload].concat()
+    }
+
+    fn caught(frames: &[(&[u8], u64)]) -> Caught {
+        let of = |&(payload, at_ns): &(&[u8], u64)| {
+            seen(&frame(CU, DU, [0x08, 0x0A], payload), [CU, DU], at_ns).unwrap()
+        };
+        Caught { frames: frames.iter().map(of).collect(), more: 0 }
+    }
+
+    #[test]
+    fn frames_between_the_two_are_seen_and_the_kernels_own_are_not() {
+        let of = |from, to, kind| seen(&frame(from, to, kind, b"x"), [CU, DU], 5).map(|seen| seen.down);
+        assert_eq!((of(CU, DU, [8, 0]), of(DU, CU, [8, 0])), (Some(true), Some(false)));
+        assert_eq!(of(DU, CU, ARP), None);
+        assert_eq!((of(CU, [0xFF; 6], [8, 0]), of([9; 6], DU, [8, 0])), (None, None));
+        let short = frame(CU, DU, [8, 0], b"xy");
+        let filled = [short.as_slice(), &[0; SHORTEST - 16]].concat();
+        let hash = |octets: &[u8]| seen(octets, [CU, DU], 5).unwrap().hash;
+        assert_eq!(hash(&short), hash(&filled));
+        assert_ne!(hash(&short), hash(&frame(CU, DU, [8, 0], b"xz")));
+        assert!(seen(&[0; 9], [CU, DU], 5).is_none());
+    }
+
+    #[test]
+    fn a_frame_that_arrives_is_the_earliest_of_the_same_octets() {
+        let left = caught(&[(b"a", 10), (b"b", 20), (b"a", 30), (b"lost", 40), (b"a", 99)]);
+        let reached = caught(&[(b"b", 25), (b"a", 27), (b"stranger", 28), (b"a", 35), (b"a", 120)]);
+        let found = matched(&left, &reached, true, 50);
+        assert_eq!((found.sent, found.unknown), (4, 1));
+        assert_eq!(found.arrived, [(1, 20, 25), (0, 10, 27), (2, 30, 35)]);
+        let delays = found.delays(Some(10));
+        assert_eq!((delays.count(), delays.max_ps(), delays.own_misses()), (3, 17_000, 1));
+        assert_eq!(matched(&left, &reached, false, 50).sent, 0);
+    }
+
+    #[test]
+    fn a_process_without_a_program_and_a_pattern_that_is_none_are_refused() {
+        let of = |start: &str, line: &str| OwnProcess {
+            start: vec![start.to_owned()],
+            line: line.to_owned(),
+            ..OwnProcess::default()
+        };
+        let check = |cu, du| OwnVbbu { cu, du, ..OwnVbbu::default() }.check();
+        assert_eq!(check(of("x", ""), of("y", "up$")), Ok(()));
+        assert!(check(of("x", ""), OwnProcess::default()).unwrap_err().contains("`vbbu.du.start`"));
+        assert!(check(of("x", "("), of("y", "")).unwrap_err().contains("`vbbu.cu.line`"));
+    }
+}

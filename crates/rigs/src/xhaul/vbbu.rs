@@ -1,0 +1,96 @@
+//! A user's own CU and DU on the live network, by a profile with `[vbbu]` (`sut.peer`).
+
+use ranlab_campaign::rig::{RigError, Run};
+use ranlab_parts::xhaul::VbbuPart;
+
+use super::setup::{Setup, User};
+use crate::stranger;
+
+/// The processes that stand in the place of the cell; `None`: our own senders do, or nothing is live.
+pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigError> {
+    if setup.tier != "live" {
+        return Ok(None);
+    }
+    let Some(peer) = stranger::peer(run)? else { return Ok(None) };
+    let wrong = |why: &str| Err(RigError::Rig(format!("`sut.peer` {}: {why}", peer.name)));
+    let Some(own) = peer.vbbu else {
+        return wrong(
+            "its profile has no [vbbu] with the commands of a CU and a DU; what is measured here is a network of switches and links",
+        );
+    };
+    if !peer.run.start.is_empty() {
+        return wrong(
+            "`run.start` starts a program in no node: a vBBU's programs are `vbbu.cu` and `vbbu.du`",
+        );
+    }
+    if setup.user != User::None {
+        return wrong("the user's flow is the vBBU's own affair: `user.kind` must be \"none\"");
+    }
+    if setup.live.taps {
+        return wrong("`live.taps` tells our own frames by their marks, which a vBBU's have not");
+    }
+    if setup.live.cpu_quota > 0.0 {
+        return wrong("`cu.cpu_quota` holds our own threads; hold the vBBU's by its own commands");
+    }
+    Ok(Some(VbbuPart { name: peer.name, own, log: None }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ranlab_campaign::plan::Point;
+    use ranlab_campaign::value::Value;
+    use ranlab_parts::Lab;
+    use ranlab_parts::xhaul::VBBU_NAMES;
+
+    use super::*;
+    use crate::fake;
+    use crate::harness::Bench;
+    use crate::peer::Peer;
+    use crate::xhaul::Xhaul;
+
+    /// The profile that is shown as an example, of this repository.
+    fn example() -> String {
+        format!("{}/../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"))
+    }
+
+    fn of(settings: &[(&str, Value)]) -> Result<Option<VbbuPart>, String> {
+        let settings = fake::point(&Bench::new(&Lab::new("ranlab"), Xhaul), settings).settings;
+        let point = Point { index: 0, axes: Vec::new(), settings };
+        let run = Run::new(&point, 0, 0, Duration::ZERO);
+        let setup = Setup::read(&run).map_err(|error| error.to_string())?;
+        own(&run, &setup).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_profiles_cu_and_du_are_started_on_the_live_network_with_its_addresses() {
+        let live = ("sut.tier", Value::from("live"));
+        let peer = ("sut.peer", Value::from(example().as_str()));
+        let found = of(&[live.clone(), peer.clone()]).unwrap().unwrap();
+        assert_eq!(found.name, "vbbu-stand-in");
+        let [(_, cu), (_, du)] = found.own.commands();
+        let after =
+            |argv: &[String], word: &str| argv.iter().skip_while(|own| *own != word).nth(1).cloned().unwrap();
+        let [(_, cu_ip), (_, du_ip), _] = VBBU_NAMES;
+        assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
+        assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
+        // A simulation of the same point has no programs.
+        assert_eq!(of(&[peer.clone()]).unwrap(), None);
+        assert_eq!(of(&[live]).unwrap(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_with_a_vbbu_of_ones_own_is_said() {
+        let with = |path, value: Value| {
+            let peer = ("sut.peer", Value::from(example().as_str()));
+            of(&[("sut.tier", Value::from("live")), peer, (path, value)]).unwrap_err()
+        };
+        assert!(with("sut.peer", Value::from("flexric")).contains("no [vbbu]"));
+        assert!(with("user.kind", Value::from("ping")).contains("`user.kind` must be \"none\""));
+        assert!(with("live.taps", Value::Bool(true)).contains("`live.taps`"));
+        assert!(with("cu.cpu_quota", Value::Float(0.5)).contains("`cu.cpu_quota`"));
+        let why = Peer::load(&example()).unwrap().filled(["rate=1"]).unwrap_err().to_string();
+        assert!(why.contains("does not ask for \"rate=1\""), "{why}");
+    }
+}

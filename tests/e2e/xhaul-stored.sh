@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Campaigns of the published figures go on with the same command, though a setting's choice reads as a time; and a stored
+# result of one draws its box plots of the metric's own quartiles.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+scenarios=${SCENARIOS:-$here/scenarios}
+
+echo "== the same command, twice; set by the command line as well; another choice is another campaign"
+go() { "$RANLAB" bench run "$scenarios/xhaul/fig4.toml" --quick --set measure.duration=200ms --out figure "$@" >out.txt 2>err.txt; }
+go --set user.timer=100ms
+go --set user.timer=100ms || { cat err.txt; exit 1; }
+go || { cat err.txt; exit 1; }
+code=0
+go --set user.timer=1ms || code=$?
+[[ $code == 2 ]] && grep -q "a setting differs" err.txt
+
+echo "== a stored figure's boxes are drawn"
+for figure in fig4 fig6; do
+    "$RANLAB" bench report "$here/docs/results/xhaul/$figure.json" --out "$figure" >out.txt
+    python3 - "$figure" "$here/docs/results/xhaul/$figure.json" <<'PYTHON'
+import json, pathlib, sys
+folder, stored = pathlib.Path(sys.argv[1]), json.load(open(sys.argv[2]))
+drawing = (folder / "figure-1.svg").read_text()
+assert "no repeat has" not in drawing and "not drawn" not in drawing, drawing[:500]
+for point in stored["points"]:
+    counts = point["distributions"]["jitter_ns"]["counts"]
+    total = sum(count for _, count in counts)
+    # Of each repeat, one value a second.
+    assert len(counts) <= 25 and total >= 20, (point["axes"], counts)
+PYTHON
+done
