@@ -41,12 +41,15 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     parser.add_argument("--allow-commands", action="store_true", help="run the commands of a stranger's profile")
     parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
+    parser.add_argument("--finished", action="store_true", help="--out holds the campaign already: judge it, measure nothing")
     parser.add_argument("--binary", type=Path, default=ROOT / "target" / "release" / "ranlab")
     parser.add_argument("--figure", type=int, metavar="N", help="keep figure N of the report as docs/figures/<scenario>.svg")
     parser.add_argument("--remark", default="", help="what a reader must know of this run")
     wanted = parser.parse_args()
     if wanted.again == bool(wanted.scenario):
         parser.error("name a scenario, or --again")
+    if wanted.finished and not wanted.out:
+        parser.error("--finished needs --out, the folder of the campaign")
     return wanted
 
 
@@ -54,6 +57,8 @@ def run(wanted, out):
     """`bench run`, or `bench report` of what is finished already."""
     command = [str(wanted.binary), "bench", "run", str(wanted.scenario), "--out", str(out), "--format", "json"]
     command += [word for one in wanted.set for word in ("--set", one)] + ["--allow-commands"] * wanted.allow_commands
+    if wanted.finished:
+        command = [str(wanted.binary), "bench", "report", str(out), "--format", "json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode not in (0, 1) or not done.stdout.strip():
         sys.exit(f"reproduce: bench run exits with {done.returncode}; nothing is kept")
