@@ -87,7 +87,7 @@ impl Testbed {
         // Several testbeds of one process do not take each other's.
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let run_file = Path::new(RUN).join(format!("{pid}-{number}"));
-        std::fs::write(&run_file, began.to_string()).map_err(lacking)?;
+        write_whole(&run_file, &began.to_string()).map_err(lacking)?;
         Ok(Self { names: Vec::new(), loans: Vec::new(), taken: Vec::new(), began, run_file })
     }
 
@@ -255,6 +255,14 @@ fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
         let (pid, number) = name.split_once('-').unwrap_or((&name, ""));
         Some((file.path(), pid.parse().ok()?, number.to_owned()))
     })
+}
+
+/// Writes a run file that others find whole or as it was: who finds it empty takes its owner for dead.
+fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    // Its name is no process's, so that nobody reads it.
+    let part = file.with_file_name(format!(".{}", file.file_name().unwrap_or_default().to_string_lossy()));
+    std::fs::write(&part, text)?;
+    std::fs::rename(part, file)
 }
 
 /// Whether the process that made a testbed is still that process.

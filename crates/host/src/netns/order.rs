@@ -105,7 +105,8 @@ impl Testbed {
     ///
     /// Strict order and turns are made by HTB, which kernels have that lack `prio` and `drr`. Strictly, the most urgent class
     /// owns the rate and the others have what it leaves; by turns, all live on what the link has, and HTB goes round them by
-    /// their quanta, with a deficit. Gates and device queues hold each rank to the rate, not all of them together.
+    /// their quanta, with a deficit. Device queues hold each rank to the rate, not all of them together; gates leave it to the
+    /// device.
     ///
     /// # Errors
     /// The system's word; a kernel that lacks the order, by name.
@@ -208,9 +209,12 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
                 entries.iter().map(|(ns, ranks)| format!("sched-entry S {:x} {ns}", open(*ranks))).collect();
             // No `hw`: the kernel's own gates. The clock is the one by which senders know when a window opens.
             let rest = format!("base-time 0 {} clockid CLOCK_REALTIME", list.join(" "));
-            by_queues(interface, "taprio", &rest, link)
+            // No bucket below it: it looks at a packet and then takes the next, and one that a bucket has looked out is left.
+            by_queues(interface, "taprio", &rest, &format!("bfifo limit {}", link.queue_bytes), link)
         }
-        RankOrder::Queues => by_queues(interface, "mqprio", "hw 0", link),
+        RankOrder::Queues => {
+            by_queues(interface, "mqprio", "hw 0", &bucketed(link.rate_bps, link.queue_bytes), link)
+        }
     }
 }
 
@@ -285,7 +289,7 @@ fn credit(idle_bps: u64, port_bps: u64) -> String {
 }
 
 /// A queue of the device for each rank, the packets told apart before they are queued.
-fn by_queues(interface: &str, kind: &str, rest: &str, link: &Link<'_>) -> Vec<String> {
+fn by_queues(interface: &str, kind: &str, rest: &str, queue: &str, link: &Link<'_>) -> Vec<String> {
     let known = known(link);
     // The last traffic class is the most urgent one.
     let traffic_class = |rank: u8| known.iter().rev().position(|&of| of == rank).unwrap_or(0);
@@ -305,12 +309,9 @@ fn by_queues(interface: &str, kind: &str, rest: &str, link: &Link<'_>) -> Vec<St
             queues.join(" ")
         ),
     ];
-    all.extend((1..=known.len()).map(|queue| {
-        format!(
-            "qdisc replace dev {interface} parent 100:{queue:x} {}",
-            bucketed(link.rate_bps, link.queue_bytes)
-        )
-    }));
+    let each =
+        (1..=known.len()).map(|index| format!("qdisc replace dev {interface} parent 100:{index:x} {queue}"));
+    all.extend(each);
     all.extend(
         told(link, priority)
             .map(|match_| format!("filter add dev {interface} egress protocol ip prio 1 u32 {match_}")),

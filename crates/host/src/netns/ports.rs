@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{NetnsError, Testbed, run};
+use super::{NetnsError, Testbed, run, write_whole};
 
 /// Where the kernel tells of its ports.
 const PORTS: &str = "/sys/class/net";
@@ -79,7 +79,7 @@ impl Testbed {
     fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
         self.loans.push(loan);
         let lines: Vec<_> = self.loans.iter().map(Loan::line).collect();
-        std::fs::write(&self.run_file, format!("{}\n{}\n", self.began, lines.join("\n")))
+        write_whole(&self.run_file, &format!("{}\n{}\n", self.began, lines.join("\n")))
             .map_err(|error| NetnsError::Lacking(format!("{}: {error}", self.run_file.display())))
     }
 
@@ -298,9 +298,9 @@ mod tests {
         run("ip", &["link", "add", own, "type", "veth", "peer", "name", far]).unwrap();
         let here = || Path::new(PORTS).join(own).exists();
         let mut testbed = Testbed::new().unwrap();
-        let cu = testbed.namespace("cu").unwrap();
+        let (cu, switch) = (testbed.namespace("cu").unwrap(), testbed.namespace("switch").unwrap());
         testbed.take(own, &cu, "nic").unwrap();
-        testbed.take(far, &cu, "far").unwrap();
+        testbed.take(far, &switch, "p-cu").unwrap();
         testbed.await_carrier(&cu, "nic").unwrap();
         let none = testbed.functions(own, (&cu, "nic"), &[(&cu, "mh0")]).unwrap_err();
         assert!(!here() && none.to_string().contains("software"), "{none}");

@@ -31,8 +31,6 @@ const PORT: u16 = 9;
 struct Yard {
     testbed: Testbed,
     near: String,
-    cell: UdpSocket,
-    background: UdpSocket,
     tap: std::os::fd::OwnedFd,
     _sink: UdpSocket,
 }
@@ -52,22 +50,23 @@ impl Yard {
             Ok((tap, UdpSocket::bind((SINK, PORT)).map_err(environment)?))
         })
         .unwrap();
-        let from = |address: Ipv4Addr| {
-            in_namespace(&near, || {
-                let socket = UdpSocket::bind((address, 0)).map_err(environment)?;
-                socket.connect((SINK, PORT)).map_err(environment)?;
-                Ok(socket)
-            })
-            .unwrap()
-        };
-        let (cell, background) = (from(CELL), from(BACKGROUND));
-        let yard = Self { testbed, near, cell, background, tap, _sink: sink };
+        let yard = Self { testbed, near, tap, _sink: sink };
         // They ask for the neighbour's address.
-        for socket in [&yard.cell, &yard.background] {
-            socket.send(b"first").unwrap();
+        for address in [CELL, BACKGROUND] {
+            yard.from(address).send(b"first").unwrap();
         }
         assert_eq!(yard.arrived(2).len(), 2);
         yard
+    }
+
+    /// A socket of a class. One that has sent keeps the queue of the device that it had: a link is told first.
+    fn from(&self, address: Ipv4Addr) -> UdpSocket {
+        in_namespace(&self.near, || {
+            let socket = UdpSocket::bind((address, 0)).map_err(environment)?;
+            socket.connect((SINK, PORT)).map_err(environment)?;
+            Ok(socket)
+        })
+        .unwrap()
     }
 
     fn at(&self) -> (&str, &str) {
@@ -86,7 +85,7 @@ impl Yard {
     /// The background's frames, then the cell's, at once.
     fn burst(&self) {
         let payload = [0; PAYLOAD];
-        for socket in [&self.background, &self.cell] {
+        for socket in [BACKGROUND, CELL].map(|address| self.from(address)) {
             for _ in 0..FRAMES {
                 socket.send(&payload).unwrap();
             }
@@ -196,7 +195,13 @@ fn gates_let_classes_go_in_their_windows() {
     if !yard.told(RankOrder::Gates { entries: vec![(WINDOW_NS, 0b1), (WINDOW_NS, 0b1000_0000)] }) {
         return;
     }
-    yard.burst();
+    // Sent in turn; FIFO would let them go in turn.
+    let sockets = [BACKGROUND, CELL].map(|address| yard.from(address));
+    for _ in 0..FRAMES {
+        for socket in &sockets {
+            socket.send(&[0; PAYLOAD]).unwrap();
+        }
+    }
     let seen = yard.arrived(2 * FRAMES);
     let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
     println!("{letters}");
@@ -217,7 +222,11 @@ fn device_queues_do_not_wait_for_each_other() {
         return;
     }
     let letters = yard.order();
-    assert!(letters.find('c').unwrap() < FRAMES / 2 && behind_and_between(&letters).1 >= 5, "{letters}");
+    // Which queue goes first is the device's; that the cell's waits for no other is all that is asked for.
+    assert!(
+        letters.find('c').unwrap() < FRAMES / 2 && behind_and_between(&letters).0 >= FRAMES / 2,
+        "{letters}"
+    );
 }
 
 #[test]
@@ -226,14 +235,15 @@ fn launch_times_and_not_the_order_of_sending_decide() {
     if !accepted(yard.testbed.launch(yard.at(), Some(RATE_BPS * 100), QUEUE_BYTES, 20_000_000)) {
         return;
     }
-    launch_timed(&yard.cell, LAUNCHED).unwrap();
+    let (cell, background) = (yard.from(CELL), yard.from(BACKGROUND));
+    launch_timed(&cell, LAUNCHED).unwrap();
     let begun = tai_ns();
     // The last sent leaves first; what has no launch time leaves at once.
     for index in 0..8_u8 {
         let later = 900_000_000 - u64::from(index) * 80_000_000;
-        send_at(&yard.cell, &[index + 1; 100], begun + later).unwrap();
+        send_at(&cell, &[index + 1; 100], begun + later).unwrap();
     }
-    yard.background.send(&[99; 100]).unwrap();
+    background.send(&[99; 100]).unwrap();
     let order: Vec<_> = yard.arrived(9).iter().map(|(.., octet)| *octet).collect();
     assert_eq!(order, [99, 8, 7, 6, 5, 4, 3, 2, 1]);
 }
