@@ -304,6 +304,15 @@ mod tests {
     }
 
     #[test]
+    fn processors_that_are_a_program_are_told() {
+        let of = |test: &str, model: &str| {
+            let cpus = format!("processor : 0\nmodel name : {model}\n");
+            Facts::read_below(&Machine::with(test, &[("proc/cpuinfo", &cpus)]).0).emulated
+        };
+        assert!(of("program", "QEMU TCG CPU version 2.5+") && !of("processor", "Zen 9"));
+    }
+
+    #[test]
     fn facts_come_from_their_files() {
         let machine = Machine::with(
             "all",
