@@ -239,6 +239,7 @@ impl Settings {
                 "midhaul_ports",
                 "backhaul_ports",
                 "slowdown",
+                "instructions",
             ]),
             Programs::keys("live"),
         ];
