@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo upf preload python test test-sctp test-web lint e2e bench nightly
+.PHONY: help demo upf preload python test test-sctp test-sriov test-web lint e2e bench nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -38,6 +38,10 @@ test:            ## every test of the workspace, with the independent codec as o
 test-sctp:       ## SCTP of a kernel, on Debian's in QEMU: the transports' suite, and a RIC with base stations and an xApp
 	@scripts/need.sh build vm
 	@scripts/test-sctp.sh
+
+test-sriov:      ## a shared card and the kernel's schedulers, emulated: virtual functions, macvlan, taprio, cbs, etf, in QEMU
+	@scripts/need.sh build vm
+	@scripts/test-sriov.sh
 
 test-web:        ## the RIC's page in a browser: keys alone, light, dark, narrow, axe, hostile names, 10,000 nodes, a stopped tab
 	@scripts/need.sh build web

@@ -118,6 +118,7 @@ vm() {
     command -v busybox >/dev/null || apt busybox-static
     command -v ip >/dev/null || apt iproute2
     command -v strip >/dev/null || apt binutils
+    command -v xz >/dev/null || apt xz-utils
     # The kernel is downloaded and not installed; whoever has no list of packages gets one on the way.
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }

@@ -67,6 +67,8 @@ echo "== Redis, which is a feature"
 cargo test -p ranlab-controllers --features serve,redis --test redis || failed+=("Redis")
 echo "== SCTP of a kernel"
 scripts/test-sctp.sh || failed+=("SCTP")
+echo "== virtual functions and the kernel's schedulers, emulated"
+scripts/test-sriov.sh || failed+=("SR-IOV")
 echo "== the Python package: tests, round trips beside Rust's, the notebook"
 scripts/need.sh python notebook
 { PROFILE=release scripts/python.sh && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||

@@ -121,6 +121,36 @@ assert len(fifo) == len(strict) == len(turns) == 3 and max(strict) < min(fifo), 
 PYTHON
 [[ $(ours) == 0 ]]
 
+echo "== live on ports that are given: taken, divided by macvlan, given back; software has no functions, this kernel not every scheduler"
+near=rln$$ far=rlf$$
+port_cleanup() { ip link del "$near" 2>/dev/null || true; }
+trap 'port_cleanup; cleanup' EXIT
+ip link add "$near" type veth peer name "$far"
+there() { [[ -e /sys/class/net/$near && -e /sys/class/net/$far ]]; }
+ported() {
+    local out=$1
+    shift
+    run --out "$out" --set sut.tier=live --set live.cost_batches=0 --set "live.midhaul_ports=\"$near $far\"" --set neighbour.split='"2"' \
+        --set background.direction=none --set measure.duration=300ms "$@" >"$out.json" || [[ $? == 1 ]]
+}
+ported ports --set sut.sharing=macvlan
+holds ports.json 'm["live.ports"] == 2 and m["live.functions"] == 0 and m["cell_dl.sent"] > 100 and m["cell_dl.lost_ratio"] < 0.5'
+there && [[ $(ours) == 0 ]]
+ported slow --set sut.sharing=bridge --set live.slowdown=20
+holds slow.json 'm["live.emulated"] == 1 and m["cell_dl.sent"] > 10 and "cell_dl.delay_us_p99" not in m and "EMULATED" in r["verdict"][0]'
+ported functions --set sut.sharing=sr-iov
+holds functions.json '"virtual functions" in r["points"][0]["reason"]'
+there
+for scheduler in cbs gates mqprio etf; do
+    ported $scheduler --set sut.sharing=macvlan --set sut.scheduler=$scheduler
+    holds $scheduler.json 'm.get("cell_dl.sent", 0) > 0 or "no scheduler" in r["points"][0]["reason"]'
+    there && [[ $(ours) == 0 ]]
+done
+ip addr add 192.0.2.1/32 dev "$near"
+ported used --set sut.sharing=macvlan
+holds used.json '"has an address" in r["points"][0]["reason"]'
+port_cleanup
+
 echo "== what sharing a card costs here, as a profile that a simulation draws from"
 "$RANLAB" bench sharing --rounds 200 --out sharing.toml
 grep -q 'kind = "macvlan"' sharing.toml && grep -q 'not measured here' sharing.toml
@@ -128,17 +158,19 @@ run --out profile --set sut.sharing=bridge --set "sut.sharing_profile=$PWD/shari
 holds profile.json 'm["cell_dl.at_host_us"] > 0.5'
 [[ $(ours) == 0 ]]
 
-echo "== live: what kill -9 leaves, the next run removes"
+echo "== live: what kill -9 leaves, the next run removes, and gives ports back"
+ip link add "$near" type veth peer name "$far"
 "$RANLAB" bench run point.toml --fresh --out killed --set sut.tier=live --set background.direction=none \
-    --set live.cost_batches=0 --set measure.duration=60s >killed.out 2>&1 &
+    --set live.cost_batches=0 --set sut.sharing=macvlan --set "live.midhaul_ports=\"$near $far\"" --set measure.duration=60s >killed.out 2>&1 &
 pid=$!
-for _ in $(seq 100); do [[ $(ours) -lt 5 ]] || break; sleep 0.1; done
+for _ in $(seq 100); do { [[ $(ours) -ge 5 ]] && ! there; } && break; sleep 0.1; done
 # The worker makes the network: it is the child.
 worker=$(pgrep -P "$pid" | head -n 1)
 kill -9 "$worker" "$pid"
 wait "$pid" 2>/dev/null || true
 pid=
 while [[ -e /proc/$worker ]] && ! grep -q '^State:.Z' "/proc/$worker/status" 2>/dev/null; do sleep 0.05; done
-[[ $(ours) -ge 5 ]]
+[[ $(ours) -ge 5 ]] && ! there
 run --out again --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set measure.duration=300ms >again.json
 [[ $(ours) == 0 ]]
+there

@@ -20,6 +20,8 @@ pub struct Facts {
     pub cpus: usize,
     /// Whether a hypervisor shows itself.
     pub virtual_machine: bool,
+    /// Whether its processors are a program's (QEMU without a hypervisor's help): times of it mean nothing.
+    pub emulated: bool,
     /// Memory of the machine.
     pub memory_bytes: Option<u64>,
     /// Two threads to a core are in use.
@@ -108,9 +110,11 @@ impl Facts {
         let cpus = text("proc/cpuinfo").unwrap_or_default();
         let limits = text("proc/self/limits").unwrap_or_default();
         let kernel = word("proc/sys/kernel/osrelease");
+        let cpu_model = cpus.lines().find_map(|line| value(line, "model name"));
         Self {
+            emulated: cpu_model.as_deref().is_some_and(|model| model.contains("TCG")),
             system: text("etc/os-release").and_then(|text| system_name(&text)),
-            cpu_model: cpus.lines().find_map(|line| value(line, "model name")),
+            cpu_model,
             cpus: cpus.lines().filter(|line| value(line, "processor").is_some()).count(),
             virtual_machine: cpus
                 .lines()
@@ -297,6 +301,15 @@ mod tests {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    #[test]
+    fn processors_that_are_a_program_are_told() {
+        let of = |test: &str, model: &str| {
+            let cpus = format!("processor : 0\nmodel name : {model}\n");
+            Facts::read_below(&Machine::with(test, &[("proc/cpuinfo", &cpus)]).0).emulated
+        };
+        assert!(of("program", "QEMU TCG CPU version 2.5+") && !of("processor", "Zen 9"));
     }
 
     #[test]

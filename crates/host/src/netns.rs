@@ -4,11 +4,15 @@
 //! `ranlab-PID-NAME`; a file in [`RUN`] says when that process began, so that the next testbed tells a dead owner, whose
 //! namespaces it removes, from a new process of the same number.
 
-use std::net::Ipv4Addr;
+mod order;
+mod ports;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::ProcessMeter;
+pub use order::{LAUNCHED, Link, RankOrder};
+use ports::{Loan, Taken};
 
 /// What the names of our namespaces begin with.
 const PREFIX: &str = "ranlab-";
@@ -34,6 +38,22 @@ pub enum NetnsError {
         /// What it said.
         why: String,
     },
+    /// A kernel without a queueing discipline.
+    #[error("this kernel has no scheduler {kind} ({option})")]
+    Kernel {
+        /// As `tc` calls it.
+        kind: &'static str,
+        /// What builds it in.
+        option: &'static str,
+    },
+    /// A port of this machine that cannot be had, or not so.
+    #[error("port {port}: {why}")]
+    Port {
+        /// Its name.
+        port: String,
+        /// What is the matter with it.
+        why: String,
+    },
     /// Too many namespaces; the caller's fault.
     #[error("a testbed has up to {NAMESPACES_MAX} namespaces")]
     Many,
@@ -43,6 +63,10 @@ pub enum NetnsError {
 #[derive(Debug)]
 pub struct Testbed {
     names: Vec<String>,
+    /// What of the machine's own it has, in the order in which it took it.
+    loans: Vec<Loan>,
+    taken: Vec<Taken>,
+    began: u64,
     run_file: PathBuf,
 }
 
@@ -63,8 +87,8 @@ impl Testbed {
         // Several testbeds of one process do not take each other's.
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let run_file = Path::new(RUN).join(format!("{pid}-{number}"));
-        std::fs::write(&run_file, began.to_string()).map_err(lacking)?;
-        Ok(Self { names: Vec::new(), run_file })
+        write_whole(&run_file, &began.to_string()).map_err(lacking)?;
+        Ok(Self { names: Vec::new(), loans: Vec::new(), taken: Vec::new(), began, run_file })
     }
 
     /// Makes a namespace with its loopback up, and says its full name.
@@ -87,8 +111,24 @@ impl Testbed {
     ///
     /// # Errors
     /// The system's word.
-    pub fn veth(&self, (a, a_name): (&str, &str), (b, b_name): (&str, &str)) -> Result<(), NetnsError> {
-        run("ip", &["link", "add", a_name, "netns", a, "type", "veth", "peer", "name", b_name, "netns", b])?;
+    pub fn veth(&self, a: (&str, &str), b: (&str, &str)) -> Result<(), NetnsError> {
+        self.veth_of(1, a, b)
+    }
+
+    /// The same with so many transmit queues at both ends, for what gives each class one.
+    ///
+    /// # Errors
+    /// The system's word.
+    pub fn veth_of(
+        &self,
+        queues: usize,
+        (a, a_name): (&str, &str),
+        (b, b_name): (&str, &str),
+    ) -> Result<(), NetnsError> {
+        let queues = format!("numtxqueues {queues} numrxqueues 1");
+        let words =
+            format!("link add {a_name} netns {a} {queues} type veth peer name {b_name} netns {b} {queues}");
+        run("ip", &words.split(' ').collect::<Vec<_>>())?;
         self.ip(a, &["link", "set", a_name, "up"])?;
         self.ip(b, &["link", "set", b_name, "up"])
     }
@@ -113,63 +153,7 @@ impl Testbed {
         rate_bps: u64,
         queue_bytes: u64,
     ) -> Result<(), NetnsError> {
-        let (rate, burst) = bucket(rate_bps);
-        tc(
-            namespace,
-            &format!("qdisc replace dev {interface} root tbf rate {rate} burst {burst} limit {queue_bytes}"),
-        )
-    }
-
-    /// Holds what leaves an interface to a rate, in an order among ranks: a queue of so many octets for each. Packets from or
-    /// to an address have its rank, all others `rank`; 0 is the most urgent.
-    ///
-    /// By HTB, which kernels have that lack `prio` and `drr`. Strictly, the most urgent class owns the rate and the others
-    /// have what it leaves; by turns, all live on what the link has, and HTB goes round them by their quanta, with a deficit.
-    ///
-    /// # Errors
-    /// The system's word.
-    pub fn prioritise(
-        &self,
-        (namespace, interface): (&str, &str),
-        rate_bps: u64,
-        queue_bytes: u64,
-        order: RankOrder,
-        rank: u8,
-        ranks: &[(Ipv4Addr, u8)],
-    ) -> Result<(), NetnsError> {
-        let (rate, burst) = bucket(rate_bps);
-        let tc = |words: String| tc(namespace, &words);
-        let class = |rank: u8| u16::from(rank) + 1;
-        tc(format!("qdisc replace dev {interface} root handle 1: htb default {:x}", class(rank)))?;
-        let limits = format!("burst {burst} cburst {burst}");
-        tc(format!(
-            "class replace dev {interface} parent 1: classid 1:fff htb rate {rate} ceil {rate} {limits} quantum {QUANTUM}"
-        ))?;
-        let mut all: Vec<u8> = ranks.iter().map(|(_, rank)| *rank).chain([rank]).collect();
-        all.sort_unstable();
-        all.dedup();
-        for (place, &of) in all.iter().enumerate() {
-            let (owned, prio, quantum) = match order {
-                RankOrder::Strict if place == 0 => (rate.as_str(), 0, QUANTUM),
-                RankOrder::Strict => (LEAST_RATE, place.min(HTB_PRIO_MAX), QUANTUM),
-                RankOrder::Turns { own, other } => (LEAST_RATE, 0, if of == rank { own } else { other }),
-            };
-            let id = class(of);
-            tc(format!(
-                "class replace dev {interface} parent 1:fff classid 1:{id:x} htb rate {owned} ceil {rate} prio {prio} {limits} \
-                 quantum {quantum}"
-            ))?;
-            tc(format!("qdisc replace dev {interface} parent 1:{id:x} bfifo limit {queue_bytes}"))?;
-        }
-        for (address, rank) in ranks {
-            for end in ["src", "dst"] {
-                let id = class(*rank);
-                tc(format!(
-                    "filter add dev {interface} parent 1: protocol ip u32 match ip {end} {address}/32 flowid 1:{id:x}"
-                ))?;
-            }
-        }
-        Ok(())
+        tc(namespace, &order::one_queue(interface, rate_bps, queue_bytes))
     }
 
     /// What an interface that is held to a rate has let through since.
@@ -208,6 +192,8 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
+        // Before the namespaces go: a port that is made of software would go with its own.
+        self.loans.drain(..).rev().for_each(|loan| loan.give_back());
         for name in self.names.drain(..) {
             let _ = run("ip", &["netns", "delete", &name]);
         }
@@ -236,8 +222,13 @@ fn missing_tools() -> Vec<&'static str> {
     ["ip", "tc"].into_iter().filter(|tool| Command::new(tool).arg("-V").output().is_err()).collect()
 }
 
-/// Removes the namespaces and run files of processes that are no more; says how many namespaces.
+/// Gives back the ports of processes that are no more, removes their namespaces and run files; says how many namespaces.
 pub fn sweep() -> usize {
+    let abandoned = run_files().filter(|(_, pid, number)| !lives(*pid, number));
+    for (file, ..) in abandoned {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        text.lines().rev().filter_map(Loan::read).for_each(|loan| loan.give_back());
+    }
     let Ok(entries) = std::fs::read_dir(NAMESPACES) else { return 0 };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let dead: Vec<String> = names
@@ -251,16 +242,27 @@ pub fn sweep() -> usize {
         })
         .collect();
     let removed = dead.iter().filter(|name| run("ip", &["netns", "delete", name]).is_ok()).count();
-    if let Ok(files) = std::fs::read_dir(RUN) {
-        for file in files.flatten() {
-            let name = file.file_name().to_string_lossy().into_owned();
-            let (pid, number) = name.split_once('-').unwrap_or((&name, ""));
-            if pid.parse().is_ok_and(|pid| !lives(pid, number)) {
-                let _ = std::fs::remove_file(file.path());
-            }
-        }
+    for (file, ..) in run_files().filter(|(_, pid, number)| !lives(*pid, number)) {
+        let _ = std::fs::remove_file(file);
     }
     removed
+}
+
+/// Each testbed's run file, with the process and the number that its name has.
+fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
+    std::fs::read_dir(RUN).into_iter().flatten().flatten().filter_map(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let (pid, number) = name.split_once('-').unwrap_or((&name, ""));
+        Some((file.path(), pid.parse().ok()?, number.to_owned()))
+    })
+}
+
+/// Writes a run file that others find whole or as it was: who finds it empty takes its owner for dead.
+fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    // Its name is no process's, so that nobody reads it.
+    let part = file.with_file_name(format!(".{}", file.file_name().unwrap_or_default().to_string_lossy()));
+    std::fs::write(&part, text)?;
+    std::fs::rename(part, file)
 }
 
 /// Whether the process that made a testbed is still that process.
@@ -272,7 +274,8 @@ fn lives(pid: u32, number: &str) -> bool {
     // A zombie keeps its number and its beginning, and nothing else.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    !matches!(state, Some('Z' | 'X')) && began.is_ok_and(|began| began.to_string() == noted.trim())
+    !matches!(state, Some('Z' | 'X'))
+        && began.is_ok_and(|began| noted.lines().next() == Some(&began.to_string()))
 }
 
 /// Counters of a queue since it was made.
@@ -286,33 +289,6 @@ pub struct QueueCounters {
     pub dropped: u64,
     /// How often what stood first had to wait for the rate.
     pub waits: u64,
-}
-
-/// The order of what waits for a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RankOrder {
-    /// The most urgent first, always.
-    Strict,
-    /// In turns of so many octets (deficit round robin).
-    Turns {
-        /// Of the rank that everything has which no address gives another.
-        own: u32,
-        /// Of the others.
-        other: u32,
-    },
-}
-
-/// Octets that a class of HTB may send when it is its turn: a full frame.
-const QUANTUM: u32 = 1_514;
-/// What a class owns that lives on what others leave; HTB has no zero.
-const LEAST_RATE: &str = "8kbit";
-/// The last of HTB's priorities.
-const HTB_PRIO_MAX: usize = 7;
-
-/// A rate for `tc`, and its bucket: one below what a late timer of the kernel lets through at this rate would lose rate, so
-/// 200 us, and two frames at least.
-fn bucket(rate_bps: u64) -> (String, u64) {
-    (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
 }
 
 /// `tc` in a namespace, by words between blanks.
@@ -350,6 +326,8 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, NetnsError> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     /// Says why it cannot run, where it cannot.
@@ -375,7 +353,15 @@ mod tests {
             assert_ne!(testbed.address(&a, "left").unwrap(), [0; 6]);
             assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
             let later = [(Ipv4Addr::new(10, 77, 0, 3), 6), (Ipv4Addr::new(10, 77, 0, 13), 6)];
-            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, RankOrder::Strict, 1, &later).unwrap();
+            let link = |order| Link {
+                rate_bps: 1_000_000_000,
+                queue_bytes: 500_000,
+                port_bps: 0,
+                order,
+                rank: 1,
+                ranks: &later,
+            };
+            testbed.prioritise((&a, "left"), &link(RankOrder::Strict)).unwrap();
             assert_eq!(testbed.queue((&a, "left")).unwrap().dropped, 0);
             let classes = run("tc", &["-n", &a, "class", "show", "dev", "left"]).unwrap();
             assert!(
@@ -384,7 +370,7 @@ mod tests {
             );
             let turns = RankOrder::Turns { own: 9_216, other: 1_538 };
             testbed.shape((&a, "left"), 1_000_000_000, 500_000).unwrap();
-            testbed.prioritise((&a, "left"), 1_000_000_000, 500_000, turns, 1, &later).unwrap();
+            testbed.prioritise((&a, "left"), &link(turns)).unwrap();
             let classes = run("tc", &["-n", &a, "-d", "class", "show", "dev", "left"]).unwrap();
             assert!(classes.contains("quantum 9216") && classes.contains("quantum 1538"), "{classes}");
             assert!(!classes.contains("prio 1 "), "{classes}");

@@ -7,7 +7,8 @@
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
 //! * [`XskSocket`], [`XskSteering`]: frames past the kernel's stack (AF_XDP); [`routes`]: where its tables would send them.
 //! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
-//! * [`stamped`]: frames and datagrams with the time at which kernel or card saw them; threads in other namespaces.
+//! * [`stamped`]: frames and datagrams with the time at which the kernel saw them; threads in other namespaces.
+//! * [`launch`]: packets that leave at a time which their sender gives; how fast a port says that it is.
 //! * [`Rest`]: waiting for a deadline more exactly than timers are, which [`exact_timers`] makes as exact as they can be.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
 //! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
@@ -21,6 +22,7 @@
 
 mod bpf;
 mod datagrams;
+pub mod launch;
 mod limits;
 pub mod memif;
 mod options;

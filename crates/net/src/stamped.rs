@@ -1,4 +1,4 @@
-//! Frames and datagrams with the time at which the kernel, or the card, saw them; and threads in other namespaces.
+//! Frames and datagrams with the time at which the kernel saw them; and threads in other namespaces.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -18,8 +18,6 @@ pub enum Rung {
     User,
     /// The kernel, when the frame came out of the driver.
     Kernel,
-    /// The network card.
-    Hardware,
 }
 
 /// A received frame or datagram.
@@ -27,7 +25,7 @@ pub enum Rung {
 pub struct Stamped {
     /// Octets of it in the buffer.
     pub bytes: usize,
-    /// When, ns since 1970 (of the card's own clock for [`Rung::Hardware`]).
+    /// When, ns since 1970.
     pub at_ns: u64,
     /// Who says so.
     pub rung: Rung,
@@ -101,13 +99,10 @@ pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Asks for stamps of received packets on every rung that there is, for room to hold `buffer_bytes`, and for a wait of
-/// at most `timeout`.
+/// Asks for the kernel's stamps of received packets, for room to hold `buffer_bytes`, and for a wait of at most `timeout`. A
+/// card's own stamps are of its own clock, which nobody here compares with the sender's.
 pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {
-    let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE
-        | libc::SOF_TIMESTAMPING_SOFTWARE
-        | libc::SOF_TIMESTAMPING_RX_HARDWARE
-        | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+    let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     let socket = SockRef::from(socket);
     socket.set_recv_buffer_size(buffer_bytes)?;
     socket.set_read_timeout(Some(timeout))?;
@@ -124,7 +119,7 @@ pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits for a packet; its stamp is the one nearest to the wire. `WouldBlock` after the socket's timeout.
+/// Waits for a packet; its stamp is the kernel's, if it has one. `WouldBlock` after the socket's timeout.
 pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stamped> {
     let mut control = [0_u64; 32];
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -146,11 +141,9 @@ pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stam
         while !entry.is_null() {
             if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SO_TIMESTAMPING {
                 let times = libc::CMSG_DATA(entry).cast::<[libc::timespec; 3]>().read_unaligned();
-                for (time, rung) in [(times[0], Rung::Kernel), (times[2], Rung::Hardware)] {
-                    let at_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
-                    if at_ns > 0 {
-                        (stamped.at_ns, stamped.rung) = (at_ns, rung);
-                    }
+                let at_ns = times[0].tv_sec as u64 * 1_000_000_000 + times[0].tv_nsec as u64;
+                if at_ns > 0 {
+                    (stamped.at_ns, stamped.rung) = (at_ns, Rung::Kernel);
                 }
             }
             entry = libc::CMSG_NXTHDR(&raw const message, entry);

@@ -169,6 +169,10 @@ pub(super) fn machine(host: &serde_json::Value) -> String {
         text("machine"),
         text("cpu_model"),
         host["cpus"].as_u64().map(|cpus| format!("{cpus} CPUs")),
+        host["emulated"]
+            .as_bool()
+            .filter(|is| *is)
+            .map(|_| "EMULATED in software: its times mean nothing".to_owned()),
         host["virtual_machine"].as_bool().filter(|is| *is).map(|_| "virtual machine".to_owned()),
         text("kernel").map(|kernel| format!("Linux {kernel}")),
     ];

@@ -7,6 +7,7 @@
 
 mod cost;
 mod delays;
+mod ports;
 mod sharing;
 mod tap;
 mod tools;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use ranlab_campaign::schema::Kind;
 use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::QueueCounters;
+pub use ranlab_host::netns::RankOrder;
 use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,9 @@ pub use vbbu::{NAMES as VBBU_NAMES, OwnProcess, OwnVbbu, VbbuPart};
 
 /// How long packets may still travel when the senders have stopped.
 const DRAIN: Duration = Duration::from_millis(150);
+
+/// The most that a slower network is waited for, as a multiple of [`DRAIN`].
+const DRAINS_MAX: u32 = 20;
 
 config! {
     /// A network of namespaces and what is sent through it.
@@ -70,13 +75,23 @@ config! {
         tools: Plain<Vec<Tool>> = Plain::default(), local();
         /// a user's own CU and DU, which send in the place of the cell's flows
         vbbu: Option<Plain<VbbuPart>> = None, local();
+        /// the CU's port towards the midhaul and the one at the other end of its cable, where the switch is: "enp1s0f0 enp2s0f0"
+        midhaul_ports: Option<String> = None, local();
+        /// the same towards the backhaul; without it that is made of software
+        backhaul_ports: Option<String> = None, local();
+        /// live: periods are so many times longer, rates so many times lower: for a machine that is emulated in software
+        slowdown: u32 = 1, range(1, 10_000);
+        /// live: a nanosecond of this machine's clock is an instruction (QEMU's `-icount shift=0`): a path's cost is instructions
+        instructions: bool = false;
+        /// the cell's sender gives its packets to the kernel so long before they leave, with their launch time
+        launch_lead_ns: Option<u64> = None, wiring();
         /// what is sent
         flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
     }
 }
 
 /// Priorities of IEEE 802.1Q, 7 the most urgent, of who sends; the measured flow has the cell's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Classes {
     /// The cell.
     pub cell: u8,
@@ -84,21 +99,24 @@ pub struct Classes {
     pub neighbour: u8,
     /// The background load.
     pub background: u8,
-    /// Octets of a turn of the cell's class and of the others, if they take turns; without it the most urgent goes first.
-    pub turns: Option<(u32, u32)>,
+    /// Who goes first: rank 0 is class 7.
+    pub order: RankOrder,
 }
 
 /// How containers share a network card, as the kernel does it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LiveSharing {
-    /// A switch port for each: also the limit of perfect virtual functions, which would share the port's rate.
+    /// A switch port for each: where no port is given also the limit of perfect virtual functions, which would share the
+    /// port's rate.
     #[default]
     OwnPorts,
     /// macvlan in bridge mode on one port.
     Macvlan,
     /// A software bridge with veth pairs on one port.
     Bridge,
+    /// A virtual function of the port for each.
+    Functions,
     /// ipvlan in layer-2 mode on one port: containers have its hardware address and are told apart by IP address.
     Ipvlan,
 }
@@ -185,15 +203,17 @@ struct Window {
 
 impl Live {
     pub(super) fn start(part: &XhaulPart) -> Result<Self, Trouble> {
+        let part = &part.slowed();
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
         let lab = Lab::build(part)?;
-        let costs = cost::measure(&lab, part, part.cost_batches)?;
+        // Through a card the path does not run in the sender's system call: that call's time is not the path's.
+        let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
         let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
         let pairs =
-            part.flows.0.iter().filter(ours).map(|flow| Pair::open(&lab, flow)).collect::<Result<_, _>>()?;
+            part.flows.0.iter().filter(ours).map(|flow| Pair::open(&lab, part, flow)).collect::<Result<_, _>>()?;
         let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
         let witnessed = part.tools.0.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
@@ -226,7 +246,7 @@ impl Live {
         let stopped_ns = ranlab_net::stamped::real_ns().saturating_sub(window.base_ns);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
-        std::thread::sleep(DRAIN);
+        std::thread::sleep(DRAIN * self.part.slowdown.min(DRAINS_MAX));
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let seen = window.taps.into_iter().filter_map(|thread| thread.join().ok()).collect();
@@ -411,6 +431,7 @@ impl Running for Live {
             report.numbers.insert("live.rung".to_owned(), f64::from(rung as u8));
         }
         report.numbers.insert("live.namespaces".to_owned(), self.lab.namespaces() as f64);
+        self.lab.told(&self.part, report);
     }
 }
 
@@ -440,5 +461,7 @@ fn lab_trouble(error: ranlab_host::netns::NetnsError) -> Trouble {
     super::environment(error)
 }
 
+#[cfg(test)]
+mod orders;
 #[cfg(test)]
 mod tests;

@@ -2,16 +2,22 @@
 
 use std::net::Ipv4Addr;
 
-use ranlab_host::netns::{QueueCounters, RankOrder, Testbed};
+use ranlab_host::netns::{Link, QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
-use super::{Classes, LiveSharing, Way, XhaulPart, lab_trouble};
+use super::ports::{CablePorts, Ports};
+use super::traffic::early_ns;
+use super::{Classes, LiveSharing, RankOrder, Way, XhaulPart, lab_trouble};
+use crate::field::Plain;
 use crate::worker::Trouble;
 use crate::{environment, rig};
 
 /// The midhaul's and the backhaul's interface of every node.
 pub(super) const MIDHAUL: &str = "mh0";
 const BACKHAUL: &str = "bh0";
+
+/// Nodes that are not the CU's.
+const EDGES: [&str; 4] = ["du", "du2", "tester", "server"];
 
 /// The most urgent class of IEEE 802.1Q.
 const CLASS_MAX: u8 = 7;
@@ -31,7 +37,7 @@ pub(super) struct Node {
 /// The network.
 #[derive(Debug)]
 pub(super) struct Lab {
-    testbed: Testbed,
+    pub(super) testbed: Testbed,
     nodes: Vec<Node>,
     /// What is held to the links' rate.
     links: Vec<End>,
@@ -39,14 +45,28 @@ pub(super) struct Lab {
     ports: Vec<(&'static str, End)>,
     /// The CU's own side of the cable to that switch, if its containers share one.
     card: Option<End>,
+    /// Transmit queues that cables get.
+    queues: usize,
+    /// Ports of this machine's that it borrowed, and virtual functions that it made.
+    pub(super) borrowed: (usize, usize),
     count: usize,
 }
 
 impl Lab {
     pub(super) fn build(part: &XhaulPart) -> Result<Self, Trouble> {
         let testbed = Testbed::new().map_err(lab_trouble)?;
-        let mut lab =
-            Self { testbed, nodes: Vec::new(), links: Vec::new(), ports: Vec::new(), card: None, count: 0 };
+        let by_queues = part.classes.as_ref().is_some_and(|classes| classes.0.order.by_device_queues());
+        let mut lab = Self {
+            testbed,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            ports: Vec::new(),
+            card: None,
+            queues: if by_queues { usize::from(CLASS_MAX) + 1 } else { 1 },
+            borrowed: (0, 0),
+            count: 0,
+        };
+        let given = Ports::read(part)?;
         let has = |ways: &[Way]| part.flows.0.iter().any(|flow| ways.contains(&flow.way));
         let neighbour = has(&[Way::NeighbourDown, Way::NeighbourUp]);
         let background = has(&[Way::BackgroundDown, Way::BackgroundUp]);
@@ -64,7 +84,13 @@ impl Lab {
             lab.node(name, Ipv4Addr::new(10, 77, 0, last))?;
         }
         if part.midhaul_switch {
-            lab.switched("mhsw", &edges, &containers, MIDHAUL, part.sharing.0)?;
+            lab.switched("mhsw", &edges, &containers, MIDHAUL, (part.sharing.0, given.midhaul.as_ref()))?;
+        } else if let Some(ports) = &given.midhaul {
+            if containers.len() > 1 {
+                let why = "live: one cable carries one cell: a neighbour or a background needs a switch (`net.midhaul_switches` 1)";
+                return Err(environment(why));
+            }
+            lab.borrowed_cable(ports, ("v1", "du"), MIDHAUL)?;
         } else {
             for (edge, container) in edges.iter().zip(&containers) {
                 lab.cable((edge.0, MIDHAUL), (container.0, MIDHAUL))?;
@@ -74,16 +100,18 @@ impl Lab {
             lab.give_address(name, MIDHAUL, None)?;
         }
         if user {
-            lab.backhaul(part)?;
+            lab.backhaul(part, given.backhaul.as_ref())?;
         }
         Ok(lab)
     }
 
     /// The server, and routes through the first vBBU.
-    fn backhaul(&mut self, part: &XhaulPart) -> Result<(), Trouble> {
+    fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), Trouble> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
         if part.backhaul_switch {
-            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, part.sharing.0)?;
+            self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, (part.sharing.0, given))?;
+        } else if let Some(ports) = given {
+            self.borrowed_cable(ports, ("v1", "server"), BACKHAUL)?;
         } else {
             self.cable(("server", BACKHAUL), ("v1", BACKHAUL))?;
         }
@@ -130,11 +158,15 @@ impl Lab {
     }
 
     fn pair(&mut self, a: (&str, &str), b: (&str, &str)) -> Result<(), Trouble> {
-        self.testbed.veth(a, b).map_err(lab_trouble)?;
-        for (namespace, interface) in [a, b] {
-            self.links.push((namespace.to_owned(), interface.to_owned()));
-        }
+        self.testbed.veth_of(self.queues, a, b).map_err(lab_trouble)?;
+        self.held(a);
+        self.held(b);
         Ok(())
+    }
+
+    /// A link's end, which will be held to the link's rate.
+    pub(super) fn held(&mut self, (namespace, interface): (&str, &str)) {
+        self.links.push((namespace.to_owned(), interface.to_owned()));
     }
 
     fn ip(&self, namespace: &str, arguments: &[&str]) -> Result<(), Trouble> {
@@ -146,19 +178,26 @@ impl Lab {
         self.ip(namespace, &["link", "set", "br0", "up"])
     }
 
-    /// A switch in a namespace of its own, with the edges' ports, and the containers behind it as they share a card.
+    /// A switch in a namespace of its own, with the edges' ports, and the containers behind it as they share a card: one of
+    /// software, or a given port, whose cable ends in the switch.
     fn switched(
         &mut self,
         name: &str,
         edges: &[(&'static str, u8)],
         containers: &[(&'static str, u8)],
         interface: &str,
-        sharing: LiveSharing,
+        (sharing, given): (LiveSharing, Option<&CablePorts>),
     ) -> Result<(), Trouble> {
         let switch = self.make(name)?;
         self.bridge(&switch)?;
-        let own = sharing == LiveSharing::OwnPorts;
-        let direct = edges.iter().chain(if own { containers } else { &[] });
+        // Of a card of software there are no functions: a switch port for each, the limit of perfect ones.
+        let own = sharing == LiveSharing::OwnPorts || (sharing == LiveSharing::Functions && given.is_none());
+        if let (true, Some(_), false) = (own, given, containers.len() == 1) {
+            let why = "live: `sut.sharing` \"dedicated\" gives each container a port, and one is given: a row without a neighbour and a \
+                       background, or another `sut.sharing`";
+            return Err(environment(why));
+        }
+        let direct = edges.iter().chain(if own && given.is_none() { containers } else { &[] });
         for (node, _) in direct {
             let namespace = self.get(node)?.namespace.clone();
             let port = format!("p-{node}");
@@ -168,35 +207,76 @@ impl Lab {
                 self.ports.push((node, (switch.clone(), port)));
             }
         }
+        if let (true, Some(ports), [(node, _)]) = (own, given, containers) {
+            let namespace = self.get(node)?.namespace.clone();
+            self.borrow(ports, (&namespace, interface), (&switch, "p-cu"))?;
+            self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
+            self.behind(node, interface, &switch);
+            return Ok(());
+        }
         if own {
             return Ok(());
         }
         let cu = self.make(&format!("cu-{name}"))?;
-        self.pair((&switch, "p-cu"), (&cu, "nic"))?;
+        self.wire(given, (&switch, "p-cu"), (&cu, "nic"))?;
         if interface == MIDHAUL {
             self.card = Some((cu.clone(), "nic".to_owned()));
         }
         self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
+        for (node, _) in containers {
+            self.behind(node, interface, &switch);
+        }
+        if let (LiveSharing::Functions, Some(ports)) = (sharing, given) {
+            return self.functions(ports, containers, interface, (&cu, &switch));
+        }
+        self.shared(&cu, containers, interface, sharing)
+    }
+
+    /// A node's frames reach the midhaul switch by the port where the CU's cable ends.
+    fn behind(&mut self, node: &'static str, interface: &str, switch: &str) {
+        if interface == MIDHAUL {
+            self.ports.push((node, (switch.to_owned(), "p-cu".to_owned())));
+        }
+    }
+
+    /// The CU's cable: of software, or between given ports.
+    fn wire(
+        &mut self,
+        given: Option<&CablePorts>,
+        far: (&str, &str),
+        near: (&str, &str),
+    ) -> Result<(), Trouble> {
+        match given {
+            Some(ports) => self.borrow(ports, near, far),
+            None => self.pair(far, near),
+        }
+    }
+
+    /// Containers behind the card `nic` of the CU, which its kernel divides.
+    fn shared(
+        &self,
+        cu: &str,
+        containers: &[(&'static str, u8)],
+        interface: &str,
+        sharing: LiveSharing,
+    ) -> Result<(), Trouble> {
         if sharing == LiveSharing::Bridge {
-            self.bridge(&cu)?;
-            self.ip(&cu, &["link", "set", "nic", "master", "br0"])?;
+            self.bridge(cu)?;
+            self.ip(cu, &["link", "set", "nic", "master", "br0"])?;
         }
         for (node, _) in containers {
-            if interface == MIDHAUL {
-                self.ports.push((node, (switch.clone(), "p-cu".to_owned())));
-            }
             let namespace = self.get(node)?.namespace.clone();
             let inner = format!("c-{node}");
             match upper_device(sharing, &inner) {
                 Some(made) => {
-                    self.ip(&cu, &made).map_err(|trouble| lacking(sharing, trouble))?;
-                    self.ip(&cu, &["link", "set", &inner, "netns", &namespace, "name", interface])?;
+                    self.ip(cu, &made).map_err(|trouble| lacking(sharing, trouble))?;
+                    self.ip(cu, &["link", "set", &inner, "netns", &namespace, "name", interface])?;
                     self.ip(&namespace, &["link", "set", interface, "up"])?;
                 }
                 None => {
                     // Within the host: no cable, so no rate.
-                    self.testbed.veth((&cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
-                    self.ip(&cu, &["link", "set", &inner, "master", "br0"])?;
+                    self.testbed.veth((cu, &inner), (&namespace, interface)).map_err(lab_trouble)?;
+                    self.ip(cu, &["link", "set", &inner, "master", "br0"])?;
                 }
             }
         }
@@ -212,24 +292,44 @@ impl Lab {
     /// Holds every cable to its rate, both ways, in the order that is asked for.
     pub(super) fn shape(&self, part: &XhaulPart) -> Result<(), Trouble> {
         let (rate_bps, queue_bytes) = (part.rate_bps, part.queue_bytes);
-        let classes = part.classes.as_ref().map(|classes| classes.0);
-        self.links.iter().try_for_each(|(namespace, interface)| {
+        for (namespace, interface) in &self.links {
             let at = (namespace.as_str(), interface.as_str());
-            match classes {
-                None => self.testbed.shape(at, rate_bps, queue_bytes),
-                Some(classes) => {
-                    let (rank, ranks) = self.ranks(classes);
-                    let turns = |(own, other)| RankOrder::Turns { own, other };
-                    let order = classes.turns.map_or(RankOrder::Strict, turns);
-                    self.testbed.prioritise(at, rate_bps, queue_bytes, order, rank, &ranks)
-                }
-            }
-            .map_err(lab_trouble)
+            let Some(Plain(classes)) = &part.classes else {
+                self.testbed.shape(at, rate_bps, queue_bytes).map_err(lab_trouble)?;
+                continue;
+            };
+            let (rank, ranks) = self.ranks(classes);
+            // What a credit is counted by is what the device says, and not what we hold it to.
+            let port_bps =
+                in_namespace(namespace, || Ok(ranlab_net::launch::port_bps(interface).unwrap_or(0)))?;
+            let order = match &classes.order {
+                RankOrder::Gates { .. } if self.edge(at) => RankOrder::Strict,
+                order => order.clone(),
+            };
+            let link = Link { rate_bps, queue_bytes, port_bps, order, rank, ranks: &ranks };
+            self.testbed.prioritise(at, &link).map_err(lab_trouble)?;
+        }
+        if let Some(lead_ns) = part.launch_lead_ns {
+            let namespace = &self.get("v1")?.namespace;
+            let link = self.links.iter().any(|(of, interface)| of == namespace && interface == MIDHAUL);
+            let held = link.then_some(rate_bps);
+            self.testbed
+                .launch((namespace, MIDHAUL), held, queue_bytes, early_ns(lead_ns))
+                .map_err(lab_trouble)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a link's end is of a cable to a node that shares it with nobody: those have no gates, as in a simulation.
+    fn edge(&self, (namespace, interface): (&str, &str)) -> bool {
+        let edges = self.nodes.iter().filter(|node| EDGES.contains(&node.name));
+        edges.into_iter().any(|node| {
+            node.namespace == namespace || interface.strip_prefix("p-").is_some_and(|of| of == node.name)
         })
     }
 
     /// The rank of everything, and of those whose nodes have another.
-    fn ranks(&self, classes: Classes) -> (u8, Vec<(Ipv4Addr, u8)>) {
+    fn ranks(&self, classes: &Classes) -> (u8, Vec<(Ipv4Addr, u8)>) {
         let rank = |class: u8| CLASS_MAX.saturating_sub(class);
         let of = |node: &Node| match node.name {
             "du2" | "v2" => Some((node.ip, rank(classes.neighbour))),
@@ -265,7 +365,7 @@ fn upper_device(sharing: LiveSharing, inner: &str) -> Option<[&str; 10]> {
     let (kind, mode) = match sharing {
         LiveSharing::Macvlan => ("macvlan", "bridge"),
         LiveSharing::Ipvlan => ("ipvlan", "l2"),
-        LiveSharing::Bridge | LiveSharing::OwnPorts => return None,
+        LiveSharing::Bridge | LiveSharing::OwnPorts | LiveSharing::Functions => return None,
     };
     Some(["link", "add", "link", "nic", "name", inner, "type", kind, "mode", mode])
 }
@@ -275,7 +375,7 @@ fn lacking(sharing: LiveSharing, trouble: Trouble) -> Trouble {
     let module = match sharing {
         LiveSharing::Macvlan => "macvlan (CONFIG_MACVLAN)",
         LiveSharing::Ipvlan => "ipvlan (CONFIG_IPVLAN)",
-        LiveSharing::Bridge | LiveSharing::OwnPorts => return trouble,
+        LiveSharing::Bridge | LiveSharing::OwnPorts | LiveSharing::Functions => return trouble,
     };
     let unknown = ["Unknown device type", "Operation not supported"];
     if !unknown.iter().any(|said| trouble.what.contains(said)) {

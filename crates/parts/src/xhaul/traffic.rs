@@ -8,7 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_host::cgroup::CpuQuota;
+use ranlab_host::netns::LAUNCHED;
 use ranlab_model::xhaul::Delays;
+use ranlab_net::launch::{launch_timed, send_at, tai_ns};
 use ranlab_net::stamped::{
     Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
 };
@@ -16,7 +18,7 @@ use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 use ranlab_wire::packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};
-use super::{LiveFlow, Way};
+use super::{LiveFlow, RankOrder, Way, XhaulPart};
 use crate::environment;
 use crate::worker::Trouble;
 
@@ -36,9 +38,48 @@ const VBBU: &str = "v1";
 const PORT: u16 = 5201;
 const ECHO_PORT: u16 = 7;
 
+/// When packets of a flow leave, beside their periods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Timing {
+    /// They are given to the kernel so long before, with their launch time; `None`: when they leave.
+    lead: Option<Duration>,
+    /// The first is due at a multiple of this of the machine's clock, as gates open; 0: whenever.
+    aligned_ns: u64,
+}
+
+impl Timing {
+    fn of(part: &XhaulPart, way: Way) -> Self {
+        let order = part.classes.as_ref().map(|classes| &classes.0.order);
+        let aligned_ns = match order {
+            Some(RankOrder::Gates { entries }) => entries.iter().map(|(ns, _)| ns).sum(),
+            _ => 0,
+        };
+        let lead = part.launch_lead_ns.filter(|_| way == Way::CellDown).map(Duration::from_nanos);
+        Self { lead, aligned_ns }
+    }
+
+    /// How long before its launch time a packet leaves the kernel's queue: it is due then.
+    fn early(self) -> Duration {
+        self.lead.map_or(Duration::ZERO, |lead| Duration::from_nanos(early_ns(lead.as_nanos() as u64)))
+    }
+
+    /// How much longer to wait before the first packet.
+    fn wait(self, now_ns: u64) -> Duration {
+        let lead = LEAD + self.lead.unwrap_or_default();
+        let at = now_ns + lead.as_nanos() as u64;
+        Duration::from_nanos(at.next_multiple_of(self.aligned_ns.max(1)) - now_ns)
+    }
+}
+
+/// How much of a packet's lead its launch time is behind the time when it leaves: what the kernel's timer may be late by.
+pub(super) const fn early_ns(lead_ns: u64) -> u64 {
+    lead_ns / 4
+}
+
 /// Both ends of a flow.
 pub(super) struct Pair {
     flow: LiveFlow,
+    timing: Timing,
     sender: Arc<Socket>,
     /// `None`: nobody counts, the packets only load the network.
     receiver: Option<Arc<Socket>>,
@@ -121,19 +162,25 @@ fn open_udp(lab: &Lab, node: &str, port: u16) -> Result<UdpSocket, Trouble> {
 }
 
 impl Pair {
-    pub(super) fn open(lab: &Lab, flow: &LiveFlow) -> Result<Self, Trouble> {
+    pub(super) fn open(lab: &Lab, part: &XhaulPart, flow: &LiveFlow) -> Result<Self, Trouble> {
         let (from, to) = flow.way.nodes();
-        let flow = flow.clone();
+        let (flow, timing) = (flow.clone(), Timing::of(part, flow.way));
+        let launched = |socket: &Socket| match timing.lead {
+            Some(_) => launch_timed(&socket.descriptor(), LAUNCHED).map_err(environment),
+            None => Ok(()),
+        };
         if flow.raw {
             let sender = Arc::new(open_raw(lab, from, to)?);
+            launched(&sender)?;
             let receiver = Some(Arc::new(open_raw(lab, to, from)?));
-            return Ok(Self { flow, sender, receiver, reflector: None });
+            return Ok(Self { flow, timing, sender, receiver, reflector: None });
         }
         let port = if flow.way == Way::Echo { ECHO_PORT } else { flow.way.port() };
         let far = open_udp(lab, to, port)?;
         let near = open_udp(lab, from, 0)?;
         near.connect((lab.get(to)?.ip, port)).map_err(environment)?;
         let sender = Arc::new(Socket::Datagrams(near));
+        launched(&sender)?;
         let (receiver, reflector) = match flow.way {
             Way::Echo => (Some(Arc::clone(&sender)), Some(Arc::new(far))),
             way if way.background() => {
@@ -143,7 +190,7 @@ impl Pair {
             }
             _ => (Some(Arc::new(Socket::Datagrams(far))), None),
         };
-        Ok(Self { flow, sender, receiver, reflector })
+        Ok(Self { flow, timing, sender, receiver, reflector })
     }
 
     /// Sends at the flow's times until told to stop; what the first vBBU sends, held to its `quota`.
@@ -155,11 +202,12 @@ impl Pair {
     ) -> JoinHandle<Departed> {
         let quota = quota.filter(|_| self.flow.way.nodes().0 == VBBU).cloned();
         let (flow, socket, go) = (self.flow.clone(), Arc::clone(&self.sender), Arc::clone(go));
+        let timing = self.timing;
         std::thread::spawn(move || {
             let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
             // Without the right to it the senders are later, and say so.
             hold(quota.as_deref(), priority);
-            Sender::new(&flow, &socket, base_ns).run(&go)
+            Sender::new(&flow, &socket, base_ns).run(timing, &go)
         })
     }
 
@@ -224,18 +272,24 @@ impl<'a> Sender<'a> {
         Self { flow, socket, base_ns, packet: Vec::new(), sequence: 0, late: Delays::new() }
     }
 
-    fn run(mut self, go: &AtomicBool) -> Departed {
-        let begun = Instant::now() + LEAD;
+    fn run(mut self, timing: Timing, go: &AtomicBool) -> Departed {
+        // One moment by three clocks: of sleeping, of stamps, of launch times.
+        let (now, real, tai) = (Instant::now(), real_ns(), tai_ns());
+        let first = timing.wait(real);
+        let begun = now + first;
         for release in 0_u64.. {
             let due = Duration::from_nanos(self.due_ns(release));
-            sleep_until(begun + due);
+            let handed = due.checked_sub(timing.lead.unwrap_or_default()).unwrap_or_default();
+            sleep_until(begun + handed);
             if !go.load(Ordering::Relaxed) {
                 break;
             }
-            let late = begun.elapsed().saturating_sub(due);
+            let late = begun.elapsed().saturating_sub(handed);
             self.late.record(release, 0, late.as_nanos() as u64 * 1000, None);
+            let since = (first + due).as_nanos() as u64;
+            let launch = timing.lead.map(|_| (real + since, tai + since + timing.early().as_nanos() as u64));
             for (index, &bytes) in self.flow.payloads.iter().enumerate() {
-                self.one(release, index, bytes);
+                self.one((release, index), bytes, launch);
             }
         }
         Departed { role: self.flow.role.clone(), packets: self.sequence, late: self.late }
@@ -250,16 +304,18 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Sends one packet with its number and time; what the kernel refuses is lost like any other.
-    fn one(&mut self, release: u64, index: usize, bytes: usize) {
+    /// Sends one packet with its number and time; what the kernel refuses is lost like any other. One that is launched has the time
+    /// when it is due, by the clock of stamps, and its launch time, by that one's.
+    fn one(&mut self, (release, index): (u64, usize), bytes: usize, launch: Option<(u64, u64)>) {
         let mut payload = vec![0; bytes.max(MARK_BYTES)];
         payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
         self.sequence += 1;
+        let at_ns = launch.map_or_else(real_ns, |(real, _)| real).saturating_sub(self.base_ns);
+        payload[8..16].copy_from_slice(&at_ns.to_le_bytes());
         match self.socket {
             Socket::Frames(socket, header) => {
                 self.packet.clear();
                 self.packet.extend_from_slice(header);
-                payload[8..16].copy_from_slice(&(real_ns() - self.base_ns).to_le_bytes());
                 let down = self.flow.way == Way::CellDown || self.flow.way == Way::NeighbourDown;
                 let symbols = self.flow.payloads.len().max(1);
                 let frame = Frame {
@@ -270,12 +326,17 @@ impl<'a> Sender<'a> {
                     samples: &payload,
                 };
                 if frame.encode(&mut self.packet).is_ok() {
-                    let _ = send_frame(socket, &self.packet);
+                    let _ = match launch {
+                        Some((_, tai)) => send_at(socket, &self.packet, tai),
+                        None => send_frame(socket, &self.packet),
+                    };
                 }
             }
             Socket::Datagrams(socket) => {
-                payload[8..16].copy_from_slice(&(real_ns() - self.base_ns).to_le_bytes());
-                let _ = socket.send(&payload);
+                let _ = match launch {
+                    Some((_, tai)) => send_at(socket, &payload, tai),
+                    None => socket.send(&payload).map(drop),
+                };
             }
         }
     }
@@ -338,4 +399,19 @@ pub(super) fn datagram(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr, u16, &[u8])>
 pub(super) fn numbers_of(payload: &[u8]) -> Option<(u64, u64)> {
     let number = |at: usize| Some(u64::from_le_bytes(payload.get(at..at + 8)?.try_into().ok()?));
     Some((number(0)?, number(8)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_begins_as_the_gates_do_and_a_launch_needs_a_lead() {
+        let whenever = Timing::default();
+        assert_eq!(whenever.wait(123), LEAD);
+        let aligned = Timing { aligned_ns: 1_000_000_000, ..whenever };
+        assert_eq!(aligned.wait(5_300_000_000), Duration::from_millis(700));
+        let launched = Timing { lead: Some(Duration::from_millis(30)), ..whenever };
+        assert_eq!(launched.wait(7), LEAD + Duration::from_millis(30));
+    }
 }

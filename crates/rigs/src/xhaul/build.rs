@@ -12,7 +12,7 @@ const WINDOW_SLACK_PS: Ps = 27_200_000;
 /// IPv4 and UDP headers, octets.
 const IP_UDP_BYTES: u32 = 28;
 /// Octets of a turn of the most urgent class and of the others, where a round robin is asked for.
-pub(super) const QUANTA: (u32, u32) = (9_216, 1_538);
+const QUANTA: (u32, u32) = (9_216, 1_538);
 
 /// Between a card's embedded switch and its functions: nothing of a network, so as fast as a link can be.
 const INSIDE_BPS: u64 = ranlab_model::xhaul::RATE_BPS_MAX;

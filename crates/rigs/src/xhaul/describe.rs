@@ -44,8 +44,11 @@ fn metrics() -> Vec<Metric> {
         Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
         Scalar Lower "rtt_ms_sd" "ms" "its standard deviation";
-        Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel, 2 the card";
+        Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel";
         Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
+        Scalar Neither "live.ports" "" "live: ports of the machine's own that were taken, and given back afterwards";
+        Scalar Neither "live.functions" "" "live: virtual functions that were made of them, and removed afterwards";
+        Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network in slow motion: counts, and no times";
         Scalar Neither "port_load_max" "" "share of the busiest port that is offered; above 1 nothing runs";
         Scalar Neither "sim.events" "" "events simulated";
         Scalar Higher "sim.mevents_per_s" "M/s" "of wall-clock time, all threads";
@@ -54,20 +57,10 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "cost_ns_ul" "ns" "live: the same from DU to vBBU";
         Scalar Lower "cost_dl_of_port" "" "live: the first as a share of what a switch port of one's own costs, measured in turn: the clock cancels";
         Scalar Lower "cost_ul_of_port" "" "live: the same from DU to vBBU";
-        // What programs beside our own probe print, and what a quota does.
-        Scalar Lower "cu.throttled_share" "" "live: of the time, the vBBU's threads waited for their quota";
-        Scalar Neither "ping.sent" "" "live: echo requests of the program ping";
-        Scalar Lower "ping.lost_ratio" "" "live: those without answer";
-        Scalar Lower "ping.rtt_ms" "ms" "live: mean round-trip time as ping prints it";
-        Scalar Lower "ping.rtt_ms_min" "ms" "live: the shortest";
-        Scalar Lower "ping.rtt_ms_max" "ms" "live: the longest";
-        Scalar Lower "ping.rtt_ms_mdev" "ms" "live: what ping calls mdev, a standard deviation";
-        Scalar Neither "iperf3.sent" "" "live: packets of the program iperf3";
-        Scalar Lower "iperf3.lost_ratio" "" "live: those that did not arrive, by iperf3's count";
-        Scalar Higher "iperf3.mbps" "Mbit/s" "live: what arrived";
-        Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
-        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
+        Scalar Lower "cost_instructions_dl" "" "live, where the clock counts them: instructions of a packet's path from vBBU to DU, the least of many batches";
+        Scalar Lower "cost_instructions_ul" "" "live: the same from DU to vBBU";
     });
+    all.extend(beside());
     all.extend(before_radio());
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
@@ -96,6 +89,24 @@ fn metrics() -> Vec<Metric> {
     all.into_iter()
         .map(|metric| if timed(&metric) { metric } else { metric.exact_when("sut.tier", &["sim", "bound"]) })
         .collect()
+}
+
+/// What programs beside our own probe print, and what a quota does.
+fn beside() -> Vec<Metric> {
+    metrics! {
+        Scalar Lower "cu.throttled_share" "" "live: of the time, the vBBU's threads waited for their quota";
+        Scalar Neither "ping.sent" "" "live: echo requests of the program ping";
+        Scalar Lower "ping.lost_ratio" "" "live: those without answer";
+        Scalar Lower "ping.rtt_ms" "ms" "live: mean round-trip time as ping prints it";
+        Scalar Lower "ping.rtt_ms_min" "ms" "live: the shortest";
+        Scalar Lower "ping.rtt_ms_max" "ms" "live: the longest";
+        Scalar Lower "ping.rtt_ms_mdev" "ms" "live: what ping calls mdev, a standard deviation";
+        Scalar Neither "iperf3.sent" "" "live: packets of the program iperf3";
+        Scalar Lower "iperf3.lost_ratio" "" "live: those that did not arrive, by iperf3's count";
+        Scalar Higher "iperf3.mbps" "Mbit/s" "live: what arrived";
+        Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
+        Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
+    }
 }
 
 /// What switches, cables and the CU's software make of the user's packets.

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use ranlab_campaign::rig::RigError;
-use ranlab_model::xhaul::{Pattern, Plan, Split};
+use ranlab_model::xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 
 use super::answer::role;
-use super::build::QUANTA;
 use super::setup::{Setup, User};
 use super::sharing::Sharing;
 use ranlab_parts::Plain;
-use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, SharingKind, Tool, Way, XhaulPart};
+use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
 
 /// Ethernet header, check sequence, preamble and gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
@@ -20,6 +19,8 @@ const IP_BYTES: u32 = 20;
 const UDP_BYTES: u32 = 8;
 const IF4P5_BYTES: u32 = 12;
 const NS_PER_PS: u64 = 1000;
+/// How long before its launch time a frame is given to the kernel.
+const LAUNCH_LEAD_NS: u64 = 2_000_000;
 
 /// The part that a worker brings up, or what live cannot do.
 pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
@@ -30,17 +31,7 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     if setup.net.midhaul_switches > 1 || setup.net.cut_through_bytes.is_some() {
         return cannot("at most one switch, store and forward: the kernel's bridge");
     }
-    let classes = match setup.scheduler.as_str() {
-        "fifo" => None,
-        "strict" => Some(Plain(classes(setup)?)),
-        "drr" => Some(Plain(Classes { turns: Some(QUANTA), ..classes(setup)? })),
-        _ => {
-            return cannot(
-                "links are \"fifo\", \"strict\" or \"drr\", which every kernel with tbf and HTB has; for other schedulers \
-                 `sut.tier` \"sim\" or \"bound\"",
-            );
-        }
-    };
+    let classes = order(setup, plan)?.map(|order| classes(setup, order).map(Plain)).transpose()?;
     if setup.air.is_some() {
         return cannot("no radio is driven; `air.on` must be false");
     }
@@ -60,12 +51,26 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     }
     let sharing = match setup.sharing {
         Sharing::Kind(SharingKind::Ipvlan) => LiveSharing::Ipvlan,
-        Sharing::Kind(SharingKind::Dedicated | SharingKind::SrIov) => LiveSharing::OwnPorts,
+        Sharing::Kind(SharingKind::Dedicated) => LiveSharing::OwnPorts,
+        Sharing::Kind(SharingKind::SrIov) => LiveSharing::Functions,
         Sharing::Kind(SharingKind::Macvlan) => LiveSharing::Macvlan,
         Sharing::Kind(SharingKind::Bridge) => LiveSharing::Bridge,
         Sharing::LeftOut => return cannot("`sut.sharing` \"none\" leaves the card out, and is simulated"),
         Sharing::Measured => return cannot("`sut.sharing` \"measured\" is a simulated cost"),
     };
+    let given = setup.live.midhaul_ports.is_some();
+    if sharing == LiveSharing::Functions && given && classes.is_some() {
+        return cannot(
+            "what leaves virtual functions is put in order by the card: `sut.scheduler` \"fifo\" or \"etf\" with `sut.sharing` \
+             \"sr-iov\", or another `sut.sharing`",
+        );
+    }
+    let launched = (setup.scheduler == "etf").then_some(LAUNCH_LEAD_NS);
+    if launched.is_some() && setup.cells.name == "2" {
+        return cannot(
+            "\"etf\" gives frames of radio symbols their launch times; a cell of split \"2\" has none",
+        );
+    }
     let flows = plan.network.flows.iter().filter_map(|flow| live_flow(setup, flow)).collect();
     Ok(XhaulPart {
         sharing: Plain(sharing),
@@ -74,6 +79,7 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
         rate_bps: setup.net.rate_bps,
         queue_bytes: setup.net.queue_bytes,
         classes,
+        launch_lead_ns: launched,
         busy_ns: setup.contention.map(|(period, busy, _)| Plain((period / NS_PER_PS, busy / NS_PER_PS))),
         tools: Plain(tools(setup, duration)?),
         flows: Plain(flows),
@@ -81,8 +87,55 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     })
 }
 
-/// Who goes first where queues have an order. The kernel tells flows apart by their addresses.
-fn classes(setup: &Setup) -> Result<Classes, RigError> {
+/// Who goes first on links, as the simulation's scheduler has it; `None`: one queue for all.
+fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
+    // What the plan made of the setting; gates stand on shared links alone.
+    let mut planned = plan.network.stages.iter().filter_map(|stage| match stage {
+        Stage::Port(port) => Some(&port.scheduler),
+        _ => None,
+    });
+    let mut shaping = || {
+        planned.find_map(|scheduler| match scheduler {
+            Scheduler::CreditBased { idle_bps } => {
+                idle_bps.iter().flatten().next().map(|&idle_bps| RankOrder::Credit { idle_bps })
+            }
+            Scheduler::DeficitRoundRobin { quanta } => {
+                let own = quanta[usize::from(setup.cells.class).min(quanta.len() - 1)];
+                let other = quanta.iter().copied().min().unwrap_or(own);
+                Some(RankOrder::Turns { own, other })
+            }
+            Scheduler::Gates(gates) => Some(gated(gates)),
+            _ => None,
+        })
+    };
+    match setup.scheduler.as_str() {
+        // Launch times are the sender's; its links have one queue for all.
+        "fifo" | "etf" => Ok(None),
+        "strict" => Ok(Some(RankOrder::Strict)),
+        "mqprio" => Ok(Some(RankOrder::Queues)),
+        "drr" | "cbs" | "gates" => Ok(shaping()),
+        name => {
+            let why = match name {
+                "preemption" => "no kernel interrupts a frame: that is the card's (IEEE 802.3br)",
+                _ => "no kernel has asynchronous shapers (IEEE 802.1Qcr)",
+            };
+            Err(RigError::Environment(format!(
+                "live: {why}; links are \"fifo\", \"strict\", \"drr\", \"cbs\", \"gates\", \"mqprio\" or \"etf\" where the kernel has them; \
+                 for \"{name}\" `sut.tier` \"sim\" or \"bound\""
+            )))
+        }
+    }
+}
+
+/// A gate control list by ranks.
+fn gated(gates: &Gates) -> RankOrder {
+    let entries =
+        gates.entries.iter().map(|entry| (entry.duration_ps / NS_PER_PS, entry.open.reverse_bits()));
+    RankOrder::Gates { entries: entries.collect() }
+}
+
+/// Who is in which class where queues have an order. The kernel tells flows apart by their addresses.
+fn classes(setup: &Setup, order: RankOrder) -> Result<Classes, RigError> {
     let neighbour = setup.neighbour.map_or(setup.cells.class, |(.., class)| class);
     let raw = setup.neighbour.is_some_and(|(down, up, _)| {
         [down, up].iter().any(|split| matches!(split, Split::If4p5 { udp: false }))
@@ -92,7 +145,7 @@ fn classes(setup: &Setup) -> Result<Classes, RigError> {
                    it the cell's class, or split \"7.1-if4p5-udp\"";
         return Err(RigError::Environment(why.to_owned()));
     }
-    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, turns: None })
+    Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, order })
 }
 
 /// Programs beside the user's flow, for as long as that is measured.

@@ -12,7 +12,7 @@ use crate::{keys, stranger};
 const SPLITS: [&str; 7] = ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"];
 const NEIGHBOURS: [&str; 7] = ["none", "8", "7.1-if4p5", "7.1", "7.2x", "6", "2"];
 const CARRIERS: [&str; 4] = ["lte-5", "lte-20", "nr-20", "nr-100"];
-const SCHEDULERS: [&str; 7] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats"];
+const SCHEDULERS: [&str; 9] = ["fifo", "strict", "preemption", "gates", "drr", "cbs", "ats", "mqprio", "etf"];
 const SHARINGS: [&str; 7] = ["dedicated", "sr-iov", "macvlan", "bridge", "ipvlan", "measured", "none"];
 const ROWS: [&str; 11] = [
     "custom",
@@ -35,7 +35,7 @@ config! {
     pub struct Sut {
         /// who answers: simulation, network calculus, this machine
         tier: String = "sim".to_owned(), kind(Kind::choice(&["sim", "bound", "live"]));
-        /// of every switch and port; gates on shared links alone
+        /// of every switch and port; gates on shared links alone; live only: mqprio, etf
         scheduler: String = "fifo".to_owned(), kind(Kind::choice(&SCHEDULERS));
         /// how containers of the CU share its network card; "none" leaves that out, for a question about the network alone
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
@@ -235,7 +235,14 @@ impl Settings {
             Radio::keys("air"),
             Network::keys("net"),
             Sim::keys("sim"),
-            XhaulPart::keys("live").only(&["cost_batches", "taps"]),
+            XhaulPart::keys("live").only(&[
+                "cost_batches",
+                "taps",
+                "midhaul_ports",
+                "backhaul_ports",
+                "slowdown",
+                "instructions",
+            ]),
             Programs::keys("live"),
         ];
         let mut keys: Vec<Key> = sections.into_iter().flat_map(|section| section.keys()).collect();

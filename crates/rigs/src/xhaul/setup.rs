@@ -131,6 +131,13 @@ impl Setup {
             row.apply(&mut setup, &from.neighbour);
         }
         if setup.tier != "live" {
+            if matches!(setup.scheduler.as_str(), "mqprio" | "etf") {
+                return Err(format!(
+                    "`sut.scheduler` \"{}\" is the kernel's, and the card decides the rest: `sut.tier` \"live\"; \"strict\", \"gates\" and \
+                     \"cbs\" are simulated",
+                    setup.scheduler
+                ));
+            }
             setup.sharing_cost = setup.sharing.cost(&from.sut)?;
         }
         setup.neighbour_user = neighbour_user(&setup, &from.neighbour);

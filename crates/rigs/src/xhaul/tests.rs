@@ -14,7 +14,7 @@ use super::{Xhaul, answer, build, live};
 use crate::fake;
 use crate::harness::{Bench, Experiment};
 use ranlab_parts::Lab;
-use ranlab_parts::xhaul::{LiveSharing, Tool, Way};
+use ranlab_parts::xhaul::{LiveSharing, RankOrder, Tool, Way};
 
 /// Every default, and what a test sets.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
@@ -168,13 +168,27 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     let strict = [("sut.scheduler", text("strict")), ("neighbour.split", text("2"))];
     let classes = of(&strict).unwrap().classes.unwrap().0;
     assert!(classes.cell > classes.neighbour && classes.neighbour > classes.background, "{classes:?}");
-    let turns = [("sut.scheduler", text("drr")), ("neighbour.split", text("2"))];
-    assert_eq!((of(&turns).unwrap().classes.unwrap().0.turns, classes.turns), (Some(build::QUANTA), None));
+    let order = |scheduler: &str| {
+        let set =
+            [("sut.tier", text("live")), ("sut.scheduler", text(scheduler)), ("neighbour.split", text("2"))];
+        of(&set).map(|part| (part.classes.map(|classes| classes.0.order), part.launch_lead_ns))
+    };
+    assert_eq!(classes.order, RankOrder::Strict);
+    assert_eq!(order("drr"), Ok((Some(RankOrder::Turns { own: 9_216, other: 1_538 }), None)));
+    assert_eq!(order("mqprio"), Ok((Some(RankOrder::Queues), None)));
+    assert_eq!(order("etf"), Ok((None, Some(2_000_000))));
+    // Twice the cell's own rate on the wire, as it is simulated.
+    let shaped = order("cbs").unwrap().0.unwrap();
+    assert!(matches!(shaped, RankOrder::Credit { idle_bps: 140_000_000..150_000_000 }), "{shaped:?}");
+    // A window for the burst of 14 symbols in each millisecond, for class 7, which is rank 0; then everything else.
+    let Some(RankOrder::Gates { entries }) = order("gates").unwrap().0 else { panic!("no gates") };
+    assert!(matches!(entries[..], [(95_000..105_000, 1), (895_000..905_000, 0b1111_1110)]), "{entries:?}");
+    assert_eq!(entries.iter().map(|(ns, _)| ns).sum::<u64>(), 1_000_000);
     for (path, value, word) in [
         ("cells.count", Value::Int(2), "cells.count"),
-        ("sut.scheduler", text("gates"), "\"strict\""),
+        ("sut.scheduler", text("preemption"), "802.3br"),
         ("air.on", Value::Bool(true), "radio"),
-        ("sut.scheduler", text("cbs"), "\"drr\""),
+        ("sut.scheduler", text("ats"), "802.1Qcr"),
         ("sut.sharing", text("measured"), "simulated cost"),
         ("sut.sharing", text("ipvlan"), "reach no container"),
         ("live.iperf3", Value::Bool(true), "`user.kind` \"udp\""),
@@ -182,6 +196,24 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
         let error = of(&[("sut.tier", text("live")), (path, value)]).unwrap_err();
         assert!(matches!(&error, RigError::Environment(why) if why.contains(word)), "{error}");
     }
+    let function = [
+        ("sut.tier", text("live")),
+        ("live.midhaul_ports", text("eth0 eth1")),
+        ("live.slowdown", Value::Int(9)),
+    ];
+    let part = of(&function).unwrap();
+    assert_eq!(
+        (part.sharing.0, part.midhaul_ports.as_deref(), part.slowdown),
+        (LiveSharing::Functions, Some("eth0 eth1"), 9)
+    );
+    let ordered = of(&[function.as_slice(), &[("sut.scheduler", text("strict"))]].concat()).unwrap_err();
+    assert!(matches!(&ordered, RigError::Environment(why) if why.contains("by the card")), "{ordered}");
+    let packets =
+        of(&[("sut.tier", text("live")), ("sut.scheduler", text("etf")), ("cells.split", text("2"))])
+            .unwrap_err();
+    assert!(matches!(&packets, RigError::Environment(why) if why.contains("launch times")), "{packets}");
+    let simulated = setup(&[("sut.scheduler", text("etf"))]).unwrap_err();
+    assert!(matches!(&simulated, RigError::Rig(why) if why.contains("`sut.tier` \"live\"")), "{simulated}");
     let ipvlan = [("sut.tier", text("live")), ("sut.sharing", text("ipvlan")), ("cells.split", text("2"))];
     assert_eq!(of(&ipvlan).unwrap().sharing.0, LiveSharing::Ipvlan);
     let unknown = setup(&[("sut.sharing", text("ipvlan"))]).unwrap_err().to_string();
@@ -303,6 +335,20 @@ fn a_live_network_anywhere_is_measured_and_lost_or_late_frames_degrade_it() {
     assert!(recording.metrics["neighbour_dl.lost_ratio"] > 0.4 && recording.metrics["port_load_max"] > 0.0);
     // The machine is judged, as of every rig with parts.
     assert!(recording.metrics.contains_key("host.foreign_share"), "{recording:?}");
+    // A machine that is emulated counts, and tells no time.
+    let emulated = [
+        ("live.emulated", 1.0),
+        ("cell_dl.sent", 9.0),
+        ("cell_dl.lost_ratio", 0.0),
+        ("cell_dl.late_ratio", 1.0),
+        ("rtt_ms", 4.0),
+    ];
+    let (outcome, recording) = live(&emulated);
+    assert_eq!((outcome, recording.metrics["cell_dl.sent"]), (Ok(Outcome::Ok), 9.0));
+    assert!(
+        !recording.metrics.contains_key("rtt_ms") && !recording.metrics.contains_key("cell_dl.late_ratio"),
+        "{recording:?}"
+    );
     for lost in ["cell_dl.lost_ratio", "cell_ul.late_ratio", "user.lost_ratio"] {
         assert_eq!(live(&[(lost, 0.001)]).0, Ok(Outcome::Degraded), "{lost}");
     }

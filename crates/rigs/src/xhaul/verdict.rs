@@ -26,7 +26,8 @@ const CLASSES: [(f64, &str); 4] =
 
 /// The sentences, the most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
-    let mut sentences = breaking(results);
+    let mut sentences: Vec<String> = super::emulated::sentence(results).into_iter().collect();
+    sentences.extend(breaking(results));
     sentences.truncate(OPTIONS_MAX);
     let mut budgets = budgets(results);
     budgets.truncate(SENTENCES_MAX);

@@ -1,0 +1,335 @@
+//! The order in which frames leave a link, in `tc`'s words: each scheduler of a scenario as the kernel has it.
+//!
+//! The words are made by a function without side effects, so that what is said to a kernel that has a scheduler is tested
+//! where none has.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NetnsError, Testbed, tc};
+
+/// Octets that a class of HTB may send when it is its turn: a full frame.
+const QUANTUM: u32 = 1_514;
+/// What a class owns that lives on what others leave; HTB has no zero.
+const LEAST_RATE: &str = "8kbit";
+/// The last of HTB's priorities.
+const HTB_PRIO_MAX: usize = 7;
+/// The priority of packets whose sender gives a launch time.
+pub const LAUNCHED: u32 = 7;
+/// Ranks, as IEEE 802.1Q has classes.
+const RANKS: u8 = 8;
+/// Entries of the maps from a packet's priority to a band or traffic class.
+const PRIORITIES: usize = 16;
+/// Longest frame, octets: what a shaped class waits for, and what it sends at once.
+const FRAME_BYTES: i64 = 1_538;
+/// Queueing disciplines that are asked for, and the options of a kernel that has them.
+const KINDS: [(&str, &str); 8] = [
+    ("tbf", "CONFIG_NET_SCH_TBF"),
+    ("htb", "CONFIG_NET_SCH_HTB"),
+    ("prio", "CONFIG_NET_SCH_PRIO"),
+    ("cbs", "CONFIG_NET_SCH_CBS"),
+    ("etf", "CONFIG_NET_SCH_ETF"),
+    ("taprio", "CONFIG_NET_SCH_TAPRIO"),
+    ("mqprio", "CONFIG_NET_SCH_MQPRIO"),
+    ("clsact", "CONFIG_NET_SCH_INGRESS"),
+];
+
+/// The order of what waits for a link. Ranks go from 0, the most urgent, to 7.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankOrder {
+    /// The most urgent first, always.
+    Strict,
+    /// In turns of so many octets (deficit round robin).
+    Turns {
+        /// Of the rank that everything has which no address gives another.
+        own: u32,
+        /// Of the others.
+        other: u32,
+    },
+    /// The most urgent first, but the rank that everything has which no address gives another is held to a mean rate by
+    /// credit (IEEE 802.1Qav).
+    Credit {
+        /// That rate.
+        idle_bps: u64,
+    },
+    /// Gates that open and close by a list (IEEE 802.1Qbv), from zero of the machine's clock on.
+    Gates {
+        /// How long, ns, which ranks (bit 0 for rank 0).
+        entries: Vec<(u64, u8)>,
+    },
+    /// A queue of the device for each rank; which goes first is the device's.
+    Queues,
+}
+
+impl RankOrder {
+    /// The same in slow motion: so many times slower.
+    #[must_use]
+    pub fn slowed(&self, times: u64) -> Self {
+        match self {
+            Self::Credit { idle_bps } => Self::Credit { idle_bps: (idle_bps / times.max(1)).max(1) },
+            Self::Gates { entries } => {
+                let slowed = |&(ns, ranks): &(u64, u8)| (ns.saturating_mul(times), ranks);
+                Self::Gates { entries: entries.iter().map(slowed).collect() }
+            }
+            as_it_is => as_it_is.clone(),
+        }
+    }
+
+    /// Whether the device needs a transmit queue for each rank.
+    pub const fn by_device_queues(&self) -> bool {
+        matches!(self, Self::Gates { .. } | Self::Queues)
+    }
+}
+
+/// What leaves an interface, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// What it is held to.
+    pub rate_bps: u64,
+    /// That the queue of each rank holds.
+    pub queue_bytes: u64,
+    /// The rate that the device itself tells, which a credit-based shaper counts by; 0: the link's.
+    pub port_bps: u64,
+    /// Who goes first.
+    pub order: RankOrder,
+    /// The rank of everything that no address gives another.
+    pub rank: u8,
+    /// Ranks of packets from or to an address.
+    pub ranks: &'a [(Ipv4Addr, u8)],
+}
+
+impl Testbed {
+    /// Holds what leaves an interface to a rate, in an order among ranks: a queue of so many octets for each.
+    ///
+    /// Strict order and turns are made by HTB, which kernels have that lack `prio` and `drr`. Strictly, the most urgent class
+    /// owns the rate and the others have what it leaves; by turns, all live on what the link has, and HTB goes round them by
+    /// their quanta, with a deficit. Device queues hold each rank to the rate, not all of them together; gates leave it to the
+    /// device.
+    ///
+    /// # Errors
+    /// The system's word; a kernel that lacks the order, by name.
+    pub fn prioritise(
+        &self,
+        (namespace, interface): (&str, &str),
+        link: &Link<'_>,
+    ) -> Result<(), NetnsError> {
+        let said = words(interface, link).iter().try_for_each(|words| tc(namespace, words));
+        said.map_err(lacking)
+    }
+}
+
+impl Testbed {
+    /// Lets packets of priority [`LAUNCHED`] leave an interface `early_ns` before the launch time that their sender gives (whose
+    /// timer is later than that loses them), all others as they come; held to a rate, where there is one.
+    ///
+    /// # Errors
+    /// The system's word; a kernel that lacks it, by name.
+    pub fn launch(
+        &self,
+        (namespace, interface): (&str, &str),
+        rate_bps: Option<u64>,
+        queue_bytes: u64,
+        early_ns: u64,
+    ) -> Result<(), NetnsError> {
+        launch_words(interface, rate_bps, queue_bytes, early_ns)
+            .iter()
+            .try_for_each(|words| tc(namespace, words))
+            .map_err(lacking)
+    }
+}
+
+fn launch_words(interface: &str, rate_bps: Option<u64>, queue_bytes: u64, early_ns: u64) -> Vec<String> {
+    let held = rate_bps
+        .map(|bps| format!("qdisc replace dev {interface} root handle 1: {}", bucketed(bps, queue_bytes)));
+    let parent = if held.is_some() { "parent 1:1" } else { "root" };
+    let map: Vec<_> =
+        (0..PRIORITIES).map(|priority| if priority == LAUNCHED as usize { "0" } else { "1" }).collect();
+    held.into_iter()
+        .chain([
+            format!(
+                "qdisc replace dev {interface} {parent} handle 10: prio bands 2 priomap {}",
+                map.join(" ")
+            ),
+            format!("qdisc replace dev {interface} parent 10:1 etf clockid CLOCK_TAI delta {early_ns}"),
+            format!("qdisc replace dev {interface} parent 10:2 bfifo limit {queue_bytes}"),
+        ])
+        .collect()
+}
+
+/// What a kernel without a queueing discipline says, in words that help.
+fn lacking(error: NetnsError) -> NetnsError {
+    let NetnsError::Command { command, why } = &error else { return error };
+    if !["qdisc kind is unknown", "Unknown qdisc"].iter().any(|word| why.contains(word)) {
+        return error;
+    }
+    let asked = command.split(' ').find_map(|word| KINDS.iter().find(|(kind, ..)| *kind == word));
+    asked.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
+}
+
+/// A rate for `tc`, and its bucket: one below what a late timer of the kernel lets through at this rate would lose rate, so
+/// 200 us, and two frames at least.
+fn bucket(rate_bps: u64) -> (String, u64) {
+    (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
+}
+
+/// One queue for all, held to a rate.
+pub(super) fn one_queue(interface: &str, rate_bps: u64, queue_bytes: u64) -> String {
+    format!("qdisc replace dev {interface} root {}", bucketed(rate_bps, queue_bytes))
+}
+
+fn bucketed(rate_bps: u64, queue_bytes: u64) -> String {
+    let (rate, burst) = bucket(rate_bps);
+    format!("tbf rate {rate} burst {burst} limit {queue_bytes}")
+}
+
+/// What `tc` is told, line by line.
+fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
+    match &link.order {
+        RankOrder::Strict | RankOrder::Turns { .. } => by_htb(interface, link),
+        RankOrder::Credit { idle_bps } => {
+            let mut all = vec![format!(
+                "qdisc replace dev {interface} root handle 1: {}",
+                bucketed(link.rate_bps, link.queue_bytes)
+            )];
+            let inner = credit(*idle_bps, if link.port_bps == 0 { link.rate_bps } else { link.port_bps });
+            all.extend(by_bands(interface, "parent 1:1", link, &inner));
+            all
+        }
+        RankOrder::Gates { entries } => {
+            let known = known(link);
+            let open = |ranks: u8| {
+                let places = known.iter().rev().enumerate();
+                places
+                    .filter(|(_, rank)| ranks & (1 << **rank) != 0)
+                    .fold(0_u32, |mask, (place, _)| mask | 1 << place)
+            };
+            let list: Vec<_> =
+                entries.iter().map(|(ns, ranks)| format!("sched-entry S {:x} {ns}", open(*ranks))).collect();
+            // No `hw`: the kernel's own gates. The clock is the one by which senders know when a window opens.
+            let rest = format!("base-time 0 {} clockid CLOCK_REALTIME", list.join(" "));
+            // No bucket below it: it looks at a packet and then takes the next, and one that a bucket has looked out is left.
+            by_queues(interface, "taprio", &rest, &format!("bfifo limit {}", link.queue_bytes), link)
+        }
+        RankOrder::Queues => {
+            by_queues(interface, "mqprio", "hw 0", &bucketed(link.rate_bps, link.queue_bytes), link)
+        }
+    }
+}
+
+/// The ranks that there are, the most urgent first.
+fn known(link: &Link<'_>) -> Vec<u8> {
+    let mut all: Vec<u8> =
+        link.ranks.iter().map(|(_, rank)| *rank).chain([link.rank]).map(|rank| rank.min(RANKS - 1)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn by_htb(interface: &str, link: &Link<'_>) -> Vec<String> {
+    let (rate, burst) = bucket(link.rate_bps);
+    let class = |rank: u8| u16::from(rank) + 1;
+    let limits = format!("burst {burst} cburst {burst}");
+    let mut all = vec![
+        format!("qdisc replace dev {interface} root handle 1: htb default {:x}", class(link.rank)),
+        format!(
+            "class replace dev {interface} parent 1: classid 1:fff htb rate {rate} ceil {rate} {limits} quantum {QUANTUM}"
+        ),
+    ];
+    for (place, &of) in known(link).iter().enumerate() {
+        let (owned, prio, quantum) = match link.order {
+            RankOrder::Turns { own, other } => (LEAST_RATE, 0, if of == link.rank { own } else { other }),
+            _ if place == 0 => (rate.as_str(), 0, QUANTUM),
+            _ => (LEAST_RATE, place.min(HTB_PRIO_MAX), QUANTUM),
+        };
+        let id = class(of);
+        all.push(format!(
+            "class replace dev {interface} parent 1:fff classid 1:{id:x} htb rate {owned} ceil {rate} prio {prio} {limits} \
+             quantum {quantum}"
+        ));
+        all.push(format!("qdisc replace dev {interface} parent 1:{id:x} bfifo limit {}", link.queue_bytes));
+    }
+    all.extend(
+        told(link, |rank| format!("flowid 1:{:x}", class(rank)))
+            .map(|match_| format!("filter add dev {interface} parent 1: protocol ip u32 {match_}")),
+    );
+    all
+}
+
+/// Bands of `prio`, of which the one of the rank that everything has is `inner`.
+fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<String> {
+    let known = known(link);
+    let place = |rank: u8| known.iter().position(|&of| of == rank).unwrap_or(0);
+    // The kernel wants two at least.
+    let bands = known.len().max(2);
+    let map = vec![place(link.rank).to_string(); PRIORITIES].join(" ");
+    let mut all =
+        vec![format!("qdisc replace dev {interface} {parent} handle 10: prio bands {bands} priomap {map}")];
+    for (index, &of) in known.iter().enumerate() {
+        let queue =
+            if of == link.rank { inner.to_owned() } else { format!("bfifo limit {}", link.queue_bytes) };
+        all.push(format!("qdisc replace dev {interface} parent 10:{:x} {queue}", index + 1));
+    }
+    all.extend(
+        told(link, |rank| format!("flowid 10:{:x}", place(rank) + 1))
+            .map(|match_| format!("filter add dev {interface} parent 10: protocol ip u32 {match_}")),
+    );
+    all
+}
+
+/// What `cbs` is told for a class that gets this mean rate on a device of that one: IEEE 802.1Q annex L's credits.
+fn credit(idle_bps: u64, port_bps: u64) -> String {
+    let (idle, port) = ((idle_bps / 1000).max(1) as i64, (port_bps / 1000).max(2) as i64);
+    let idle = idle.min(port - 1);
+    let send = idle - port;
+    let most = (FRAME_BYTES * idle + port - 1) / port;
+    let least = FRAME_BYTES * send / port;
+    format!("cbs idleslope {idle} sendslope {send} hicredit {most} locredit {least} offload 0")
+}
+
+/// A queue of the device for each rank, the packets told apart before they are queued.
+fn by_queues(interface: &str, kind: &str, rest: &str, queue: &str, link: &Link<'_>) -> Vec<String> {
+    let known = known(link);
+    // The last traffic class is the most urgent one.
+    let traffic_class = |rank: u8| known.iter().rev().position(|&of| of == rank).unwrap_or(0);
+    let class_of = |priority: usize| {
+        let rank = usize::from(RANKS - 1).checked_sub(priority).and_then(|rank| u8::try_from(rank).ok());
+        rank.filter(|rank| known.contains(rank)).map_or_else(|| traffic_class(link.rank), traffic_class)
+    };
+    let map: Vec<_> = (0..PRIORITIES).map(|priority| class_of(priority).to_string()).collect();
+    let queues: Vec<_> = (0..known.len()).map(|queue| format!("1@{queue}")).collect();
+    let priority = |rank: u8| format!("action skbedit priority {:x} ok", RANKS - 1 - rank.min(RANKS - 1));
+    let mut all = vec![
+        format!("qdisc replace dev {interface} clsact"),
+        format!(
+            "qdisc replace dev {interface} root handle 100: {kind} num_tc {} map {} queues {} {rest}",
+            known.len(),
+            map.join(" "),
+            queues.join(" ")
+        ),
+    ];
+    let each =
+        (1..=known.len()).map(|index| format!("qdisc replace dev {interface} parent 100:{index:x} {queue}"));
+    all.extend(each);
+    all.extend(
+        told(link, priority)
+            .map(|match_| format!("filter add dev {interface} egress protocol ip prio 1 u32 {match_}")),
+    );
+    all.push(format!(
+        "filter add dev {interface} egress protocol all prio 2 matchall {}",
+        priority(link.rank)
+    ));
+    all
+}
+
+/// How packets of each address are told, and what becomes of them.
+fn told(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
+    link.ranks.iter().flat_map(move |(address, rank)| {
+        let becomes = becomes(*rank);
+        ["src", "dst"].map(|end| format!("match ip {end} {address}/32 {becomes}"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

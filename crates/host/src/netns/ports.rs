@@ -1,0 +1,326 @@
+//! Ports of this machine that a testbed borrows, and virtual functions that it makes of them. Both are noted in its run file
+//! before they are touched, and given back when it ends: by itself, or after `kill -9` by the next testbed.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{NetnsError, Testbed, run, write_whole};
+
+/// Where the kernel tells of its ports.
+const PORTS: &str = "/sys/class/net";
+/// How long a cable, or a driver that makes functions, may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// Functions of one port, at most: PCI allows more, no card here.
+const FUNCTIONS_MAX: usize = 256;
+
+/// A port that a testbed has, and the device behind it.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    /// Its own name, which it gets back.
+    name: String,
+    /// `None`: it is made of software.
+    device: Option<PathBuf>,
+}
+
+/// Something of the machine's own that a testbed has, as its run file says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Loan {
+    /// A port, which was called `own`, is in a namespace as `inside`.
+    Port { namespace: String, inside: String, own: String },
+    /// A device has been told to make functions.
+    Functions { device: String },
+}
+
+impl Loan {
+    /// A line of a run file. Names of ports have no blanks, paths of `/sys` neither.
+    fn line(&self) -> String {
+        match self {
+            Self::Port { namespace, inside, own } => format!("port {namespace} {inside} {own}"),
+            Self::Functions { device } => format!("functions {device}"),
+        }
+    }
+
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        match <[String; 4]>::try_from(words) {
+            Ok([kind, namespace, inside, own]) if kind == "port" => {
+                Some(Self::Port { namespace, inside, own })
+            }
+            Ok(_) => None,
+            Err(words) => match <[String; 2]>::try_from(words) {
+                Ok([kind, device]) if kind == "functions" => Some(Self::Functions { device }),
+                _ => None,
+            },
+        }
+    }
+
+    /// Gives it back; what is not there any more needs nothing.
+    pub(super) fn give_back(&self) {
+        match self {
+            Self::Port { namespace, inside, own } => {
+                let _ = run("tc", &["-n", namespace, "qdisc", "delete", "dev", inside, "root"]);
+                let _ = run("tc", &["-n", namespace, "qdisc", "delete", "dev", inside, "clsact"]);
+                let _ = run("ip", &["-n", namespace, "link", "set", inside, "nomaster"]);
+                let _ = run("ip", &["-n", namespace, "link", "set", inside, "down"]);
+                let here = std::process::id().to_string();
+                let _ = run("ip", &["-n", namespace, "link", "set", inside, "netns", &here, "name", own]);
+            }
+            Self::Functions { device } => {
+                let _ = std::fs::write(Path::new(device).join("sriov_numvfs"), "0");
+            }
+        }
+    }
+}
+
+impl Testbed {
+    /// Notes what is about to be taken, so that it is given back whatever happens.
+    fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
+        self.loans.push(loan);
+        let lines: Vec<_> = self.loans.iter().map(Loan::line).collect();
+        write_whole(&self.run_file, &format!("{}\n{}\n", self.began, lines.join("\n")))
+            .map_err(|error| NetnsError::Lacking(format!("{}: {error}", self.run_file.display())))
+    }
+
+    /// Takes a port of this machine into a namespace, under another name, and sets it up.
+    ///
+    /// # Errors
+    /// There is no such port, or this machine talks by it: it has an address, or belongs to a bridge, bond or testbed.
+    pub fn take(&mut self, name: &str, namespace: &str, inside: &str) -> Result<(), NetnsError> {
+        let device = free(name)?;
+        let here = |why: String| refused(name, why);
+        self.note(Loan::Port {
+            namespace: namespace.to_owned(),
+            inside: inside.to_owned(),
+            own: name.to_owned(),
+        })?;
+        let moved = run("ip", &["link", "set", name, "down"])
+            .and_then(|_| run("ip", &["link", "set", name, "netns", namespace, "name", inside]));
+        moved.map_err(|error| here(error.to_string()))?;
+        self.ip(namespace, &["link", "set", inside, "up"])?;
+        self.taken.push(Taken { name: name.to_owned(), device });
+        Ok(())
+    }
+
+    /// Waits until both ends of a port's cable are up.
+    ///
+    /// # Errors
+    /// They are not, in some twenty seconds.
+    pub fn await_carrier(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
+        let up = || {
+            let told = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
+            told.contains("LOWER_UP").then_some(())
+        };
+        awaited(up).ok_or_else(|| {
+            refused(interface, format!("no carrier in {} s: is its cable plugged in?", PATIENCE.as_secs()))
+        })
+    }
+
+    /// Makes virtual functions of a port that was taken, and is `at` this place, and moves them into namespaces, each under a
+    /// name, set up. Waits for the port's carrier first: a driver that resets its card has no word for functions.
+    ///
+    /// # Errors
+    /// The port has no functions, fewer, or others that somebody else made; the driver's word.
+    pub fn functions(&mut self, port: &str, at: (&str, &str), to: &[(&str, &str)]) -> Result<(), NetnsError> {
+        let taken = self.taken.iter().find(|taken| taken.name == port).cloned();
+        let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
+        self.await_carrier(at.0, at.1)?;
+        let made = made_functions(self, &port, to.len())?;
+        for (device, &(namespace, name)) in made.iter().zip(to) {
+            let moved = || {
+                // Its name changes while the system's own rules rename it.
+                let function = interface_of(device)?;
+                run("ip", &["link", "set", &function, "netns", namespace, "name", name]).ok()
+            };
+            awaited(moved).ok_or_else(|| {
+                refused(&port.name, format!("function {} has no interface", device.display()))
+            })?;
+            self.ip(namespace, &["link", "set", name, "up"])?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(port: &str, why: impl Into<String>) -> NetnsError {
+    NetnsError::Port { port: port.to_owned(), why: why.into() }
+}
+
+/// Looks until there is something, for as long as [`PATIENCE`] has it.
+fn awaited<T>(look: impl Fn() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || begun.elapsed() > PATIENCE {
+            return found;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The device of a port that nobody uses.
+fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
+    let port = Path::new(PORTS).join(name);
+    // No path, no flag of `ip`.
+    if name.is_empty()
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._@-".contains(c))
+        || !port.exists()
+    {
+        let there = std::fs::read_dir(PORTS).into_iter().flatten().flatten();
+        let names: Vec<_> = there
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| name != "lo")
+            .collect();
+        return Err(refused(name, format!("there is no such port; there are: {}", names.join(", "))));
+    }
+    if name == "lo" {
+        return Err(refused(name, "the loopback has no cable"));
+    }
+    let addresses = run("ip", &["-o", "addr", "show", "dev", name, "scope", "global"])?;
+    if !addresses.trim().is_empty() {
+        return Err(refused(
+            name,
+            "this machine has an address on it: remove that first, or give a port that is free",
+        ));
+    }
+    if run("ip", &["-o", "link", "show", "dev", name])?.contains(" master ") {
+        return Err(refused(name, "it belongs to a bridge or a bond: give a port that is free"));
+    }
+    Ok(std::fs::canonicalize(port.join("device")).ok())
+}
+
+/// Devices of the functions that a port was told to make.
+fn made_functions(testbed: &mut Testbed, port: &Taken, count: usize) -> Result<Vec<PathBuf>, NetnsError> {
+    let lacks = |why: &str| refused(&port.name, why);
+    let device =
+        port.device.as_deref().ok_or_else(|| lacks("it is made of software and has no virtual functions"))?;
+    let number = |file: &str| {
+        let text = std::fs::read_to_string(device.join(file)).ok()?;
+        text.trim().parse::<usize>().ok()
+    };
+    let total = number("sriov_totalvfs")
+        .ok_or_else(|| lacks("its card or driver has no virtual functions (SR-IOV)"))?;
+    if total < count || count > FUNCTIONS_MAX {
+        return Err(lacks(&format!(
+            "it has up to {} virtual functions, {count} are needed",
+            total.min(FUNCTIONS_MAX)
+        )));
+    }
+    if number("sriov_numvfs") != Some(0) {
+        return Err(lacks("it has virtual functions that somebody else made: write 0 to its sriov_numvfs"));
+    }
+    testbed.note(Loan::Functions { device: device.to_string_lossy().into_owned() })?;
+    std::fs::write(device.join("sriov_numvfs"), count.to_string())
+        .map_err(|error| lacks(&format!("its driver makes no functions: {error}")))?;
+    (0..count)
+        .map(|index| {
+            let function = device.join(format!("virtfn{index}"));
+            let there = awaited(|| interface_of(&function).map(|_| function.clone()));
+            there.ok_or_else(|| lacks(&format!("no driver took function {index}: is its module loaded?")))
+        })
+        .collect()
+}
+
+/// The interface of a function's device, as it is called now.
+fn interface_of(device: &Path) -> Option<String> {
+    let mut entries = std::fs::read_dir(device.join("net")).ok()?.flatten();
+    Some(entries.next()?.file_name().to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netns::{RUN, lacking, sweep};
+
+    #[test]
+    fn a_run_file_says_what_to_give_back() {
+        for loan in [
+            Loan::Port {
+                namespace: "ranlab-1-0-cu".to_owned(),
+                inside: "nic".to_owned(),
+                own: "enp1s0f0".to_owned(),
+            },
+            Loan::Functions { device: "/sys/devices/pci0000:00/0000:01:00.0".to_owned() },
+        ] {
+            assert_eq!(Loan::read(&loan.line()), Some(loan));
+        }
+        for line in ["123456", "", "port a b", "functions", "ports a b c"] {
+            assert_eq!(Loan::read(line), None, "{line}");
+        }
+    }
+
+    /// A directory as `/sys` has one for a device with functions, whose driver is quick.
+    fn device(total: &str, made: &str) -> PathBuf {
+        let device =
+            std::env::temp_dir().join(format!("ranlab-device-{}-{total}-{made}", std::process::id()));
+        std::fs::create_dir_all(device.join("virtfn0/net/vf0")).unwrap();
+        std::fs::write(device.join("sriov_totalvfs"), total).unwrap();
+        std::fs::write(device.join("sriov_numvfs"), made).unwrap();
+        device
+    }
+
+    #[test]
+    fn functions_are_asked_for_by_sysfs_and_taken_back() {
+        if let Some(lack) = lacking().first() {
+            return crate::doctor::skipped(lack);
+        }
+        let mut testbed = Testbed::new().unwrap();
+        let told = |testbed: &mut Testbed, device: Option<PathBuf>, count| {
+            let port = Taken { name: "eth9".to_owned(), device };
+            made_functions(testbed, &port, count).map_err(|error| error.to_string())
+        };
+        let fine = device("7", "0");
+        assert_eq!(told(&mut testbed, Some(fine.clone()), 1), Ok(vec![fine.join("virtfn0")]));
+        let asked = || std::fs::read_to_string(fine.join("sriov_numvfs")).unwrap();
+        assert_eq!((asked().as_str(), interface_of(&fine.join("virtfn0")).as_deref()), ("1", Some("vf0")));
+        assert!(std::fs::read_to_string(&testbed.run_file).unwrap().contains("\nfunctions /"));
+        let others = device("7", "2");
+        for (device, count, word) in [
+            (None, 1, "made of software"),
+            (Some(others), 1, "somebody else"),
+            (Some(fine.clone()), 8, "up to 7"),
+        ] {
+            let why = told(&mut testbed, device, count).unwrap_err();
+            assert!(why.contains(word) && why.starts_with("port eth9: "), "{why}");
+        }
+        drop(testbed);
+        assert_eq!(asked(), "0");
+    }
+
+    #[test]
+    fn a_port_comes_back_under_its_name_also_from_a_dead_process() {
+        if let Some(lack) = lacking().first() {
+            return crate::doctor::skipped(lack);
+        }
+        let pid = std::process::id();
+        let names = [format!("rla{pid}"), format!("rlb{pid}")];
+        let [own, far] = names.each_ref().map(String::as_str);
+        run("ip", &["link", "add", own, "type", "veth", "peer", "name", far]).unwrap();
+        let here = || Path::new(PORTS).join(own).exists();
+        let mut testbed = Testbed::new().unwrap();
+        let (cu, switch) = (testbed.namespace("cu").unwrap(), testbed.namespace("switch").unwrap());
+        testbed.take(own, &cu, "nic").unwrap();
+        testbed.take(far, &switch, "p-cu").unwrap();
+        testbed.await_carrier(&cu, "nic").unwrap();
+        let none = testbed.functions(own, (&cu, "nic"), &[(&cu, "mh0")]).unwrap_err();
+        assert!(!here() && none.to_string().contains("software"), "{none}");
+        drop(testbed);
+        assert!(here() && Path::new(PORTS).join(far).exists());
+        // The greatest number that Linux gives a process is 2^22.
+        let dead = format!("ranlab-4194306-{pid}-cu");
+        run("ip", &["netns", "add", &dead]).unwrap();
+        run("ip", &["link", "set", own, "netns", &dead, "name", "nic"]).unwrap();
+        let file = Path::new(RUN).join(format!("4194306-{pid}"));
+        std::fs::create_dir_all(RUN).unwrap();
+        std::fs::write(&file, format!("1\nport {dead} nic {own}\n")).unwrap();
+        sweep();
+        assert!(here() && !file.exists() && !Testbed::file(&dead).exists());
+        run("ip", &["addr", "add", "192.0.2.9/32", "dev", own]).unwrap();
+        assert!(free(own).unwrap_err().to_string().contains("has an address"));
+        run("ip", &["link", "delete", own]).unwrap();
+        for (name, word) in [("../net/lo", "no such port"), ("-n", "no such port"), ("lo", "loopback")] {
+            let why = free(name).unwrap_err().to_string();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+}

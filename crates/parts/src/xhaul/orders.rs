@@ -1,0 +1,249 @@
+//! Whether a kernel's schedulers do what they are told, by the order in which frames of two classes come out of a link that
+//! has more to send than it can: no statement about time but where gates make one.
+//!
+//! A kernel that lacks one says so and the test is skipped, unless `RANLAB_SCHEDULERS` is `all`, as in the machine that
+//! `make test-sriov` boots.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use ranlab_host::netns::{LAUNCHED, Link, NetnsError, RankOrder, Testbed};
+use ranlab_net::launch::{launch_timed, port_bps, send_at, tai_ns};
+use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received};
+use ranlab_wire::packet::EtherType;
+
+use super::topology::in_namespace;
+use super::traffic::datagram;
+use crate::environment;
+
+const CELL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
+const BACKGROUND: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 3);
+const SINK: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
+/// Of each class.
+const FRAMES: usize = 40;
+const PAYLOAD: usize = 1_000;
+const RATE_BPS: u64 = 1_000_000;
+const QUEUE_BYTES: u64 = 200_000;
+const PORT: u16 = 9;
+
+/// Two namespaces and a link between them.
+struct Yard {
+    testbed: Testbed,
+    near: String,
+    tap: std::os::fd::OwnedFd,
+    _sink: UdpSocket,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let mut testbed = Testbed::new().unwrap();
+        let (near, far) = (testbed.namespace("near").unwrap(), testbed.namespace("far").unwrap());
+        testbed.veth_of(8, (&near, "left"), (&far, "right")).unwrap();
+        for address in [CELL, BACKGROUND] {
+            testbed.ip(&near, &["addr", "add", &format!("{address}/24"), "dev", "left"]).unwrap();
+        }
+        testbed.ip(&far, &["addr", "add", &format!("{SINK}/24"), "dev", "right"]).unwrap();
+        let (tap, sink) = in_namespace(&far, || {
+            let tap = open_tap("right", EtherType::IPV4.0).map_err(environment)?;
+            stamp_received(&tap, 1 << 20, Duration::from_millis(400)).map_err(environment)?;
+            Ok((tap, UdpSocket::bind((SINK, PORT)).map_err(environment)?))
+        })
+        .unwrap();
+        let yard = Self { testbed, near, tap, _sink: sink };
+        // They ask for the neighbour's address.
+        for address in [CELL, BACKGROUND] {
+            yard.from(address).send(b"first").unwrap();
+        }
+        assert_eq!(yard.arrived(2).len(), 2);
+        yard
+    }
+
+    /// A socket of a class. One that has sent keeps the queue of the device that it had: a link is told first.
+    fn from(&self, address: Ipv4Addr) -> UdpSocket {
+        in_namespace(&self.near, || {
+            let socket = UdpSocket::bind((address, 0)).map_err(environment)?;
+            socket.connect((SINK, PORT)).map_err(environment)?;
+            Ok(socket)
+        })
+        .unwrap()
+    }
+
+    fn at(&self) -> (&str, &str) {
+        (&self.near, "left")
+    }
+
+    /// Tells the link; `false`: this kernel cannot, and need not.
+    fn told(&self, order: RankOrder) -> bool {
+        let port_bps = in_namespace(&self.near, || Ok(port_bps("left").unwrap_or(0))).unwrap();
+        let ranks = [(BACKGROUND, 7)];
+        let link =
+            Link { rate_bps: RATE_BPS, queue_bytes: QUEUE_BYTES, port_bps, order, rank: 0, ranks: &ranks };
+        accepted(self.testbed.prioritise(self.at(), &link))
+    }
+
+    /// The background's frames, then the cell's, at once.
+    fn burst(&self) {
+        let payload = [0; PAYLOAD];
+        for socket in [BACKGROUND, CELL].map(|address| self.from(address)) {
+            for _ in 0..FRAMES {
+                socket.send(&payload).unwrap();
+            }
+        }
+    }
+
+    /// What came out, in order: whose it was, when, and its first octet. Ends when there were so many or nothing comes.
+    fn arrived(&self, count: usize) -> Vec<(Ipv4Addr, u64, u8)> {
+        let mut room = [0; 2048];
+        let mut seen = Vec::new();
+        let mut waits = 0;
+        while seen.len() < count && waits < 10 {
+            match receive_stamped(&self.tap, &mut room) {
+                Ok(stamped) => {
+                    if let Some((from, SINK, PORT, payload)) = datagram(&room[..stamped.bytes]) {
+                        seen.push((from, stamped.at_ns, payload.first().copied().unwrap_or(0)));
+                    }
+                }
+                Err(_) => waits += 1,
+            }
+        }
+        seen
+    }
+
+    /// The order of a burst's classes: c and b.
+    fn order(&self) -> String {
+        self.burst();
+        let seen = self.arrived(2 * FRAMES);
+        let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
+        println!("{letters}");
+        assert_eq!(letters.len(), 2 * FRAMES, "all of it arrives: {letters}");
+        letters
+    }
+}
+
+/// Whether a kernel took it; one that has not is an error only where all are wanted.
+fn accepted(told: Result<(), NetnsError>) -> bool {
+    match told {
+        Ok(()) => true,
+        Err(error @ NetnsError::Kernel { .. })
+            if std::env::var("RANLAB_SCHEDULERS").as_deref() != Ok("all") =>
+        {
+            ranlab_host::doctor::skipped(error.to_string());
+            false
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn yard() -> Option<Yard> {
+    match ranlab_host::netns::lacking().first() {
+        Some(lack) => {
+            ranlab_host::doctor::skipped(lack);
+            None
+        }
+        None => Some(Yard::new()),
+    }
+}
+
+/// How many of the background's frames come after the cell's last, and between its first and last.
+fn behind_and_between(letters: &str) -> (usize, usize) {
+    let (first, last) = (letters.find('c').unwrap(), letters.rfind('c').unwrap());
+    let count = |part: &str| part.chars().filter(|&letter| letter == 'b').count();
+    (count(&letters[last..]), count(&letters[first..last]))
+}
+
+#[test]
+fn one_queue_keeps_the_order_and_strict_priority_turns_it_round() {
+    let Some(yard) = yard() else { return };
+    yard.testbed.shape(yard.at(), RATE_BPS, QUEUE_BYTES).unwrap();
+    assert_eq!(yard.order(), format!("{}{}", "b".repeat(FRAMES), "c".repeat(FRAMES)));
+    assert!(yard.told(RankOrder::Strict), "every kernel has it");
+    let (behind, between) = behind_and_between(&yard.order());
+    // What left before the cell's first frame came left; of the rest nothing goes before the cell's last.
+    assert!(behind >= FRAMES / 2 && between <= 4, "{behind} {between}");
+}
+
+#[test]
+fn turns_let_both_go_by_their_quanta() {
+    let Some(yard) = yard() else { return };
+    assert!(yard.told(RankOrder::Turns { own: 3_100, other: 1_550 }), "every kernel has it");
+    let (behind, between) = behind_and_between(&yard.order());
+    assert!(behind >= 5 && between >= 5, "{behind} {between}");
+}
+
+#[test]
+fn credit_holds_the_most_urgent_class_to_its_rate() {
+    let Some(yard) = yard() else { return };
+    if !yard.told(RankOrder::Credit { idle_bps: RATE_BPS / 4 }) {
+        return;
+    }
+    let letters = yard.order();
+    let (behind, between) = behind_and_between(&letters);
+    // A quarter of the link is the cell's while both have something: three of the background's for each of it.
+    let both = &letters[letters.find('c').unwrap()..letters.rfind('b').unwrap()];
+    let cell = both.chars().filter(|&letter| letter == 'c').count();
+    assert!(behind == 0 && between >= FRAMES / 2, "{behind} {between}");
+    assert!((0.15..0.45).contains(&(cell as f64 / both.len() as f64)), "{cell} of {}", both.len());
+}
+
+#[test]
+fn gates_let_classes_go_in_their_windows() {
+    const WINDOW_NS: u64 = 150_000_000;
+    /// What a timer may be late by, on a machine that is emulated.
+    const LATE_NS: u64 = 25_000_000;
+    let Some(yard) = yard() else { return };
+    if !yard.told(RankOrder::Gates { entries: vec![(WINDOW_NS, 0b1), (WINDOW_NS, 0b1000_0000)] }) {
+        return;
+    }
+    // All gates are open until the first cycle begins.
+    std::thread::sleep(Duration::from_nanos(4 * WINDOW_NS));
+    // Sent in turn; FIFO would let them go in turn.
+    let sockets = [BACKGROUND, CELL].map(|address| yard.from(address));
+    for _ in 0..FRAMES {
+        for socket in &sockets {
+            socket.send(&[0; PAYLOAD]).unwrap();
+        }
+    }
+    let seen = yard.arrived(2 * FRAMES);
+    let letters: String = seen.iter().map(|(from, ..)| if *from == CELL { 'c' } else { 'b' }).collect();
+    println!("{letters}");
+    assert_eq!(seen.len(), 2 * FRAMES, "{letters}");
+    let changes = letters.as_bytes().windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!((1..=8).contains(&changes), "a class goes for a window at a time: {letters}");
+    let outside = seen.iter().filter(|(from, at_ns, _)| {
+        let begins = if *from == CELL { 0 } else { WINDOW_NS };
+        (at_ns + 2 * WINDOW_NS - begins) % (2 * WINDOW_NS) > WINDOW_NS + LATE_NS
+    });
+    assert!(outside.count() <= FRAMES / 10, "{seen:?}");
+}
+
+#[test]
+fn device_queues_do_not_wait_for_each_other() {
+    let Some(yard) = yard() else { return };
+    if !yard.told(RankOrder::Queues) {
+        return;
+    }
+    let letters = yard.order();
+    // Which queue goes first is the device's: each is held to the rate, and they go side by side.
+    let (_, between) = behind_and_between(&letters);
+    assert!(letters.find('c').unwrap() < FRAMES / 2 && between >= FRAMES / 4, "{letters}");
+}
+
+#[test]
+fn launch_times_and_not_the_order_of_sending_decide() {
+    let Some(yard) = yard() else { return };
+    if !accepted(yard.testbed.launch(yard.at(), Some(RATE_BPS * 100), QUEUE_BYTES, 20_000_000)) {
+        return;
+    }
+    let (cell, background) = (yard.from(CELL), yard.from(BACKGROUND));
+    launch_timed(&cell, LAUNCHED).unwrap();
+    let begun = tai_ns();
+    // The last sent leaves first; what has no launch time leaves at once.
+    for index in 0..8_u8 {
+        let later = 900_000_000 - u64::from(index) * 80_000_000;
+        send_at(&cell, &[index + 1; 100], begun + later).unwrap();
+    }
+    background.send(&[99; 100]).unwrap();
+    let order: Vec<_> = yard.arrived(9).iter().map(|(.., octet)| *octet).collect();
+    assert_eq!(order, [99, 8, 7, 6, 5, 4, 3, 2, 1]);
+}

@@ -1,0 +1,211 @@
+//! Ports of this machine that are given to the network: the CU's card and the far end of its cable, virtual functions of it;
+//! and a network in slow motion, for a machine that is emulated.
+
+use super::topology::Lab;
+use super::{LiveFlow, XhaulPart, lab_trouble};
+use crate::environment;
+use crate::field::Plain;
+use crate::worker::{Report, Trouble};
+
+/// Both ends of a cable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CablePorts {
+    /// The CU's own.
+    near: String,
+    /// Where the switch, or the other host, is.
+    far: String,
+}
+
+/// What is given.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Ports {
+    pub(super) midhaul: Option<CablePorts>,
+    pub(super) backhaul: Option<CablePorts>,
+}
+
+impl Ports {
+    /// What a part is told.
+    pub(super) fn read(part: &XhaulPart) -> Result<Self, Trouble> {
+        let of = |name: &str, given: &Option<String>| {
+            given.as_deref().map(|text| CablePorts::read(name, text)).transpose()
+        };
+        let ports = Self {
+            midhaul: of("midhaul_ports", &part.midhaul_ports)?,
+            backhaul: of("backhaul_ports", &part.backhaul_ports)?,
+        };
+        let mut names: Vec<_> = [&ports.midhaul, &ports.backhaul]
+            .into_iter()
+            .flatten()
+            .flat_map(|ports| [&ports.near, &ports.far])
+            .collect();
+        let given = names.len();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() < given {
+            return Err(environment(
+                "live: a port is given twice in `live.midhaul_ports` and `live.backhaul_ports`",
+            ));
+        }
+        Ok(ports)
+    }
+}
+
+impl CablePorts {
+    fn read(key: &str, text: &str) -> Result<Self, Trouble> {
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        let [near, far] = <[String; 2]>::try_from(words).map_err(|words| {
+            environment(format!(
+                "live: `live.{key}` is {} ports; it is two: the CU's, and the one at the other end of its cable",
+                words.len()
+            ))
+        })?;
+        Ok(Self { near, far })
+    }
+}
+
+impl Lab {
+    /// Whether it has ports of this machine's.
+    pub(super) fn borrows(&self) -> bool {
+        self.borrowed.0 > 0
+    }
+
+    /// A cable between two nodes that is there: both ends are taken, held to a rate later.
+    pub(super) fn borrowed_cable(
+        &mut self,
+        ports: &CablePorts,
+        (near, far): (&str, &str),
+        interface: &str,
+    ) -> Result<(), Trouble> {
+        let (near, far) = (self.get(near)?.namespace.clone(), self.get(far)?.namespace.clone());
+        self.borrow(ports, (&near, interface), (&far, interface))
+    }
+
+    /// Takes both ends of a cable, and waits until it is up.
+    pub(super) fn borrow(
+        &mut self,
+        ports: &CablePorts,
+        near: (&str, &str),
+        far: (&str, &str),
+    ) -> Result<(), Trouble> {
+        for (port, (namespace, interface)) in [(&ports.near, near), (&ports.far, far)] {
+            self.testbed.take(port, namespace, interface).map_err(lab_trouble)?;
+            self.borrowed.0 += 1;
+            self.held((namespace, interface));
+        }
+        for (namespace, interface) in [near, far] {
+            self.testbed.await_carrier(namespace, interface).map_err(lab_trouble)?;
+        }
+        Ok(())
+    }
+
+    /// A virtual function for each container, of a port that has been taken. What leaves them shares the port's own rate, which
+    /// the card holds; the far end is held to the link's.
+    pub(super) fn functions(
+        &mut self,
+        ports: &CablePorts,
+        containers: &[(&'static str, u8)],
+        interface: &str,
+        (cu, switch): (&str, &str),
+    ) -> Result<(), Trouble> {
+        let mut to = Vec::new();
+        for (node, _) in containers {
+            to.push(self.get(node)?.namespace.clone());
+        }
+        let to: Vec<_> = to.iter().map(|namespace| (namespace.as_str(), interface)).collect();
+        self.testbed.functions(&ports.near, (cu, "nic"), &to).map_err(lab_trouble)?;
+        self.borrowed.1 += to.len();
+        for (namespace, interface) in to.iter().chain([&(switch, "p-cu")]) {
+            self.testbed.await_carrier(namespace, interface).map_err(lab_trouble)?;
+        }
+        Ok(())
+    }
+
+    /// What of this machine's it had, and whether its times are any.
+    pub(super) fn told(&self, part: &XhaulPart, report: &mut Report) {
+        let (ports, functions) = self.borrowed;
+        report.numbers.insert("live.ports".to_owned(), ports as f64);
+        report.numbers.insert("live.functions".to_owned(), functions as f64);
+        let emulated = part.slowdown > 1 || part.instructions || ranlab_host::Facts::read().emulated;
+        if part.instructions {
+            for (time, count) in
+                [("cost_ns_dl", "cost_instructions_dl"), ("cost_ns_ul", "cost_instructions_ul")]
+            {
+                if let Some(cost) = report.numbers.remove(time) {
+                    report.numbers.insert(count.to_owned(), cost);
+                }
+            }
+        }
+        report.numbers.insert("live.emulated".to_owned(), f64::from(u8::from(emulated)));
+    }
+}
+
+impl XhaulPart {
+    /// The same in slow motion, as it says.
+    pub(super) fn slowed(&self) -> Self {
+        let times = u64::from(self.slowdown.max(1));
+        let flow = |flow: &LiveFlow| LiveFlow {
+            period_ns: flow.period_ns.saturating_mul(times),
+            timer_ns: flow.timer_ns.saturating_mul(times),
+            budget_ns: flow.budget_ns.map(|ns| ns.saturating_mul(times)),
+            ..flow.clone()
+        };
+        let mut slowed = Self {
+            rate_bps: (self.rate_bps / times).max(1),
+            busy_ns: self.busy_ns.as_ref().map(|Plain((period, busy))| Plain((period * times, busy * times))),
+            launch_lead_ns: self.launch_lead_ns.map(|ns| ns.saturating_mul(times)),
+            flows: Plain(self.flows.0.iter().map(flow).collect()),
+            ..self.clone()
+        };
+        if let Some(Plain(classes)) = &mut slowed.classes {
+            classes.order = classes.order.slowed(times);
+        }
+        slowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_two_and_none_twice() {
+        let part = |midhaul: &str, backhaul: Option<&str>| XhaulPart {
+            midhaul_ports: Some(midhaul.to_owned()),
+            backhaul_ports: backhaul.map(str::to_owned),
+            ..XhaulPart::default()
+        };
+        let fine = Ports::read(&part("a b", Some("c  d"))).unwrap();
+        assert_eq!(fine.backhaul, Some(CablePorts { near: "c".to_owned(), far: "d".to_owned() }));
+        assert_eq!(Ports::read(&XhaulPart::default()).unwrap(), Ports::default());
+        for (part, word) in [
+            (part("a", None), "1 ports"),
+            (part("a b c", None), "3 ports"),
+            (part("a b", Some("c a")), "twice"),
+            (part("a a", None), "twice"),
+        ] {
+            let why = Ports::read(&part).unwrap_err().what;
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn slow_motion_keeps_the_loads() {
+        let flow = LiveFlow {
+            role: "cell_dl".to_owned(),
+            way: super::super::Way::CellDown,
+            raw: true,
+            payloads: vec![600; 14],
+            period_ns: 1_000_000,
+            releases: 1,
+            timer_ns: 0,
+            budget_ns: Some(250_000),
+        };
+        let part = XhaulPart { slowdown: 50, flows: Plain(vec![flow]), ..XhaulPart::default() };
+        let slow = part.slowed();
+        assert_eq!(
+            (slow.rate_bps, slow.flows.0[0].period_ns, slow.flows.0[0].budget_ns),
+            (20_000_000, 50_000_000, Some(12_500_000))
+        );
+        assert_eq!(XhaulPart { slowdown: 1, ..part.clone() }.slowed().flows, part.flows);
+    }
+}

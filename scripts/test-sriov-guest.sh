@@ -1,0 +1,95 @@
+#!/bin/busybox sh
+# The first process of the guest that scripts/test-sriov.sh boots: runs what is in /usr/bin and says what failed.
+/bin/busybox --install -s /bin
+export PATH=/usr/bin:/bin LD_LIBRARY_PATH=/usr/lib TMPDIR=/tmp
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t tmpfs none /tmp
+mount -t tmpfs none /run
+depmod
+for module in igb igbvf veth macvlan bridge sch_tbf sch_htb sch_prio sch_taprio sch_mqprio sch_cbs sch_etf sch_ingress \
+    cls_u32 cls_matchall act_skbedit; do modprobe $module; done
+ip link set lo up
+uname -a
+cd /tmp
+
+failed=
+step() {
+    echo "== $1 ($(cut -d' ' -f1 /proc/uptime) s)"
+    shift
+    "$@" || failed="$failed [$*: $?]"
+}
+
+# What a campaign must not leave: namespaces, functions, ports elsewhere or with queues that are not the driver's.
+clean() {
+    [ -z "$(ls /run/netns 2>/dev/null)" ] || { ls /run/netns; return 1; }
+    for port in eth0 eth1 eth2 eth3; do
+        [ "$(cat /sys/class/net/$port/device/sriov_numvfs)" = 0 ] || { echo "$port has functions"; return 1; }
+        ! /usr/bin/tc qdisc show dev $port | grep -E ' (tbf|htb|taprio|mqprio|clsact) ' || return 1
+    done
+    [ "$(ls /sys/class/net | wc -l)" = 5 ] || { ls /sys/class/net; return 1; }
+}
+
+# A campaign of so many points, so many with virtual functions, that carries every packet, says that it is emulated, judges no delay,
+# and leaves nothing. One repeat tells nothing of a spread, so what it must hold is asked of its numbers.
+campaign() {
+    { ranlab bench run /scenarios/$1.toml --fresh --out /tmp/$1 --set measure.repeats=1 ${4:+--set $4}; echo $? >/tmp/told; } 2>&1 |
+        tee /tmp/$1.out | grep -E '^(EMULATED|[0-9]+/)|differs|fails'
+    told=$(cat /tmp/told)
+    ranlab bench query /tmp/$1 "SELECT label, metric, value FROM results WHERE metric LIKE 'live.f%' OR metric LIKE '%lost_ratio'" \
+        --format json >/tmp/$1.json
+    # Of each point the cell, both ways.
+    [ "$(grep -o '"cell_[du]l.lost_ratio",0[.0]*\]' /tmp/$1.json | wc -l)" = $((2 * $2)) ] || { cat /tmp/$1.json; return 1; }
+    [ "$(grep -o '"live.functions",[1-9]' /tmp/$1.json | wc -l)" = $3 ] || { echo "functions at other points"; cat /tmp/$1.json; return 1; }
+    ! grep -qE 'lost_ratio",(0\.0*[1-9]|[1-9])' /tmp/$1.json || { cat /tmp/$1.json; return 1; }
+    grep -q EMULATED /tmp/$1.out || { echo "not called emulated"; return 1; }
+    ! grep -qE 'live: 99 % within' /tmp/$1.out || { echo "a delay was judged"; return 1; }
+    clean && return $told
+}
+
+schedulers() { RANLAB_SCHEDULERS=all test-parts xhaul::orders --test-threads 1 --nocapture; }
+
+killed() {
+    ranlab bench run /scenarios/sriov-fig4.toml --fresh --out /tmp/killed --set net.row=sriov-a --set user.mbps=9 \
+        --set measure.duration=300s --set measure.repeats=1 >/tmp/killed.out 2>&1 &
+    campaign=$!
+    functions() { cat /sys/devices/pci*/*/*/sriov_numvfs | grep -c '^[1-9]'; }
+    for _ in $(seq 300); do
+        [ "$(functions)" = 2 ] && break
+        sleep 0.2
+    done
+    # Until everything has been moved: nothing but the ports at rest is left here.
+    sleep 8
+    worker=$(pgrep -P $campaign | head -n 1)
+    kill -9 $worker $campaign
+    wait $campaign 2>/dev/null
+    sleep 1
+    [ -n "$(ls /run/netns)" ] && [ "$(functions)" = 2 ] || { echo "it left nothing to clean up"; cat /tmp/killed.out; return 1; }
+    ranlab bench run /scenarios/sriov-fig4.toml --fresh --out /tmp/again --set net.row=sriov-noa --set user.mbps=9 --set measure.repeats=1 >/tmp/again.out 2>&1 ||
+        { cat /tmp/again.out; return 1; }
+    clean
+}
+
+# Instructions of a packet by each way to share: dedicated < macvlan < bridge.
+instructions() {
+    ranlab bench run /scenarios/cost.toml --fresh --out /tmp/cost --set live.instructions=true --set live.cost_batches=60 \
+        --set measure.duration=100ms --set measure.warm_up=0s --set measure.repeats=3 >/tmp/cost.out 2>&1
+    told=$?
+    cat /tmp/cost.out
+    ranlab bench query /tmp/cost "SELECT label, metric, value FROM results WHERE metric = 'cost_instructions_dl' OR metric = 'cost_instructions_ul'"
+    grep -q 'holds.*cost_dl_of_port' /tmp/cost.out && return $told
+}
+
+if [ "${RANLAB_GUEST:-}" = instructions ]; then
+    step "instructions of a packet" instructions
+else
+    step "ports and functions, as the program sees them" sh -c "ranlab doctor 2>&1 | grep -E 'eth0: [0-9]'"
+    step "schedulers act" schedulers
+    step "what kill -9 leaves, the next campaign gives back" killed
+    step "figure 4's rows" campaign sriov-fig4 5 2 user.mbps=13
+    step "figure 5's rows" campaign sriov-fig5 5 2 user.bytes=1500
+    step "schedulers on a shared card's links" campaign sriov-schedulers 7 0
+fi
+if [ -z "$failed" ]; then echo "== all of it passed"; else echo "== failed:$failed"; fi
+poweroff -f
