@@ -209,11 +209,12 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
                 entries.iter().map(|(ns, ranks)| format!("sched-entry S {:x} {ns}", open(*ranks))).collect();
             // No `hw`: the kernel's own gates. The clock is the one by which senders know when a window opens.
             let rest = format!("base-time 0 {} clockid CLOCK_REALTIME", list.join(" "));
-            // No bucket below it: it looks at a packet and then takes the next, and one that a bucket has looked out is left.
-            by_queues(interface, "taprio", &rest, &format!("bfifo limit {}", link.queue_bytes), link)
+            // Its own queues of 1000 packets: to put others below it stops its clock.
+            by_queues(interface, "taprio", &rest, None, link)
         }
         RankOrder::Queues => {
-            by_queues(interface, "mqprio", "hw 0", &bucketed(link.rate_bps, link.queue_bytes), link)
+            let queue = bucketed(link.rate_bps, link.queue_bytes);
+            by_queues(interface, "mqprio", "hw 0", Some(&queue), link)
         }
     }
 }
@@ -288,8 +289,8 @@ fn credit(idle_bps: u64, port_bps: u64) -> String {
     format!("cbs idleslope {idle} sendslope {send} hicredit {most} locredit {least} offload 0")
 }
 
-/// A queue of the device for each rank, the packets told apart before they are queued.
-fn by_queues(interface: &str, kind: &str, rest: &str, queue: &str, link: &Link<'_>) -> Vec<String> {
+/// A queue of the device for each rank, the packets told apart before they are queued; `queue` in place of the kernel's own.
+fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link: &Link<'_>) -> Vec<String> {
     let known = known(link);
     // The last traffic class is the most urgent one.
     let traffic_class = |rank: u8| known.iter().rev().position(|&of| of == rank).unwrap_or(0);
@@ -309,8 +310,10 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: &str, link: &Link<'
             queues.join(" ")
         ),
     ];
-    let each =
-        (1..=known.len()).map(|index| format!("qdisc replace dev {interface} parent 100:{index:x} {queue}"));
+    let each = queue.into_iter().flat_map(|queue| {
+        (1..=known.len())
+            .map(move |index| format!("qdisc replace dev {interface} parent 100:{index:x} {queue}"))
+    });
     all.extend(each);
     all.extend(
         told(link, priority)

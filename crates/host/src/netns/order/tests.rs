@@ -68,9 +68,6 @@ fn gates_are_taprio_and_each_rank_has_a_queue_of_the_device() {
 qdisc replace dev nic clsact
 qdisc replace dev nic root handle 100: taprio num_tc 3 map 0 2 2 2 1 2 2 2 2 2 2 2 2 2 2 2 queues 1@0 1@1 1@2 base-time 0 \
 sched-entry S 4 100000 sched-entry S 3 900000 clockid CLOCK_REALTIME
-qdisc replace dev nic parent 100:1 bfifo limit 500000
-qdisc replace dev nic parent 100:2 bfifo limit 500000
-qdisc replace dev nic parent 100:3 bfifo limit 500000
 filter add dev nic egress protocol ip prio 1 u32 match ip src 10.77.0.2/32 action skbedit priority 4 ok
 filter add dev nic egress protocol ip prio 1 u32 match ip dst 10.77.0.2/32 action skbedit priority 4 ok
 filter add dev nic egress protocol ip prio 1 u32 match ip src 10.77.0.3/32 action skbedit priority 0 ok
