@@ -8,7 +8,7 @@ use std::time::Duration;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Distribution;
-use ranlab_campaign::report::{Across, Context, Figure, Form, Sample, Written, figures, svg, write};
+use ranlab_campaign::report::{Across, Context, Figure, Form, Sample, Written, beside, figures, svg, write};
 use ranlab_campaign::results::{MemoryJournal, Results};
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
@@ -314,6 +314,24 @@ fn areas_lie_upon_each_other_and_say_whose_they_are() {
         "areas and legend"
     );
     assert!(page.contains("each area lies upon the one before"), "{:?}", written.figures);
+}
+
+#[test]
+fn what_is_measured_apart_never_shares_a_figure() {
+    let mut results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sweep]\nmode = \"joint\"\n[sweep.axes]\n\
+         \"load.workers\" = [1, 2, 1, 2]\n\"sut.build\" = [\"mem\", \"mem\", \"veth\", \"veth\"]\n[measure]\nrepeats = 2\n\
+         [[plot]]\ntitle = \"rate\"\nx = \"load.workers\"\ny = \"throughput\"\n\
+         [[plot]]\ntitle = \"one\"\nx = \"load.workers\"\ny = \"throughput\"\nfilter = { \"sut.build\" = \"veth\" }\n",
+    );
+    let titles =
+        |results: &Results| figures(results).into_iter().map(|figure| figure.title).collect::<Vec<_>>();
+    assert_eq!(titles(&results), ["rate", "one"], "an axis like any other");
+    results.scenario.sweep.axes[1].apart = true;
+    assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
+    assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
+    results.points.clear();
+    assert_eq!(titles(&results), ["rate", "one"], "nothing was measured, which one figure says");
 }
 
 #[test]
