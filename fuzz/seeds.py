@@ -113,13 +113,28 @@ def memif():
     rings = [struct.pack("=HHHIBH", s2m, 0, 0, at, 4, 0) for s2m, at in ((1, 0), (0, 512))]
     announced = message(4, struct.pack("=HQ", 0, 1 << 16), 1) + b"".join(message(5, ring, 1) for ring in rings)
     seed("memif_machine", b"\0" + message(3, init) + announced + message(6, name) + message(8))
+    several = [struct.pack("=HHHIBH", s2m, index, 0, 1024 * at, 4, 0)
+               for at, (s2m, index) in enumerate(((1, 0), (1, 1), (0, 0), (0, 1)))]
+    announced = message(4, struct.pack("=HQ", 0, 1 << 16), 1) + b"".join(message(5, ring, 1) for ring in several)
+    seed("memif_machine", b"\0" + message(3, init) + announced + message(6, name) + message(8))
     hello = struct.pack("=32sHHHHHB", b"them", 0x200, 0x200, 1, 1, 1, 14)
     seed("memif_machine", b"\1" + message(2, hello) + 4 * message(1) + message(7, name) + message(8, b"\0" * 4 + b"bye"))
+
+
+def memif_memory():
+    """Scripts for memif_rings: a polite peer whose packets pass, then one that spoils the memory."""
+    describe = bytes([2, 0, 0, 0]) + struct.pack("<II", 60, 4096)
+    spoilt = bytes([1]) + struct.pack("<I", 40_000) + bytes([5, 45])
+    for owns in (0, 1):
+        head = bytes([owns, 0, 3, 0, 3])
+        seed("memif_rings", head + describe + bytes([0, 1, 5, 45, 0x46, 60, 7]) + spoilt)
+        seed("memif_rings", head + bytes([0x40, 1, 5, 60, 6, 64, 7, 3]) + struct.pack("<II", 128, 7) + bytes([5, 45, 4, 0, 0, 0, 0]))
 
 
 def main():
     n4_n3()
     memif()
+    memif_memory()
     standard = [file.read_bytes() for file in sorted(VECTORS.glob("**/*.bin")) if file.parent.name != "plain"]
     captured = list(capture())
     e2 = standard + [pdu for is_e42, pdu in captured if not is_e42]

@@ -7,7 +7,7 @@
 use libfuzzer_sys::fuzz_target;
 use ranlab_machines::Time;
 use ranlab_machines::memif::{
-    Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, Role, Settings,
+    Input, LOG2_RING_MAX, Machine, Output, REGION_OCTETS_MAX, RING_ALIGNMENT, RINGS_MAX, Role, Settings,
 };
 use ranlab_wire::memif::{MESSAGE_BYTES, Message, Ring, decode, encode};
 
@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
                 Output::Ring(ring) => {
                     let end = u64::from(ring.offset) + Ring::octets(ring.log2_size);
                     assert!(ring.log2_size <= LOG2_RING_MAX && end <= REGION_OCTETS_MAX);
-                    assert!(ring.offset.is_multiple_of(RING_ALIGNMENT) && ring.index == 0);
+                    assert!(ring.offset.is_multiple_of(RING_ALIGNMENT) && ring.index < RINGS_MAX);
                 }
                 Output::Region { octets } => assert!((1..=REGION_OCTETS_MAX).contains(&octets)),
                 Output::Create(layout) => assert!(layout.octets <= REGION_OCTETS_MAX),

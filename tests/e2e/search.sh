@@ -120,6 +120,32 @@ say size.json '
 linear = result["linear"]
 assert (linear["blades"], linear["racks"], linear["kw"], round(linear["mw_per_user"]), linear["cells"]) == (32, 2, 16, 21, 2560), linear
 '
+echo "-- sizes: from a point of a stored result, its interval and what a blade takes with it"
+"$RANLAB" bench size "$here/docs/book/profiles/tipsy-mgw-measured.toml" >size.txt
+grep -q 'a core serves .* users (.* to .* over [0-9]* repeats' size.txt
+grep -q '^least ' size.txt
+grep -q '^most ' size.txt
+grep -q 'costs .* a user' size.txt
+grep -q 'power is not told' size.txt || grep -q ' at [0-9.]* W' size.txt
+echo "-- sides of one campaign, a picture for each value of a setting"
+cat >sides.toml <<'T'
+title = "two builds"
+rig = "mock"
+[sweep.axes]
+"sut.build" = ["old", "new"]
+"sut.sigma" = [0.1, 0.5]
+"load.workers" = [1, 4]
+[measure]
+repeats = 2
+T
+"$RANLAB" bench run sides.toml --out sides >/dev/null 2>&1
+"$RANLAB" bench compare sides --first sut.build=old --second sut.build=new --metric throughput --per sut.sigma --out pictures >sides.txt
+[[ $(grep -c '^picture' sides.txt) == 2 ]]
+[[ -s pictures/0_1-throughput.svg && -s pictures/0_5-throughput.svg ]]
+code=0
+"$RANLAB" bench compare sides --first sut.build=old --second sut.build=newer 2>sides.err || code=$?
+[[ $code == 2 ]]
+grep -q 'is one of: new, old' sides.err
 echo "-- sizes: from a campaign and an objective"
 cat >sweep.toml <<'T'
 title = "a queue"

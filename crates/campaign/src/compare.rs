@@ -6,9 +6,13 @@ use crate::expect::short;
 use crate::results::{PointResult, Results};
 use crate::rig::Better;
 use crate::stats::{Estimate, holm};
+use crate::value::Value;
 
 /// Corrected probability below which a difference is not chance.
 const SIGNIFICANT: f64 = 0.05;
+
+/// The setting that tells the sides of [`together`] apart.
+pub const COMPARED: &str = "compared";
 
 /// Two campaigns side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,6 +85,38 @@ pub fn compare(a: &Results, b: &Results, metrics: &[String]) -> Comparison {
     }
     let unmatched = (a.points.len() - pairs.len(), b.points.len() - pairs.len().min(b.points.len()));
     Comparison { sentence: sentence(&rows, pairs.len()), rows, unmatched }
+}
+
+/// The points of a campaign that have a setting, which is then no axis any more: one side of two within one campaign. `None`: no
+/// point has it.
+pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
+    let mut own = results.clone();
+    let setting = [(path.to_owned(), value.clone())].into();
+    own.points.retain(|point| point.point.matches(&setting));
+    for point in &mut own.points {
+        point.point.axes.retain(|(axis, _)| axis != path);
+    }
+    own.scenario.sweep.axes.retain(|axis| axis.path != path);
+    (!own.points.is_empty()).then_some(own)
+}
+
+/// Both sides as one campaign of the points that they share, each side a value of `compared`: what a picture of both is made of. Its
+/// points keep the settings by which pictures are told apart.
+pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
+    let mut all = a.1.clone();
+    all.points.clear();
+    for point in &a.1.points {
+        let Some(theirs) = partner(point, b.1) else { continue };
+        for (name, own) in [(a.0, point), (b.0, theirs)] {
+            let mut own = own.clone();
+            own.point.axes.clone_from(&point.point.axes);
+            own.point.settings.insert(COMPARED.to_owned(), Value::Text(name.to_owned()));
+            all.points.push(own);
+        }
+    }
+    all.scenario.expects.clear();
+    all.scenario.search = None;
+    all
 }
 
 fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {

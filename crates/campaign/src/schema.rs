@@ -17,6 +17,8 @@ pub struct Key {
     pub comment: String,
     /// The key exists only if another one has one of these values (`load.activation.type`, `["exponential"]`).
     pub when: Option<(String, Vec<String>)>,
+    /// Whether its values are different measurements, which no figure shows as if they were one.
+    pub apart: bool,
 }
 
 /// What a key holds.
@@ -73,7 +75,15 @@ impl Key {
     /// A required key; see [`Self::or`] and [`Self::optional`].
     pub fn new(path: &str, kind: Kind, comment: &str) -> Self {
         let (path, comment) = (path.to_owned(), comment.to_owned());
-        Self { path, kind, presence: Presence::Required, unit: String::new(), comment, when: None }
+        Self {
+            path,
+            kind,
+            presence: Presence::Required,
+            unit: String::new(),
+            comment,
+            when: None,
+            apart: false,
+        }
     }
 
     /// With a default.
@@ -97,6 +107,12 @@ impl Key {
     /// Only where another key has one of these values.
     pub fn when(mut self, path: &str, values: &[&str]) -> Self {
         self.when = Some((path.to_owned(), values.iter().map(|&value| value.to_owned()).collect()));
+        self
+    }
+
+    /// Its values are different measurements: a figure shows those of one, and there is a figure for each.
+    pub fn apart(mut self) -> Self {
+        self.apart = true;
         self
     }
 

@@ -1,10 +1,13 @@
 //! Sizing: from measured capacity to instances, blades, racks, kW and mW per user.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::results::{PointResult, Results};
 use crate::usl::Usl;
+use crate::value::Value;
 
 /// What has to be served.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -34,8 +37,8 @@ pub struct Demand {
 pub struct Blade {
     /// Cores.
     pub cores: u32,
-    /// Power under load, W.
-    pub watts: f64,
+    /// Power under load, W; `None`: what the campaign that says the capacity has measured, if it could.
+    pub watts: Option<f64>,
     /// Machines in a rack.
     pub per_rack: u32,
     /// What one costs, in any currency.
@@ -48,6 +51,8 @@ pub struct Blade {
 pub struct Capacity {
     /// The campaign that says how many users one core serves; `None`: `users_per_core` does.
     pub from: Option<Within>,
+    /// The point of a campaign that says it; `None`: `users_per_core` does.
+    pub at: Option<At>,
     /// Users that one core serves within the objective; infinite if they are no limit.
     #[serde(default = "unlimited")]
     pub users_per_core: f64,
@@ -67,6 +72,64 @@ pub struct Capacity {
     /// The most users that were served at once while it was measured; `None`: nobody says.
     #[serde(skip)]
     pub users_measured: Option<f64>,
+}
+
+/// A point of a campaign, one metric of which is the capacity of one core.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct At {
+    /// Its folder or file.
+    pub campaign: PathBuf,
+    /// Settings that a single point has.
+    #[serde(rename = "where", default)]
+    pub filter: BTreeMap<String, Value>,
+    /// The metric.
+    pub metric: String,
+    /// Users of a core for each unit of it.
+    pub users_per_unit: f64,
+}
+
+/// What a point of a campaign says of one core.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Users that one core serves: mean, and the ends of its interval.
+    pub users: (f64, f64, f64),
+    /// Repeats behind it.
+    pub repeats: usize,
+    /// Power of the machine meanwhile, W, where it could be read.
+    pub watts: Option<f64>,
+}
+
+/// The metric with the power of the machine that measured.
+const WATTS: &str = "host.watts";
+
+impl At {
+    /// What the campaign says.
+    ///
+    /// # Errors
+    /// In words: none or several points have these settings, or the one has no such number above 0.
+    pub fn measured(&self, results: &Results) -> Result<Measured, String> {
+        let points: Vec<&PointResult> = results.matching(&self.filter).collect();
+        let [point] = points[..] else {
+            let count = points.len();
+            return Err(format!("`where` names {count} points of the campaign; it must be one"));
+        };
+        let summary = |name: &str| results.summary(point, name);
+        let rate = summary(&self.metric).filter(|summary| summary.mean > 0.0 && summary.mean.is_finite());
+        let rate = rate.ok_or_else(|| {
+            let (label, why) =
+                (point.point.label(), point.runs.first().map_or("", |run| &run.recording.reason));
+            format!("`{}` was not measured at {label} {why}", self.metric)
+        })?;
+        let (low, high) = rate.interval();
+        let users = |value: f64| value * self.users_per_unit;
+        Ok(Measured {
+            // With few repeats an interval may reach below what can be.
+            users: (users(rate.mean), users(low.max(0.0)), users(high)),
+            repeats: rate.n,
+            watts: summary(WATTS).map(|watts| watts.mean).filter(|watts| *watts > 0.0),
+        })
+    }
 }
 
 /// A campaign whose points say what is served within a service level; of one with a search neither axis nor metric nor
@@ -112,10 +175,10 @@ pub struct Deployment {
     pub blades: u64,
     /// Racks.
     pub racks: u64,
-    /// Power, kW.
-    pub kw: f64,
+    /// Power, kW; `None`: nobody says what a blade takes.
+    pub kw: Option<f64>,
     /// Power for each user, mW.
-    pub mw_per_user: f64,
+    pub mw_per_user: Option<f64>,
     /// Cells behind it.
     pub cells: Option<u64>,
     /// Price of all blades, in the currency of one.
@@ -174,7 +237,7 @@ fn check(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<(), Size
     let positive = [
         ("subscribers", demand.subscribers),
         ("blade.cores", f64::from(blade.cores)),
-        ("blade.watts", blade.watts),
+        ("blade.watts", blade.watts.unwrap_or(1.0)),
         ("blade.per_rack", f64::from(blade.per_rack)),
         ("blade.price", blade.price.unwrap_or(1.0)),
         ("users_per_core", capacity.users_per_core),
@@ -207,15 +270,15 @@ fn deploy((demand, blade, capacity): (&Demand, &Blade, &Capacity), gain: f64) ->
     let instances_per_blade = u64::from(blade.cores / capacity.cores_per_instance);
     let instances = round_up(demand.subscribers / users_per_instance) + u64::from(demand.spare_instances);
     let blades = instances.div_ceil(instances_per_blade);
-    let watts = blades as f64 * blade.watts;
+    let watts = blade.watts.map(|watts| blades as f64 * watts);
     let cores = f64::from(capacity.cores_per_instance);
     Deployment {
         users_per_blade: users_per_instance * instances_per_blade as f64,
         instances,
         blades,
         racks: blades.div_ceil(u64::from(blade.per_rack)),
-        kw: watts / 1e3,
-        mw_per_user: watts * 1e3 / demand.subscribers,
+        kw: watts.map(|watts| watts / 1e3),
+        mw_per_user: watts.map(|watts| watts * 1e3 / demand.subscribers),
         price: blade.price.map(|price| price * blades as f64),
         price_per_user: blade.price.map(|price| price * blades as f64 / demand.subscribers),
         beyond_load: capacity.users_measured.is_some_and(|most| users_per_instance > most * (1.0 + 1e-9)),
@@ -233,7 +296,7 @@ fn round_up(value: f64) -> u64 {
 mod tests {
     use super::*;
 
-    const BLADE: Blade = Blade { cores: 24, watts: 500.0, per_rack: 16, price: None };
+    const BLADE: Blade = Blade { cores: 24, watts: Some(500.0), per_rack: 16, price: None };
 
     fn demand(subscribers: f64) -> Demand {
         Demand {
@@ -249,6 +312,7 @@ mod tests {
     fn capacity(users_per_core: f64) -> Capacity {
         Capacity {
             from: None,
+            at: None,
             users_per_core,
             mbps_per_core: f64::INFINITY,
             sessions_per_s_per_core: f64::INFINITY,
@@ -282,8 +346,9 @@ mod tests {
             let ours = size(&demand(subscribers), &BLADE, &capacity(per_blade / 24.0)).unwrap().linear;
             assert_eq!((ours.blades, ours.racks), (blades, racks), "{switch}");
             assert!((ours.users_per_blade - per_blade).abs() < 1e-6);
-            assert!(prints(ours.kw, kw), "{switch}: {} kW, printed {kw}", ours.kw);
-            assert!(prints(ours.mw_per_user, mw), "{switch}: {} mW, printed {mw}", ours.mw_per_user);
+            let (ours_kw, ours_mw) = (ours.kw.unwrap(), ours.mw_per_user.unwrap());
+            assert!(prints(ours_kw, kw), "{switch}: {ours_kw} kW, printed {kw}");
+            assert!(prints(ours_mw, mw), "{switch}: {ours_mw} mW, printed {mw}");
         }
     }
 

@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ranlab_campaign::compare::{compare, side};
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Distribution;
-use ranlab_campaign::report::{Across, Context, Figure, Form, Sample, Written, figures, svg, write};
+use ranlab_campaign::report::{Across, Context, Figure, Form, Sample, Written, beside, figures, svg, write};
 use ranlab_campaign::results::{MemoryJournal, Results};
 use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::run;
@@ -16,6 +17,7 @@ use ranlab_campaign::scenario::{Overrides, Scenario, metrics};
 use ranlab_campaign::search::Gave;
 use ranlab_campaign::store::{Header, Load, Store};
 use ranlab_campaign::tried;
+use ranlab_campaign::value::Value;
 
 fn directory(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name)
@@ -314,6 +316,53 @@ fn areas_lie_upon_each_other_and_say_whose_they_are() {
         "areas and legend"
     );
     assert!(page.contains("each area lies upon the one before"), "{:?}", written.figures);
+}
+
+#[test]
+fn what_is_measured_apart_never_shares_a_figure() {
+    let mut results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sweep]\nmode = \"joint\"\n[sweep.axes]\n\
+         \"load.workers\" = [1, 2, 1, 2]\n\"sut.build\" = [\"mem\", \"mem\", \"veth\", \"veth\"]\n[measure]\nrepeats = 2\n\
+         [[plot]]\ntitle = \"rate\"\nx = \"load.workers\"\ny = \"throughput\"\n\
+         [[plot]]\ntitle = \"one\"\nx = \"load.workers\"\ny = \"throughput\"\nfilter = { \"sut.build\" = \"veth\" }\n",
+    );
+    let titles =
+        |results: &Results| figures(results).into_iter().map(|figure| figure.title).collect::<Vec<_>>();
+    assert_eq!(titles(&results), ["rate", "one"], "an axis like any other");
+    results.scenario.sweep.axes[1].apart = true;
+    assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
+    assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
+    results.points.clear();
+    assert_eq!(titles(&results), ["rate", "one"], "nothing was measured, which one figure says");
+}
+
+#[test]
+fn two_sides_of_one_campaign_are_compared_with_a_picture_for_each_value() {
+    let results = campaign(
+        "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.01\n[sweep.axes]\n\"sut.build\" = [\"one\", \"other\"]\n\
+         \"sut.sigma\" = [0.1, 0.5]\n\"load.workers\" = [1, 2, 400]\n[measure]\nrepeats = 3\n",
+    );
+    let of = |value: &str| side(&results, "sut.build", &Value::from(value)).unwrap();
+    let (one, other) = (of("one"), of("other"));
+    let compared = compare(&one, &other, &["throughput".to_owned()]);
+    assert_eq!((compared.rows.len(), compared.unmatched), (6, (0, 0)));
+    assert!(side(&results, "sut.build", &Value::from("third")).is_none());
+    let pictures = beside(("one", &one), ("other", &other), "throughput", Some("sut.sigma"));
+    assert_eq!(pictures.iter().map(|(value, _)| value.as_str()).collect::<Vec<_>>(), ["0.1", "0.5"]);
+    for (value, figure) in &pictures {
+        let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["compared = one", "compared = other"]);
+        assert_eq!((figure.title.clone(), samples(figure).count()), (format!("{value}: throughput"), 6));
+        assert!(matches!(figure.x, Across::Numbers { log: true }), "1 to 400");
+        assert!(svg(figure).unwrap().contains("<svg"));
+    }
+    // One point on each side: bars.
+    let bars = beside(("one", &one), ("other", &other), "throughput", Some("load.workers"));
+    assert_eq!(bars.len(), 3);
+    let mut single = one;
+    single.points.truncate(1);
+    let bars = beside(("one", &single), ("other", &other), "throughput", None);
+    assert!(matches!(&bars[..], [(name, figure)] if name == "all" && matches!(figure.x, Across::Names(_))));
 }
 
 #[test]

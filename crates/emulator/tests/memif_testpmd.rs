@@ -41,6 +41,8 @@ impl Testpmd {
             "--no-lsc-interrupt",
             "--total-num-mbufs=4096",
         ]);
+        // What it would leave in /run goes with the folder.
+        command.env("RUNTIME_DIRECTORY", folder);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         Self(piped.spawn().unwrap())
     }

@@ -3,6 +3,7 @@
 //! * [`Subject`]: what is metered: a process, all processes of a command, or a control group.
 //! * [`ProcessMeter`]: what one process costs, all its threads counted.
 //! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
+//! * [`PowerMeter`]: what the processors take, where the machine shows it.
 //! * [`traffic`]: what this process's TCP connections carried, in bytes and in packets.
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
@@ -22,6 +23,7 @@ pub mod kin;
 mod machine;
 pub mod netns;
 pub mod placement;
+mod power;
 mod process;
 mod signal;
 mod subject;
@@ -31,6 +33,7 @@ pub mod traffic;
 pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};
 pub use machine::{MachineInterval, MachineMeter, MachineSample, Pressure};
+pub use power::{PowerError, PowerMeter, PowerSample};
 pub use process::{ProcessMeter, ProcessSample};
 pub use signal::{ask_to_end, kill_group};
 pub use subject::{Subject, SubjectMeter, SubjectSample};

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ranlab_host::traffic::{Carried, Connections, carried, own_connections};
-use ranlab_host::{MachineMeter, MachineSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns};
+use ranlab_host::{
+    MachineMeter, MachineSample, PowerMeter, PowerSample, Subject, SubjectMeter, SubjectSample, thread_cpu_ns,
+};
 
 use crate::Task;
 use crate::worker::{MachineReport, ProcessReport, Report};
@@ -72,6 +74,8 @@ impl Metered {
 pub(crate) struct Meters {
     subject: Option<Rc<RefCell<Metered>>>,
     machine: MachineMeter,
+    /// Where the machine shows what it takes.
+    power: Option<PowerMeter>,
     cost: Rc<Cost>,
     open: Option<Open>,
 }
@@ -82,6 +86,7 @@ type Series = Vec<(f64, f64, u64)>;
 struct Open {
     before: Option<SubjectSample>,
     machine: Option<MachineSample>,
+    power: Option<PowerSample>,
     connections: Option<Connections>,
     series: Rc<RefCell<Series>>,
     _sampler: Option<Task>,
@@ -94,24 +99,28 @@ impl Meters {
         let subject = subject.and_then(|subject| SubjectMeter::new(subject).ok());
         let subject = subject.map(|meter| Metered { meter, cost: own.then(|| cost.clone()) });
         let subject = subject.map(|metered| Rc::new(RefCell::new(metered)));
-        Self { subject, machine: MachineMeter::default(), cost, open: None }
+        Self { subject, machine: MachineMeter::default(), power: PowerMeter::new().ok(), cost, open: None }
     }
 
     fn sample(&self) -> Option<SubjectSample> {
         self.subject.as_ref().and_then(|metered| metered.borrow_mut().sample())
     }
 
+    fn energy(&self) -> Option<PowerSample> {
+        self.power.as_ref().and_then(|power| power.sample().ok())
+    }
+
     /// What costs is done before the subject is looked at.
     pub(crate) fn begin(&mut self) {
         let series = Rc::new(RefCell::new(Series::new()));
         let connections = own_connections().ok();
-        let machine = self.machine.sample().ok();
+        let (machine, power) = (self.machine.sample().ok(), self.energy());
         let before = self.sample();
         let _sampler =
             self.subject.clone().zip(before).map(|(metered, before)| {
                 Task::spawn(sample(metered, self.cost.clone(), before, series.clone()))
             });
-        self.open = Some(Open { before, machine, connections, series, _sampler });
+        self.open = Some(Open { before, machine, power, connections, series, _sampler });
     }
 
     /// What costs is done after the subject was looked at.
@@ -125,11 +134,13 @@ impl Meters {
                 Some(ProcessReport { pss_bytes, ..used(&before, &after, open.series.take(), wall_s) });
         }
         if let Some((before, after)) = open.machine.zip(self.machine.sample().ok()) {
+            let joules = self.energy().zip(open.power).and_then(|(now, then)| now.joules_since(&then));
             report.machine = after.since(&before).map(|interval| MachineReport {
                 cpus: after.cpus,
                 busy_s: after.busy_s - before.busy_s,
                 steal_share: interval.steal_share,
                 cpu_pressure: interval.pressure.map(|pressure| pressure.cpu_s),
+                watts: joules.map(|joules| joules / interval.wall_s),
             });
         }
         report.wire = open.connections.as_ref().and_then(wire);

@@ -22,6 +22,7 @@ pub(crate) fn refused(run: &Run<'_>) -> bool {
 const STEAL: &str = "host.steal_share";
 const FOREIGN: &str = "host.foreign_cores";
 const FOREIGN_SHARE: &str = "host.foreign_share";
+const WATTS: &str = "host.watts";
 const PRESSURE: &str = "host.cpu_pressure";
 
 pub(crate) fn metrics() -> Vec<Metric> {
@@ -30,6 +31,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Scalar Lower FOREIGN "cores" "cores busy with work that is not the experiment's, worst machine";
         Scalar Lower FOREIGN_SHARE "" "the same as a share of that machine";
         Scalar Lower PRESSURE "" "share of time in which something waited for a CPU, worst machine";
+        Scalar Lower WATTS "W" "power of the processors of all machines, where these show it (RAPL)";
         Scalar Lower DISTURBED "" "1: others took more than the bounds allow, and the repeat is kept with a warning";
     }
 }
@@ -43,6 +45,7 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
         busy: f64,
         ours: f64,
         cpus: usize,
+        watts: Option<f64>,
     }
     let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
     for (host, report) in parts {
@@ -54,6 +57,7 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
             machine.busy = machine.busy.max(seen.busy_s / wall);
             machine.ours += report.process.as_ref().map_or(0.0, |process| process.cpu_s / wall);
             machine.cpus = seen.cpus.max(1);
+            machine.watts = machine.watts.into_iter().chain(seen.watts).reduce(f64::max);
         }
     }
     let worst = |of: &dyn Fn(&Machine) -> f64| machines.values().map(of).fold(0.0, f64::max);
@@ -65,6 +69,12 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     recorder.scalar(FOREIGN, foreign);
     recorder.scalar(FOREIGN_SHARE, share);
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
+    // A sum without one of them would be none.
+    if let Some(watts) = machines.values().map(|machine| machine.watts).sum::<Option<f64>>()
+        && watts > 0.0
+    {
+        recorder.scalar(WATTS, watts);
+    }
     let at_most = |path: &str| run.number(path).unwrap_or(f64::INFINITY);
     let broken = |metric: &str, value: f64, setting: &str| {
         Breach::above(metric, value, at_most(setting)).map(|breach| breach.set_by(setting))
@@ -172,7 +182,13 @@ mod tests {
     fn report(busy_s: f64, cpu_s: f64, steal_share: f64) -> Report {
         Report {
             wall_s: 10.0,
-            machine: Some(MachineReport { cpus: 2, busy_s, steal_share, cpu_pressure: Some(0.9) }),
+            machine: Some(MachineReport {
+                cpus: 2,
+                busy_s,
+                steal_share,
+                cpu_pressure: Some(0.9),
+                watts: None,
+            }),
             process: Some(ProcessReport { cpu_s, ..ProcessReport::default() }),
             ..Report::default()
         }
@@ -204,6 +220,30 @@ mod tests {
         let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
         assert!((foreign - 0.65).abs() < 1e-9, "{foreign}");
+    }
+
+    #[test]
+    fn power_is_of_all_machines_or_of_none() {
+        let watts = |parts: &[(&Host, &Report)]| {
+            let point = Point { index: 0, axes: Vec::new(), settings: BTreeMap::new() };
+            let mut recorder = Recorder::default();
+            judge(&Run::new(&point, 0, 1, Duration::from_secs(10)), &mut recorder, parts);
+            recorder.finish().metrics.get(WATTS).copied()
+        };
+        let taking = |watts| {
+            let mut one = report(1.0, 1.0, 0.0);
+            one.machine = one.machine.map(|machine| MachineReport { watts, ..machine });
+            one
+        };
+        let far = "ssh://far".parse().unwrap();
+        let (one, other, silent) = (taking(Some(100.0)), taking(Some(120.0)), taking(None));
+        assert_eq!(
+            watts(&[(&Host::Local, &one), (&Host::Local, &other)]),
+            Some(120.0),
+            "two workers, one machine"
+        );
+        assert_eq!(watts(&[(&Host::Local, &one), (&far, &other)]), Some(220.0));
+        assert_eq!(watts(&[(&Host::Local, &one), (&far, &silent)]), None);
     }
 
     #[test]

@@ -253,7 +253,7 @@ fn keys() -> Vec<Key> {
     keys.extend(parameters());
     keys.extend(keys! {
         ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
-        ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem");
+        ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem").apart();
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
     let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);

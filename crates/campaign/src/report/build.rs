@@ -10,6 +10,7 @@ use crate::results::{PointResult, Results};
 use crate::scaling::growth;
 use crate::scenario::{Plot, PlotKind};
 use crate::stats::{quartiles, summarise};
+use crate::value::Value;
 
 use super::figure::{Across, Figure, Form, Sample, Series};
 use super::pooled::{Group, groups, marks, name_at, number, percentile, places, pool, together};
@@ -36,8 +37,50 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn> {
     if plots.is_empty() {
         plots.extend(default_plot(results));
     }
+    let plots: Vec<Plot> = plots.into_iter().flat_map(|plot| apart(results, plot)).collect();
     let trials = trials::figures(results).into_iter().map(|figure| (figure, None));
     trials.chain(plots.into_iter().map(|plot| (build(results, &plot), Some(plot)))).collect()
+}
+
+/// A figure for each value of what is measured apart, unless it asks for one of them; one of which there is no point is none.
+fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
+    let mut all = vec![plot];
+    for axis in results.scenario.sweep.axes.iter().filter(|axis| axis.apart) {
+        let mut values: Vec<&Value> = Vec::new();
+        for value in &axis.values {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let one = |plot: Plot| -> Vec<Plot> {
+            if values.len() < 2 || plot.filter.contains_key(&axis.path) {
+                return vec![plot];
+            }
+            let of = |&value: &&Value| {
+                let mut own = plot.clone();
+                own.filter.insert(axis.path.clone(), value.clone());
+                if !own.title.is_empty() {
+                    own.title = format!("{}, {} = {value}", own.title, axis.path);
+                }
+                shows(results, &own).then_some(own)
+            };
+            let own: Vec<Plot> = values.iter().filter_map(of).collect();
+            // Nothing was measured yet: the one that was asked for says so.
+            if own.is_empty() { vec![plot.clone()] } else { own }
+        };
+        all = all.into_iter().flat_map(one).collect();
+    }
+    all
+}
+
+/// Whether a plot of its points has something to show, or to say: where something was measured, but not this, it has not.
+fn shows(results: &Results, plot: &Plot) -> bool {
+    let points: Vec<&PointResult> = results.matching(&plot.filter).collect();
+    let mean = matches!(plot.kind, PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Heat);
+    let metric = plot.z.as_ref().filter(|_| plot.kind == PlotKind::Heat).unwrap_or(&plot.y);
+    let measured = points.iter().any(|point| point.outcome().is_some_and(|outcome| outcome.counts()));
+    let has = points.iter().any(|point| point.summary(metric, 0.95).is_some());
+    !points.is_empty() && (has || !mean || !measured)
 }
 
 fn default_plot(results: &Results) -> Option<Plot> {

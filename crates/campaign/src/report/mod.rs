@@ -1,6 +1,7 @@
 //! From results to figures and one self-contained page.
 
 mod axis;
+mod beside;
 mod build;
 mod contour;
 mod document;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use crate::expect::judge;
 use crate::results::Results;
 
+pub use beside::beside;
 pub use build::figures;
 use build::{Drawn, drawn};
 pub use document::{Context, Document};

@@ -102,6 +102,9 @@ pub struct Axis {
     /// What it is, in the rig's words.
     #[serde(default)]
     pub about: String,
+    /// Whether its values are different measurements: each has figures of its own ([`crate::schema::Key::apart`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 /// A longer description is no name.

@@ -238,7 +238,7 @@ impl Reader<'_> {
             }
         }
         let (unit, about) = (key.unit.clone(), key.comment.clone());
-        Some(Axis { path: path.to_owned(), values, unit, about })
+        Some(Axis { path: path.to_owned(), values, unit, about, apart: key.apart })
     }
 
     fn list<'n>(&mut self, root: &'n Node, key: &str) -> &'n [Node] {

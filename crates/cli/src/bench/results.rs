@@ -1,8 +1,10 @@
 //! `bench report`, `query`, `compare`: campaigns after they ran.
 use std::path::PathBuf;
 
-use ranlab_campaign::compare::compare as compare_results;
+use ranlab_campaign::compare::{compare as compare_results, side};
 use ranlab_campaign::expect::short;
+use ranlab_campaign::report::{beside, svg};
+use ranlab_campaign::results::Results;
 use ranlab_campaign::store::Load;
 use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
@@ -54,13 +56,28 @@ pub(super) struct Query {
 /// Arguments of `bench compare`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores"
+    after_help = "Examples:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores\n  \
+    ranlab bench compare results/table3 --first sut.engine=ovs-dpdk --second sut.engine=native --metric mpps_charged \\\n      \
+    --per pipeline.name --out pictures"
 )]
 pub(super) struct Compare {
     /// Folder or file of the first campaign, or a stored result (.json)
     a: PathBuf,
-    /// The second one likewise
-    b: PathBuf,
+    /// The second one likewise; with `--first` and `--second` it is the first [default: the first]
+    #[arg(required_unless_present_all = ["first", "second"])]
+    b: Option<PathBuf>,
+    /// Of the first, only the points with this setting, which is then no difference (sut.engine=ovs-dpdk)
+    #[arg(long, value_name = "PATH=VALUE", requires = "second")]
+    first: Option<String>,
+    /// Of the second likewise (sut.engine=native)
+    #[arg(long, value_name = "PATH=VALUE", requires = "first")]
+    second: Option<String>,
+    /// Write a picture of each metric here, as SVG, both sides in it
+    #[arg(long, value_name = "FOLDER", requires = "metric")]
+    out: Option<PathBuf>,
+    /// A picture for each value of this setting (pipeline.name)
+    #[arg(long, value_name = "PATH", requires = "out")]
+    per: Option<String>,
     /// Only these metrics; repeatable [default: all that both have]
     #[arg(long)]
     metric: Vec<String>,
@@ -157,7 +174,9 @@ fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Resu
 }
 
 pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure> {
-    let (a, b) = (results_of(&arguments.a, Load::Metrics)?, results_of(&arguments.b, Load::Metrics)?);
+    let second = arguments.b.as_ref().unwrap_or(&arguments.a);
+    let (a, b) = (results_of(&arguments.a, Load::Metrics)?, results_of(second, Load::Metrics)?);
+    let (a, b) = (one_side(a, arguments.first.as_deref())?, one_side(b, arguments.second.as_deref())?);
     let known: Vec<String> = a.metric_names();
     if let Some(unknown) = arguments.metric.iter().find(|name| !known.contains(name)) {
         let listed = known.join(", ");
@@ -192,5 +211,51 @@ pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure
     if comparison.rows.len() > SHOWN_MAX {
         output.text(format_args!("… and {} more rows", comparison.rows.len() - SHOWN_MAX))?;
     }
+    for path in pictures(arguments, (&a, &b))? {
+        output.text(format_args!("picture  {}", path.display()))?;
+    }
     output.finish(&comparison)
+}
+
+/// The points with a setting such as `sut.engine=native`; all without one.
+fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure> {
+    let Some(setting) = setting else { return Ok(results) };
+    let wrong = |what: &str| Failure::Usage(format!("`{setting}` {what}"));
+    let (path, text) = setting.split_once('=').ok_or_else(|| wrong("must be PATH=VALUE"))?;
+    let mut values: Vec<&Value> =
+        results.points.iter().filter_map(|point| point.point.settings.get(path)).collect();
+    values.dedup();
+    let value = values.iter().find(|value| value.to_string() == text).copied().cloned().ok_or_else(|| {
+        let mut known: Vec<String> = values.iter().map(|value| value.to_string()).collect();
+        known.sort();
+        known.dedup();
+        wrong(&format!("is nowhere in the campaign; `{path}` is one of: {}", known.join(", ")))
+    })?;
+    side(&results, path, &value).ok_or_else(|| wrong("is nowhere in the campaign"))
+}
+
+/// Writes the pictures that are asked for; where they are.
+fn pictures(arguments: &Compare, (a, b): (&Results, &Results)) -> Result<Vec<PathBuf>, Failure> {
+    let Some(folder) = &arguments.out else { return Ok(Vec::new()) };
+    let cannot =
+        |error: &dyn std::fmt::Display| Failure::Environment(format!("{}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
+    let name = |setting: Option<&str>, path: &std::path::Path| {
+        let value = setting.and_then(|setting| setting.split_once('='));
+        value.map_or_else(|| path.display().to_string(), |(_, value)| value.to_owned())
+    };
+    let second = arguments.b.as_ref().unwrap_or(&arguments.a);
+    let first = name(arguments.first.as_deref(), &arguments.a);
+    let second = name(arguments.second.as_deref(), second);
+    let mut written = Vec::new();
+    for metric in &arguments.metric {
+        for (value, figure) in beside((&first, a), (&second, b), metric, arguments.per.as_deref()) {
+            let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+            let path = folder.join(format!("{}-{}.svg", plain(&value), plain(metric)));
+            let drawing = svg(&figure).map_err(|error| cannot(&error))?;
+            std::fs::write(&path, drawing).map_err(|error| cannot(&error))?;
+            written.push(path);
+        }
+    }
+    Ok(written)
 }

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
-use ranlab_campaign::size::{Blade, Capacity, Demand, Deployment, Within, size};
+use ranlab_campaign::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
 use ranlab_campaign::store::Load;
 use serde::Deserialize;
 
@@ -19,7 +19,11 @@ use crate::output::{Format, Output};
     Instead of users_per_core, a campaign and an objective: the largest load that kept it gives the users of a core\n\n  \
     [capacity.from]\n  campaign = \"results/my\"\n  axis = \"load.nodes\"\n  users_per_load = 32   # UEs of each base station\n  \
     metric = \"latency_us_p99\"\n  at_most = 10_000\n\n\
-    Of a campaign with a [search] neither axis nor metric nor at_most: the load that it found counts.")]
+    Of a campaign with a [search] neither axis nor metric nor at_most: the load that it found counts.\n\n\
+    Or a point of a campaign, a metric of which is the capacity of one core; the ends of its interval are sized, too\n\n  \
+    [capacity.at]\n  campaign = \"docs/results/tipsy/table3.json\"\n  where = { \"sut.engine\" = \"native\", \"pipeline.name\" = \"mgw\" }\n  \
+    metric = \"users_per_blade\"\n  users_per_unit = 0.0416667   # a blade of 24 cores\n\n\
+    Without watts, a blade takes what that campaign has measured by energy counters, where its machine had them.")]
 pub(super) struct Arguments {
     /// The profile
     profile: PathBuf,
@@ -37,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let file = arguments.profile.display();
     let text = std::fs::read_to_string(&arguments.profile)
         .map_err(|error| Failure::Usage(format!("{file} cannot be read: {error}")))?;
-    let Profile { demand, blade, mut capacity } = toml::from_str(&text).map_err(|error| {
+    let Profile { demand, mut blade, mut capacity } = toml::from_str(&text).map_err(|error| {
         Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
     })?;
     let mut output = Output::new(format);
@@ -48,12 +52,27 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         capacity.users_per_core = capacity.users_per_core.min(users / served.cores);
         capacity.users_measured = Some(users);
     }
+    let at = match capacity.at.take() {
+        Some(at) => Some(at_point(&at, &arguments.profile, &mut output)?),
+        None => None,
+    };
+    if let Some(at) = &at {
+        capacity.users_per_core = capacity.users_per_core.min(at.users.0);
+        blade.watts = blade.watts.or(at.watts);
+    }
+    if blade.watts.is_none() {
+        let why = match &at {
+            Some(_) => "the machine that measured shows no energy counter (RAPL)",
+            None => "no campaign says what a machine took",
+        };
+        output.text(format_args!("power is not told: [blade] has no watts, and {why}"))?;
+    }
     if [capacity.users_per_core, capacity.mbps_per_core, capacity.sessions_per_s_per_core]
         .iter()
         .all(|c| c.is_infinite())
     {
         return Err(Failure::Usage(format!(
-            "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core, or [capacity.from]"
+            "{file}: [capacity] needs one of users_per_core, mbps_per_core, sessions_per_s_per_core, [capacity.from] or [capacity.at]"
         )));
     }
     let sizing =
@@ -63,16 +82,47 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         "", "users/blade", "instances", "blades", "racks", "kW", "mW/user", ""
     ))?;
     row(&mut output, "linear", &sizing.linear)?;
+    let mut answer = serde_json::to_value(&sizing).unwrap_or_default();
+    let ends = at.map(|at| [("least", at.users.1), ("most", at.users.2)]);
+    for (name, users_per_core) in ends.into_iter().flatten().filter(|(_, users)| *users > 0.0) {
+        let end = Capacity { users_per_core, ..capacity.clone() };
+        let end = size(&demand, &blade, &end).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
+        row(&mut output, name, &end.linear)?;
+        answer[name] = serde_json::to_value(&end.linear).unwrap_or_default();
+    }
     if let Some(corrected) = &sizing.corrected {
         row(&mut output, "USL", corrected)?;
     }
-    output.finish(&sizing)
+    output.finish(&answer)
+}
+
+/// What a point of a campaign says of a core, told.
+fn at_point(at: &At, profile: &Path, output: &mut Output) -> Result<Measured, Failure> {
+    let results = super::results_of(&beside(&at.campaign, profile), Load::Metrics)?;
+    let said = at.measured(&results);
+    let measured = said.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
+    let (mean, low, high) = measured.users;
+    let power = measured.watts.map_or_else(String::new, |watts| format!(", at {} W", short(watts)));
+    output.text(format_args!(
+        "a core serves {} users ({} to {} over {} repeats of {}){power}",
+        short(mean),
+        short(low),
+        short(high),
+        measured.repeats,
+        at.campaign.display()
+    ))?;
+    Ok(measured)
+}
+
+/// A campaign's path is relative to the profile, or to where one stands.
+fn beside(campaign: &Path, profile: &Path) -> PathBuf {
+    let beside = profile.parent().map(|folder| folder.join(campaign)).filter(|path| path.exists());
+    beside.unwrap_or_else(|| campaign.to_owned())
 }
 
 /// The campaign's answer; its path is relative to the profile.
 fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
-    let beside = profile.parent().map(|folder| folder.join(&from.campaign)).filter(|path| path.exists());
-    let results = super::results_of(&beside.unwrap_or_else(|| from.campaign.clone()), Load::Metrics)?;
+    let results = super::results_of(&beside(&from.campaign, profile), Load::Metrics)?;
     let served = match (&from.axis, &from.metric, from.at_most) {
         (Some(axis), Some(metric), Some(at_most)) => {
             served(&results, &Objective { metric: metric.clone(), at_most }, axis, &from.cores)
@@ -112,10 +162,14 @@ fn row(output: &mut Output, name: &str, deployment: &Deployment) -> Result<(), F
         deployment.instances,
         deployment.blades,
         deployment.racks,
-        short(deployment.kw),
-        short(deployment.mw_per_user),
+        told(deployment.kw),
+        told(deployment.mw_per_user),
         marks(deployment)
     ))
+}
+
+fn told(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), short)
 }
 
 /// Price, and what nobody measured.

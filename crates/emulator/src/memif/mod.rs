@@ -4,6 +4,7 @@
 //! Everything polls and nothing waits for a peer: one that is silent, dies or lies costs packets and gets a reason.
 pub mod device;
 mod port;
+mod rings;
 pub mod tester;
 
 pub use port::{Port, PortError, Put};

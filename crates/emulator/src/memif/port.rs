@@ -1,4 +1,4 @@
-//! One memif interface: the control channel's machine on its socket, and the two rings.
+//! One memif interface: the control channel's machine on its socket, and the rings.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,6 +17,8 @@ use ranlab_net::memif::{
 use ranlab_net::monotonic_ns;
 use ranlab_wire::Time;
 use ranlab_wire::memif::{MESSAGE_BYTES, Ring};
+
+use super::rings::Rings;
 
 /// Control messages that are read before packets have their turn again.
 const MESSAGES_MAX: usize = 16;
@@ -75,16 +77,14 @@ pub enum Put {
     Unfit(DescriptorFault),
 }
 
-/// What this end sends by and receives by: a peer sends by one ring, or by one for each of its threads.
-type Rings = (Sender, Vec<Receiver>);
-
 /// A connection: the machine, its socket, and what was announced on it.
 #[derive(Debug)]
 struct Talk {
     machine: Machine,
     control: Control,
     regions: Vec<Region>,
-    placed: [Option<Ring>; 2],
+    /// What the peer announced, at most 2 × 16.
+    placed: Vec<Ring>,
     /// The owner's memory, for the peer, and its rings until packets can flow.
     memory: Option<OwnedFd>,
     own: Option<Rings>,
@@ -194,7 +194,7 @@ impl Port {
             machine,
             control,
             regions: Vec::new(),
-            placed: [None; 2],
+            placed: Vec::new(),
             memory: None,
             own: None,
             interrupts: Vec::new(),
@@ -213,7 +213,8 @@ impl Port {
     /// # Errors
     /// There is no connection (`Down`), or its ring is broken: then the connection ends.
     pub fn put(&mut self, packet: &[u8]) -> Result<Put, PortError> {
-        let Some((sender, _)) = &mut self.rings else { return Err(Down::Gone.into()) };
+        let rings = self.rings.as_mut().ok_or(Down::Gone)?;
+        let sender = rings.sender(packet).ok_or(Down::Gone)?;
         match sender.put(packet) {
             Ok(Ok(true)) => Ok(Put::Queued),
             Ok(Ok(false)) => Ok(Put::Full),
@@ -227,36 +228,27 @@ impl Port {
     /// # Errors
     /// As [`Self::put`].
     pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, PortError> {
-        let Some((_, receivers)) = &mut self.rings else { return Err(Down::Gone.into()) };
-        let mut taken = Ok(Taken::Nothing);
-        for receiver in receivers {
-            taken = receiver.take(into);
-            if taken != Ok(Taken::Nothing) {
-                break;
-            }
-        }
+        let taken = self.rings.as_mut().ok_or(Down::Gone)?.take(into);
         taken.map_err(|fault| self.broken(fault))
     }
 
     /// Shows the peer what was put, and gives back what was taken.
     pub fn publish(&self) {
-        if let Some((sender, receivers)) = &self.rings {
-            sender.publish();
-            receivers.iter().for_each(Receiver::publish);
-        }
+        self.rings.iter().for_each(Rings::publish);
     }
 
     /// Packets that wait to be taken.
     #[must_use]
     pub fn waiting(&self) -> u16 {
-        let all = self.rings.iter().flat_map(|(_, receivers)| receivers);
+        let all = self.rings.iter().flat_map(|rings| &rings.receivers);
         all.map(Receiver::waiting).fold(0, u16::saturating_add)
     }
 
     /// Packets that the peer has not taken yet; see [`Sender::waiting`].
     #[must_use]
     pub fn untaken(&self) -> u16 {
-        self.rings.as_ref().map_or(0, |(sender, _)| sender.waiting())
+        let all = self.rings.iter().flat_map(|rings| &rings.senders);
+        all.map(Sender::waiting).fold(0, u16::saturating_add)
     }
 
     /// Whether packets can flow, as far as is known.
@@ -328,7 +320,7 @@ impl Talk {
                 }
                 Output::Region { octets } => self.region(came.pop_front(), octets),
                 Output::Ring(ring) => {
-                    self.placed[usize::from(!ring.to_master)] = Some(ring);
+                    self.placed.push(ring);
                     self.interrupts.extend(came.pop_front());
                     Ok(())
                 }
@@ -378,32 +370,30 @@ impl Talk {
             Receiver::new(Arc::clone(&regions), at(ring), buffers(first))
         };
         let receivers = (0..layout.rings_to_slave).map(receiver).collect::<Result<_, _>>();
-        self.own = Some((sender.map_err(io::Error::other)?, receivers.map_err(io::Error::other)?));
+        let receivers = receivers.map_err(io::Error::other)?;
+        self.own = Some(Rings::new(vec![sender.map_err(io::Error::other)?], receivers));
         Ok(())
     }
 
     /// Packets can flow: the owner's rings, or those in the peer's memory.
     fn start(&mut self) -> Result<Rings, RingFault> {
-        let (mut sender, mut receivers) = match self.own.take() {
+        let mut rings = match self.own.take() {
             Some(own) => own,
             None => self.peers()?,
         };
-        receivers.iter_mut().for_each(Receiver::start);
-        sender.start()?;
-        Ok((sender, receivers))
+        rings.receivers.iter_mut().for_each(Receiver::start);
+        rings.senders.iter_mut().try_for_each(Sender::start)?;
+        Ok(rings)
     }
 
     fn peers(&mut self) -> Result<Rings, RingFault> {
         let regions: Arc<[Region]> = std::mem::take(&mut self.regions).into();
-        let nowhere = RingPlace { region: u16::MAX, offset: 0, log2_size: 0 };
-        let [to_master, to_slave] = self.placed.map(|ring| {
-            ring.map_or(nowhere, |ring| RingPlace {
-                region: ring.region,
-                offset: ring.offset,
-                log2_size: ring.log2_size,
-            })
-        });
-        let sender = Sender::new(Arc::clone(&regions), to_slave, None)?;
-        Ok((sender, vec![Receiver::new(regions, to_master, None)?]))
+        self.placed.sort_by_key(|ring| ring.index);
+        let place =
+            |ring: &Ring| RingPlace { region: ring.region, offset: ring.offset, log2_size: ring.log2_size };
+        let of = |to_master: bool| self.placed.iter().filter(move |ring| ring.to_master == to_master);
+        let senders = of(false).map(|ring| Sender::new(Arc::clone(&regions), place(ring), None));
+        let receivers = of(true).map(|ring| Receiver::new(Arc::clone(&regions), place(ring), None));
+        Ok(Rings::new(senders.collect::<Result<_, _>>()?, receivers.collect::<Result<_, _>>()?))
     }
 }

@@ -181,8 +181,8 @@ pub enum Refusal {
     /// Octets in front of packets that nobody has agreed on.
     #[error("{0} private octets in front of packets are announced; allowed are 0")]
     Private(u16),
-    /// The end of the announcements without a ring in each direction.
-    #[error("the peer connects without a ring in each direction")]
+    /// The end of the announcements without a ring in each direction, or with a gap among them.
+    #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]
     Rings,
     /// Time is up.
     #[error("no connection after {} s", HANDSHAKE.as_secs())]
@@ -212,8 +212,8 @@ pub struct Machine {
     layout: Layout,
     /// Master: octets of the peer's regions.
     regions: Vec<u64>,
-    /// Master: which directions have their ring, to the master first.
-    rings: [bool; 2],
+    /// Master: which rings were announced, a bit for each, by direction: those to the master first.
+    rings: [u16; 2],
     outputs: VecDeque<Output>,
 }
 
@@ -231,7 +231,7 @@ impl Machine {
             peer: Name::default(),
             layout,
             regions: Vec::new(),
-            rings: [false; 2],
+            rings: [0; 2],
             outputs: VecDeque::with_capacity(OUTPUTS_MAX),
             settings,
         };
@@ -334,7 +334,8 @@ impl Machine {
             }
             (Role::Master, State::Announcing(_), Message::AddRing(ring)) => self.ring(ring)?,
             (Role::Master, State::Announcing(_), Message::Connect(_)) => {
-                if self.rings != [true; 2] {
+                // From the first on without a gap, in each direction.
+                if self.rings.iter().any(|rings| *rings == 0 || rings.count_ones() != rings.trailing_ones()) {
                     return Err(Refusal::Rings);
                 }
                 self.send(&Message::Connected(Name::new(&self.settings.name)), None);
@@ -436,8 +437,8 @@ impl Machine {
     }
 
     fn ring(&mut self, ring: Ring) -> Result<(), Refusal> {
-        let place = usize::from(!ring.to_master);
-        if ring.index >= RINGS_MAX || self.rings[place] {
+        let announced = &mut self.rings[usize::from(!ring.to_master)];
+        if ring.index >= RINGS_MAX || *announced & 1 << ring.index != 0 {
             return Err(Refusal::RingIndex { index: ring.index });
         }
         if ring.log2_size > LOG2_RING_MAX {
@@ -452,7 +453,7 @@ impl Machine {
         if !fits {
             return Err(Refusal::RingPlace { region: ring.region, offset: ring.offset, octets });
         }
-        self.rings[place] = true;
+        *announced |= 1 << ring.index;
         self.outputs.push_back(Output::Ring(ring));
         self.send(&Message::Ack, None);
         Ok(())

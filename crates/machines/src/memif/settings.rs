@@ -6,8 +6,8 @@ use ranlab_wire::memif::{Ring, SECRET_BYTES};
 pub const LOG2_RING_MAX: u8 = 14;
 /// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Rings in each direction that a master takes: this version uses one.
-pub const RINGS_MAX: u16 = 1;
+/// Rings in each direction that a master takes: a switch sends by one for each of its threads, and receives by several likewise.
+pub const RINGS_MAX: u16 = 16;
 /// Rings towards it that a slave offers at most: a switch sends by one for each of its threads.
 pub const RINGS_TO_SLAVE_MAX: u16 = 16;
 /// Octets of a region, at most: 1 GiB.

@@ -143,7 +143,8 @@ fn every_announced_number_has_a_bound() {
         change(&mut ring);
         at_master(&Message::AddRing(ring), 1)
     };
-    assert_eq!(wrong(|ring| ring.index = 1), Refusal::RingIndex { index: 1 });
+    assert_eq!(wrong(|ring| ring.index = RINGS_MAX), Refusal::RingIndex { index: RINGS_MAX });
+    assert_eq!(wrong(|ring| ring.index = u16::MAX), Refusal::RingIndex { index: u16::MAX });
     assert_eq!(wrong(|ring| ring.log2_size = 15), Refusal::RingSize(15));
     assert_eq!(wrong(|ring| ring.log2_size = 255), Refusal::RingSize(255));
     assert_eq!(wrong(|ring| ring.private_bytes = 1), Refusal::Private(1));
@@ -160,6 +161,31 @@ fn every_announced_number_has_a_bound() {
         refused(&received(&mut master, &Message::AddRing(ring(true)), 1)),
         Refusal::RingIndex { index: 0 }
     );
+}
+
+/// A switch as slave has a ring for each of its threads: all are taken, in any order, and a gap is none of ours to guess at.
+#[test]
+fn a_master_takes_several_rings_and_no_gap_among_them() {
+    let announce = |rings: &[(bool, u16)]| {
+        let mut master = initiated();
+        for (to_master, index) in rings {
+            let ring = Ring { index: *index, ..ring(*to_master) };
+            let outputs = received(&mut master, &Message::AddRing(ring), 1);
+            assert_eq!((&outputs[0], outputs.len()), (&Output::Ring(ring), 2));
+        }
+        received(&mut master, &Message::Connect(Name::new("switch")), 0)
+    };
+    let all: Vec<_> =
+        [true, false].into_iter().flat_map(|to| (0..RINGS_MAX).map(move |at| (to, at))).collect();
+    let backwards: Vec<_> = all.iter().rev().copied().collect();
+    for rings in [&all[..], &backwards, &[(false, 0), (true, 1), (true, 0)]] {
+        assert_eq!(announce(rings)[1], Output::Up("them".to_owned()));
+    }
+    for rings in
+        [&[(true, 0)][..], &[(false, 0)], &[(true, 0), (false, 1)], &[(true, 0), (true, 2), (false, 0)]]
+    {
+        assert_eq!(refused(&announce(rings)), Refusal::Rings);
+    }
 }
 
 #[test]

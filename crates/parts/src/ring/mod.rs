@@ -35,15 +35,28 @@ fn settings(role: Role, log2_ring: u8, rings_to_slave: u16) -> Settings {
 }
 
 /// Ports of one role at the sockets.
-fn ports(sockets: &[PathBuf; 2], role: Role, log2_ring: u8, rings_back: u16) -> Result<[Port; 2], Trouble> {
+pub(crate) fn ports(
+    sockets: &[PathBuf; 2],
+    role: Role,
+    log2_ring: u8,
+    rings_back: u16,
+) -> Result<[Port; 2], Trouble> {
     let [access, core] = sockets;
     let open = |path: &Path| Port::new(path, settings(role, log2_ring, rings_back)).map_err(environment);
     Ok([open(access)?, open(core)?])
 }
 
 /// The tester's ports, connected.
-fn connected(sockets: &[PathBuf; 2], log2_ring: u8, rings_back: u16) -> Result<[Port; 2], Trouble> {
-    let mut both = ports(sockets, Role::Slave, log2_ring, rings_back)?;
+pub(crate) fn connected(
+    sockets: &[PathBuf; 2],
+    log2_ring: u8,
+    rings_back: u16,
+) -> Result<[Port; 2], Trouble> {
+    up(ports(sockets, Role::Slave, log2_ring, rings_back)?)
+}
+
+/// The ports with their peers.
+pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
     for port in &mut both {
         port.bring_up(UP).map_err(|error| match error {
             PortError::Settings(_) => rig(error),

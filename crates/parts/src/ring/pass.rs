@@ -1,6 +1,5 @@
 //! A trace through a switch once, by its rings, to be compared with the oracle.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
@@ -10,7 +9,6 @@ use ranlab_dataplane::trace::Trace;
 use ranlab_emulator::memif::{Port, Put};
 use ranlab_net::memif::Taken;
 
-use super::connected;
 use crate::sut;
 use crate::worker::Trouble;
 
@@ -21,14 +19,12 @@ const TAKEN: Duration = Duration::from_secs(10);
 /// How long nothing may come before a pass is over.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Sends packets through, not faster than any ring takes them; what left by either port. The connections are closed again.
+/// Sends packets through ports that are up, not faster than any ring takes them; what left by either. They are closed again.
 pub(crate) fn pass(
-    sockets: &[PathBuf; 2],
-    (log2_ring, rings_back): (u8, u16),
+    mut ports: [Port; 2],
     trace: &Trace,
     equivalences: &[Equivalence],
 ) -> Result<Outcomes, Trouble> {
-    let mut ports = connected(sockets, log2_ring, rings_back)?;
     let (mut outcomes, mut came) = (Outcomes::default(), 0_u64);
     for (sent, (side, frame)) in (0_u64..).zip(trace.iter()) {
         let mut frame = frame.to_vec();

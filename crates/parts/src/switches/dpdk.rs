@@ -8,6 +8,7 @@ use std::process::Command;
 
 use ranlab_dataplane::declare::{Direction, Port};
 
+use super::Job;
 use crate::environment;
 use crate::worker::Trouble;
 
@@ -89,10 +90,11 @@ pub(super) fn swallows(number: u32) -> String {
     format!("net_null{number},no-rx=1")
 }
 
-/// A device that listens at a socket for the tester of tier `ring`, with rings of so many descriptors by binary logarithm.
-pub(super) fn memif(number: u32, socket: &Path, log2_ring: u8) -> String {
+/// A device that listens at a job's socket for the tester of tier `ring`, or connects to it.
+pub(super) fn memif(job: &Job<'_>, number: u32, socket: &Path) -> String {
+    let (role, log2_ring) = (if job.connects { "client" } else { "server" }, job.ring);
     format!(
-        "net_memif{number},role=server,id=0,rsize={log2_ring},socket={},socket-abstract=no",
+        "net_memif{number},role={role},id=0,rsize={log2_ring},socket={},socket-abstract=no",
         socket.display()
     )
 }

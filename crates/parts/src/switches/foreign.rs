@@ -117,6 +117,7 @@ impl Verified {
         installed(backend)?;
         let whole = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
         let trace = head(&whole, driver.packets_max());
+        replayable(part, trace.len())?;
         let mut folder = Folder::default();
         let (files, pipeline) = (folder.made()?, pipeline.clone());
         let (ring, rings, packets) = (part.ring, None, 0);
@@ -139,7 +140,8 @@ impl Verified {
             let switch = driver.rings(&own.job(&own.trace), &sockets)?;
             // The packets of the verification take the way of all others.
             let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
-                ring::pass(&sockets, (job.ring, driver.rings_back()), job.trace, equivalences)
+                let ports = ring::connected(&sockets, job.ring, driver.rings_back())?;
+                ring::pass(ports, job.trace, equivalences)
             };
             own.packets = verify(&own.pipeline, &own.job(&first), &pass)?;
             own.rings = Some((sockets, switch));
@@ -153,7 +155,7 @@ impl Verified {
     fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
         let (backend, folder) = (self.backend, self.files.as_path());
         let (declaration, directions, ring) = (&self.declaration, &self.directions[..], self.ring);
-        Job { backend, declaration, directions, trace, folder, ring }
+        Job { backend, declaration, directions, trace, folder, ring, connects: false }
     }
 }
 
@@ -348,6 +350,17 @@ fn choose(part: &PipelinePart) -> Result<(&'static dyn Backend, &'static dyn Dri
         )));
     }
     Ok((backend, driver))
+}
+
+/// Whether as many flows as are asked for have a packet in what is replayed.
+fn replayable(part: &PipelinePart, packets: usize) -> Result<(), Trouble> {
+    let (flows, engine) = (part.traffic.0.flows, &part.engine);
+    if flows <= packets as u64 {
+        return Ok(());
+    }
+    Err(environment(format!(
+        "`load.flows` is {flows}: \"{engine}\" replays {packets} packets here, so that no more flows are active"
+    )))
 }
 
 /// The directions from which packets come.

@@ -86,6 +86,9 @@ pub(crate) struct Job<'a> {
     pub(crate) folder: &'a Path,
     /// Tier ring: descriptors of a ring, by binary logarithm.
     pub(crate) ring: u8,
+    /// Tier ring: its ports connect to ours, which listen already, and own the memory. DPDK tries once, when a port starts, so
+    /// that no tester could come later.
+    pub(crate) connects: bool,
 }
 
 impl<'a> Job<'a> {
@@ -109,7 +112,7 @@ pub(crate) trait Driver: Sync {
     fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble>;
     /// Brings it up with the trace replayed for ever.
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble>;
-    /// Brings it up with a memif port at each of these sockets, access first, where it listens.
+    /// Brings it up with a memif port at each of these sockets, access first, where it listens or connects.
     fn rings(&self, job: &Job<'_>, _sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
         Err(environment(format!("`sut.engine` \"{}\" has no memif ports", job.backend.name())))
     }

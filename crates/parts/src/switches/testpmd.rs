@@ -77,7 +77,7 @@ impl Driver for Testpmd {
     }
 
     fn rings(&self, job: &Job<'_>, sockets: &[PathBuf; 2]) -> Result<Box<dyn Switch>, Trouble> {
-        let device = |port: Port| dpdk::memif(port as u32, &sockets[port as usize], job.ring);
+        let device = |port: Port| dpdk::memif(job, port as u32, &sockets[port as usize]);
         Ok(Box::new(Running::start(job, &mut [Port::Access, Port::Core].map(device))?))
     }
 

@@ -3,16 +3,19 @@
 
 use std::time::Duration;
 
-use ranlab_dataplane::backends::{self, Asked, Backend, permitted};
+use ranlab_dataplane::backends::{self, Asked, Backend, Outcomes, Tier, compare, permitted};
 use ranlab_dataplane::declare::Direction;
 use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::{Directions, Traffic};
+use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+use ranlab_emulator::memif::Role;
 
 use super::foreign::Verified;
-use super::{Foreign, driver, installed};
+use super::{Foreign, Job, driver, installed};
 use crate::Running;
 use crate::field::Plain;
+use crate::folder::Folder;
 use crate::pipeline::PipelinePart;
+use crate::ring;
 use crate::worker::{Fault, Report};
 
 /// One switch at a time: memory for packets is scarce, and so are cores.
@@ -83,6 +86,53 @@ fn every_switch_equals_the_oracle_on_every_pipeline_that_it_claims() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Switches with memif ports on both ends of a connection: they listen and map our memory, then they connect and we map theirs,
+/// with a ring for each of their threads. Every packet is counted by the switch, and equals the oracle.
+#[test]
+fn switches_meet_us_by_memif_as_servers_and_as_clients() {
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let traffic = Traffic { pkt_num: 256, pkt_size: 128, dir: Directions::Bidir, ..Traffic::default() };
+    for backend in here().into_iter().filter(|backend| backend.tiers().contains(&Tier::Ring)) {
+        let pipeline: Pipeline =
+            serde_json::from_str(if backend.name() == "testpmd" { SMALL[0] } else { SMALL[10] }).unwrap();
+        let (declaration, driver) = (pipeline.build().unwrap(), driver(backend).unwrap());
+        let trace = Trace::generate(&pipeline, &traffic).unwrap();
+        for connects in [false, true] {
+            let mut folder = Folder::default();
+            let files = folder.made().unwrap();
+            let sockets = ring::sockets(&files);
+            let directions = [Direction::Uplink, Direction::Downlink];
+            let job = Job {
+                backend,
+                declaration: &declaration,
+                directions: &directions,
+                trace: &trace,
+                folder: &files,
+                ring: 9,
+                connects,
+            };
+            // Who listens is there first.
+            let ours = connects.then(|| ring::ports(&sockets, Role::Master, job.ring, 1).unwrap());
+            let mut switch = driver.rings(&job, &sockets).unwrap();
+            let ports = match ours {
+                Some(ours) => ring::up(ours),
+                None => ring::connected(&sockets, job.ring, driver.rings_back()),
+            };
+            let what = format!("{} connects: {connects}", backend.name());
+            let ports = ports.unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
+            let (before, equivalences) = (switch.read().unwrap(), backend.equivalences(&job.asked()));
+            let found = ring::pass(ports, &trace, &equivalences)
+                .unwrap_or_else(|trouble| panic!("{what}: {trouble}"));
+            let expected = Outcomes::expected(&pipeline, &trace, usize::MAX, &equivalences).unwrap();
+            compare(&expected, &found).unwrap_or_else(|mismatch| panic!("{what}: {mismatch}"));
+            let taken = switch.read().unwrap().received.saturating_sub(before.received);
+            // Counters of a connection go with it in some of DPDK's versions.
+            assert!(taken == 256 || taken == 0, "{what}: {taken}");
+            switch.check().unwrap();
+        }
+    }
 }
 
 #[test]

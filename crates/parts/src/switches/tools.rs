@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use ranlab_host::kin;
 
+use super::dpdk::NO_HUGE_PAGES;
 use super::found;
 use crate::child::Child;
 use crate::output::Output as Kept;
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
+/// What DPDK says when there is less memory on huge pages than it asks for.
+const NO_MEMORY: &str = "EAL: Not enough memory available";
 /// Characters of a complaint that are quoted.
 const QUOTED_CHARS: usize = 400;
 
@@ -41,6 +44,12 @@ fn complaint(output: &Output) -> String {
     text.trim().chars().take(QUOTED_CHARS).collect()
 }
 
+/// Whose fault it is that a daemon has ended: another may have taken the huge pages since they were counted.
+fn ended(name: &str, how: &str, words: &str) -> Trouble {
+    let what = format!("{name} ended: {how}{words}");
+    if words.contains(NO_MEMORY) { environment(format!("{NO_HUGE_PAGES} ({what})")) } else { sut(what) }
+}
+
 /// A program that stays: it dies with us, and its last words are kept.
 pub(super) struct Daemon {
     name: &'static str,
@@ -68,7 +77,7 @@ impl Daemon {
     pub(super) fn check(&mut self) -> Result<(), Trouble> {
         match self.child.ended() {
             None => Ok(()),
-            Some(how) => Err(sut(format!("{} ended: {how}{}", self.name, self.said.last_words()))),
+            Some(how) => Err(ended(self.name, &how, &self.said.last_words())),
         }
     }
 
@@ -80,5 +89,20 @@ impl Daemon {
     /// Asks it to end and waits for it.
     pub(super) fn end(&mut self) {
         self.child.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::Fault;
+
+    #[test]
+    fn memory_that_another_has_taken_is_no_fault_of_the_switch() {
+        let words =
+            "; it last said: \"dpdk|ERR|EAL: Not enough memory available on socket 0! Requested: 256MB\"";
+        let trouble = ended("ovs-vswitchd", "it was killed by signal 6", words);
+        assert!(trouble.fault == Fault::Environment && trouble.what.contains("sysctl"), "{trouble}");
+        assert_eq!(ended("ovs-vswitchd", "it was killed by signal 11", "").fault, Fault::Sut);
     }
 }

@@ -333,7 +333,15 @@ mod tests {
             let directions = &[Direction::Uplink, Direction::Downlink];
             let folder = std::path::Path::new("/nonexistent");
             let backend = named(NAME).unwrap();
-            let job = Job { backend, declaration: &declaration, directions, trace: &trace, folder, ring: 0 };
+            let job = Job {
+                backend,
+                declaration: &declaration,
+                directions,
+                trace: &trace,
+                folder,
+                ring: 0,
+                connects: false,
+            };
             let judges = Judges::of(&job).unwrap();
             let (mut oracle, mut left) = (pipeline.oracle().unwrap(), 0);
             let frames: Vec<_> = trace.iter().collect();

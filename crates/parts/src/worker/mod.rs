@@ -227,4 +227,7 @@ pub struct MachineReport {
     pub steal_share: f64,
     /// Share of time in which something waited for a CPU; `None` if the kernel does not say.
     pub cpu_pressure: Option<f64>,
+    /// What its processors took in the mean, W; `None` if the machine does not show it.
+    #[serde(default)]
+    pub watts: Option<f64>,
 }

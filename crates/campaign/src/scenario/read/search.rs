@@ -95,7 +95,7 @@ pub(super) fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<
     let load = search?.load()?;
     let key = rig.keys.iter().find(|key| key.path == load.axis)?;
     let (unit, about) = (key.unit.clone(), key.comment.clone());
-    Some(Axis { path: load.axis.clone(), values: Vec::new(), unit, about })
+    Some(Axis { path: load.axis.clone(), values: Vec::new(), unit, about, apart: key.apart })
 }
 
 pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec<String> {

@@ -106,7 +106,7 @@ impl Driver for OvsDpdk {
         let mut bridge = Bridge::start(job, Io::Dpdk)?;
         bridge.tell(&job.backend.translate(&job.asked()).map_err(rig)?)?;
         for port in [Port::Access, Port::Core] {
-            bridge.device(port, &dpdk::memif(port as u32, &sockets[port as usize], job.ring))?;
+            bridge.device(port, &dpdk::memif(job, port as u32, &sockets[port as usize]))?;
         }
         bridge.forwarder = Some(thread::find(bridge.switch.pid(), FORWARDER)?);
         Ok(Box::new(bridge))

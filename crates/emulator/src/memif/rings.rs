@@ -1,0 +1,160 @@
+//! Several rings of one interface: which one a packet takes, and whose turn it is.
+
+use ranlab_net::memif::{Receiver, RingFault, Sender, Taken};
+
+/// Packets that are taken out of one ring before the next has its turn.
+const TURN: u16 = 32;
+
+/// What this end sends by and receives by, at least one of each: a peer has one ring, or one for each of its threads.
+#[derive(Debug)]
+pub(super) struct Rings {
+    pub(super) senders: Vec<Sender>,
+    pub(super) receivers: Vec<Receiver>,
+    /// The receiver whose turn it is, and packets that it has given in this turn.
+    turn: (usize, u16),
+}
+
+impl Rings {
+    pub(super) fn new(senders: Vec<Sender>, receivers: Vec<Receiver>) -> Self {
+        Self { senders, receivers, turn: (0, 0) }
+    }
+
+    /// The sender for a packet: packets of a flow take one ring, so that they stay in order.
+    pub(super) fn sender(&mut self, packet: &[u8]) -> Option<&mut Sender> {
+        let way = if self.senders.len() > 1 { flow(packet) as usize % self.senders.len() } else { 0 };
+        self.senders.get_mut(way)
+    }
+
+    /// The next packet of any ring; one that always has some does not starve the others.
+    pub(super) fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
+        // Once more than there are: the turn of the first may be over.
+        for _ in 0..=self.receivers.len() {
+            let (at, given) = self.turn;
+            let receiver = self.receivers.get_mut(at).filter(|_| given < TURN);
+            if let Some(taken) = receiver.map(|receiver| receiver.take(into)).transpose()?
+                && taken != Taken::Nothing
+            {
+                self.turn.1 += 1;
+                return Ok(taken);
+            }
+            self.turn = (if at + 1 < self.receivers.len() { at + 1 } else { 0 }, 0);
+        }
+        Ok(Taken::Nothing)
+    }
+
+    pub(super) fn publish(&self) {
+        self.senders.iter().for_each(Sender::publish);
+        self.receivers.iter().for_each(Receiver::publish);
+    }
+}
+
+/// A number of a frame's flow: FNV-1a over IP addresses and what follows them, which are ports, or over the stations' addresses.
+fn flow(packet: &[u8]) -> u32 {
+    let octets = match packet.get(12..14) {
+        Some([0x08, 0x00]) => packet.get(26..38),
+        Some([0x86, 0xdd]) => packet.get(22..58),
+        _ => None,
+    };
+    let octets = octets.or_else(|| packet.get(..12)).unwrap_or_default();
+    octets.iter().fold(0x811c_9dc5, |hash, octet| (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ranlab_net::memif::{Buffers, Place as RingPlace, Region};
+
+    use super::*;
+
+    /// Slave's memory with rings in both directions, and the master's ends of them.
+    fn several(rings: u16) -> ([Vec<Sender>; 2], [Vec<Receiver>; 2]) {
+        let region = Region::create(1 << 20).unwrap();
+        let theirs = Region::accept(region.descriptor().try_clone_to_owned().unwrap(), 1 << 20).unwrap();
+        let regions: [Arc<[Region]>; 2] = [vec![region].into(), vec![theirs].into()];
+        let (mut senders, mut receivers) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for index in 0..u32::from(2 * rings) {
+            let place = RingPlace { region: 0, offset: 4096 * index, log2_size: 6 };
+            let buffers = Some(Buffers { region: 0, offset: (1 << 19) + 8192 * index, octets: 128 });
+            // The first half leads to the slave.
+            let (from, to) = if index < u32::from(rings) { (1, 0) } else { (0, 1) };
+            let own = |end: usize| buffers.filter(|_| end == 0);
+            let mut sender = None;
+            // The owner first: it writes what rings begin with.
+            for end in [0, 1] {
+                if end == from {
+                    sender = Some(Sender::new(Arc::clone(&regions[end]), place, own(end)).unwrap());
+                } else {
+                    let mut receiver = Receiver::new(Arc::clone(&regions[end]), place, own(end)).unwrap();
+                    receiver.start();
+                    receivers[to].push(receiver);
+                }
+            }
+            let mut sender = sender.unwrap();
+            sender.start().unwrap();
+            senders[from].push(sender);
+        }
+        (senders, receivers)
+    }
+
+    fn frame(source: u8, port: u8) -> [u8; 64] {
+        let mut frame = [0; 64];
+        (frame[12], frame[29], frame[35]) = (8, source, port);
+        // The identification differs within a flow.
+        frame[18] = port.wrapping_mul(31) ^ source;
+        frame
+    }
+
+    #[test]
+    fn a_flow_stays_in_its_ring_and_many_flows_use_all_of_them() {
+        let ([_, mut senders], [mut slaves, receivers]) = several(4);
+        senders.truncate(4);
+        let mut rings = Rings::new(senders, receivers);
+        let mut into = [0; 128];
+        for round in 0..2_u8 {
+            for source in 0..32 {
+                let mut frame = frame(source, 1);
+                (frame[19], frame[63]) = (round, round);
+                assert_eq!(rings.sender(&frame).unwrap().put(&frame), Ok(Ok(true)));
+            }
+        }
+        rings.publish();
+        let mut used = 0;
+        for slave in &mut slaves {
+            let mut came = Vec::new();
+            while let Ok(Taken::Packet(octets)) = slave.take(&mut into) {
+                came.push((into[29], into[octets - 1]));
+            }
+            used += usize::from(!came.is_empty());
+            for (source, _) in &came {
+                let of: Vec<u8> = came.iter().filter(|one| one.0 == *source).map(|one| one.1).collect();
+                assert_eq!(of, [0, 1], "both packets of flow {source} by one ring, in order");
+            }
+        }
+        assert_eq!(used, 4);
+    }
+
+    #[test]
+    fn a_ring_that_always_has_a_packet_starves_no_other() {
+        let ([mut slaves, senders], [_, receivers]) = several(3);
+        let mut rings = Rings::new(senders, receivers);
+        let (mut into, mut from) = ([0; 128], [0_u32; 3]);
+        for _ in 0..600 {
+            for (index, slave) in slaves.iter_mut().enumerate() {
+                // The second ring is never full, but never empty either.
+                if index == 0 || slave.waiting() < 2 {
+                    let _ = slave.put(&[index as u8; 64]).unwrap();
+                    slave.publish();
+                }
+            }
+            if rings.take(&mut into).unwrap() != Taken::Nothing {
+                from[usize::from(into[0])] += 1;
+            }
+            rings.publish();
+        }
+        assert_eq!(from.iter().sum::<u32>(), 600);
+        assert!(from.iter().all(|from| *from > 100), "{from:?}");
+        let frames = [&[][..], &[0; 11], &[8; 13], &frame(1, 1)[..30]];
+        assert!(frames.iter().all(|frame| rings.sender(frame).is_some()), "short ones are sent as well");
+    }
+}

@@ -1,0 +1,304 @@
+//! Peers of a memif port that die, fall silent or turn bad, at every step of the handshake and while packets run. Each ends its
+//! own connection, is told apart by a reason, and the next peer is welcome.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ranlab_emulator::memif::{Down, Port, PortError, Put, Role, Settings};
+use ranlab_net::memif::{Control, Listener, Region, Taken, interrupt};
+use ranlab_wire::memif::{Hello, Init, MESSAGE_BYTES, MODE_ETHERNET, Message, Name, Ring, VERSION, encode};
+
+const UP: Duration = Duration::from_secs(20);
+/// Octets of a peer's memory: two rings of 16 each way from 0 on, and room.
+const OCTETS: usize = 64 << 10;
+/// Messages until packets can flow, of either end: Init, a region, four rings, Connect; Hello, five times Ack, Connected.
+const MESSAGES: [usize; 2] = [7, 7];
+
+/// A folder for sockets that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("ranlab-memif-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn settings(role: Role) -> Settings {
+    Settings { log2_ring: 4, buffer_octets: 256, rings_to_slave: 2, ..Settings::new(role, 0) }
+}
+
+fn memory() -> OwnedFd {
+    let region = Region::create(OCTETS).unwrap();
+    let memory = region.descriptor().try_clone_to_owned().unwrap();
+    let file = File::from(memory.try_clone().unwrap());
+    (0..4).for_each(|ring| file.write_all_at(&0x03E3_1F20_u32.to_ne_bytes(), 1024 * ring).unwrap());
+    memory
+}
+
+/// A scripted peer of a port: a slave of a port that listens, a master of one that connects.
+struct Peer {
+    control: Control,
+    slave: bool,
+    memory: OwnedFd,
+    said: usize,
+}
+
+impl Peer {
+    fn new(control: Control, slave: bool) -> Self {
+        Self { control, slave, memory: memory(), said: 0 }
+    }
+
+    /// The next message of who behaves.
+    fn message(&self) -> (Message, Option<OwnedFd>) {
+        let name = Name::new("peer");
+        let ring = |at: u32| {
+            let (to_master, index) = (at < 2, at as u16 % 2);
+            let ring =
+                Ring { to_master, index, region: 0, offset: 1024 * at, log2_size: 4, private_bytes: 0 };
+            (Message::AddRing(ring), Some(interrupt().unwrap()))
+        };
+        match (self.slave, self.said) {
+            (true, 0) => {
+                let init = Init { version: VERSION, id: 0, mode: MODE_ETHERNET, secret: [0; 24], name };
+                (Message::Init(init), None)
+            }
+            (true, 1) => {
+                let region = Message::AddRegion { index: 0, octets: OCTETS as u64 };
+                (region, Some(self.memory.try_clone().unwrap()))
+            }
+            (true, step @ 2..=5) => ring(step as u32 - 2),
+            (true, _) => (Message::Connect(name), None),
+            (false, 0) => {
+                let (min_version, max_version, max_region) = (VERSION, VERSION, 0);
+                let (max_m2s_ring, max_s2m_ring, max_log2_ring) = (1, 0, 14);
+                let hello = Hello {
+                    name,
+                    min_version,
+                    max_version,
+                    max_region,
+                    max_m2s_ring,
+                    max_s2m_ring,
+                    max_log2_ring,
+                };
+                (Message::Hello(hello), None)
+            }
+            (false, 1..=5) => (Message::Ack, None),
+            (false, _) => (Message::Connected(name), None),
+        }
+    }
+
+    /// Says so many messages, each when the last was answered.
+    fn talk(&mut self, port: &mut Port, messages: usize) {
+        let last = messages.min(MESSAGES[usize::from(!self.slave)]);
+        // A master waits for no greeting.
+        if self.slave {
+            self.answered(port);
+        }
+        while self.said < last {
+            let (message, beside) = self.message();
+            self.control.send(&encode(&message), beside.as_ref().map(AsFd::as_fd)).unwrap();
+            self.said += 1;
+            let over = self.said == MESSAGES[usize::from(!self.slave)];
+            if self.slave || !over {
+                self.answered(port);
+            }
+        }
+        port.service().unwrap();
+    }
+
+    fn answered(&self, port: &mut Port) {
+        let (mut message, begun) = ([0; MESSAGE_BYTES], Instant::now());
+        while self.control.receive(&mut message).is_err() {
+            port.service().unwrap();
+            assert!(begun.elapsed() < UP, "no answer after message {}", self.said);
+        }
+    }
+}
+
+/// A port, and a peer that has said so many messages.
+fn met(path: &Path, role: Role, messages: usize) -> (Port, Peer, Option<Listener>) {
+    let listener = (role == Role::Slave).then(|| Listener::bind(path).unwrap());
+    let mut port = Port::new(path, settings(role)).unwrap();
+    port.service().unwrap();
+    let control = match &listener {
+        None => Control::connect(path).unwrap(),
+        Some(listener) => listener.accept().unwrap(),
+    };
+    let mut peer = Peer::new(control, role == Role::Master);
+    peer.talk(&mut port, messages);
+    (port, peer, listener)
+}
+
+fn down(port: &mut Port) -> Down {
+    let begun = Instant::now();
+    loop {
+        match port.service() {
+            Err(PortError::Down(down)) => return down,
+            Err(error) => panic!("{error}"),
+            Ok(_) => assert!(begun.elapsed() < UP, "it does not notice"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A real peer meets a port, and a packet crosses.
+fn welcome(port: &mut Port, path: &Path, role: Role) {
+    let other = if role == Role::Master { Role::Slave } else { Role::Master };
+    let mut peer = Port::new(path, settings(other)).unwrap();
+    let thread = std::thread::spawn(move || {
+        peer.bring_up(UP).unwrap();
+        peer
+    });
+    port.bring_up(UP).unwrap();
+    let mut peer = thread.join().unwrap();
+    assert_eq!(port.put(&[7; 60]).unwrap(), Put::Queued);
+    port.publish();
+    assert_eq!(peer.take(&mut [0; 256]).unwrap(), Taken::Packet(60));
+}
+
+fn roles() -> impl Iterator<Item = (Role, usize)> {
+    let steps = |role| move |step| (role, step);
+    (0..=MESSAGES[0]).map(steps(Role::Master)).chain((0..=MESSAGES[1]).map(steps(Role::Slave)))
+}
+
+#[test]
+fn a_peer_may_die_at_every_step_and_the_next_is_welcome() {
+    for (role, step) in roles() {
+        let folder = Folder::new(&format!("dies-{role:?}-{step}"));
+        let path = folder.0.join("it.sock");
+        let (mut port, peer, listener) = met(&path, role, step);
+        assert_eq!(port.is_up(), step == MESSAGES[usize::from(role == Role::Slave)], "{role:?} {step}");
+        drop(peer);
+        assert_eq!(down(&mut port), Down::Gone, "{role:?} {step}");
+        assert!(!port.is_up());
+        assert!(matches!(port.put(&[0; 60]), Err(PortError::Down(Down::Gone))));
+        assert!(matches!(port.take(&mut [0; 256]), Err(PortError::Down(Down::Gone))));
+        drop(listener);
+        welcome(&mut port, &path, role);
+    }
+}
+
+/// Each in a thread of its own: all wait for the handshake's 5 s at the same time.
+#[test]
+fn a_peer_that_falls_silent_at_any_step_is_turned_away_and_the_next_is_welcome() {
+    std::thread::scope(|scope| {
+        for (role, step) in roles() {
+            scope.spawn(move || {
+                let folder = Folder::new(&format!("silent-{role:?}-{step}"));
+                let path = folder.0.join("it.sock");
+                let (mut port, peer, listener) = met(&path, role, step);
+                if port.is_up() {
+                    // It has the right to say nothing while packets run; what it does not take is counted.
+                    let sent = (0..100).filter(|_| port.put(&[1; 60]).unwrap() == Put::Queued).count();
+                    port.publish();
+                    assert!(sent <= 32 && usize::from(port.untaken()) >= sent, "{sent} {}", port.untaken());
+                    assert_eq!(port.take(&mut [0; 256]).unwrap(), Taken::Nothing);
+                    drop(peer);
+                    assert_eq!(down(&mut port), Down::Gone);
+                } else {
+                    let refused = down(&mut port);
+                    assert!(
+                        refused.to_string().contains("no connection after 5 s"),
+                        "{role:?} {step}: {refused}"
+                    );
+                    drop(peer);
+                }
+                drop(listener);
+                welcome(&mut port, &path, role);
+            });
+        }
+    });
+}
+
+#[test]
+fn memory_that_could_be_cut_or_is_too_short_is_refused_in_words() {
+    let folder = Folder::new("memory");
+    let short = Region::create(4096).unwrap().descriptor().try_clone_to_owned().unwrap();
+    let shared = Path::new("/dev/shm").join(format!("ranlab-memif-{}", std::process::id()));
+    let on = |path: &Path| {
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+        file.set_len(OCTETS as u64).unwrap();
+        std::fs::remove_file(path).unwrap();
+        OwnedFd::from(file)
+    };
+    let mut all = vec![(short, "was announced, there are 4096"), (interrupt().unwrap(), "no memory file")];
+    if shared.parent().is_some_and(Path::is_dir) {
+        // On a file system of memory: it can be cut, and cannot be sealed.
+        all.push((on(&shared), "cannot be sealed"));
+    }
+    for (index, (memory, why)) in all.into_iter().enumerate() {
+        let path = folder.0.join(format!("{index}.sock"));
+        let (mut port, mut peer, _) = met(&path, Role::Master, 1);
+        peer.memory = memory;
+        let (message, beside) = peer.message();
+        peer.control.send(&encode(&message), beside.as_ref().map(AsFd::as_fd)).unwrap();
+        let refused = down(&mut port);
+        assert!(refused.to_string().contains(why), "{refused}");
+        welcome(&mut port, &path, Role::Master);
+    }
+}
+
+/// While packets run, another thread writes anything anywhere into the memory, and tries to cut it.
+#[test]
+fn a_peer_that_scribbles_while_packets_run_ends_its_own_connection_at_most() {
+    let mut broken = 0;
+    for round in 0..40_u64 {
+        let folder = Folder::new(&format!("scribbles-{round}"));
+        let path = folder.0.join("it.sock");
+        let (mut port, peer, _) = met(&path, Role::Master, 7);
+        assert!(port.is_up());
+        let file = File::from(peer.memory.try_clone().unwrap());
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                while !over.load(Ordering::Relaxed) {
+                    state =
+                        state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    let (what, at) = (state >> 40, state >> 24 & 0xffff);
+                    // Indices a little further, mostly; now and then anything.
+                    let (at, octets) = match what % 64 {
+                        0 => (at % 4096, [what as u8; 2]),
+                        1 => (1024 * (at % 4) + 64 * (at >> 8 & 1) + 6, [what as u8, 0]),
+                        _ => (1024 * (at % 4) + 128 + at % 256, [what as u8, (what >> 8) as u8 & 1]),
+                    };
+                    file.write_all_at(&octets, at).unwrap();
+                    assert!(file.set_len(at).is_err(), "it was sealed");
+                }
+            });
+            let (mut into, begun) = ([0; 512], Instant::now());
+            while begun.elapsed() < Duration::from_millis(10) {
+                let taken = port.take(&mut into);
+                let put = port.put(&into[..60]);
+                port.publish();
+                match (taken, put) {
+                    (Err(PortError::Ring(_)), _) | (_, Err(PortError::Ring(_))) => {
+                        broken += 1;
+                        assert!(!port.is_up());
+                        break;
+                    }
+                    (Err(error), _) | (_, Err(error)) => panic!("{error}"),
+                    (Ok(taken), Ok(_)) => assert!(!matches!(taken, Taken::Packet(octets) if octets > 512)),
+                }
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        drop(peer);
+        port.stop();
+        welcome(&mut port, &path, Role::Master);
+    }
+    assert!(broken > 0, "some indices must have been impossible");
+}
