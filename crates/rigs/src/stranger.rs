@@ -116,6 +116,10 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 
 /// Lets a program's commands be run if that is allowed, its output kept beside the campaign; whether it stays between repeats.
 pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
+    if let (false, Some(plugin)) = (lab.commands, part.plugin()) {
+        let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
+        return Err(RigError::Environment(why));
+    }
     let Part::Program(program) = part else { return Ok(false) };
     if !lab.commands && !program.commands().is_empty() {
         let why = "the profile's commands may not be run: that takes `--allow-commands`";
