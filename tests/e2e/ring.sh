@@ -85,6 +85,7 @@ loss_ratios = [0.0, 0.05]
 sum = 1
 exceed_ratio = 0.0
 budget = "20s"
+latency_at = [0.1, 0.5, 0.9, 1.0]
 [measure]
 duration = "300ms"
 repeats = 1
@@ -92,6 +93,12 @@ TOML
 "$RANLAB" bench run search.toml --fresh --out search --format json >search.json 2>search.err || { [[ $? == 1 ]] || cat search.err; }
 holds search '"search.load" in m and "search.goal_2.load" in m and 1000 <= m["search.load"] <= m["search.goal_2.load"] <= 20000'
 holds search 'm["lost_unknown"] == 0 and m["verified_packets"] > 0'
+# Latency after the search, at shares of the rate found: every percentile, unless the machine left no trial whole.
+holds search 'all(f"latency_ns at {at} %" in p["reason"] or 0 < m[f"search.at_{at}.latency_ns_p50"] <= m[f"search.at_{at}.latency_ns_p75"] <= m[f"search.at_{at}.latency_ns_p99"] <= m[f"search.at_{at}.latency_ns_p999"] for at in (10, 50, 90, 100))'
+
+echo "== a soak: of a device that loses nothing the critical load is beyond the largest"
+"$RANLAB" bench run search.toml --fresh --out soak --set sut.engine=bare --set search.type=plr --set search.target=0.001 --set search.budget=3s --format json >soak.json 2>soak.err || true
+holds soak 'p["outcome"] in ("invalid", "overloaded") or (m["search.critical_low"] <= m["search.load"] <= m["search.critical_high"] and "lost on average" in p["reason"])'
 
 "$RANLAB" bench run search.toml --fresh --out lossy --set sut.engine=bare --set sut.drop_every=50 --format json >lossy.json 2>lossy.err || true
 holds lossy '"search.load" not in m and m["search.goal_2.load"] >= 1000 and "no load keeps loss_ratio ≤ 0" in p["reason"]'

@@ -45,6 +45,11 @@ impl Plan {
                 // Both bounds of every goal are looked at until they are settled; about ten trials lead there.
                 (2 * loss_ratios.len() as u32 * sum + 10).min((each as u32).max(1))
             }
+            Some(Search::Plr { budget, .. }) => {
+                most = *budget;
+                let each = budget.as_secs_f64() / recorded.as_secs_f64().max(1e-3);
+                (each as u32).clamp(1, crate::search::plr::TRIALS_MAX)
+            }
             // A bisection needs about this many halvings; its bound is the scenario's.
             Some(Search::Rate { load, trials, .. } | Search::Knee { load, trials, .. }) => {
                 let Load { min, max, precision, .. } = *load;
@@ -55,6 +60,8 @@ impl Plan {
             Some(Search::Tune { trials, .. }) => *trials,
             None => 1,
         };
+        let after = scenario.search.as_ref().and_then(Search::load).map_or(0, |load| load.after.shares.len());
+        let trials = trials + after as u32;
         let repeat_expected = rig.set_up + (warm_up + recorded) * trials;
         let longest = repeat_expected.max(most) * 3 + Duration::from_secs(60);
         let repeat_timeout = measure.timeout.unwrap_or(longest);

@@ -47,6 +47,16 @@ pub struct Recording {
     pub reason: String,
 }
 
+impl Recording {
+    /// Keeps a distribution under a name of its own, with the metrics that follow from it.
+    pub(crate) fn keep(&mut self, name: &str, distribution: Distribution) {
+        for (suffix, value) in distribution.metrics() {
+            self.metrics.insert(format!("{name}_{suffix}"), value);
+        }
+        self.distributions.insert(name.to_owned(), distribution);
+    }
+}
+
 impl Recorder {
     /// A single number. A second one replaces the first.
     pub fn scalar(&mut self, name: &str, value: f64) {

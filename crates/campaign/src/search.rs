@@ -5,6 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub mod mlr;
+pub mod plr;
 
 /// One trial that a search asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]

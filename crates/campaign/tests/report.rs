@@ -562,3 +562,24 @@ fn ten_thousand_points_are_stored_and_reported() {
     assert_eq!(std::fs::read_to_string(&written.csv).unwrap().lines().count(), 10_001);
     assert!(std::fs::metadata(&written.html).unwrap().len() < 5_000_000);
 }
+
+/// Looked at after the search: a figure for each percentile, over the share of the load that was found.
+#[test]
+fn latency_after_a_search_is_drawn_for_each_percentile() {
+    let search = SEARCH
+        .replace("at_most = 1000\n", "at_most = 1000\nlatency_at = [0.5, 0.1, 1]\nlatency_of = \"rtt_us\"\n");
+    let results = campaign(&search);
+    let (_, page) = page("search-after", &results, &Context::default());
+    let figures = figures(&results);
+    let after: Vec<_> =
+        figures.iter().filter(|figure| figure.x_label == "share of the load found (%)").collect();
+    assert_eq!(after.len(), 4);
+    for (figure, suffix) in after.iter().zip(["p50", "p75", "p99", "p999"]) {
+        let drawn: Vec<(f64, f64)> = samples(figure).map(|sample| (sample.x, sample.y)).collect();
+        let own = |at: &str| {
+            results.points[0].summary(&format!("search.at_{at}.rtt_us_{suffix}"), 0.95).unwrap().mean
+        };
+        assert_eq!(drawn, [(10.0, own("10")), (50.0, own("50")), (100.0, own("100"))], "{}", figure.title);
+        assert!(drawn[0].1 < drawn[2].1 && page.contains(&figure.title), "{}", figure.title);
+    }
+}

@@ -24,6 +24,7 @@ mod ping_flexran;
 mod ping_iapp;
 mod pinger;
 mod pipeline;
+mod plugin;
 mod program;
 mod radio;
 pub mod readback;
@@ -184,6 +185,15 @@ impl Part {
         }
     }
 
+    /// The programs of somebody else that it starts as plug-ins.
+    pub fn plugin(&self) -> Option<&str> {
+        match self {
+            Self::Pipeline(part) => part.plugin.as_deref(),
+            Self::RingTester(part) => part.plugin.as_deref(),
+            _ => None,
+        }
+    }
+
     /// How long it may take to serve.
     pub(crate) fn start_wait(&self) -> Duration {
         match self {
@@ -191,6 +201,7 @@ impl Part {
             Self::Pipeline(part) if ![NATIVE, ring::device::BARE].contains(&part.engine.as_str()) => {
                 SWITCH_START_WAIT
             }
+            Self::RingTester(part) if part.plugin.is_some() => SWITCH_START_WAIT,
             _ => START_WAIT,
         }
     }
@@ -301,11 +312,15 @@ pub(crate) async fn start(part: Part, trust: Trust) -> Result<Box<dyn Running>, 
                 "rings are memory of one machine: a worker over TCP has no tester for them, `sut.at` must be local or over ssh",
             ));
         }
+        Part::RingTester(part) if part.plugin.is_some() => Box::new(plugin::PluginTester::start(&part)?),
         Part::RingTester(part) => Box::new(ring::Testing::start(&part)?),
         Part::Pipeline(_) if trust != Trust::Full => {
             return Err(environment(
                 "a worker over TCP starts no switch of its machine: `sut.at` must be local or over ssh",
             ));
+        }
+        Part::Pipeline(part) if part.engine == plugin::ENGINE => {
+            Box::new(plugin::PluginSwitch::start(&part)?)
         }
         Part::Pipeline(part) => Box::new(switches::Foreign::start(&part)?),
         Part::Flexran(part) => Box::new(SouthController::flexran(&part).await?),

@@ -49,6 +49,8 @@ config! {
         traffic: Plain<Traffic> = Plain::default(), wiring();
         /// who forwards: "native", or a backend of `ranlab_dataplane::backends`
         engine: String = "native".to_owned(), wiring();
+        /// engine "plugin": the program that drives the switch (docs/plugins.md)
+        plugin: Option<String> = None, local();
         /// where its packets come from and go to
         tier: String = "mem".to_owned(), wiring();
         /// cores that forward; flows spread by hash

@@ -18,14 +18,18 @@ use ranlab_dataplane::trace::Traffic;
 use crate::harness::{self, Experiment, Judged, Stage, Window};
 use crate::{keys, noise, stranger};
 use ranlab_campaign::results::Results;
+use ranlab_parts::worker::Report;
 use ranlab_parts::{Config, Part, PipelinePart, Plain, RingTesterPart};
 
 mod ring;
+mod speedup;
 
 /// Our own engine.
 const NATIVE: &str = "native";
 /// A device that looks at nothing: what the rings carry, and where faults are put in.
 const BARE: &str = "bare";
+/// A switch that a program of somebody else drives.
+const PLUGIN: &str = "plugin";
 /// Engines of the published figures, of which the figures' lines are all that is to be had here.
 const PUBLISHED: [&str; 4] = ["eswitch", "bess", "lagopus", "vpp"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
@@ -62,7 +66,7 @@ impl Experiment for Pipeline {
 
     /// In rings the tester warms up by itself: its windows end by themselves.
     fn warms_up(&self, run: &Run<'_>) -> bool {
-        run.text("sut.tier") != Some(Tier::Ring.name())
+        !tested(run)
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
@@ -77,14 +81,14 @@ impl Experiment for Pipeline {
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
         };
-        if part.tier == Tier::Ring.name() {
+        if tested(run) {
             return ring::bring_up(run, stage, part);
         }
         stage.sut(ENGINE, "sut.at", Part::Pipeline(Box::new(part))).map(drop)
     }
 
     fn verdict(&self, results: &Results) -> Vec<String> {
-        ring::verdict(results)
+        speedup::verdict(results).into_iter().chain(ring::verdict(results)).collect()
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
@@ -93,6 +97,7 @@ impl Experiment for Pipeline {
         }
         let report = window.report(ENGINE)?;
         harness::copy_all(recorder, report);
+        churn(report, recorder);
         let number = |name: &str| report.number(name);
         // As published: one core's bits, without what a wire adds, by what a user is promised, times the cores.
         let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
@@ -108,9 +113,16 @@ impl Experiment for Pipeline {
     }
 }
 
+/// The rate of changes that was reached: what was asked for, less what the switch took too long to be told.
+fn churn(report: &Report, recorder: &mut Recorder) {
+    if let Some(sent) = report.numbers.get("updates_sent") {
+        recorder.scalar("updates_per_s", sent / report.wall_s.max(1e-9));
+    }
+}
+
 /// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
 fn engines() -> Vec<&'static str> {
-    let mut all = vec![NATIVE, BARE];
+    let mut all = vec![NATIVE, BARE, PLUGIN];
     let backends = backends::all().iter().map(|backend| backend.name());
     for name in backends.chain(PUBLISHED) {
         if !all.contains(&name) {
@@ -120,12 +132,21 @@ fn engines() -> Vec<&'static str> {
     all
 }
 
+/// Tiers in which a tester sends and counts.
+const TESTED: [&str; 2] = [Tier::Ring.name(), Tier::Nic.name()];
+
+/// Whether a tester does.
+fn tested(run: &Run<'_>) -> bool {
+    run.text("sut.tier").is_some_and(|tier| TESTED.contains(&tier))
+}
+
 /// Whether an engine can be had in a tier: said before anything is started.
 fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     let tiers = match backends::named(engine) {
         Some(backend) => backend.tiers(),
         None if engine == NATIVE => &[Tier::Mem, Tier::Ring][..],
         None if engine == BARE => &[Tier::Ring],
+        None if engine == PLUGIN => &[Tier::Ring, Tier::Nic],
         None => {
             return Err(RigError::Environment(format!(
                 "`sut.engine` \"{engine}\" is a line of the published figures: nobody drives it here"
@@ -171,7 +192,7 @@ fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
 fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
     let mut map = section(run, "load", &["pkt-size", "pkt-num", "dir", "flows"]);
     // Trials of a search in rings have one trace, so that the switch under test stays up.
-    let ring = run.text("sut.tier") == Some(Tier::Ring.name());
+    let ring = tested(run);
     map.insert("random-seed".to_owned(), if ring { u64::from(run.repeat) } else { run.seed }.into());
     let mut traffic: Traffic =
         serde_json::from_value(map.into()).map_err(|error| RigError::Rig(format!("[load]: {error}")))?;
@@ -258,6 +279,7 @@ fn keys() -> Vec<Key> {
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());
     let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
     keys.extend(rings.when("sut.tier", &[Tier::Ring.name()]).keys());
+    keys.extend(PipelinePart::keys("sut").only(&["plugin"]).when("sut.engine", &[PLUGIN]).keys());
     keys.push(keys::place("sut.at", "the packet engine"));
     keys.push(stranger::refused_key(NO_STRANGER));
     keys.extend(keys! {
@@ -271,7 +293,7 @@ fn keys() -> Vec<Key> {
         ("load.mbps-per-user", Kind::positive(), "what a user is promised, for users_per_blade").unit("Mbit/s").or(3.0);
     });
     keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
-    keys.extend(RingTesterPart::keys("load").when("sut.tier", &[Tier::Ring.name()]).keys());
+    keys.extend(RingTesterPart::keys("load").when("sut.tier", &TESTED).keys());
     keys.extend(keys::host());
     keys
 }
@@ -294,6 +316,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "verified_packets" "packets" "equal to the oracle, fate and octets" .exact();
         Scalar Higher "huge_page_ratio" "" "share of large tables that the kernel put on huge pages";
         Scalar Neither "updates_sent" "updates" "changes sent in the window";
+        Scalar Higher "updates_per_s" "1/s" "changes that the switch has taken in a second of the window";
         Scalar Lower "updates_late" "updates" "of these, more than a millisecond after their time";
         Scalar Lower "updates_not_taken" "updates" "refused, because a worker was behind";
         Scalar Lower "changes_refused" "changes" "that named something that is not there";

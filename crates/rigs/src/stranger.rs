@@ -124,6 +124,10 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
 
 /// Lets a program's commands be run if that is allowed, its output kept beside the campaign; whether it stays between repeats.
 pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
+    if let (false, Some(plugin)) = (lab.commands, part.plugin()) {
+        let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
+        return Err(RigError::Environment(why));
+    }
     let folder = lab.folder.as_ref().filter(|_| *host == Host::Local);
     let allowed = |commands: bool| match lab.commands || !commands {
         true => Ok(()),

@@ -15,7 +15,7 @@ use crate::value::Value;
 use super::figure::{Across, Figure, Form, Sample, Series};
 use super::pooled::{Group, groups, marks, name_at, number, percentile, places, pool, together};
 use super::words::{self, label, quantity, why_nothing};
-use super::{contour, law, trials};
+use super::{contour, latency, law, trials};
 
 /// The most series of a figure; more cannot be told apart. The rest is left out and said.
 const SERIES_MAX: usize = 8;
@@ -38,7 +38,8 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn> {
         plots.extend(default_plot(results));
     }
     let plots: Vec<Plot> = plots.into_iter().flat_map(|plot| apart(results, plot)).collect();
-    let trials = trials::figures(results).into_iter().map(|figure| (figure, None));
+    let searched = trials::figures(results).into_iter().chain(latency::figures(results));
+    let trials = searched.map(|figure| (figure, None));
     trials.chain(plots.into_iter().map(|plot| (build(results, &plot), Some(plot)))).collect()
 }
 

@@ -9,6 +9,7 @@ mod draw;
 mod figure;
 mod findings;
 mod font;
+mod latency;
 mod law;
 mod legend;
 mod pooled;

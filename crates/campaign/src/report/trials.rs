@@ -40,6 +40,9 @@ fn goals(results: &Results, search: &Search) -> Vec<String> {
         return vec![format!("best {}:", quantity(results, metric))];
     }
     let axis = search.load().map_or(String::new(), |load| quantity(results, &load.axis));
+    if let Search::Plr { target, .. } = search {
+        return vec![format!("critical {axis}, at which {} is lost on average:", short(*target))];
+    }
     let goals = search.goals().into_iter();
     goals.map(|(metric, at_most)| format!("largest {axis} with {metric} ≤ {}:", short(at_most))).collect()
 }
@@ -55,6 +58,22 @@ fn found(results: &Results, point: &PointResult, goal: usize) -> String {
     let Some(own) = summary(results, point, goal) else {
         return format!("not found ({})", why_nothing(&[point]));
     };
+    if let Some(Search::Plr { .. }) = results.scenario.search {
+        let ends = ["critical_low", "critical_high"].map(|what| point.values(&format!("search.{what}")));
+        let least = ends[0].iter().copied().fold(f64::INFINITY, f64::min);
+        let most = ends[1].iter().copied().fold(0.0, f64::max);
+        return format!(
+            "{}, between {} and {} by either of two functions, 99 % each, in {} of {}",
+            with_interval(own.mean, own.half_width),
+            short(least),
+            short(most),
+            own.n,
+            match point.runs.len() {
+                1 => "one soak".to_owned(),
+                runs => format!("{runs} soaks"),
+            }
+        );
+    }
     let (runs, tune) = (point.runs.len(), matches!(results.scenario.search, Some(Search::Tune { .. })));
     let uppers = summarise(&point.values(&metric(goal, "upper")), results.scenario.measure.confidence);
     let mut text = match (own.half_width, uppers) {
@@ -166,11 +185,21 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     } else {
         format!("{} searches", point.runs.len())
     };
+    let soak = matches!(search, Search::Plr { .. });
+    if let (true, Some(answer)) = (soak, &mut figure.answer) {
+        let ends = ["critical_low", "critical_high"].map(|what| point.values(&format!("search.{what}")));
+        let least = ends[0].iter().copied().fold(f64::INFINITY, f64::min);
+        answer.interval = (least.min(answer.x), ends[1].iter().copied().fold(answer.x, f64::max));
+    }
     let span = figure.answer.as_ref().map_or("", |_| match point.runs.len() {
+        _ if soak => {
+            " The line is the estimate of the critical load, the stripe its interval by either function."
+        }
         1 => " The line is the answer, the stripe goes to the smallest load that failed.",
         _ => " The line is the answer, the stripe its interval over the searches.",
     });
     let way = match goals.len() {
+        _ if soak => "All trials count: two functions of the load are laid through them.",
         0 | 1 => "Only those of the full time bound the answer; shortened ones narrow it down first.",
         _ => "A load is settled by all trials at it together; marks and answer are those of the first goal.",
     };

@@ -17,7 +17,9 @@ use super::seed_of;
 /// How often a trial is tried again that failed through the tool's own fault.
 const INVALID_RETRIES: u32 = 2;
 
+mod after;
 mod mlr;
+mod plr;
 
 type Measured = (Outcome, String, Recording);
 
@@ -52,8 +54,18 @@ pub(super) fn measure(
         Some(Search::Tune { metric, knobs, trials: budget }) => trials.tune(metric, knobs, *budget),
         Some(
             search @ (Search::Rate { load, trials: budget, .. } | Search::Knee { load, trials: budget, .. }),
-        ) => trials.rate(search, load, *budget),
-        Some(search @ Search::Mlr { load, .. }) => trials.mlr(search, load),
+        ) => {
+            let found = trials.rate(search, load, *budget)?;
+            trials.after(load, found)
+        }
+        Some(search @ Search::Mlr { load, .. }) => {
+            let found = trials.mlr(search, load)?;
+            trials.after(load, found)
+        }
+        Some(search @ Search::Plr { load, .. }) => {
+            let found = trials.plr(search, load)?;
+            trials.after(load, found)
+        }
     }
 }
 
@@ -121,13 +133,19 @@ impl Trials<'_, '_> {
     /// Everything up, with the largest load that will be asked for. Whether loads are whole numbers.
     fn start(&mut self, load: &Load) -> Result<bool, RigError> {
         let Load { axis, max, .. } = load;
-        let kind = |key: &Key| key.path == *axis && key.kind.accept(&Value::Int(1)) == Ok(Value::Int(1));
-        let whole = matches!(self.run.point.settings.get(axis), Some(Value::Int(_)))
-            || self.rig.describe().keys.iter().any(kind);
+        let whole = self.whole(load);
         self.run.overrides = offered(axis, *max, whole);
         self.rig.prepare(&self.run)?;
         self.rig.warm_up(&self.run)?;
         Ok(whole)
+    }
+
+    /// Whether the load is of whole numbers.
+    fn whole(&self, load: &Load) -> bool {
+        let axis = &load.axis;
+        let kind = |key: &Key| key.path == *axis && key.kind.accept(&Value::Int(1)) == Ok(Value::Int(1));
+        matches!(self.run.point.settings.get(axis), Some(Value::Int(_)))
+            || self.rig.describe().keys.iter().any(kind)
     }
 
     /// A trial of a search over load, with the objective's value; `Err`: a repeat that ends here, without an answer.
@@ -159,7 +177,7 @@ impl Trials<'_, '_> {
 
     fn rate(&mut self, search: &Search, load: &Load, trials: u32) -> Result<Measured, RigError> {
         let whole = self.start(load)?;
-        let Load { axis, min, max, precision } = load;
+        let Load { axis, min, max, precision, .. } = load;
         let machine = RateSearch::new(*min, *max, *precision, trials);
         let mut machine = if whole { machine.whole() } else { machine };
         let mut best: Option<Measured> = None;

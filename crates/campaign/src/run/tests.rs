@@ -303,3 +303,85 @@ fn what_is_trimmed_is_loaded_and_never_recorded() {
     let metrics = &journal.finished[0].recording.metrics;
     assert_eq!((metrics["throughput"], metrics["loss_ratio"]), (3.0, 6.0), "1 + 2 s before; 10 - 2 * 2 s");
 }
+
+/// M/M/1: replies take an exponential time with a mean of 100 us / (1 - load).
+#[test]
+fn after_a_search_latency_is_looked_at_at_shares_of_the_load_found() {
+    let (results, ..) = run_all(
+        "[sut]\nlaw = \"queue\"\n[load]\nrequests = 200000\n[measure]\nrepeats = 2\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
+         metric = \"rtt_us_p50\"\nat_most = 600\nmin = 100\nmax = 9900\nlatency_at = [0.9, 0.1, 0.5, 1]\nlatency_of = \"rtt_us\"",
+    );
+    let point = &results.points[0];
+    let mean = |name: &str| point.summary(name, 0.95).unwrap().mean;
+    let found = mean("search.load");
+    for (share, name) in
+        [(0.1, "search.at_10"), (0.5, "search.at_50"), (0.9, "search.at_90"), (1.0, "search.at_100")]
+    {
+        let delay = 100.0 / (1.0 - share * found / 10_000.0);
+        for (suffix, quantile) in [("p50", 0.5), ("p75", 0.75), ("p99", 0.99), ("p999", 0.999_f64)] {
+            let (truth, own) = (-delay * (1.0 - quantile).ln(), mean(&format!("{name}.rtt_us_{suffix}")));
+            assert!((own / truth - 1.0).abs() < 0.2, "{name} {suffix}: {own} for {truth}");
+        }
+        assert!(point.runs[0].recording.distributions.contains_key(&format!("{name}.rtt_us")));
+    }
+    let rig = MockRig::default().describe();
+    let metrics = crate::scenario::metrics(&rig, &results.scenario);
+    assert!(metrics.iter().any(|metric| metric.name == "search.at_10.rtt_us" && metric.unit == "us"));
+}
+
+#[test]
+fn shares_and_distributions_that_cannot_be_are_refused() {
+    for (keys, sentence) in [
+        (
+            "latency_at = [0]",
+            "`search.latency_at` must be at most 8 different shares above 0, such as [0.1, 0.5, 0.9, 1]",
+        ),
+        (
+            "latency_at = [0.5, 0.5]\nlatency_of = \"rtt_us\"",
+            "`search.latency_at` must be at most 8 different",
+        ),
+        (
+            "latency_at = [0.5]",
+            "`search.latency_of`: `latency_ns` is no distribution of rig \"mock\"; it has rtt_us",
+        ),
+    ] {
+        let text = format!(
+            "title = \"t\"\nrig = \"mock\"\n[search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 1\nmax = 2\n{keys}\n"
+        );
+        let rigs = [MockRig::default().describe()];
+        let errors = Scenario::parse(&text, "t.toml", &Overrides::default(), &rigs).unwrap_err().to_string();
+        assert!(errors.contains(sentence), "{errors}");
+    }
+}
+
+/// Capacity wavers by 0.5 % about 1,000: a load of 997.5 loses 0.1 % on average.
+#[test]
+fn a_soak_tells_the_critical_load_and_its_interval() {
+    let soak = "[sut]\nkappa = 0.0\nsigma = 0.0\nnoise = 0.005\n[measure]\nduration = \"1s\"\nrepeats = 3\n[search]\ntype = \"plr\"\n\
+                axis = \"load.rate\"\nmin = 100.0\nmax = 4000.0\ntarget = 1e-3\nbudget = \"2min\"";
+    let (results, ..) = run_all(soak);
+    let point = &results.points[0];
+    for (low, high) in
+        point.values("search.critical_low").into_iter().zip(point.values("search.critical_high"))
+    {
+        assert!(low < 997.5 && 997.5 < high && high - low < 30.0, "{low} to {high}");
+    }
+    for name in ["search.load", "search.critical_stretch", "search.critical_erf"] {
+        assert!(point.values(name).iter().all(|load| (985.0..1010.0).contains(load)), "{name}");
+    }
+    assert_eq!(point.values("search.trials"), [120.0; 3]);
+    let reason = point.reason();
+    assert!(
+        reason.contains("0.001 is lost on average at") && reason.contains("by 120 trials in 2min"),
+        "{reason}"
+    );
+    // What cannot be sent, or is not enough, is said.
+    let (results, ..) = run_all(&soak.replace("max = 4000.0", "max = 700.0"));
+    assert!(
+        results.points[0].reason().contains("the true value may be above"),
+        "{}",
+        results.points[0].reason()
+    );
+    let (results, ..) = run_all(&format!("[load]\nmost = 800.0\n{soak}"));
+    assert!(results.points[0].reason().contains("was sent"), "{}", results.points[0].reason());
+}

@@ -42,14 +42,17 @@ pub(super) fn sweep() -> Vec<Key> {
     vec![Key::new("sweep.mode", Kind::choice(&SweepMode::ALL.map(SweepMode::name)), comment).or("outer")]
 }
 
+/// The distribution that is looked at after a search, unless another one is named.
+pub(super) const LATENCY: &str = "latency_ns";
+
 /// `[search]` without its knobs.
 pub(super) fn search() -> Vec<Key> {
-    let rate: &[&str] = &["ndr", "pdr", "mlr", "knee"];
+    let rate: &[&str] = &["ndr", "pdr", "mlr", "plr", "knee"];
     let mlr: &[&str] = &["mlr"];
     let number = Kind::positive;
     let ratios = Value::List(vec![Value::Float(0.0), Value::Float(0.005)]);
     keys! {
-        ("search.type", Kind::choice(&["ndr", "pdr", "mlr", "knee", "tune"]), "ndr: no loss; pdr: some loss; mlr: several of them, each from many trials; knee: an objective; tune: the best of some knobs");
+        ("search.type", Kind::choice(&["ndr", "pdr", "mlr", "plr", "knee", "tune"]), "ndr: no loss; pdr: some loss; mlr: several of them, each from many trials; plr: a soak, some loss on average; knee: an objective; tune: the best of some knobs");
         ("search.axis", Kind::Text, "the setting that is the load").when("search.type", rate);
         ("search.min", number(), "smallest load").when("search.type", rate);
         ("search.max", number(), "largest load").when("search.type", rate);
@@ -58,10 +61,13 @@ pub(super) fn search() -> Vec<Key> {
         ("search.exceed_ratio", Kind::Float { min: 0.0, max: 0.99 }, "share of the time at a load that may lose more").or(0.5).when("search.type", mlr);
         ("search.sum", Kind::Int { min: 1, max: 1000 }, "full trials at one load that settle it").or(21).when("search.type", mlr);
         ("search.initial", Kind::Float { min: 0.01, max: 1.0 }, "length of the first trials, as a share of the full ones").or(1.0).when("search.type", mlr);
-        ("search.budget", Kind::Span, "the most time of all trials of a repeat").or(Duration::from_secs(1200)).when("search.type", mlr);
+        ("search.budget", Kind::Span, "the most time of all trials of a repeat").or(Duration::from_secs(1200)).when("search.type", &["mlr", "plr"]);
+        ("search.target", Kind::Float { min: 1e-9, max: 0.5 }, "lost by sent on average at the load that is looked for").or(1e-7).when("search.type", &["plr"]);
         ("search.metric", Kind::Text, "metric of the objective").when("search.type", &["knee", "tune"]);
         ("search.at_most", Kind::any_number(), "what the metric must not exceed").when("search.type", &["knee"]);
-        ("search.precision", Kind::Float { min: 1e-4, max: 0.5 }, "width of the result, relative").or(0.01).when("search.type", rate);
+        ("search.precision", Kind::Float { min: 1e-4, max: 0.5 }, "width of the result, relative").or(0.01).when("search.type", &["ndr", "pdr", "mlr", "knee"]);
+        ("search.latency_at", Kind::List(Box::new(Kind::share())), "shares of the load found at which a trial each is made after the search, for latency_of").or(Value::List(Vec::new())).when("search.type", rate);
+        ("search.latency_of", Kind::Text, "the distribution that these trials are made for").or(LATENCY).when("search.type", rate);
         ("search.trials", Kind::Int { min: 2, max: 1000 }, "the most trials in one repeat").or(30).when("search.type", &["ndr", "pdr", "knee", "tune"]);
     }
 }

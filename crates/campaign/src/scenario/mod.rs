@@ -21,7 +21,7 @@ use crate::value::Value;
 
 pub use json_schema::json_schema;
 pub(crate) use read::applies;
-pub use search::{Load, Search};
+pub use search::{After, Load, Search};
 pub use template::{starter, template};
 
 /// The most points that a plan may have; a slip in an axis must not run for a year.
@@ -379,9 +379,14 @@ pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let Some(search) = &scenario.search else { return metrics };
     let load = scenario.searched.as_ref().map_or("", |axis| &axis.unit);
     let best = if let Search::Tune { metric, .. } = search { rig.metric(metric) } else { None };
-    for mut metric in search::metrics(search.mlr_goals()) {
+    let seen = search.load().map_or_else(Vec::new, |load| load.after.metrics(rig));
+    let soak = matches!(search, Search::Plr { .. });
+    for mut metric in search::metrics(search.mlr_goals(), soak, seen) {
         match metric.name.rsplit('.').next() {
-            Some("load" | "upper" | "throughput" | "unsent") => load.clone_into(&mut metric.unit),
+            Some(
+                "load" | "upper" | "throughput" | "unsent" | "critical_low" | "critical_high"
+                | "critical_stretch" | "critical_erf",
+            ) => load.clone_into(&mut metric.unit),
             Some("best") => best.map_or("", |best| &best.unit).clone_into(&mut metric.unit),
             _ => {}
         }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::description::RigDescription;
 use crate::schema::{Key, Presence, nearest};
-use crate::search::mlr::GOALS_MAX;
 use crate::value::Value;
 
 use super::tree::{self, Node, Tree};
@@ -28,8 +27,10 @@ pub(super) fn finish(
     let mut rig = find_rig(&root, rigs)?.clone();
     if let Some(search) = root.child("search") {
         let kind = search.child("type").and_then(Node::value);
-        let goals = if kind.as_ref().and_then(Value::text) == Some("mlr") { GOALS_MAX } else { 0 };
-        rig.metrics.extend(super::search::metrics(goals));
+        let kind = kind.as_ref().and_then(Value::text).unwrap_or_default();
+        let seen = search::seen_after(search, &rig);
+        let goals = if kind == "mlr" { crate::search::mlr::GOALS_MAX } else { 0 };
+        rig.metrics.extend(super::search::metrics(goals, kind == "plr", seen));
     }
     // What the command line sets is not swept as well.
     let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::description::RigDescription;
 use crate::metric::{Better, Metric, MetricKind};
 use crate::metrics;
+use crate::value::short;
 
 use super::Axis;
 
@@ -20,6 +22,38 @@ pub struct Load {
     pub max: f64,
     /// Width of the result relative to itself at which the search ends.
     pub precision: f64,
+    /// What is looked at once more when the load is found.
+    #[serde(default)]
+    pub after: After,
+}
+
+/// Trials after the search: a distribution at shares of the load that was found, such as latency at 10, 50, 90 and 100 %.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct After {
+    /// Shares, above 0 and at most 1; none: nothing more is looked at.
+    pub shares: Vec<f64>,
+    /// Name of the distribution.
+    pub metric: String,
+}
+
+/// The most shares of a load that are looked at.
+pub const SHARES_MAX: usize = 8;
+
+impl After {
+    /// The metric's name at a share: `search.at_10.latency_ns` at a tenth.
+    pub fn name(&self, share: f64) -> String {
+        format!("search.at_{}.{}", short(share * 100.0), self.metric)
+    }
+
+    /// The distributions of a rig that are looked at, under these names; none if the rig has no such distribution.
+    pub(crate) fn metrics(&self, rig: &RigDescription) -> Vec<Metric> {
+        let Some(own) = rig.metrics.iter().find(|own| own.name == self.metric) else { return Vec::new() };
+        let at = |share: &f64| {
+            let comment = format!("{}; at {} % of the load found", own.comment, short(share * 100.0));
+            Metric::new(&self.name(*share), &own.unit, own.kind, own.better, &comment)
+        };
+        self.shares.iter().take(SHARES_MAX).map(at).collect()
+    }
 }
 
 /// A search within each point.
@@ -52,6 +86,16 @@ pub enum Search {
         /// The most time of all trials.
         budget: Duration,
     },
+    /// The load whose mean loss ratio is a target, by many trials and two fitted functions: a soak (PLRsearch).
+    Plr {
+        /// What is moved.
+        #[serde(flatten)]
+        load: Load,
+        /// Lost by sent, on average, at the critical load.
+        target: f64,
+        /// Time of all trials.
+        budget: Duration,
+    },
     /// The largest load at which a metric keeps an objective.
     Knee {
         /// What is moved.
@@ -79,7 +123,10 @@ impl Search {
     /// The load that is moved; `None`: knobs are tuned.
     pub fn load(&self) -> Option<&Load> {
         match self {
-            Self::Rate { load, .. } | Self::Mlr { load, .. } | Self::Knee { load, .. } => Some(load),
+            Self::Rate { load, .. }
+            | Self::Mlr { load, .. }
+            | Self::Plr { load, .. }
+            | Self::Knee { load, .. } => Some(load),
             Self::Tune { .. } => None,
         }
     }
@@ -94,6 +141,7 @@ impl Search {
         match self {
             Self::Rate { loss_ratio, .. } => vec![("loss_ratio", *loss_ratio)],
             Self::Mlr { loss_ratios, .. } => loss_ratios.iter().map(|ratio| ("loss_ratio", *ratio)).collect(),
+            Self::Plr { target, .. } => vec![("loss_ratio", *target)],
             Self::Knee { metric, at_most, .. } => vec![(metric, *at_most)],
             Self::Tune { .. } => Vec::new(),
         }
@@ -108,8 +156,9 @@ pub fn metric(goal: usize, what: &str) -> String {
     }
 }
 
-/// What a search adds to the metrics of a rig; `goals`: of an MLRsearch, otherwise 0.
-pub(crate) fn metrics(goals: usize) -> Vec<Metric> {
+/// What a search adds to the metrics of a rig; `goals`: of an MLRsearch, otherwise 0; `soak`: it is a PLRsearch; `seen`: the
+/// distributions that are looked at after it.
+pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "search.load" "" "the largest load that passed a full trial";
         Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
@@ -129,5 +178,14 @@ pub(crate) fn metrics(goals: usize) -> Vec<Metric> {
             all.push(Metric::new(&metric(goal, what), "", MetricKind::Scalar, Better::Higher, &comment));
         }
     }
+    if soak {
+        all.extend(metrics! {
+            Scalar Higher "search.critical_low" "" "lower end of the critical load's interval, by either function (99 % each)";
+            Scalar Higher "search.critical_high" "" "upper end of the critical load's interval, by either function (99 % each)";
+            Scalar Higher "search.critical_stretch" "" "the critical load by the function that sets in exponentially";
+            Scalar Higher "search.critical_erf" "" "the critical load by the function that sets in as a normal distribution";
+        });
+    }
+    all.extend(seen);
     all
 }

@@ -13,7 +13,7 @@ use crate::worker::Trouble;
 use crate::{environment, sut};
 
 /// Writes packets of a trace that enter by a port, as a switch with these equivalences is sent them; says how many.
-pub(super) fn write(
+pub(crate) fn write(
     path: &Path,
     (trace, port): (&Trace, Port),
     equivalences: &[Equivalence],
@@ -33,7 +33,7 @@ pub(super) fn write(
 }
 
 /// Reads what left by a port.
-pub(super) fn read(
+pub(crate) fn read(
     path: &Path,
     port: Port,
     equivalences: &[Equivalence],

@@ -16,7 +16,7 @@ use crate::worker::Trouble;
 use crate::{environment, sut};
 
 mod dpdk;
-mod files;
+pub(crate) mod files;
 mod foreign;
 mod kernel;
 mod ovs;
@@ -163,12 +163,12 @@ pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
 }
 
 /// The file that packets of a port come from.
-fn input_file(folder: &Path, port: Port) -> PathBuf {
+pub(crate) fn input_file(folder: &Path, port: Port) -> PathBuf {
     folder.join(format!("{}-in.pcap", port_name(port)))
 }
 
 /// The file that what leaves by a port goes to.
-fn capture_file(folder: &Path, port: Port) -> PathBuf {
+pub(crate) fn capture_file(folder: &Path, port: Port) -> PathBuf {
     folder.join(format!("{}-out.pcap", port_name(port)))
 }
 

@@ -28,6 +28,14 @@ fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<Str
     (outcome, recorder.finish().metrics)
 }
 
+/// A second in which the switch took 1,500 changes.
+#[test]
+fn the_rate_of_changes_that_was_reached_is_told() {
+    let numbers: Vec<_> = NUMBERS.into_iter().chain([("updates_sent", 1_500.0)]).collect();
+    assert_eq!(recorded(&numbers).1["updates_per_s"], 1_500.0);
+    assert!(!recorded(&NUMBERS).1.contains_key("updates_per_s"));
+}
+
 #[test]
 fn what_the_engine_reports_decides_and_what_it_leaves_out_is_named() {
     let (outcome, metrics) = recorded(&NUMBERS);

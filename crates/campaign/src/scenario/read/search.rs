@@ -1,10 +1,11 @@
 //! `[search]`.
 
 use crate::description::RigDescription;
+use crate::metric::{Metric, MetricKind};
 use crate::search::mlr::GOALS_MAX;
 use crate::value::Value;
 
-use super::super::search::{Load, Search};
+use super::super::search::{After, Load, SHARES_MAX, Search};
 use super::super::{Axis, Sweep, SweepMode, core};
 use super::{Node, Reader, Values, text, unknown, whole};
 
@@ -37,6 +38,11 @@ impl Reader<'_> {
                 initial: number("search.initial")?,
                 budget: values.get("search.budget").and_then(Value::span)?,
             });
+        }
+        if kind == "plr" {
+            self.per_second(node, &load);
+            let budget = values.get("search.budget").and_then(Value::span)?;
+            return Some(Search::Plr { load, target: number("search.target")?, budget });
         }
         let loss_ratio = if kind == "ndr" { 0.0 } else { number("search.loss_ratio")? };
         Some(Search::Rate { load, loss_ratio, trials: trials? })
@@ -74,7 +80,44 @@ impl Reader<'_> {
         if min >= max || min <= 0.0 {
             self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
         }
-        Some(Load { axis, min, max, precision: number("search.precision")? })
+        let after = self.after(node, values)?;
+        Some(Load { axis, min, max, precision: number("search.precision").unwrap_or(0.01), after })
+    }
+
+    /// `latency_at` and `latency_of`.
+    fn after(&mut self, node: &Node, values: &Values) -> Option<After> {
+        let Some(Value::List(list)) = values.get("search.latency_at") else { return None };
+        let shares: Vec<f64> = list.iter().filter_map(Value::number).collect();
+        let metric = text(values, "search.latency_of")?.to_owned();
+        let twice = shares.iter().enumerate().any(|(at, share)| shares[..at].contains(share));
+        if shares.len() > SHARES_MAX || twice || shares.contains(&0.0) {
+            self.errors.push(node.child("latency_at").unwrap_or(node).error(format!(
+                "`search.latency_at` must be at most {SHARES_MAX} different shares above 0, such as [0.1, 0.5, 0.9, 1]"
+            )));
+        }
+        let all = self.rig.metrics.iter().filter(|own| own.kind == MetricKind::Histogram);
+        let known: Vec<&str> =
+            all.map(|own| own.name.as_str()).filter(|own| !own.starts_with("search.")).collect();
+        if !shares.is_empty() && !known.contains(&metric.as_str()) {
+            let sentence = format!(
+                "`search.latency_of`: `{metric}` is no distribution of rig \"{}\"; it has {}",
+                self.rig.name,
+                known.join(", ")
+            );
+            self.errors.push(node.child("latency_of").unwrap_or(node).error(sentence));
+        }
+        Some(After { shares, metric })
+    }
+
+    /// A soak counts packets, so that its load has to be of so many a second.
+    fn per_second(&mut self, node: &Node, load: &Load) {
+        let unit = self.rig.keys.iter().find(|key| key.path == load.axis).map(|key| key.unit.as_str());
+        if unit.is_some_and(|unit| unit != "1/s") {
+            self.errors.push(node.error(format!(
+                "`search.axis`: a soak counts what is lost of so many a second, and `{}` is not in 1/s",
+                load.axis
+            )));
+        }
     }
 
     fn loss_ratios(&mut self, node: &Node, values: &Values) -> Option<Vec<f64>> {
@@ -88,6 +131,14 @@ impl Reader<'_> {
         }
         Some(ratios)
     }
+}
+
+/// Distributions that are looked at after a search, under their names at each share; what is wrong with them is said elsewhere.
+pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
+    let Some(Value::List(shares)) = node.child("latency_at").and_then(Node::value) else { return Vec::new() };
+    let given = node.child("latency_of").and_then(Node::value);
+    let metric = given.as_ref().and_then(Value::text).unwrap_or(core::LATENCY).to_owned();
+    After { shares: shares.iter().filter_map(Value::number).collect(), metric }.metrics(rig)
 }
 
 /// The load of a rate search as an axis without values.
@@ -107,6 +158,9 @@ pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec
     axes.chain(search.and_then(Search::load).map(|load| &load.axis)).cloned().collect()
 }
 
+/// How long a soak may take in a smoke run.
+const QUICK_SOAK: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// As little as a smoke run needs.
 pub(super) fn shrink(search: &mut Search) {
     match search {
@@ -118,6 +172,7 @@ pub(super) fn shrink(search: &mut Search) {
             *sum = (*sum).min(3);
             load.precision = load.precision.max(0.1);
         }
+        Search::Plr { budget, .. } => *budget = (*budget).min(QUICK_SOAK),
         Search::Tune { trials, .. } => *trials = (*trials).min(4),
     }
 }

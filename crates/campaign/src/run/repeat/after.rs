@@ -1,0 +1,49 @@
+//! Trials after a search: a distribution at shares of the load that was found.
+
+use crate::record::Recording;
+use crate::rig::RigError;
+use crate::scenario::Load;
+use crate::scenario::search::metric;
+use crate::search::mlr::GOALS_MAX;
+use crate::value::short;
+
+use super::{INVALID_RETRIES, Measured, Trials, offered};
+
+impl Trials<'_, '_> {
+    /// A full trial at each share, the least first, so that what the larger ones leave behind in queues spoils no other. A share
+    /// that cannot be measured has no numbers, and the repeat says why; what was found stays found.
+    pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
+        let (outcome, mut reason, mut recording) = found;
+        let after = &load.after;
+        // A soak may find more than may be asked for.
+        let best = answer(&recording).filter(|_| outcome.counts()).map(|best| best.min(load.max));
+        let Some(best) = best.filter(|_| !after.shares.is_empty()) else {
+            return Ok((outcome, reason, recording));
+        };
+        let whole = self.whole(load);
+        let mut shares = after.shares.clone();
+        shares.sort_by(f64::total_cmp);
+        for share in shares {
+            if self.run.stop.now() {
+                return Err(RigError::Stopped);
+            }
+            let at = if whole { (best * share).round().max(1.0) } else { best * share };
+            let seen = self.tried(offered(&load.axis, at, whole), 1.0, INVALID_RETRIES)?;
+            let own = seen.recording.distributions.get(&after.metric).filter(|_| seen.outcome.counts());
+            let Some(distribution) = own.filter(|own| own.count() > 0) else {
+                let why = if seen.reason.is_empty() { "there are no values" } else { &seen.reason };
+                let words =
+                    format!("{} at {} % of {}: {why}", after.metric, short(share * 100.0), short(best));
+                reason = if reason.is_empty() { words } else { format!("{reason}; {words}") };
+                continue;
+            };
+            recording.keep(&after.name(share), distribution.clone());
+        }
+        Ok((outcome, reason, recording))
+    }
+}
+
+/// The load that was found, of the first goal that has one.
+fn answer(recording: &Recording) -> Option<f64> {
+    (0..GOALS_MAX).find_map(|goal| recording.metrics.get(&metric(goal, "load")).copied())
+}

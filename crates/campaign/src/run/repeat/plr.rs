@@ -1,0 +1,90 @@
+//! PLRsearch over a rig's trials.
+
+use crate::rig::{Outcome, RigError};
+use crate::scenario::{Load, Search};
+use crate::search::mlr::Reply;
+use crate::search::plr::{Estimate, PlrSearch, Shape};
+use crate::search::{Found, Gave};
+use crate::tried;
+use crate::value::{format_span, short};
+
+use super::{Measured, Trials, seed_of, unfound};
+
+impl Trials<'_, '_> {
+    pub(super) fn plr(&mut self, search: &Search, load: &Load) -> Result<Measured, RigError> {
+        let Search::Plr { target, budget, .. } = search else {
+            return Err(RigError::Rig("this search has no critical load".to_owned()));
+        };
+        let whole = self.start(load)?;
+        let seconds = self.run.duration.as_secs_f64().max(1e-3);
+        let trials = (budget.as_secs_f64() / seconds * (1.0 + 1e-9)) as u32;
+        let mut machine = PlrSearch::new((load.min, load.max), whole, *target, trials.max(1), seconds);
+        let seed = self.run.seed;
+        let (mut unsent, mut tried, mut last) = (String::new(), Vec::new(), None);
+        while let Some(trial) = machine.next_trial() {
+            // Trials at one load differ as repeats do: a simulated system would otherwise lose the same each time.
+            self.run.seed = seed_of(seed, tried.len(), 0);
+            let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
+                Ok(seen) => seen,
+                Err(ended) => return Ok(ended),
+            };
+            if this.gave == Gave::Unsent {
+                unsent = seen.reason;
+                machine.report(Reply::Unsent);
+                continue;
+            }
+            last = Some(seen.recording);
+            machine.report(Reply::Loss(this.value));
+        }
+        let (trials, beyond) = (machine.trials(), machine.unsent());
+        let Some((mut recording, own)) = last.zip(machine.found()) else {
+            let found = Found { lower: None, upper: None, unsent: beyond, precise: false, trials };
+            return Ok(unfound(search, &found, &unsent, &tried));
+        };
+        let metrics = &mut recording.metrics;
+        let by = Shape::ALL.into_iter().zip(own.by);
+        metrics.extend(by.map(|(shape, by)| (format!("search.critical_{}", shape.name()), by.load)));
+        for (name, value) in [
+            ("search.load", own.load),
+            ("search.critical_low", own.low),
+            ("search.critical_high", own.high),
+            ("search.trials", f64::from(trials)),
+        ] {
+            metrics.insert(name.to_owned(), value);
+        }
+        metrics.extend(beyond.map(|load| ("search.unsent".to_owned(), load)));
+        tried::keep(&mut recording, &tried);
+        // What the last trial lost judges nothing: losses are what a soak looks for.
+        Ok((Outcome::Ok, told(&machine, &own, (*target, load.max), &unsent, trials, *budget), recording))
+    }
+}
+
+/// The answer in a sentence, and what of it is open.
+fn told(
+    machine: &PlrSearch,
+    own: &Estimate,
+    (target, max): (f64, f64),
+    unsent: &str,
+    trials: u32,
+    budget: std::time::Duration,
+) -> String {
+    let (load, low, high) = (short(own.load), short(own.low), short(own.high));
+    let mut text = format!(
+        "{} is lost on average at {load} (between {low} and {high}) by {trials} trials in {}",
+        short(target),
+        format_span(budget)
+    );
+    let (above, below) = machine.open(own);
+    if let Some(load) = machine.unsent() {
+        text.push_str(&format!("; no load from {} on was sent ({unsent})", short(load)));
+    } else if above {
+        text.push_str(&format!(
+            "; the largest load, {}, loses less: the true value may be above",
+            short(max)
+        ));
+    }
+    if below {
+        text.push_str("; the smallest load loses more: the true value may be below");
+    }
+    text
+}

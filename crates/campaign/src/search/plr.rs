@@ -1,0 +1,176 @@
+//! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to be seen in one trial.
+//!
+//! Every load loses something now and then; the *critical load* loses the target's share on average. Two functions of the load
+//! ([`Shape`]) are laid through all trials, each trial's loss wavers about them, and the posterior of the critical load is
+//! integrated. That both functions are asked shows how much of the answer is the function's: the interval is from the lower end of
+//! either to the upper end of either, of 99 % each. Trials go to where the critical load seems to be, above it after one without
+//! loss, below it after one that lost too much, until the time is over.
+//!
+//! A trial has to be long against whatever makes losses come together: that trials waver more than packets lost each for itself
+//! widens the interval, but a device that is another one in each trial is not told from so few.
+
+mod fit;
+mod shape;
+
+pub use fit::Critical;
+pub use shape::Shape;
+
+use super::Trial;
+use super::mlr::Reply;
+use fit::{Evidence, fit};
+
+/// The most trials of one search, whatever its budget of time: each is looked at again with every estimate.
+pub const TRIALS_MAX: u32 = 1_000;
+/// Up to so many trials each is followed by an estimate; after that by one when there are a quarter more.
+const EACH: usize = 6;
+/// The critical load may be beyond the loads that are tried by so much.
+const BEYOND: f64 = 2.0;
+
+/// What is known of the critical load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean of both functions'.
+    pub load: f64,
+    /// From here
+    pub low: f64,
+    /// to there it may be, by either.
+    pub high: f64,
+    /// What each function says, in the order of [`Shape::ALL`].
+    pub by: [Critical; 2],
+}
+
+/// The search: asks for trials and is told their loss.
+#[derive(Debug, Clone)]
+pub struct PlrSearch {
+    range: (f64, f64),
+    whole: bool,
+    target: f64,
+    /// What is left, in full trials.
+    budget: u32,
+    /// Seconds of a trial.
+    seconds: f64,
+    evidence: Vec<Evidence>,
+    trials: u32,
+    unsent: Option<f64>,
+    estimate: Option<Estimate>,
+    /// Trials that the estimate knows.
+    known: usize,
+    asked: Option<f64>,
+}
+
+impl PlrSearch {
+    /// Between `min` and `max` (above 0), packets a second; `whole`: of whole numbers. The critical load is the one whose mean loss
+    /// ratio is `target` (above 0, below 1). At most `budget` trials of `seconds` each, and no more than [`TRIALS_MAX`].
+    pub fn new(range: (f64, f64), whole: bool, target: f64, budget: u32, seconds: f64) -> Self {
+        let (min, max) = range;
+        let range = if whole { (min.ceil(), max.floor()) } else { range };
+        Self {
+            range,
+            whole,
+            target: target.clamp(1e-12, 0.5),
+            budget: budget.min(TRIALS_MAX),
+            seconds: seconds.max(1e-9),
+            evidence: Vec::new(),
+            trials: 0,
+            unsent: None,
+            estimate: None,
+            known: 0,
+            asked: None,
+        }
+    }
+
+    /// The next trial; `None`: the time is over, or not even the smallest load can be sent.
+    pub fn next_trial(&mut self) -> Option<Trial> {
+        let (min, max) = (self.range.0, self.top());
+        if self.trials >= self.budget || min > max || self.unsent.is_some_and(|unsent| unsent <= min) {
+            return None;
+        }
+        let estimate = self.current();
+        let load = match (self.evidence.last(), estimate) {
+            (Some(last), Some(estimate)) => {
+                let ratio = last.lost / last.packets.max(1.0);
+                match (last.lost > 0.0, ratio > self.target) {
+                    (false, _) => estimate.high.min(estimate.load * BEYOND),
+                    (true, true) => estimate.low.max(estimate.load / BEYOND),
+                    (true, false) => estimate.load,
+                }
+            }
+            _ => max,
+        };
+        let load = if self.whole { load.round() } else { load }.clamp(min, max);
+        self.asked = Some(load);
+        Some(Trial { load, duration_share: 1.0 })
+    }
+
+    /// What the trial gave: the share of its packets that was lost.
+    pub fn report(&mut self, reply: Reply) {
+        let Some(load) = self.asked.take() else { return };
+        self.trials += 1;
+        match reply {
+            Reply::Loss(ratio) => {
+                let packets = (load * self.seconds).max(1.0);
+                let lost = (ratio.clamp(0.0, 1.0) * packets).round();
+                self.evidence.push(Evidence { load, packets, lost });
+            }
+            Reply::Unsent => {
+                self.unsent = Some(self.unsent.map_or(load, |unsent| unsent.min(load)));
+            }
+        }
+    }
+
+    /// The largest load that may be asked for: between what was sent and what could not be, by halves.
+    fn top(&self) -> f64 {
+        let Some(unsent) = self.unsent else { return self.range.1 };
+        let sent = self.evidence.iter().map(|trial| trial.load).filter(|load| *load < unsent);
+        let sent = sent.fold(self.range.0, f64::max);
+        let between = (sent * unsent).sqrt();
+        let between = if self.whole { between.floor().max(sent) } else { between };
+        if unsent <= sent * 1.01 { sent } else { between }
+    }
+
+    /// How many trials were made.
+    pub fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    /// The smallest load that the generator could not send, if there was one.
+    pub fn unsent(&self) -> Option<f64> {
+        self.unsent
+    }
+
+    /// What all trials say; `None`: none was made.
+    pub fn found(&mut self) -> Option<Estimate> {
+        self.known = 0;
+        self.current()
+    }
+
+    /// Where the interval lies beyond the loads that were tried, it is open there: above, below.
+    pub fn open(&self, estimate: &Estimate) -> (bool, bool) {
+        let tried = |of: fn(f64, f64) -> f64| self.evidence.iter().map(|trial| trial.load).reduce(of);
+        let beyond =
+            |limit: Option<f64>, than: fn(f64, f64) -> bool, end| limit.is_some_and(|limit| than(end, limit));
+        (
+            beyond(tried(f64::max), |a, b| a > b, estimate.high) && estimate.load >= self.range.1,
+            beyond(tried(f64::min), |a, b| a < b, estimate.low) && estimate.load <= self.range.0,
+        )
+    }
+
+    fn current(&mut self) -> Option<Estimate> {
+        let trials = self.evidence.len();
+        if trials == 0 {
+            return None;
+        }
+        if self.known == 0 || trials <= EACH || trials >= self.known + self.known.div_ceil(4) {
+            let loads = (self.range.0 / BEYOND, self.range.1 * BEYOND);
+            let by = Shape::ALL.map(|shape| fit(shape, &self.evidence, self.target, loads));
+            let [a, b] = by;
+            let load = (a.load * b.load).sqrt();
+            self.estimate = Some(Estimate { load, low: a.low.min(b.low), high: a.high.max(b.high), by });
+            self.known = trials;
+        }
+        self.estimate
+    }
+}
+
+#[cfg(test)]
+mod tests;

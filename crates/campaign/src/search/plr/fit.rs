@@ -1,0 +1,188 @@
+//! What losses say of the critical load: the posterior of a function's two parameters, integrated over a grid that closes in on
+//! where it is.
+
+use super::shape::Shape;
+
+/// Spreads that are looked at, and looked at once more where they count.
+const SPREADS: usize = 14;
+/// Places where the likeliest critical load of a spread is looked for first.
+const COARSE: usize = 16;
+/// Steps of the golden section from there.
+const GOLDEN: u32 = 30;
+/// Critical loads of a spread over which is integrated.
+const CELLS: usize = 24;
+/// What is less likely than the likeliest by this factor's logarithm is nothing.
+const NOTHING: f64 = 14.0;
+/// How much of it is outside the interval at each end.
+const OUTSIDE: f64 = 0.005;
+/// How close losses are to independent ones. They come in bursts: a trial's loss wavers about the curve by a gamma factor of
+/// this shape, so that no trial says more than so many lost packets would, and one without a loss no more than it can.
+const BURSTS: f64 = 1.0;
+
+/// What is lost of fewer packets than this on average is a chance of its own, and no wavering.
+const LEAST: f64 = 0.05;
+/// The most that wavering makes of it.
+const DISPERSION_MAX: f64 = 1_000.0;
+
+/// A trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Evidence {
+    pub(super) load: f64,
+    /// Packets that were sent.
+    pub(super) packets: f64,
+    /// Of these, lost.
+    pub(super) lost: f64,
+}
+
+/// What one function says of the critical load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Critical {
+    /// The posterior's mean, of logarithms.
+    pub load: f64,
+    /// Its 0.5 % quantile.
+    pub low: f64,
+    /// Its 99.5 % quantile.
+    pub high: f64,
+}
+
+/// From, to: logarithms.
+type Range = (f64, f64);
+
+/// A place of the posterior: logarithms of a critical load and of how likely it is, its share of the range included.
+type Place = (f64, f64);
+
+/// Integrates over the critical load between `loads` and the spread, both logarithmic. `target`: the loss ratio that makes a load
+/// the critical one. For each spread its own critical loads are looked at: where losses set in sharply they are narrow, and a grid
+/// over both would step over them.
+pub(super) fn fit(shape: Shape, evidence: &[Evidence], target: f64, loads: (f64, f64)) -> Critical {
+    let range: Range = (loads.0.ln(), loads.1.ln());
+    let all: Range = (range.1 + 1e-6_f64.ln(), range.1);
+    let columns = |spreads: Range, weight: f64| -> Vec<Vec<Place>> {
+        let of = |at: usize| {
+            let ln_spread = place(spreads, at, SPREADS);
+            let of = |ln_load| likelihood(shape, evidence, target.ln(), ln_load, ln_spread) * weight;
+            column(range, &of)
+        };
+        (0..SPREADS).map(of).collect()
+    };
+    let first = columns(all, 1.0);
+    let worth: Vec<Place> = first.iter().map(|column| likeliest(column)).collect();
+    let (best, most) = (0..SPREADS)
+        .fold((0, f64::NEG_INFINITY), |best, at| if worth[at].1 > best.1 { (at, worth[at].1) } else { best });
+    let dispersion = dispersion(shape, evidence, target.ln(), worth[best].0, place(all, best, SPREADS));
+    let counts = |at: &usize| worth[*at].1 > most - NOTHING * dispersion;
+    let (from, to) = ((0..SPREADS).find(counts), (0..SPREADS).rev().find(counts));
+    let width = (all.1 - all.0) / SPREADS as f64;
+    let edge = |cells: f64| width.mul_add(cells, all.0).clamp(all.0, all.1);
+    let closer = (edge(from.unwrap_or(0) as f64 - 1.0), edge(to.unwrap_or(SPREADS) as f64 + 2.0));
+    let mut places: Vec<Place> = columns(closer, 1.0 / dispersion).into_iter().flatten().collect();
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    critical(&places, range)
+}
+
+/// The middle of a cell.
+fn place(range: Range, cell: usize, cells: usize) -> f64 {
+    (range.1 - range.0).mul_add((cell as f64 + 0.5) / cells as f64, range.0)
+}
+
+fn likeliest(places: &[Place]) -> Place {
+    let nowhere = (0.0, f64::NEG_INFINITY);
+    places.iter().copied().fold(nowhere, |best, place| if place.1 > best.1 { place } else { best })
+}
+
+/// The critical loads of one spread, as far as there is anything; none: there are none.
+fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
+    let coarse = (0..COARSE).map(|cell| (cell, of(place(range, cell, COARSE))));
+    let best = coarse.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|best| best.1.is_finite());
+    let Some((best, _)) = best else { return Vec::new() };
+    let cell = (range.1 - range.0) / COARSE as f64;
+    let edge = |cells: f64| cell.mul_add(cells, range.0).clamp(range.0, range.1);
+    let (peak, most) = golden((edge(best as f64 - 1.0), edge(best as f64 + 2.0)), of);
+    let out = |sign: f64| {
+        let mut step = 1e-7;
+        loop {
+            let at = sign.mul_add(step, peak);
+            if at <= range.0 || at >= range.1 || of(at) < most - NOTHING {
+                return at.clamp(range.0, range.1);
+            }
+            step *= 3.0;
+        }
+    };
+    let around = (out(-1.0), out(1.0));
+    let share = ((around.1 - around.0) / CELLS as f64).max(f64::MIN_POSITIVE).ln();
+    let cells = (0..CELLS).map(|cell| place(around, cell, CELLS));
+    cells.map(|ln_load| (ln_load, of(ln_load) + share)).collect()
+}
+
+/// The largest value between two ends, and where it is.
+fn golden((mut low, mut high): Range, of: &dyn Fn(f64) -> f64) -> Place {
+    let share = (5.0_f64.sqrt() - 1.0) / 2.0;
+    let (mut a, mut b) = (high - share * (high - low), low + share * (high - low));
+    let (mut of_a, mut of_b) = (of(a), of(b));
+    for _ in 0..GOLDEN {
+        if of_a > of_b {
+            (high, b, of_b) = (b, a, of_a);
+            a = high - share * (high - low);
+            of_a = of(a);
+        } else {
+            (low, a, of_a) = (a, b, of_b);
+            b = low + share * (high - low);
+            of_b = of(b);
+        }
+    }
+    if of_a > of_b { (a, of_a) } else { (b, of_b) }
+}
+
+/// Mean and quantiles of places in the order of their loads.
+fn critical(places: &[Place], range: Range) -> Critical {
+    let most = likeliest(places).1;
+    let weight = |place: &Place| (place.1 - most).exp();
+    let whole: f64 = places.iter().map(weight).sum();
+    let mean = places.iter().map(|place| place.0 * weight(place)).sum::<f64>() / whole;
+    let quantile = |share: f64, beyond: f64| {
+        let mut left = share * whole;
+        let found = places.iter().find(|place| {
+            left -= weight(place);
+            left <= 0.0
+        });
+        found.map_or(beyond, |place| place.0).exp()
+    };
+    if !(whole > 0.0 && mean.is_finite()) {
+        let (low, high) = (range.0.exp(), range.1.exp());
+        return Critical { load: (low * high).sqrt(), low, high };
+    }
+    Critical { load: mean.exp(), low: quantile(OUTSIDE, range.0), high: quantile(1.0 - OUTSIDE, range.1) }
+}
+
+/// Packets a second that are lost at a critical load and a spread, as a function of the load: its logarithm. `None`: there is no
+/// such function.
+fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
+    let (load, spread) = (ln_load.exp(), ln_spread.exp());
+    let capacity = spread.mul_add(-shape.load_of(ln_target + ln_load - ln_spread), load);
+    (capacity > 0.0).then_some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
+}
+
+/// By how much more trials' losses waver than is thought of them, in squares, at the likeliest curve; at least 1. So much less each
+/// is worth: a device whose losses are those of whole seconds says less than one whose packets are lost each for itself.
+fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
+    let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
+    let of = |trial: &Evidence| {
+        let mean = (curve(trial.load) + (trial.packets / trial.load).ln()).exp().max(LEAST);
+        (trial.lost - mean).powi(2) / (mean + mean * mean / BURSTS)
+    };
+    let freedom = evidence.len().saturating_sub(2).max(1) as f64;
+    let all = evidence.iter().map(of).sum::<f64>() / freedom;
+    if all.is_finite() { all.clamp(1.0, DISPERSION_MAX) } else { DISPERSION_MAX }
+}
+
+/// Logarithm of what the trials' losses are worth, but for what no parameter changes.
+fn likelihood(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
+    let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return f64::NEG_INFINITY };
+    let of = |trial: &Evidence| {
+        let ln_mean = curve(trial.load) + (trial.packets / trial.load).ln();
+        let ln_all = (BURSTS + ln_mean.exp()).ln();
+        trial.lost * (ln_mean - ln_all) + BURSTS * (BURSTS.ln() - ln_all)
+    };
+    let all: f64 = evidence.iter().map(of).sum();
+    if all.is_nan() { f64::NEG_INFINITY } else { all }
+}

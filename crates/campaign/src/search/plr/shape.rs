@@ -1,0 +1,162 @@
+//! The two functions that are laid through losses: how many packets a second a system loses at a load. Both rise from nothing to
+//! "what exceeds the capacity" and differ in how they begin: exponentially, or as a normal distribution does.
+
+use std::sync::OnceLock;
+
+/// Where tables end; beyond, the functions are what they tend to.
+const ENDS: (f64, f64) = (-40.0, 40.0);
+/// Entries of a table for each unit: a straight line between two is right within 3e-5.
+const PER_UNIT: f64 = 64.0;
+/// Below, the normal distribution's tail is its asymptotic series, right within 6e-5.
+const TAIL: f64 = -8.0;
+
+/// How losses set in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Its slope is the logistic function: losses begin exponentially.
+    Stretch,
+    /// Its slope is the normal distribution: the mean loss where a capacity wavers normally.
+    Erf,
+}
+
+impl Shape {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Stretch, Self::Erf];
+
+    /// As metrics name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stretch => "stretch",
+            Self::Erf => "erf",
+        }
+    }
+
+    /// Logarithm of what is lost, for a capacity of 0 and a spread of 1, at load `x`.
+    #[must_use]
+    pub fn ln_loss(self, x: f64) -> f64 {
+        if x >= ENDS.1 {
+            return x.ln();
+        }
+        if x < ENDS.0 {
+            return self.exact(x);
+        }
+        let place = (x - ENDS.0) * PER_UNIT;
+        let (table, at) = (self.table(), place as usize);
+        let (here, next) = (table[at], table[(at + 1).min(table.len() - 1)]);
+        (next - here).mul_add(place - at as f64, here)
+    }
+
+    /// The load at which [`Self::ln_loss`] is `y`.
+    #[must_use]
+    pub fn load_of(self, y: f64) -> f64 {
+        let table = self.table();
+        let at = table.partition_point(|own| *own <= y);
+        match (at.checked_sub(1), table.get(at)) {
+            (Some(before), Some(after)) => {
+                let here = table[before];
+                ENDS.0 + (before as f64 + (y - here) / (after - here)) / PER_UNIT
+            }
+            (Some(_), None) => y.exp(),
+            (None, _) if self == Self::Stretch => y,
+            // ln(density / x^2) = y, solved for x by steps that shrink a hundredfold each.
+            (None, _) => (0..6).fold(-(-2.0 * y).sqrt(), |x, _| {
+                -(-2.0 * (y + ln_root_two_pi() + 2.0 * x.abs().ln())).max(1.0).sqrt()
+            }),
+        }
+    }
+
+    fn table(self) -> &'static [f64] {
+        static TABLES: [OnceLock<Vec<f64>>; 2] = [OnceLock::new(), OnceLock::new()];
+        let entries = ((ENDS.1 - ENDS.0) * PER_UNIT) as usize;
+        TABLES[self as usize]
+            .get_or_init(|| (0..=entries).map(|at| self.exact(ENDS.0 + at as f64 / PER_UNIT)).collect())
+    }
+
+    fn exact(self, x: f64) -> f64 {
+        match self {
+            Self::Stretch if x < -30.0 => x,
+            Self::Stretch if x > 30.0 => x.ln(),
+            Self::Stretch => x.exp().ln_1p().ln(),
+            Self::Erf if x < TAIL => {
+                let square = x * x;
+                let series = 1.0 - 3.0 / square + 15.0 / square.powi(2) - 105.0 / square.powi(3);
+                -square / 2.0 - ln_root_two_pi() - square.ln() + series.ln()
+            }
+            Self::Erf => (x * below(x) + density(x)).ln(),
+        }
+    }
+}
+
+fn ln_root_two_pi() -> f64 {
+    (2.0 * std::f64::consts::PI).ln() / 2.0
+}
+
+/// Of the standard normal distribution.
+fn density(x: f64) -> f64 {
+    (-x * x / 2.0 - ln_root_two_pi()).exp()
+}
+
+/// The share of a standard normal distribution below `x`: a series near 0, a continued fraction in the tails.
+fn below(x: f64) -> f64 {
+    if x > 2.0 {
+        return 1.0 - below(-x);
+    }
+    if x < -2.0 {
+        let away = -x;
+        let fraction = (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest);
+        return density(x) / fraction;
+    }
+    let (mut term, mut sum) = (x, x);
+    for step in 1..60 {
+        term *= x * x / f64::from(2 * step + 1);
+        sum += term;
+    }
+    0.5 + density(x) * sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_distribution_is_that_of_tables() {
+        for (x, share) in [(0.0, 0.5), (1.0, 0.841_344_746), (-1.96, 0.024_997_895), (-5.0, 2.866_515_7e-7)] {
+            assert!((below(x) / share - 1.0).abs() < 1e-7, "{x}: {}", below(x));
+        }
+    }
+
+    /// Both are the integrals of their slopes, by Simpson's rule from far below.
+    #[test]
+    fn losses_are_the_integrals_of_the_slopes() {
+        let slope = |shape, x: f64| match shape {
+            Shape::Stretch => 1.0 / (1.0 + (-x).exp()),
+            Shape::Erf => below(x),
+        };
+        for shape in Shape::ALL {
+            for end in [-6.0, -1.0, 0.0, 2.5, 20.0] {
+                let (begin, steps) = (-60.0_f64, 40_000);
+                let width = (end - begin) / f64::from(steps);
+                let weight = |at: i32| if at == 0 || at == steps { 1.0 } else { f64::from(2 + 2 * (at % 2)) };
+                let sum: f64 =
+                    (0..=steps).map(|at| weight(at) * slope(shape, begin + width * f64::from(at))).sum();
+                let (integral, own) = (sum * width / 3.0, shape.ln_loss(end).exp());
+                assert!((own / integral - 1.0).abs() < 1e-3, "{shape:?} at {end}: {own} for {integral}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_inverse_leads_back_everywhere() {
+        for shape in Shape::ALL {
+            for x in [-300.0, -45.0, -39.99, -8.1, -7.9, -0.3, 0.0, 3.0, 39.9, 41.0, 1e6] {
+                let back = shape.load_of(shape.ln_loss(x));
+                assert!((back - x).abs() < 2e-3 * x.abs().max(1.0), "{shape:?}: {back} for {x}");
+            }
+            assert!((1..800).all(|at| {
+                let x = f64::from(at) / 10.0 - 45.0;
+                shape.ln_loss(x) > shape.ln_loss(x - 0.1)
+            }));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Switches and generators of others that are driven by a program of their own: a plug-in, which is told what to do by JSON lines
+//! (docs/plugins.md). Each request has one reply, bounded in octets and in time. A plug-in that says something else, says nothing,
+//! dies or floods is the typed end of its point: it cannot hang who asks, and it ends with this process.
+
+mod declared;
+mod switch;
+mod tester;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{Equivalence, Outcomes, compare, port_name};
+use ranlab_dataplane::declare::Port;
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::trace::Trace;
+use ranlab_host::kin;
+use serde_json::{Map, Value, json};
+
+use crate::child::Child;
+use crate::switches::{files, input_file};
+use crate::worker::Trouble;
+use crate::{environment, rig, sut};
+
+pub(crate) use switch::PluginSwitch;
+pub(crate) use tester::PluginTester;
+
+/// What `sut.engine` calls a switch that a plug-in drives.
+pub(crate) const ENGINE: &str = "plugin";
+/// The version of the protocol.
+const VERSION: u64 = 1;
+/// The longest line, either way.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+/// How long a plug-in may take to say hello, and to answer whatever takes no time.
+const ANSWER_WAIT: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 10 });
+/// How long it may take to be configured, and to send a trace through once.
+const CONFIGURE_WAIT: Duration = Duration::from_secs(120);
+/// How long the end of one that has closed its output is waited for.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Lines that are taken of what it complained before it ended.
+const COMPLAINTS_MAX: usize = 64;
+/// Between two looks whether it lives.
+const POLL: Duration = Duration::from_millis(20);
+/// Of what it said wrong, so many characters are quoted.
+const QUOTE_MAX: usize = 200;
+
+/// What a plug-in is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Switch,
+    Generator,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Switch => "switch",
+            Self::Generator => "generator",
+        }
+    }
+
+    /// Whose fault it is what a plug-in does wrong: a switch is the system under test, a generator is the measurement's own.
+    fn fault(self, what: String) -> Trouble {
+        match self {
+            Self::Switch => sut(what),
+            Self::Generator => rig(what),
+        }
+    }
+}
+
+/// A plug-in that runs.
+struct Plugin {
+    role: Role,
+    path: String,
+    child: Child,
+    told: SyncSender<Vec<u8>>,
+    said: Receiver<io::Result<String>>,
+    complaints: Receiver<io::Result<String>>,
+    /// The last line that it complained in.
+    complaint: String,
+    next: u64,
+    /// What it can besides, as it said.
+    features: Vec<String>,
+}
+
+impl Plugin {
+    /// Starts it and greets it.
+    fn start(path: &str, role: Role) -> Result<Self, Trouble> {
+        let mut command = Command::new(path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        kin::die_with_us(&mut command);
+        let cannot = |error: io::Error| environment(format!("the plug-in {path} cannot be started: {error}"));
+        let mut child = Child::start_apart(&mut command).map_err(cannot)?;
+        let closed = || rig("no pipes to a plug-in");
+        let mut input = child.input().ok_or_else(closed)?;
+        let said = child.lines(LINE_BYTES_MAX).ok_or_else(closed)?;
+        let complaints = child.complaints(LINE_BYTES_MAX).ok_or_else(closed)?;
+        // One that does not read holds this thread, and nobody else; it ends with the pipe.
+        let (told, waiting) = sync_channel::<Vec<u8>>(1);
+        std::thread::spawn(move || {
+            while let Ok(line) = waiting.recv() {
+                if input.write_all(&line).and_then(|()| input.flush()).is_err() {
+                    return;
+                }
+            }
+        });
+        let (path, complaint, features) = (path.to_owned(), String::new(), Vec::new());
+        let mut own = Self { role, path, child, told, said, complaints, complaint, next: 1, features };
+        let hello = own.ask("hello", json!({"version": VERSION, "role": role.name()}), ANSWER_WAIT)?;
+        let version = hello.get("version").and_then(Value::as_u64);
+        if version != Some(VERSION) {
+            let theirs =
+                version.map_or_else(|| "no version".to_owned(), |version| format!("version {version}"));
+            return Err(own.wrong(&format!("it speaks {theirs} of the protocol; allowed is {VERSION}")));
+        }
+        let features = hello.get("features").and_then(Value::as_array).into_iter().flatten();
+        own.features = features.filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        Ok(own)
+    }
+
+    fn can(&self, feature: &str) -> bool {
+        self.features.iter().any(|own| own == feature)
+    }
+
+    /// Tells it something and waits for its reply, which is `ok`.
+    fn ask(&mut self, what: &str, with: Value, patience: Duration) -> Result<Map<String, Value>, Trouble> {
+        self.listen();
+        if let Ok(line) = self.said.try_recv() {
+            let line = line.unwrap_or_else(|error| error.to_string());
+            return Err(self.wrong(&format!("it said what nobody had asked for: {}", quoted(&line))));
+        }
+        let number = self.next;
+        self.next += 1;
+        let Value::Object(mut request) = with else { return Err(rig("a request is an object")) };
+        request.insert("id".to_owned(), number.into());
+        request.insert("do".to_owned(), what.into());
+        let mut line = serde_json::to_vec(&request).map_err(rig)?;
+        line.push(b'\n');
+        if line.len() > LINE_BYTES_MAX || self.told.try_send(line).is_err() {
+            return Err(self.wrong(&format!("it does not read what it is told (`{what}`)")));
+        }
+        let deadline = Instant::now() + patience;
+        loop {
+            self.listen();
+            match self.said.recv_timeout(POLL) {
+                Ok(Ok(line)) => return self.reply(what, number, &line),
+                Ok(Err(error)) => return Err(self.wrong(&format!("its answer to `{what}`: {error}"))),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let s = patience.as_secs_f64();
+                    return Err(self.wrong(&format!("it has not answered `{what}` within {s} s")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let how =
+                        self.child.wait(LAST_WORDS).unwrap_or_else(|| "it closed its output".to_owned());
+                    self.last_words();
+                    return Err(self.wrong(&format!("{how} before it answered `{what}`")));
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, what: &str, number: u64, line: &str) -> Result<Map<String, Value>, Trouble> {
+        let Ok(Value::Object(reply)) = serde_json::from_str(line) else {
+            return Err(self.wrong(&format!("its answer to `{what}` is no JSON object: {}", quoted(line))));
+        };
+        if reply.get("id").and_then(Value::as_u64) != Some(number) {
+            let quote = quoted(line);
+            return Err(self.wrong(&format!("its answer to `{what}` has not the id {number}: {quote}")));
+        }
+        match (reply.get("ok").and_then(Value::as_bool), reply.get("error").and_then(Value::as_str)) {
+            (Some(true), _) => Ok(reply),
+            (Some(false), Some(why)) => Err(self.wrong(&format!("it refuses `{what}`: {}", quoted(why)))),
+            _ => Err(self.wrong(&format!(
+                "its answer to `{what}` is neither \"ok\": true nor \"ok\": false with an \"error\": {}",
+                quoted(line)
+            ))),
+        }
+    }
+
+    /// A count of a reply.
+    fn count(&self, what: &str, reply: &Map<String, Value>, name: &str) -> Result<u64, Trouble> {
+        reply.get(name).and_then(Value::as_u64).ok_or_else(|| {
+            self.wrong(&format!("its answer to `{what}` lacks `{name}`, a whole number of at least 0"))
+        })
+    }
+
+    /// Whether it lives.
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.listen();
+        self.child.ended().map_or(Ok(()), |how| Err(self.wrong(&how)))
+    }
+
+    /// Takes what it complains, so that it does not wait for us.
+    fn listen(&mut self) {
+        loop {
+            match self.complaints.try_recv() {
+                Ok(Ok(line)) => self.complaint = line,
+                Ok(Err(_)) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// The same of one that has ended: what is still in the pipe.
+    fn last_words(&mut self) {
+        for _ in 0..COMPLAINTS_MAX {
+            match self.complaints.recv_timeout(POLL * 10) {
+                Ok(Ok(line)) => self.complaint = line,
+                _ => return,
+            }
+        }
+    }
+
+    fn wrong(&self, what: &str) -> Trouble {
+        let last = if self.complaint.is_empty() {
+            String::new()
+        } else {
+            format!("; it last complained: {}", quoted(&self.complaint))
+        };
+        self.role.fault(format!("the plug-in {}: {what}{last}", self.path))
+    }
+
+    /// Tells it the pipeline and its traffic, in files of a folder.
+    fn configure(&mut self, job: &Wanted<'_>) -> Result<Map<String, Value>, Trouble> {
+        let declared = job.folder.join("pipeline.json");
+        declared::write(&declared, &job.pipeline.build().map_err(rig)?)?;
+        let mut trace = Map::new();
+        for port in [Port::Access, Port::Core] {
+            let path = input_file(job.folder, port);
+            let packets = files::write(&path, (job.trace, port), job.equivalences)?;
+            trace.insert(port_name(port).to_owned(), json!({"pcap": path, "packets": packets}));
+        }
+        let sockets = job.sockets.map(|both| {
+            let of = |port: Port| both[port as usize].display().to_string();
+            json!({"access": of(Port::Access), "core": of(Port::Core)})
+        });
+        let request = json!({
+            "pipeline": job.pipeline, "declared": declared, "trace": trace, "memif": sockets, "folder": job.folder,
+        });
+        self.ask("configure", request, CONFIGURE_WAIT)
+    }
+}
+
+impl Drop for Plugin {
+    /// What it has started goes with it.
+    fn drop(&mut self) {
+        self.child.end();
+        // There may be nobody left.
+        let _ = ranlab_host::kill_group(self.child.id());
+    }
+}
+
+/// What a plug-in is to do.
+struct Wanted<'a> {
+    pipeline: &'a Pipeline,
+    trace: &'a Trace,
+    folder: &'a std::path::Path,
+    /// Tier ring: sockets of the switch's ports, access first.
+    sockets: Option<&'a [std::path::PathBuf; 2]>,
+    /// In what its packets may differ from the oracle's.
+    equivalences: &'a [Equivalence],
+}
+
+/// Compares what left a switch with the oracle; how many packets.
+fn verified(job: &Wanted<'_>, found: &Outcomes) -> Result<u64, Trouble> {
+    let expected =
+        Outcomes::expected(job.pipeline, job.trace, usize::MAX, job.equivalences).map_err(environment)?;
+    compare(&expected, found).map_err(|mismatch| sut(format!("nothing is measured: {mismatch}")))?;
+    Ok(job.trace.len() as u64)
+}
+
+fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTE_MAX).collect();
+    format!("{cut:?}{}", if cut.len() < text.len() { " …" } else { "" })
+}

@@ -1,0 +1,221 @@
+//! A generator that a plug-in drives: it sends a load, says when it is over, and what became of every packet.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ranlab_dataplane::backends::{Asked, Equivalence, Outcomes, named};
+use ranlab_dataplane::declare::Port;
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::tester::PACKETS_MAX;
+use ranlab_dataplane::trace::Trace;
+use serde_json::{Map, Value, json};
+
+use super::{ANSWER_WAIT, CONFIGURE_WAIT, Plugin, Role, Wanted, verified};
+use crate::field::Plain;
+use crate::folder::Folder;
+use crate::ring::device::BARE;
+use crate::ring::{RingOutcome, RingTesterPart};
+use crate::switches::{capture_file, files};
+use crate::upf_load::OVER;
+use crate::worker::{Numbers, Report, Trouble};
+use crate::{Running, environment, rig};
+
+/// How much longer than its load and its drain a run may take.
+const GRACE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
+/// Between two questions whether it is over.
+const ASK_EACH: Duration = Duration::from_millis(100);
+/// The most values of a distribution.
+const VALUES_MAX: usize = 4_096;
+
+/// It is configured, and waits for windows.
+pub(crate) struct PluginTester {
+    plugin: Plugin,
+    part: RingTesterPart,
+    /// What it vouches for, packets/s.
+    rate_max: f64,
+    verified: u64,
+    run: u32,
+    begun: Option<Instant>,
+    asked: Option<Instant>,
+    over: bool,
+    trouble: Option<Trouble>,
+    _folder: Folder,
+}
+
+impl PluginTester {
+    pub(crate) fn start(part: &RingTesterPart) -> Result<Self, Trouble> {
+        let path = part.plugin.as_ref().ok_or_else(|| environment("`load.plugin` names no program"))?;
+        let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
+        let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+        let equivalences = equivalences(part, pipeline)?;
+        let mut folder = Folder::default();
+        let files = folder.made()?;
+        let sockets = [&part.access, &part.core].map(PathBuf::from);
+        let job = Wanted {
+            pipeline,
+            trace: &trace,
+            folder: &files,
+            sockets: Some(&sockets).filter(|_| !part.access.is_empty()),
+            equivalences: &equivalences,
+        };
+        let mut plugin = Plugin::start(path, Role::Generator)?;
+        let reply = plugin.configure(&job)?;
+        let rate_max =
+            reply.get("rate_max").and_then(Value::as_f64).filter(|rate| *rate > 0.0).ok_or_else(|| {
+                plugin.wrong(
+                    "its answer to `configure` lacks `rate_max`, the packets a second that it vouches for",
+                )
+            })?;
+        // A device that looks at nothing is no pipeline.
+        let verified =
+            if plugin.can("replay") && part.engine != BARE { replay(&mut plugin, &job)? } else { 0 };
+        Ok(Self {
+            plugin,
+            part: part.clone(),
+            rate_max,
+            verified,
+            run: part.run,
+            begun: None,
+            asked: None,
+            over: true,
+            trouble: None,
+            _folder: folder,
+        })
+    }
+
+    fn begin_run(&mut self) -> Result<(), Trouble> {
+        self.run = self.run.wrapping_add(1);
+        let part = &self.part;
+        let request = json!({
+            "rate": part.rate, "duration_s": part.duration.as_secs_f64(), "warm_up_s": part.warm_up.as_secs_f64(),
+            "late_after_s": part.late_after.as_secs_f64(), "drain_s": part.drain.as_secs_f64(), "run": self.run,
+        });
+        self.plugin.ask("start", request, ANSWER_WAIT)?;
+        (self.begun, self.asked, self.over) = (Some(Instant::now()), None, false);
+        Ok(())
+    }
+
+    /// Asks whether the run is over; it has until its grace is.
+    fn is_over(&mut self) -> Result<bool, Trouble> {
+        let Some(begun) = self.begun else { return Ok(true) };
+        if self.over || self.asked.is_some_and(|asked| asked.elapsed() < ASK_EACH) {
+            return Ok(self.over);
+        }
+        let reply = self.plugin.ask("counters", json!({}), ANSWER_WAIT)?;
+        self.asked = Some(Instant::now());
+        self.over = reply
+            .get("over")
+            .and_then(Value::as_bool)
+            .ok_or_else(|| self.plugin.wrong("its answer to `counters` lacks `over`, true or false"))?;
+        let most = self.part.warm_up + self.part.duration + self.part.drain + GRACE;
+        if !self.over && begun.elapsed() > most {
+            let s = most.as_secs_f64();
+            return Err(self.plugin.wrong(&format!("its run is not over after {s} s")));
+        }
+        Ok(self.over)
+    }
+
+    fn report(&mut self, report: &mut Report) -> Result<(), Trouble> {
+        if self.begun.take().is_none() {
+            return Err(rig("no run was begun"));
+        }
+        let reply = self.plugin.ask("stop", json!({}), ANSWER_WAIT)?;
+        let outcome = outcome(&self.plugin, &reply)?;
+        report.detail = serde_json::to_value(&outcome).map_err(rig)?;
+        for name in ["latency_ns", "lateness_ns"] {
+            let values = distribution(&self.plugin, &reply, name)?;
+            report.distributions.insert(name.to_owned(), values);
+        }
+        report.numbers.insert("tester_mpps".to_owned(), self.rate_max / 1e6);
+        if self.verified > 0 {
+            report.numbers.insert("verified_packets".to_owned(), self.verified as f64);
+        }
+        Ok(())
+    }
+}
+
+impl Running for PluginTester {
+    fn check(&mut self) -> Result<(), Trouble> {
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble),
+            None => self.plugin.check(),
+        }
+    }
+
+    fn look(&mut self) -> Numbers {
+        let over = self.is_over().unwrap_or_else(|trouble| {
+            self.trouble = Some(trouble);
+            // Nobody waits for it any more: the next check tells.
+            true
+        });
+        [(OVER.to_owned(), f64::from(u8::from(over)))].into()
+    }
+
+    fn begin(&mut self) {
+        self.trouble = self.begin_run().err();
+    }
+
+    fn end(&mut self, report: &mut Report) {
+        if self.trouble.is_none() {
+            self.trouble = self.report(report).err();
+        }
+    }
+}
+
+/// What of the oracle's packets a switch may change.
+fn equivalences(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Vec<Equivalence>, Trouble> {
+    let Some(backend) = named(&part.engine) else { return Ok(Vec::new()) };
+    let declaration = pipeline.build().map_err(rig)?;
+    let directions = crate::switches::directions(part.traffic.0.dir);
+    Ok(backend.equivalences(&Asked { declaration: &declaration, directions: &directions }))
+}
+
+/// Has the trace sent through the switch once, and compares what left it.
+fn replay(plugin: &mut Plugin, job: &Wanted<'_>) -> Result<u64, Trouble> {
+    let [access, core] = [Port::Access, Port::Core].map(|port| capture_file(job.folder, port));
+    plugin.ask("replay", json!({"access": access, "core": core}), CONFIGURE_WAIT)?;
+    let mut found = Outcomes::default();
+    for (port, path) in [(Port::Access, &access), (Port::Core, &core)] {
+        files::read(path, port, job.equivalences, &mut found)?;
+    }
+    verified(job, &found)
+}
+
+/// The generator's books; counts that are absent are 0, but for those that make a run.
+fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, Trouble> {
+    let what = "stop";
+    let must = |name: &str| plugin.count(what, reply, name);
+    let may = |name: &str| if reply.contains_key(name) { must(name) } else { Ok(0) };
+    let outcome = RingOutcome {
+        due: must("due")?,
+        sent: must("sent")?,
+        late: may("late")?,
+        ring_full: may("ring_full")?,
+        unfit: may("unfit")?,
+        received: must("received")?,
+        misordered: may("misordered")?,
+        duplicated: may("duplicated")?,
+        strangers: may("strangers")?,
+        malformed: 0,
+        waiting: may("waiting")?,
+        took_ns: must("took_ns")?,
+    };
+    let most = [outcome.due, outcome.sent, outcome.late, outcome.ring_full, outcome.unfit, outcome.received];
+    if let Some(count) = most.into_iter().find(|count| *count > PACKETS_MAX) {
+        return Err(plugin.wrong(&format!("it counts {count} packets; at most {PACKETS_MAX} are a run")));
+    }
+    if outcome.received > outcome.sent {
+        let (received, sent) = (outcome.received, outcome.sent);
+        return Err(plugin.wrong(&format!("of {sent} packets sent it counts {received} back")));
+    }
+    Ok(outcome)
+}
+
+/// `[[value, count], …]`; absent: none.
+fn distribution(plugin: &Plugin, reply: &Map<String, Value>, name: &str) -> Result<Vec<(u64, u64)>, Trouble> {
+    let Some(value) = reply.get(name) else { return Ok(Vec::new()) };
+    match serde_json::from_value::<Vec<(u64, u64)>>(value.clone()) {
+        Ok(values) if values.len() <= VALUES_MAX => Ok(values),
+        _ => Err(plugin.wrong(&format!("`{name}` is no list of at most {VALUES_MAX} pairs [value, count]"))),
+    }
+}

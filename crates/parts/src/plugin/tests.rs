@@ -1,0 +1,159 @@
+//! Plug-ins that misbehave are typed ends, within their time; the example in Python is verified and measured.
+#![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
+
+use std::path::{Path, PathBuf};
+
+use ranlab_dataplane::trace::Traffic;
+
+use super::*;
+use crate::Running;
+use crate::field::Plain;
+use crate::folder::Folder;
+use crate::pipeline::PipelinePart;
+use crate::ring::{RingCounters, RingOutcome, RingTesterPart};
+use crate::upf_load::OVER;
+use crate::worker::{Fault, Report};
+
+/// Whatever a plug-in does, whoever waits for it is told within this time.
+const TOLD: Duration = Duration::from_secs(60);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The program that misbehaves in the way of that name.
+fn bad(folder: &mut Folder, name: &str) -> String {
+    let path = folder.made().unwrap().join(name);
+    if !path.exists() {
+        std::os::unix::fs::symlink(root().join("crates/parts/src/plugin/bad.sh"), &path).unwrap();
+    }
+    path.display().to_string()
+}
+
+fn portfwd() -> Option<Plain<Pipeline>> {
+    Some(Plain(serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap()))
+}
+
+fn traffic() -> Plain<Traffic> {
+    Plain(Traffic { pkt_size: 128, pkt_num: 256, ..Traffic::default() })
+}
+
+fn switch(path: &str) -> PipelinePart {
+    PipelinePart {
+        pipeline: portfwd(),
+        traffic: traffic(),
+        engine: ENGINE.to_owned(),
+        tier: "nic".to_owned(),
+        plugin: Some(path.to_owned()),
+        ..PipelinePart::default()
+    }
+}
+
+fn generator(path: &str) -> RingTesterPart {
+    RingTesterPart {
+        pipeline: portfwd(),
+        traffic: traffic(),
+        engine: "bare".to_owned(),
+        plugin: Some(path.to_owned()),
+        duration: Duration::from_millis(500),
+        rate: 1_000,
+        late_after: Duration::from_millis(400),
+        drain: Duration::from_secs(3),
+        ..RingTesterPart::default()
+    }
+}
+
+#[test]
+fn a_switch_that_misbehaves_is_a_typed_end_and_no_hang() {
+    let mut folder = Folder::default();
+    for (name, what) in [
+        ("silent", "has not answered `hello` within"),
+        ("dies", "it exited with code 3 before it answered `hello`; it last complained: \"no licence\""),
+        ("nonsense", "its answer to `hello` is no JSON object: \"hello there\""),
+        ("number", "its answer to `hello` has not the id 1"),
+        ("old", "it speaks version 0 of the protocol; allowed is 1"),
+        ("neither", "its answer to `hello` is neither \"ok\": true nor"),
+        ("endless", "its answer to `hello`: a line of more than 65536 octets"),
+        ("floods", "{\\\"id\\\":9"),
+        ("complains", "it refuses `configure`: \"I have no such switch\""),
+        ("leaves", "it exited with code 0 before it answered `configure`"),
+    ] {
+        let begun = Instant::now();
+        let trouble = PluginSwitch::start(&switch(&bad(&mut folder, name))).err().unwrap();
+        assert!(trouble.what.contains(what), "{name}: {}", trouble.what);
+        assert_eq!(trouble.fault, Fault::Sut, "{name}");
+        assert!(begun.elapsed() < TOLD, "{name}");
+    }
+    let none = PluginSwitch::start(&switch("/nowhere/plugin")).err().unwrap();
+    assert_eq!(none.fault, Fault::Environment);
+    let mut counts = PluginSwitch::start(&switch(&bad(&mut folder, "counts"))).unwrap();
+    counts.begin();
+    let trouble = counts.check().unwrap_err();
+    assert!(trouble.what.contains("lacks `received`, a whole number of at least 0"), "{trouble}");
+}
+
+#[test]
+fn a_generator_that_misbehaves_is_the_measurements_own_fault() {
+    let mut folder = Folder::default();
+    let start = |path: &str| PluginTester::start(&generator(path));
+    let trouble = start(&bad(&mut folder, "rateless")).err().unwrap();
+    assert!(trouble.what.contains("lacks `rate_max`") && trouble.fault == Fault::Rig, "{trouble}");
+    let mut boasts = start(&bad(&mut folder, "boasts")).unwrap();
+    boasts.begin();
+    boasts.end(&mut Report::default());
+    let trouble = boasts.check().unwrap_err();
+    assert!(trouble.what.contains("of 5 packets sent it counts 6 back"), "{trouble}");
+    // One whose run never ends.
+    let mut part = generator(&bad(&mut folder, "sleepy"));
+    (part.duration, part.drain) = (Duration::ZERO, Duration::ZERO);
+    let mut sleepy = PluginTester::start(&part).unwrap();
+    sleepy.begin();
+    let begun = Instant::now();
+    while sleepy.look()[OVER] == 0.0 {
+        assert!(begun.elapsed() < TOLD);
+        std::thread::sleep(POLL);
+    }
+    let trouble = sleepy.check().unwrap_err();
+    assert!(trouble.what.contains("its run is not over after 2 s"), "{trouble}");
+}
+
+/// `examples/plugin.py` as both: every packet is as the oracle says, and each has its fate.
+#[test]
+fn the_example_is_verified_and_measured() {
+    let path = root().join("examples/plugin.py").display().to_string();
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: python3 is not here");
+        return;
+    }
+    let mut under_test = PluginSwitch::start(&switch(&path)).unwrap();
+    let mut part = generator(&path);
+    part.engine = ENGINE.to_owned();
+    let mut testing = PluginTester::start(&part).unwrap();
+    for _ in 0..2 {
+        under_test.begin();
+        testing.begin();
+        let begun = Instant::now();
+        while testing.look()[OVER] == 0.0 {
+            assert!(begun.elapsed() < TOLD, "it does not end");
+            std::thread::sleep(POLL);
+        }
+        let (mut ours, mut theirs) = (Report::default(), Report::default());
+        testing.end(&mut ours);
+        under_test.end(&mut theirs);
+        testing.check().and_then(|()| under_test.check()).unwrap();
+        let outcome: RingOutcome = serde_json::from_value(ours.detail).unwrap();
+        let counters: RingCounters = serde_json::from_value(theirs.detail).unwrap();
+        assert_eq!((outcome.due, outcome.sent + outcome.late, outcome.strangers), (500, 500, 0));
+        assert_eq!((counters.received, outcome.unknown(&counters.ledger(0))), (outcome.sent, Ok(0)));
+        assert_eq!(ours.numbers["verified_packets"], 256.0);
+        let counted: u64 = ours.distributions["latency_ns"].iter().map(|(_, count)| count).sum();
+        assert_eq!(counted, outcome.received);
+    }
+    drop(testing);
+    // It knows one pipeline, and says so.
+    let mut other = switch(&path);
+    other.pipeline = Some(Plain(serde_json::from_str(r#"{"name":"l2fwd"}"#).unwrap()));
+    drop(under_test);
+    let trouble = PluginSwitch::start(&other).err().unwrap();
+    assert!(trouble.what.contains("it refuses `configure`: \"this switch passes packets on"), "{trouble}");
+}

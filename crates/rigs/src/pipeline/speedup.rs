@@ -1,0 +1,118 @@
+//! What more cores are worth: the rate on several of them by the rate on one, of points that differ in nothing else.
+
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::value::{Value, short};
+
+const CORES: &str = "sut.cores";
+/// Cores of a point, the rate by which they are compared: what all of them carry of one mix of flows.
+const RATE: &str = "mpps";
+/// Points that are told; the tables have all.
+const TOLD_MAX: usize = 12;
+
+/// A sentence for each number of cores beyond one, with its interval, or why it was not measured; none without such points.
+pub(super) fn verdict(results: &Results) -> Vec<String> {
+    let cores = |point: &PointResult| point.point.settings.get(CORES).and_then(Value::number);
+    let mut several: Vec<&PointResult> =
+        results.points.iter().filter(|point| cores(point).is_some_and(|cores| cores > 1.0)).collect();
+    several.sort_by(|a, b| cores(a).unwrap_or(0.0).total_cmp(&cores(b).unwrap_or(0.0)));
+    let of = |point: &&PointResult| {
+        let alone = results.points.iter().find(|other| cores(other) == Some(1.0) && alike(point, other))?;
+        let place = place(point);
+        if point.runs.is_empty() {
+            return None;
+        }
+        let (Some(ours), Some(one)) = (results.estimate(point, RATE), results.estimate(alone, RATE)) else {
+            let who = if results.estimate(point, RATE).is_none() { point } else { &alone };
+            return Some(format!("{place}: no speed-up was measured ({}).", who.reason()));
+        };
+        let times = ours.value / one.value;
+        let interval = match ours.ratio(one, results.scenario.measure.confidence) {
+            Some((low, high)) => format!("{} to {}", short(low), short(high)),
+            None => "of one repeat, so that nothing is known of its spread".to_owned(),
+        };
+        let share = times / cores(point).unwrap_or(1.0) * 100.0;
+        Some(format!("{place}: {} times one core ({interval}), {share:.0} % of as many.", short(times)))
+    };
+    several.iter().filter_map(of).take(TOLD_MAX).collect()
+}
+
+/// Whether two points differ in their cores alone.
+fn alike(a: &PointResult, b: &PointResult) -> bool {
+    let rest = |point: &PointResult| -> Vec<(String, String)> {
+        let others = point.point.settings.iter().filter(|(path, _)| path.as_str() != CORES);
+        others.map(|(path, value)| (path.clone(), value.to_string())).collect()
+    };
+    rest(a) == rest(b)
+}
+
+fn place(point: &PointResult) -> String {
+    let axes = &point.point.axes;
+    if axes.is_empty() { CORES.to_owned() } else { point.point.label() }
+}
+
+#[cfg(test)]
+mod tests {
+    use ranlab_campaign::mock::MockRig;
+    use ranlab_campaign::plan::{Plan, Point};
+    use ranlab_campaign::record::Recording;
+    use ranlab_campaign::results::{Finished, Results};
+    use ranlab_campaign::rig::{Outcome, Rig};
+    use ranlab_campaign::scenario::{Overrides, Scenario};
+    use ranlab_campaign::usl::Usl;
+
+    use super::*;
+
+    /// Three repeats of a device of a known law of scaling, of points with these cores; nothing: the machine has not so many.
+    fn results(cores: &[(i64, bool)]) -> Results {
+        let law = Usl { lambda: 5.0, sigma: 0.1, kappa: 0.0 };
+        let description = MockRig::default().describe();
+        let text = "title = \"t\"\nrig = \"mock\"\n";
+        let rigs = std::slice::from_ref(&description);
+        let scenario = Scenario::parse(text, "t.toml", &Overrides::default(), rigs).unwrap();
+        let base = Plan::new(&scenario, &description).points.remove(0);
+        let (mut points, mut finished) = (Vec::new(), Vec::new());
+        for (index, (cores, there)) in cores.iter().enumerate() {
+            let mut settings = base.settings.clone();
+            settings.insert(CORES.to_owned(), Value::Int(*cores));
+            points.push(Point { index, axes: vec![(CORES.to_owned(), Value::Int(*cores))], settings });
+            for repeat in 0..3 {
+                let mut recording = Recording::default();
+                if *there {
+                    let rate = law.at(*cores as f64) * (1.0 + 0.001 * (f64::from(repeat) - 1.0));
+                    recording.metrics.insert(RATE.to_owned(), rate);
+                }
+                finished.push(Finished {
+                    point: index,
+                    repeat,
+                    position: 0,
+                    outcome: if *there { Outcome::Ok } else { Outcome::Unmeasurable },
+                    reason: if *there {
+                        String::new()
+                    } else {
+                        "8 cores are asked for, 2 are there".to_owned()
+                    },
+                    recording,
+                    started_unix_ms: 0,
+                    elapsed: std::time::Duration::ZERO,
+                });
+            }
+        }
+        Results::new(scenario, description.metrics, points, finished)
+    }
+
+    #[test]
+    fn cores_are_compared_with_one_and_what_is_not_there_is_said() {
+        // By the law: 2 / 1.1 and 4 / 1.3.
+        let told = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{told:?}");
+        assert!(told[0].ends_with("91 % of as many."), "{told:?}");
+        assert!(told[1].starts_with("sut.cores=4: 3.077 times one core"), "{told:?}");
+        assert_eq!(told[2], "sut.cores=8: no speed-up was measured (8 cores are asked for, 2 are there).");
+        assert!(
+            verdict(&results(&[(2, true), (4, true)])).is_empty(),
+            "without one core there is nothing to compare"
+        );
+        assert!(verdict(&results(&[(1, true)])).is_empty());
+    }
+}

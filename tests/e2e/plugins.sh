@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# A switch and a generator of somebody else, by the line protocol of docs/plugins.md: examples/plugin.py as both is verified by the
+# oracle and measured; what is not allowed, not verified or dies is that point's outcome.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+
+cat >plugin.toml <<TOML
+title = "a switch and a generator of somebody else"
+rig = "pipeline"
+[pipeline]
+name = "portfwd"
+[sut]
+engine = "plugin"
+tier = "nic"
+plugin = "$here/examples/plugin.py"
+[load]
+plugin = "$here/examples/plugin.py"
+rate = 1000
+pkt-size = 128
+pkt-num = 256
+late_after = "400ms"
+drain = "3s"
+[host]
+when_noisy = "warn"
+[measure]
+duration = "1s"
+warm_up = "0s"
+repeats = 1
+TOML
+# run NAME [ARGUMENT...]: its point as NAME.json.
+run() {
+    local name=$1 code=0
+    shift
+    "$RANLAB" bench run plugin.toml --fresh --out "$name" "$@" --format json >"$name.json" 2>"$name.err" || code=$?
+    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
+}
+# holds NAME EXPRESSION: p: the point; m: its metrics' means.
+holds() {
+    python3 - "$1.json" "$2" <<'PYTHON'
+import json, sys
+p = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"][0]
+m = {k: v["mean"] for k, v in p.get("metrics", {}).items()}
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(p)[:4000]}")
+PYTHON
+}
+
+echo "== commands of a scenario are run only where that is allowed"
+run refused
+holds refused 'p["outcome"] == "unmeasurable" and "--allow-commands" in p["reason"]'
+
+echo "== verified by the oracle, every packet with its fate"
+run both --allow-commands
+holds both 'm["verified_packets"] == 256 and m["packets_due"] == 1000 and m["packets_sent"] + m["lost_late"] == 1000'
+holds both 'm["lost_unknown"] == 0 and m["packets_received"] > 0 and m["latency_ns_p99"] > 0 and m["tester_mpps"] == 0.005'
+
+echo "== a load beyond what the generator vouches for is no result; a pipeline that the switch does not know is refused"
+run beyond --allow-commands --set load.rate=20000 --set host.when_noisy=invalid
+holds beyond 'p["outcome"] == "invalid"'
+run other --allow-commands --set pipeline.name=l2fwd
+holds other 'p["outcome"] == "sut_failed" and "knows no other pipeline" in p["reason"]'
+
+echo "== plug-ins that die, flood or talk nonsense"
+for way in dies floods nonsense leaves; do
+    ln -s "$here/crates/parts/src/plugin/bad.sh" "$way"
+    run "bad-$way" --allow-commands --set "sut.plugin=$PWD/$way"
+    holds "bad-$way" 'p["outcome"] == "sut_failed" and "the plug-in" in p["reason"]'
+done
+
+echo "== without a generator there is nobody to send; without rings nobody else's switch"
+sed '/^\[load\]/,/^rate/ { /^plugin/d }' plugin.toml >lonely.toml
+"$RANLAB" bench run lonely.toml --fresh --out lonely --allow-commands --format json >lonely.json 2>lonely.err || true
+holds lonely 'p["outcome"] == "unmeasurable" and "`load.plugin`" in p["reason"]'
+echo "plug-ins hold"
