@@ -19,6 +19,8 @@ import { tooled } from "./tools.js";
 
 /** Milliseconds between two drawings; between two documents; and seconds that a row remembers. */
 const DRAW = 1_000, DOCUMENT = 4_000, ROW_MAX = 900;
+/** How often a last document is asked for. */
+const TRIES = 30;
 /** Entries of a list that its table has. */
 const ROWS_MAX = 500;
 /** How an entry of a list looks by its state. @type {Record<string, string>} */
@@ -81,7 +83,8 @@ class Live {
     else if (event === "points") for (const [at, entry] of data) this.entries[at] = entry;
     else if (event === "samples") this.samples = [...this.samples, ...data].slice(-ROW_MAX);
     this.fresh = true;
-    if (event === "now" && (data.phase === "done" || data.phase === "paused")) void this.read(true);
+    if (event === "now" && data.phase === "paused") void this.read(true);
+    if (event === "now" && data.phase === "done") void this.finish();
   }
 
   /** Everything is told anew. */
@@ -90,6 +93,15 @@ class Live {
     this.entries = [];
     // Another run of the verb counts from the beginning.
     [this.version, this.has] = [0, -1];
+  }
+
+  /** The verb waits a moment for its pages: what is missing is read, and then nothing more is asked of it. */
+  async finish() {
+    for (let n = 0; n < TRIES && this.version !== 0 && this.version !== this.has; n += 1) {
+      await this.read(true);
+      if (this.busy) await new Promise((done) => setTimeout(done, 100));
+    }
+    ended();
   }
 
   /** Asks for the document, at times. @param {boolean} [atOnce] */
@@ -188,12 +200,17 @@ const live = new Live();
 /** @type {Stream | null} */
 let stream = null;
 
+/** It has ended as it said; who wants it again opens it again. */
+function ended() {
+  stream?.close();
+  tellPill(health, "ended", live.now?.words ?? "");
+  live.draw();
+}
+
 /** @param {import("./net.js").Health} now @param {string} why */
 function connected(now, why) {
-  const over = now === "lost" && live.now?.phase === "done";
-  tellPill(health, over ? "ended" : now, why);
-  // It has ended as it said; who wants it again opens it again.
-  if (over) stream?.close();
+  if (now === "lost" && live.now?.phase === "done") return ended();
+  tellPill(health, now, why);
   if (now === "connecting") live.again();
   if (now !== "locked") return;
   const { form, field } = lock("This program", "--web-token-file", why, start);

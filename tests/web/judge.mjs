@@ -10,7 +10,7 @@ export const judging = (axe) => async (page, origin, name) => {
     .map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`));
   assert.deepEqual(found, [], `${name}: axe`);
   assert.deepEqual(page.faults, [], `${name}: console`);
-  const others = page.asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("about:"));
+  const others = page.asked.filter((url) => !url.startsWith(`${origin}/`) && !/^(about|data|blob):/.test(url));
   assert.deepEqual(others, [], `${name}: other origins`);
   const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${name}: ${wide} pixels wider than the window`);

@@ -155,6 +155,20 @@ repeats = 1
   assert.equal(await verb.ended, 0, verb.said());
 }
 
+/** Starts a RIC; where base stations find it. */
+async function ric() {
+  const child = spawn(program, ["ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--duration", "120s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
+  started.push(child);
+  let told = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => { told += text; });
+  for (let n = 0; n < 300; n += 1) {
+    const found = told.split("\n").filter((line) => line.includes('"e2"')).map((line) => /"address":"(tcp:[^"]+)"/.exec(line)?.[1])[0];
+    if (found) return found;
+    await sleep(0.1);
+  }
+  throw new Error(`no RIC: ${told}`);
+}
+
 /** Beyond loopback with a token alone. */
 async function token(browser) {
   const secret = "0123456789abcdef-secret";
@@ -165,7 +179,7 @@ async function token(browser) {
   open.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
   assert.equal(await new Promise((done) => open.on("exit", done)), 2, said);
   assert.match(said, /--web-token-file/);
-  const verb = await shown("emulate", "--connect", "tcp://127.0.0.1:9", "--duration", "60s", "--web", "0.0.0.0:0", "--web-token-file", join(folder, "token"));
+  const verb = await shown("emulate", "--connect", await ric(), "--duration", "60s", "--web", "0.0.0.0:0", "--web-token-file", join(folder, "token"));
   const http = verb.direct.replace("0.0.0.0", "127.0.0.1");
   for (const path of ["stream", "document"]) assert.equal((await fetch(`${http}/v1/${path}`)).status, 401);
   const page = await browser.page();
@@ -182,16 +196,13 @@ async function token(browser) {
 
 /** Base stations towards a RIC, and a load on a UPF. */
 async function loads(browser) {
-  const ric = spawn(program, ["ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--duration", "120s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
-  started.push(ric);
-  const told = await new Promise((done) => ric.stdout.setEncoding("utf8").once("data", done));
-  const e2 = /"address":"(tcp:[^"]+)"/.exec(told)[1];
+  const e2 = await ric();
   const fleet = await shown("emulate", "--connect", e2, "--nodes", "5", "--duration", "60s", "--web");
   const upf = spawn(program, ["upf", "--n4", "127.77.8.8:8805", "--n3", "127.77.8.8:2152", "--duration", "60s"], { stdio: "ignore" });
   started.push(upf);
   await sleep(1);
   const load = await shown("load", "upf", "--n4", "127.77.8.8:8805", "--n3", "127.77.8.8:2152", "--smf", "127.77.8.1:8805", "--gnb", "127.77.8.2:2152",
-    "--mode", "sessions", "--sessions", "50", "--uplink", "500", "--reflect-every", "1", "--duration", "8s", "--web");
+    "--mode", "sessions", "--sessions", "50", "--uplink", "500", "--reflect-every", "1", "--duration", "25s", "--web");
   for (const [name, verb, title, least] of [["emulate", fleet, "Indications per second", 4], ["load", load, "Packets per second", 5]]) {
     const page = await opened(browser, verb.http);
     await page.until((title, least) => [...document.querySelectorAll("figure")].some((it) => it.textContent.includes(title) && it.querySelectorAll("polyline").length > 0)

@@ -189,7 +189,9 @@ impl Watched {
         let series = (0..).zip(names).map(|(color, name)| {
             let mut at: Vec<(f64, f64)> = (1..)
                 .zip(&windows)
-                .filter_map(|(n, seen)| Some((seen.x.unwrap_or(f64::from(n)), *seen.metrics.get(name)?)))
+                .filter_map(|(n, seen)| {
+                    Some((seen.x.unwrap_or_else(|| f64::from(n)), *seen.metrics.get(name)?))
+                })
                 .collect();
             at.sort_by(|a, b| a.0.total_cmp(&b.0));
             let samples = at.chunk_by(|a, b| a.0 == b.0).map(|here| {

@@ -84,7 +84,8 @@ impl Page {
         let hear = move |what| {
             if what != "stop" {
                 // Whoever waits hears of it.
-                return drop(wish.send(what));
+                let _ = wish.send(what);
+                return;
             }
             stops.wish_after();
             let mut now = lock(&shared);

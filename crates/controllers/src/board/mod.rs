@@ -27,18 +27,17 @@ pub const ROW_MAX: usize = 900;
 pub const LIST_MAX: usize = 2_000;
 /// What somebody wants done and nobody has taken up; beyond, the answer is 503.
 const WISHES_MAX: usize = 8;
-/// Between two looks whether a page has got what it was promised.
+/// Between two looks whether pages have gone.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Makes a document; it may take its time.
 type Make = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A document, and how often the newest was given.
+/// A document.
 #[derive(Default)]
 struct Document {
     version: u64,
     make: Option<Make>,
-    given: usize,
 }
 
 #[derive(Default)]
@@ -135,7 +134,6 @@ impl Board {
         let version = {
             let mut state = self.state();
             state.document.version += 1;
-            state.document.given = 0;
             state.document.version
         };
         self.set("document", &serde_json::json!({ "version": version }));
@@ -184,16 +182,11 @@ impl Board {
         values.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect()
     }
 
-    /// Before the end: lets the pages that look have the newest document, `patience` at most.
+    /// Before the end: lets pages that look take their leave, which they do when they have the newest document; `patience` at most.
     pub fn farewell(&self, patience: Duration) {
         let end = Instant::now() + patience;
-        let owed = |state: &State, pages| state.document.make.is_some() && state.document.given < pages;
-        while owed(&self.state(), self.pages()) && Instant::now() < end {
+        while self.pages() > 0 && Instant::now() < end {
             std::thread::sleep(LOOK);
-        }
-        // What is given is still on its way through a socket of this machine.
-        if self.pages() > 0 {
-            std::thread::sleep(LOOK * 5);
         }
     }
 
@@ -236,10 +229,6 @@ impl Board {
         };
         if made.0 != version {
             *made = (version, Bytes::from(make()));
-        }
-        let mut state = self.state();
-        if state.document.version == version {
-            state.document.given += 1;
         }
         Some(made.1.clone())
     }
