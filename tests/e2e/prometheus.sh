@@ -24,7 +24,7 @@ ric=$(address ric.txt http)
 started+=($!)
 "$RANLAB" xapp monitor --connect "$(address ric.txt e42)" --period 100ms --duration 120s --totals >monitor.txt &
 started+=($!)
-"$RANLAB" upf --n4 127.78.9.8:8805 --n3 127.78.9.8:2152 --duration 120s >upf.txt &
+"$RANLAB" upf --n4 127.78.9.8:8805 --n3 127.78.9.8:2152 --n6 udp://127.78.9.8:2153,127.78.9.10:2153 --duration 120s >upf.txt &
 started+=($!)
 cat >campaign.toml <<'T'
 title = "a campaign that is scraped"
@@ -42,7 +42,7 @@ T
 "$RANLAB" bench run campaign.toml --out campaign --web >bench.txt 2>bench.err &
 started+=($!)
 sleep 1
-"$RANLAB" load upf --n4 127.78.9.8:8805 --n3 127.78.9.8:2152 --smf 127.78.9.1:8805 --gnb 127.78.9.2:2152 --mode mixed --sessions 20 \
+"$RANLAB" load upf --n4 127.78.9.8:8805 --n3 127.78.9.8:2152 --smf 127.78.9.1:8805 --gnb 127.78.9.2:2152 --n6 udp://127.78.9.10:2153,127.78.9.8:2153 --mode mixed --sessions 20 \
     --arrivals constant --rate 50 --hold 100ms --uplink 200 --reflect-every 1 --duration 60s --web >load.txt 2>load.err &
 started+=($!)
 

@@ -1,6 +1,6 @@
 //! Who said what to whom, as a document for a page (`web/sequence.js`): lanes, messages in order, answers with their delay, faults,
 //! and of each message its octets and what they say. Whatever a capture holds, the document is bounded, and says what it leaves out.
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde::Serialize;
 
@@ -20,10 +20,11 @@ pub const OCTETS_MAX: usize = 2_048;
 pub const WORDS_MAX: usize = 16 << 10;
 /// Signs of a single field.
 const FIELD_MAX: usize = 120;
-/// Requests that wait for an answer; the oldest is forgotten.
-const WAITING_MAX: usize = 4_096;
 /// What a page reads first to know that it understands the rest.
 const FORMAT: &str = "ranlab-sequence/1";
+/// Requests of E42 and the procedure of E2AP whose answers they get.
+const FORMS_OF_E42: [(&str, u8); 3] =
+    [("E42RICsubscriptionRequest", 8), ("E42RICsubscriptionDeleteRequest", 9), ("E42RICcontrolRequest", 4)];
 /// Where a PDU of E2AP says whether it is a request (0) or what sort of answer.
 const SUCCESSFUL: u8 = 0x20;
 const UNSUCCESSFUL: u8 = 0x40;
@@ -75,8 +76,8 @@ pub struct Sequence {
     rics: BTreeSet<Endpoint>,
     messages: Vec<Message>,
     left_out: u64,
-    waiting: HashMap<Key, usize>,
-    order: std::collections::VecDeque<Key>,
+    /// The first that was asked is the first that is answered.
+    waiting: HashMap<Key, VecDeque<usize>>,
 }
 
 impl Sequence {
@@ -132,20 +133,19 @@ impl Sequence {
         if message.is_err() || pdu.flow.transport == Transport::File {
             return None;
         }
-        let own = told.iter().find(|(name, _)| matches!(*name, "request" | "transaction"));
+        let name = message.as_ref().map_or("", |decoded| decoded.message.name());
+        // What an xApp asks in a form of its own is answered in E2AP's, under an identity that the RIC chose.
+        let procedure =
+            FORMS_OF_E42.iter().find(|(own, _)| *own == name).map_or(procedure, |(_, code)| *code);
+        let renamed = *side == Side::E42 && FORMS_OF_E42.iter().any(|(_, code)| *code == procedure);
+        let own = told.iter().find(|(name, _)| !renamed && matches!(*name, "request" | "transaction"));
         let identity = own.map_or_else(String::new, |(_, value)| value.clone());
         let asker = if kind == 0 { pdu.flow.source } else { pdu.flow.destination };
         let key = (pdu.flow.connection(), *side, asker, procedure, identity);
         if kind == SUCCESSFUL || kind == UNSUCCESSFUL {
-            return self.waiting.remove(&key);
+            return self.waiting.get_mut(&key).and_then(VecDeque::pop_front);
         }
-        if self.order.len() >= WAITING_MAX
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.waiting.remove(&oldest);
-        }
-        self.order.push_back(key.clone());
-        self.waiting.insert(key, self.messages.len());
+        self.waiting.entry(key).or_default().push_back(self.messages.len());
         None
     }
 

@@ -23,8 +23,8 @@ const TIME: [OverTime; 5] = [
     OverTime {
         title: "Sent",
         caption: "Octets of the indications, by all base stations.",
-        unit: "bit/s",
-        lines: &[("bits", "sent")],
+        unit: "B/s",
+        lines: &[("bytes", "sent")],
     },
     OverTime {
         title: "How late reports were made",
@@ -63,7 +63,7 @@ impl Page {
             ("sent", rate(now.sent, before.sent)),
             ("dropped", rate(now.dropped, before.dropped)),
             ("skipped", rate(now.skipped, before.skipped)),
-            ("bits", rate(now.sent_bytes, before.sent_bytes) * 8.0),
+            ("bytes", rate(now.sent_bytes, before.sent_bytes)),
             ("late_p99", now.lateness_us_p99 as f64),
         ] {
             sample.insert(name.to_owned(), value.into());

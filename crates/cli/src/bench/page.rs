@@ -97,7 +97,7 @@ impl Page {
         let fill = move |sample: &mut serde_json::Map<String, serde_json::Value>| {
             let (done, total) = lock(&counted).done;
             sample.insert("repeats_done".to_owned(), done.into());
-            sample.insert("repeats_total".to_owned(), total.into());
+            sample.insert("repeats_planned".to_owned(), total.into());
         };
         let sampler = Sampler::start(board.clone(), fill, hear);
         let listed = |point: &PointResult| Listed {

@@ -60,7 +60,10 @@ impl Progress {
             Event::Measured { .. } => {
                 let numbers = self.numbers(latest);
                 if let Some(bar) = &self.bar {
-                    bar.set_prefix(numbers);
+                    // A line that is longer than the terminal is wide is two, which nobody takes away.
+                    let columns =
+                        ranlab_host::terminal_size(std::io::stderr()).map_or(80, |(_, columns)| columns);
+                    bar.set_prefix(numbers.chars().take(columns.saturating_sub(3)).collect::<String>());
                 }
             }
             Event::Finished { repeat, outcome, reason, left, remaining, .. } => {

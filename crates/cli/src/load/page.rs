@@ -2,7 +2,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ranlab_controllers::board::Board;
-use ranlab_emulator::load::{Counts, Glance, LoadError, LoadReport, Summary};
+use ranlab_emulator::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
 use ranlab_parts::{UpfLoad, UpfLoadPart};
 use serde_json::{Map, Value, json};
 
@@ -52,6 +52,8 @@ const TIME: [OverTime; 5] = [
 pub(super) struct Page {
     board: Board,
     latest: Arc<Mutex<Counts>>,
+    /// The data network is ours, and counts.
+    sees: bool,
     sampler: Sampler,
 }
 
@@ -64,6 +66,8 @@ impl Page {
         let (glance, latest) = (Arc::new(Glance::default()), Arc::new(Mutex::new(Counts::default())));
         let load = load.watched(Arc::clone(&glance));
         let (shared, told) = (Arc::clone(&latest), board.clone());
+        // Without a data network of ours nobody counts what comes out of the UPF.
+        let sees = part.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
         let fill = move |sample: &mut Map<String, Value>| {
             let (look, at) = (glance.look(), sample.get("t").and_then(Value::as_f64).unwrap_or_default());
@@ -71,19 +75,22 @@ impl Page {
             if let Some((earlier, counts)) = before.replace((at, look.counts)) {
                 rates(sample, &look.counts, &counts, (at - earlier).max(1e-3));
             }
+            if !sees {
+                sample.remove("uplink_seen");
+            }
             for (of, times) in [("request", &look.requests_us), ("packet", &look.packets_us)] {
                 percentiles(sample, of, times.as_ref());
             }
             let now = Now {
                 phase: "running",
                 words: "Running.".to_owned(),
-                tiles: tiles(&look.counts),
+                tiles: tiles(&look.counts, sees),
                 ..Now::default()
             };
             now.tell(&told);
         };
         let sampler = Sampler::start(board.clone(), fill, |_| {});
-        (load, Self { board, latest, sampler })
+        (load, Self { board, latest, sees, sampler })
     }
 
     /// How it ended, for pages that look.
@@ -97,7 +104,7 @@ impl Page {
             Err(error) => format!("Ended early: {error}"),
         };
         let latest = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        part(&self.board, &words, tiles(&latest));
+        part(&self.board, &words, tiles(&latest, self.sees));
     }
 }
 
@@ -122,11 +129,11 @@ fn percentiles(sample: &mut Map<String, Value>, of: &str, times: Option<&Summary
     }
 }
 
-fn tiles(counts: &Counts) -> Vec<(String, String, String, bool)> {
+fn tiles(counts: &Counts, sees: bool) -> Vec<(String, String, String, bool)> {
     let tile = |name: &str, value: u64, note: &str, bad: bool| {
         (name.to_owned(), value.to_string(), note.to_owned(), bad)
     };
-    vec![
+    let mut all = vec![
         tile("Sessions begun", counts.started, "", false),
         tile("Completed", counts.completed, "", false),
         tile("Failed", counts.failed, "", counts.failed > 0),
@@ -134,5 +141,7 @@ fn tiles(counts: &Counts) -> Vec<(String, String, String, bool)> {
         tile("Uplink sent", counts.uplink, "packets", false),
         tile("Uplink seen", counts.uplink_seen, "packets", false),
         tile("Back", counts.downlink_seen, "packets", false),
-    ]
+    ];
+    all.retain(|(name, ..)| sees || name != "Uplink seen");
+    all
 }
