@@ -27,8 +27,9 @@ python3 - "$folder" <<'P'
 """The sheet as a page of pictures, and what is wrong with a figure."""
 import html, json, pathlib, re, sys
 folder = pathlib.Path(sys.argv[1])
-# Counts and shares have none: words say what they are, a name of ours alone does not.
-said = lambda label: "(" in label or " " in label.strip() or not re.search(r"[._]", label)
+# Counts and shares have none: words say what they are, and so does a name of ours that says it is a ratio.
+RATIOS = {"ratio", "share", "gain", "change", "of"}
+said = lambda label: "(" in label or " " in label.strip() or not re.search(r"[._]", label) or RATIOS & set(re.split(r"[._]", label))
 parts, faults, drawn = [], [], 0
 for report in sorted(folder.glob("*/report.html")):
     text = report.read_text(encoding="utf-8")

@@ -239,9 +239,14 @@ async function sequence(browser) {
     const last = await page.run(() => document.querySelector("[aria-label='The chosen message'] h2").textContent);
     assert.notEqual(last, before, "keys choose a message");
     await page.press("Home");
+    // axe takes its time with hundreds of rows.
+    await page.run(() => {
+      document.getElementById("find").value = "setup";
+      document.getElementById("find").dispatchEvent(new Event("input"));
+    });
     await page.tabTo(`(it) => it.tagName === "SUMMARY" && it.textContent === "Messages as a table"`, "the table");
     await page.press("Enter");
-    await page.until(() => document.querySelectorAll("table tbody tr").length > 5, "its rows");
+    await page.until(() => document.querySelectorAll("table tbody tr").length >= 8, "its rows");
     const judged = look === "live" ? url : url;
     page.asked = page.asked.filter((it) => it !== url);
     await judge(page, judged, `sequence, ${look}`);
