@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The RIC's page in Debian's Chromium, before the binary that RANLAB names, or the release binary. Pictures of each view go to
+# The pages of the RIC and of other verbs, and reports, in Debian's Chromium, before the binary that RANLAB names, or the release binary. Pictures of each view go to
 # target/web, for somebody to look at. WEB names a folder whose files are shown instead of those in the binary: for who
 # works on them (`WEB=$PWD/web scripts/test-web.sh`).
 set -euo pipefail
@@ -19,5 +19,6 @@ rm -rf "$reports"
 cargo run -q -p ranlab-campaign --example large -- "$reports" 1000
 cargo run -q -p ranlab-campaign --example gallery -- "$reports/gallery"
 timeout --kill-after=10 300 node tests/web/report.mjs "$RANLAB" target/web "$axe" "$reports"
+timeout --kill-after=10 300 node tests/web/live.mjs "$RANLAB" target/web "$axe" crates/wire/tests/vectors/flexric_e2_e42_sctp.pcap
 timeout --kill-after=10 600 node tests/web/run.mjs "$RANLAB" target/web "$axe"
 echo "pictures: target/web"

@@ -1,6 +1,7 @@
 // The page: what is told by the server, and the view that the address names.
-import { h, put, tell } from "./dom.js";
-import { ask, keepToken, Stream, takeToken } from "./net.js";
+import { h, put } from "./dom.js";
+import { lock, tellPill } from "./lock.js";
+import { ask, Stream, takeToken } from "./net.js";
 import { NodeView } from "./node.js";
 import { nodeLink, Overview } from "./overview.js";
 import { Store } from "./store.js";
@@ -23,23 +24,11 @@ let stream = null;
 
 /** @param {import("./net.js").Health} now @param {string} why */
 function tellHealth(now, why) {
-  health.className = `pill ${now}`;
-  tell(health, { connecting: "connecting", live: "live", lost: "not connected", locked: "locked", resting: "resting" }[now]);
-  health.title = why;
-  if (now === "locked") lock(why);
-}
-
-/** Asks for the token. @param {string} why */
-function lock(why) {
+  tellPill(health, now, why);
+  if (now !== "locked") return;
   view?.close();
   view = null;
-  const field = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
-  const form = h("form", { class: "panel lock", submit: (/** @type {Event} */ event) => {
-    event.preventDefault();
-    keepToken(field.value);
-    void start();
-  } }, h("h1", {}, "This RIC asks for a token"), h("p", { class: "soft" }, `${why}. It is the content of the file that --http-token-file names; it stays in this tab.`),
-  h("label", { for: "token" }, "Token"), field, h("button", { type: "submit", class: "main" }, "Enter"));
+  const { form, field } = lock("This RIC", "--http-token-file", why, () => void start());
   put(main, form);
   put(nav);
   field.focus();

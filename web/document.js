@@ -37,12 +37,16 @@ const FORMAT = "ranlab-report/1";
 /** Series of a figure at most: more cannot be told apart. */
 const SERIES_MAX = 8;
 
-/** The document in a text: the text itself, or in a saved page. @param {string} text @returns {Document} */
-export function parse(text) {
+/** What a saved page holds, or a text that is it. @param {string} text @returns {any} */
+export function parsed(text) {
   const begin = '<script type="application/json" id="data">';
   const at = text.indexOf(begin);
-  const json = at < 0 ? text : text.slice(at + begin.length, text.indexOf("</" + "script>", at));
-  const found = JSON.parse(json);
+  return JSON.parse(at < 0 ? text : text.slice(at + begin.length, text.indexOf("</" + "script>", at)));
+}
+
+/** The report in a text. @param {string} text @returns {Document} */
+export function parse(text) {
+  const found = parsed(text);
   const lists = ["points", "axes", "metrics", "figures", "expected"];
   if (found?.format !== FORMAT || lists.some((name) => !Array.isArray(found[name]))) throw new Error(`it is no ${FORMAT}`);
   return found;

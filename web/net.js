@@ -60,6 +60,13 @@ export async function ask(method, path, body) {
   return response.status === 204 ? null : response.json();
 }
 
+/** A text. @param {string} path @returns {Promise<string>} */
+export async function read(path) {
+  const response = await fetch(path, { headers: bearer() });
+  if (!response.ok) throw await refused(response);
+  return response.text();
+}
+
 /**
  * Reads server-sent events until the signal or the server ends it.
  * @param {string} path
@@ -67,7 +74,7 @@ export async function ask(method, path, body) {
  * @param {() => void} opened
  * @param {(event: string, data: any) => void} hear
  */
-async function read(path, signal, opened, hear) {
+async function follow(path, signal, opened, hear) {
   const response = await fetch(path, { headers: { accept: "text/event-stream", ...bearer() }, signal });
   if (!response.ok || !response.body) throw await refused(response);
   opened();
@@ -122,7 +129,7 @@ export class Stream {
       if (event === "let_go") abort.abort();
       else this.hear(event, data);
     };
-    read(this.path, abort.signal, opened, hear).then(
+    follow(this.path, abort.signal, opened, hear).then(
       () => this.ended(abort, "the server ended the stream"),
       (error) => this.ended(abort, error),
     );

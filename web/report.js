@@ -34,7 +34,7 @@ const scrolled = (name, table) => h("div", { class: "scroll open", tabindex: 0, 
 export class Report {
   /** @param {Child[]} more what stands beside the title: what a live page does with a campaign */
   constructor(...more) {
-    this.theme = h("button", { type: "button" });
+    this.theme = h("button", { type: "button", class: "theme" });
     /** @type {import("./document.js").Overlay[]} */
     this.overlays = [];
     /** @type {Document | null} */

@@ -1,5 +1,5 @@
 //! Writes the files of `web/` to where they are embedded from: modules without lines of comments, most of which are types, and
-//! which nobody should be sent. Nothing else is done to them.
+//! without indentation, which nobody should be sent. Nothing else is done to them.
 use std::fs;
 use std::path::Path;
 
@@ -18,14 +18,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         println!("cargo:rerun-if-changed={}", path.display());
         let text = fs::read_to_string(&path)?;
-        let text = if form == "js" { without_comments(&text) } else { text };
+        let text = if form == "js" { bare(&text) } else { text };
         fs::write(Path::new(&to).join(name), text)?;
     }
     Ok(())
 }
 
 /// Lines of comments are left out: those that begin with `//`, and those from a line that begins with `/**` to the one that ends it.
-fn without_comments(text: &str) -> String {
+/// No text of `web/` goes over a line (`tests` of this crate), so that what a line begins with says nothing.
+fn bare(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::with_capacity(text.len());
     for line in text.lines() {
@@ -35,7 +36,7 @@ fn without_comments(text: &str) -> String {
         if inside {
             inside = !line.trim_end().ends_with("*/");
         } else if !begun.starts_with("//") {
-            kept.push_str(line);
+            kept.push_str(begun);
             kept.push('\n');
         }
     }

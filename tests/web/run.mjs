@@ -2,15 +2,17 @@
 // whatever peers call themselves is text. `run.mjs PROGRAM PICTURES AXE`; the program is ranlab.
 import assert from "node:assert/strict";
 import { spawn, execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { start } from "./browser.mjs";
 import { front } from "./front.mjs";
 import { crowd, hostile } from "./hostile.mjs";
+import { judging } from "./judge.mjs";
 
 const [program, pictures, axe] = process.argv.slice(2);
 const browser_program = process.env.CHROMIUM ?? "chromium";
+const judge = judging(axe);
 const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 const NODE = "gnb 505.01 1";
 const started = [];
@@ -49,20 +51,6 @@ async function get(url, headers = {}) {
   const response = await fetch(url, { headers });
   assert.equal(response.status, 200, `${url}: ${response.status}`);
   return response.json();
-}
-
-/** Nothing that axe calls serious, nothing in the console, nothing asked of anybody else, nothing wider than the window. */
-async function judge(page, origin, name) {
-  await page.run(readFileSync(axe, "utf8"));
-  const found = await page.run(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations
-    .filter((it) => ["serious", "critical"].includes(it.impact))
-    .map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`));
-  assert.deepEqual(found, [], `${name}: axe`);
-  assert.deepEqual(page.faults, [], `${name}: console`);
-  const others = page.asked.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("about:"));
-  assert.deepEqual(others, [], `${name}: other origins`);
-  const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(wide <= 0, `${name}: ${wide} pixels wider than the window`);
 }
 
 const isLink = (text) => `(it) => it.tagName === "A" && it.textContent === ${JSON.stringify(text)}`;

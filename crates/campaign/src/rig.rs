@@ -122,18 +122,20 @@ impl<'a> Run<'a> {
 #[derive(Debug, Clone)]
 pub struct Stop {
     wish: Arc<AtomicBool>,
+    /// Between two repeats alone.
+    after: Arc<AtomicBool>,
     deadline: Option<Instant>,
 }
 
 impl Stop {
     /// Never, until [`Self::wish`] is called.
     pub fn never() -> Self {
-        Self { wish: Arc::new(AtomicBool::new(false)), deadline: None }
+        Self { wish: Arc::default(), after: Arc::default(), deadline: None }
     }
 
     /// The same wish with a deadline.
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        Self { wish: Arc::clone(&self.wish), deadline: Some(deadline) }
+        Self { deadline: Some(deadline), ..self.clone() }
     }
 
     /// Asks to stop, for all clones (Ctrl-C).
@@ -144,6 +146,21 @@ impl Stop {
     /// Whether the user asked.
     pub fn wished(&self) -> bool {
         self.wish.load(Ordering::Relaxed)
+    }
+
+    /// Asks to stop once the repeat under way is finished and kept, for all clones; no rig hears of it.
+    pub fn wish_after(&self) {
+        self.after.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody [asked so](Self::wish_after).
+    pub fn wished_after(&self) -> bool {
+        self.after.load(Ordering::Relaxed)
+    }
+
+    /// Takes back what [`Self::wish_after`] asked for: the session goes on.
+    pub fn go_on(&self) {
+        self.after.store(false, Ordering::Relaxed);
     }
 
     /// Whether to give up now.

@@ -1,5 +1,6 @@
 //! The runner: measures what is not yet finished, in a shuffled and interleaved order, and journals each repeat.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -13,6 +14,7 @@ use crate::record::Recording;
 use crate::results::{Finished, Journal, JournalError};
 use crate::rig::{Need, Outcome, Rig, RigError, Stop};
 use crate::scenario::{Order, Scenario};
+use crate::value::Value;
 
 mod repeat;
 
@@ -41,6 +43,15 @@ pub enum Event {
         /// Which repeat.
         repeat: u32,
     },
+    /// A window of the repeat under way was measured: a trial of a search, or the repeat itself.
+    Measured {
+        /// Index of the point.
+        point: usize,
+        /// Which repeat.
+        repeat: u32,
+        /// What it was and gave.
+        window: Window,
+    },
     /// A repeat is finished and kept.
     Finished {
         /// Index of the point.
@@ -56,6 +67,19 @@ pub enum Event {
         /// Expected remaining time, from the pace so far.
         remaining: Duration,
     },
+}
+
+/// One window of measuring, before anything is made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Window {
+    /// What a search chose: its load or its knobs; empty without a search.
+    pub settings: BTreeMap<String, Value>,
+    /// Of the full duration.
+    pub share: f64,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// What was recorded.
+    pub metrics: BTreeMap<String, f64>,
 }
 
 /// How a session ended.
@@ -129,7 +153,7 @@ pub fn seed_of(seed: u64, point: usize, repeat: u32) -> u64 {
 }
 
 /// Measures every repeat that the journal does not have. `stop` ends the session after tearing down; the repeat under
-/// way is then not kept.
+/// way is then not kept, unless it was only [asked for after it](Stop::wish_after).
 ///
 /// # Errors
 /// The environment's, the medium's or the rig's fault; see [`RunError`].
@@ -159,13 +183,14 @@ pub fn run(
     let begun = Instant::now();
     let mut session = Session { finished: 0, stopped: false };
     for (position, point, repeat) in to_do.iter().copied() {
-        if stop.wished() {
+        if stop.wished() || stop.wished_after() {
             session.stopped = true;
             break;
         }
         let point = &plan.points[point];
         on_event(Event::Measuring { point: point.index, label: point.label(), repeat });
-        let (reply, started_unix_ms, elapsed) = worker.measure(point, repeat, plan.repeat_timeout, stop);
+        let (reply, started_unix_ms, elapsed) =
+            worker.measure(point, repeat, plan.repeat_timeout, stop, on_event);
         let lost = reply.is_none();
         let reply = reply.unwrap_or_else(|| Reply::lost(plan.repeat_timeout));
         if stop.wished() && reply.stopped {
@@ -195,6 +220,12 @@ pub fn run(
     Ok(session)
 }
 
+/// What the rig's thread says.
+enum Said {
+    Window(Window),
+    Ended(Reply),
+}
+
 /// What became of a repeat.
 struct Reply {
     outcome: Outcome,
@@ -220,7 +251,7 @@ struct Job {
 /// The rig lives on a thread of its own, so that one that hangs does not take the campaign with it.
 struct Worker {
     jobs: Option<Sender<Job>>,
-    replies: Receiver<Reply>,
+    replies: Receiver<Said>,
 }
 
 impl Drop for Worker {
@@ -238,8 +269,10 @@ impl Worker {
         let scenario = Arc::new(scenario);
         std::thread::spawn(move || {
             while let Ok(job) = inbox.recv() {
-                let reply = guarded(&mut *rig, &scenario, &job);
-                if outbox.send(reply).is_err() {
+                // Whoever has given this rig up hears nothing more of it.
+                let tell = |window| drop(outbox.send(Said::Window(window)));
+                let reply = guarded(&mut *rig, &scenario, &job, &tell);
+                if outbox.send(Said::Ended(reply)).is_err() {
                     return;
                 }
             }
@@ -256,6 +289,7 @@ impl Worker {
         repeat: u32,
         timeout: Duration,
         stop: &Stop,
+        on_event: &mut dyn FnMut(Event),
     ) -> (Option<Reply>, u64, Duration) {
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let started_unix_ms = u64::try_from(started.as_millis()).unwrap_or(u64::MAX);
@@ -274,7 +308,10 @@ impl Worker {
             // Short waits, so that the user's wish is heard.
             let wait = give_up.saturating_duration_since(Instant::now()).min(Duration::from_millis(200));
             match self.replies.recv_timeout(wait) {
-                Ok(reply) => break Some(reply),
+                Ok(Said::Ended(reply)) => break Some(reply),
+                Ok(Said::Window(window)) => {
+                    on_event(Event::Measured { point: point.index, repeat, window });
+                }
                 Err(RecvTimeoutError::Timeout) if Instant::now() < give_up => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break None,
             }
@@ -284,9 +321,9 @@ impl Worker {
 }
 
 /// A repeat with everything that may go wrong in a rig turned into an outcome. Always tears down.
-fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job) -> Reply {
+fn guarded(rig: &mut dyn Rig, scenario: &Scenario, job: &Job, tell: &dyn Fn(Window)) -> Reply {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop)
+        repeat::measure(rig, scenario, &job.point, job.repeat, &job.stop, tell)
     }));
     // A tear-down that panics leaves the rig in no worse a state than before.
     let torn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.tear_down()));

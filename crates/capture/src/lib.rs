@@ -22,6 +22,7 @@ pub mod packets;
 mod pdu;
 mod report;
 mod sctp;
+pub mod sequence;
 mod tcp;
 mod trace;
 mod verify;

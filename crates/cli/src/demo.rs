@@ -1,5 +1,4 @@
 //! `ranlab demo`: a RIC, base stations and two xApps as processes of this machine, watched for a while.
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use serde::Serialize;
 
 use crate::args;
 use crate::exit::Failure;
+use crate::live::Screen;
 use crate::output::{Format, Output};
 
 /// Between two looks.
@@ -215,7 +215,7 @@ impl Scene {
     fn watch(&mut self, duration: Duration, talk: bool) -> Result<(), RigError> {
         let begin = Instant::now();
         let terminal = std::io::stdout().is_terminal();
-        let (mut looked, mut lined, mut drawn_lines) = (begin, begin, 0);
+        let (mut looked, mut lined, mut screen) = (begin, begin, Screen::default());
         let mut before = self.monitor.number("indications")?;
         self.each(|actor| {
             actor.look(Duration::ZERO);
@@ -237,18 +237,15 @@ impl Scene {
                 continue;
             }
             lined = Instant::now();
-            let view = if terminal {
-                block(self, begin.elapsed(), duration, rate)?
-            } else {
-                one_line(self, begin.elapsed())?
-            };
-            if drawn_lines > 0 && terminal {
-                print!("\x1b[{drawn_lines}A");
+            let size = ranlab_host::terminal_size(std::io::stdout()).filter(|_| terminal);
+            match size {
+                Some((_, columns)) => {
+                    println!("{}", screen.look(&block(self, begin.elapsed(), duration, rate)?, columns));
+                }
+                None => println!("{}", one_line(self, begin.elapsed(), rate)?),
             }
-            print!("{view}");
             // A closed terminal is no reason to stop the demo; its end will tell.
             let _ = std::io::stdout().flush();
-            drawn_lines = view.lines().count();
         }
         Ok(())
     }
@@ -294,52 +291,54 @@ impl Scene {
     }
 }
 
-fn one_line(scene: &Scene, elapsed: Duration) -> Result<String, RigError> {
+fn one_line(scene: &Scene, elapsed: Duration, rate: f64) -> Result<String, RigError> {
     let Scene { ric, monitor, .. } = scene;
     Ok(format!(
-        "{:4.0} s  {} nodes  {} indications  {} lost  latency p99 {} us  RIC {:.0} % of a core, {:.1} MB\n",
+        "{:4.0} s  {}  {}  RIC {:.0} % of a core, {:.1} MB",
         elapsed.as_secs_f64(),
-        monitor.number("nodes")?,
-        monitor.number("indications")?,
-        scene.lost(),
-        monitor.number("latency_us_p99")?,
+        numbers(scene, rate)?.join("  "),
+        monitor.number("indications").map(|all| format!("{all} in all"))?,
         ric.cpu_share * 100.0,
         ric.rss_mb
     ))
 }
 
-fn block(scene: &Scene, elapsed: Duration, duration: Duration, rate: f64) -> Result<String, RigError> {
+/// What the page's first view tells, too: stations and rates, what is lost or dropped on purpose, delays and round trips.
+fn numbers(scene: &Scene, rate: f64) -> Result<[String; 4], RigError> {
+    let Scene { ric, fleet, monitor, ping } = scene;
+    let dropped = ric.number("dropped")? + fleet.number("dropped")?;
+    // The first pings may be under way.
+    let trip = |name: &str| ping.number(name).map_or_else(|_| "-".to_owned(), |us| format!("{us:.0}"));
+    Ok([
+        format!("{} nodes", monitor.number("nodes")?),
+        format!("{rate:.0} indications/s  {} lost  {dropped} dropped", scene.lost()),
+        format!(
+            "latency p50 {} us  p99 {} us",
+            monitor.number("latency_us_p50")?,
+            monitor.number("latency_us_p99")?
+        ),
+        format!("ping p50 {} us  p99 {} us", trip("rtt_us_p50"), trip("rtt_us_p99")),
+    ])
+}
+
+fn block(scene: &Scene, elapsed: Duration, duration: Duration, rate: f64) -> Result<Vec<String>, RigError> {
     const WIDTH: usize = 40;
-    let monitor = &scene.monitor;
     let done = (elapsed.as_secs_f64() / duration.as_secs_f64()).clamp(0.0, 1.0);
     let filled = (done * WIDTH as f64) as usize;
-    let mut view = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        view,
-        "\x1b[K  {}{}  {:.0} s",
-        "█".repeat(filled),
-        "░".repeat(WIDTH - filled),
-        elapsed.as_secs_f64()
-    );
-    let _ = writeln!(
-        view,
-        "\x1b[K  {} base stations   {rate:.0} indications/s   {} lost   latency p50 {} us  p99 {} us",
-        monitor.number("nodes")?,
-        scene.lost(),
-        monitor.number("latency_us_p50")?,
-        monitor.number("latency_us_p99")?
-    );
+    let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
+    let mut view = vec![format!("  {bar}  {:.0} s", elapsed.as_secs_f64())];
+    let [nodes, rates, latency, pings] = numbers(scene, rate)?;
+    view.push(format!("  {nodes}  {rates}"));
+    view.push(format!("  {latency}  {pings}"));
     for actor in scene.actors() {
         let bar = (actor.cpu_share.clamp(0.0, 1.0) * 20.0) as usize;
-        let _ = writeln!(
-            view,
-            "\x1b[K  {:14} {:20} {:5.1} % of a core  {:6.1} MB",
+        view.push(format!(
+            "  {:14} {:20} {:5.1} % of a core  {:6.1} MB",
             actor.worker.role,
             "▇".repeat(bar),
             actor.cpu_share * 100.0,
             actor.rss_mb
-        );
+        ));
     }
     Ok(view)
 }

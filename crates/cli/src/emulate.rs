@@ -7,11 +7,13 @@ use ranlab_emulator::{FleetReport, Pace};
 use ranlab_parts::{E2_PORT, FleetPart, Southbound, Stations, loopback};
 
 use crate::args;
+use crate::emulate_page::Page;
 use crate::emulate_southbound::{self, Southern};
 use crate::exit::Failure;
 use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
+use crate::web::Web;
 
 /// The language of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -49,6 +51,9 @@ pub struct Arguments {
     duration: Option<Duration>,
     #[command(flatten)]
     southern: Southern,
+    /// With E2 alone so far
+    #[command(flatten)]
+    web: Web,
 }
 
 /// What is told each second.
@@ -75,6 +80,10 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
     };
     if let Some(protocol) = southern {
+        if arguments.web.wanted() {
+            let what = "--web shows base stations of E2; for those of other controllers there is no page yet";
+            return Err(Failure::Usage(what.to_owned()));
+        }
         return emulate_southbound::run(protocol, arguments.southern, arguments.duration, format).await;
     }
     let connect = &mut arguments.fleet.config.connect;
@@ -83,6 +92,7 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     }
     let mut fleet = Stations::new(&arguments.fleet.config)?;
     let mut output = Output::new(format);
+    let mut page = Page::open(&arguments.web, &arguments.fleet.config.connect)?;
     let end = live::end(arguments.duration);
     tokio::pin!(end);
     tokio::select! {
@@ -103,6 +113,9 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
                     output.text(format_args!("  {radio}"))?;
                 }
                 output.item(&Told { report: &report, radios })?;
+                if let Some(page) = &mut page {
+                    page.second(&report, &before, seconds);
+                }
                 before = report;
                 output.flush()
             };
@@ -110,6 +123,22 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         }
     }
     let report = fleet.report();
+    conclude(&mut output, &report)?;
+    if let Some(page) = &page {
+        page.end(&report);
+    }
+    if report.alive > 0 || report.nodes == 0 {
+        return Ok(());
+    }
+    Err(Failure::Check(format!(
+        "no base station is set up at the end: {} attempts to connect, {} setups refused or unanswered, {} connections lost \
+         after a setup",
+        report.connects, report.setups_failed, report.setups
+    )))
+}
+
+/// What all of it came to.
+fn conclude(output: &mut Output, report: &FleetReport) -> Result<(), Failure> {
     output.text(format_args!(
         "{} nodes, {} alive, {} reconnects, {} indications sent, {} dropped, {} skipped, lateness p99 {} us",
         report.nodes,
@@ -124,13 +153,5 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         let Pace { real_time_factor, behind_us } = pace;
         output.text(format_args!("radio: real-time factor {real_time_factor:.1}, {behind_us} us behind"))?;
     }
-    output.finish(&report)?;
-    if report.alive > 0 || report.nodes == 0 {
-        return Ok(());
-    }
-    Err(Failure::Check(format!(
-        "no base station is set up at the end: {} attempts to connect, {} setups refused or unanswered, {} connections lost \
-         after a setup",
-        report.connects, report.setups_failed, report.setups
-    )))
+    output.finish(report)
 }

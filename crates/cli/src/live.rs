@@ -62,6 +62,24 @@ pub async fn until(
     }
 }
 
+/// What is shown on a terminal in the place of what was there before; elsewhere every look is written after the last.
+#[derive(Debug, Default)]
+pub struct Screen {
+    /// Lines that the next look replaces.
+    lines: usize,
+}
+
+impl Screen {
+    /// The text of a look, without a line feed at its end: no line is longer than the terminal is wide, so that none is two.
+    pub fn look(&mut self, lines: &[String], columns: usize) -> String {
+        // Up to the first line of the last look; what is from there on is erased (ECMA-48 CPL, ED).
+        let over = if self.lines > 0 { format!("\x1b[{}F\x1b[J", self.lines) } else { String::new() };
+        self.lines = lines.len();
+        let cut = |line: &String| line.chars().take(columns).collect::<String>();
+        over + &lines.iter().map(cut).collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// A folder for sockets of this user's alone.
 pub fn runtime_folder() -> io::Result<PathBuf> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -79,4 +97,18 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_takes_the_place_of_the_last_and_no_line_is_two() {
+        let mut screen = Screen::default();
+        let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        assert_eq!(screen.look(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");
+        assert_eq!(screen.look(&lines(&["h"]), 4), "\x1b[2F\x1b[Jh");
+        assert_eq!(screen.look(&lines(&["i"]), 4), "\x1b[1F\x1b[Ji");
+    }
 }

@@ -168,7 +168,7 @@ impl Job {
         let (_, window) = self.scenario.measure.windows();
         let total = self.runs.len();
         let expected = window.mul_f64(total as f64 / USUAL_FACTOR);
-        progress.take(Event::Started { to_do: total, done_before: 0, expected });
+        progress.take(Event::Started { to_do: total, done_before: 0, expected }, &[]);
         let run = |at: usize| {
             let (index, repeat, seed) = *self.runs.get(at)?;
             Some((index, self.run(self.point(index), repeat, seed, &stop)))
@@ -197,7 +197,7 @@ impl Job {
                     early.insert(done, result);
                 }
                 let (label, repeat) = (run.point.label(), run.repeat);
-                progress.take(Event::Measuring { point: index, label, repeat });
+                progress.take(Event::Measuring { point: index, label, repeat }, &[]);
                 let taken = early.remove(&at).map(|result| take(index, &run, result));
                 if stop.wished() {
                     return Err(Failure::Check("stopped before the end".to_owned()));
@@ -207,7 +207,8 @@ impl Job {
                 let (outcome, reason) = taken.inspect_err(|_| stop.wish())?;
                 let left = total - at - 1;
                 let remaining = begun.elapsed().mul_f64(left as f64 / (at + 1) as f64);
-                progress.take(Event::Finished { point: index, repeat, outcome, reason, left, remaining });
+                progress
+                    .take(Event::Finished { point: index, repeat, outcome, reason, left, remaining }, &[]);
             }
             Ok(())
         });

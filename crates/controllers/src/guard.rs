@@ -5,9 +5,58 @@
 //! other origin.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
+use crate::token::{Token, Trust};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// Octets of the longest body.
+pub const BODY_MAX: usize = 64 << 10;
+
+/// Refuses an address where others than this machine could ask, unless it is said who may.
+pub(crate) fn check_reach(address: SocketAddr, said: bool) -> io::Result<()> {
+    if address.ip().is_loopback() || said {
+        return Ok(());
+    }
+    let why = "others than this machine could ask there: it takes a token (--http-token-file, of --web --web-token-file), \
+               or a list of who may (--trust)";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// Whether somebody is heard: by the token, by address, or because nobody else could come here.
+pub(crate) fn may_ask(
+    token: Option<&Token>,
+    trust: Option<&Trust>,
+    peer: IpAddr,
+    headers: &HeaderMap,
+) -> bool {
+    match (token, trust) {
+        (None, None) => true,
+        (None, trust) => Trust::holds(trust, peer),
+        (Some(token), trust) => token.is_borne(headers) || trust.is_some_and(|trust| trust.lists(peer)),
+    }
+}
+
+pub(crate) fn unauthorized() -> Response {
+    let mut refused =
+        problem(StatusCode::UNAUTHORIZED, "who asks has to know the token: Authorization: Bearer TOKEN");
+    refused.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
+    refused
+}
+
+/// A body that says that it is JSON, which no form of a foreign page can.
+pub(crate) async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = form.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        let detail = "the body's content type must be application/json";
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    let detail = format!("a body has at most {BODY_MAX} octets");
+    to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
+}
 
 /// What is wrong, in the form of RFC 9457.
 pub(crate) fn problem(status: StatusCode, detail: &str) -> Response {

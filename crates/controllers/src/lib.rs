@@ -17,6 +17,8 @@
 //!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
 pub mod association;
+#[cfg(feature = "serve")]
+pub mod board;
 pub mod bus;
 pub mod console;
 #[cfg(feature = "serve")]

@@ -22,6 +22,16 @@ pub(crate) fn response(file: &File) -> Response {
     (headers, file.text).into_response()
 }
 
+/// As [`file`], with the page of a verb that shows what it does in the place of the RIC's.
+pub(crate) fn file_of_board(path: &str) -> Option<Response> {
+    let file = ranlab_page::file(path)?;
+    let mut given = response(file);
+    if path == "/" {
+        *given.body_mut() = ranlab_page::board().into();
+    }
+    Some(given)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,11 +19,11 @@ use crate::bus::Bus;
 use crate::console::{self, Console, ConsoleHandle, metrics};
 use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
-use crate::guard::{check_host, problem};
+use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
 use crate::stream;
 use crate::token::{Token, Trust};
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -39,8 +39,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Octets of the longest body.
-pub const BODY_MAX: usize = 64 << 10;
+pub use crate::guard::BODY_MAX;
 /// Who may listen to the events of a bus at once.
 const LISTENERS_MAX: usize = 64;
 /// Events that wait for one of them; beyond, it misses some.
@@ -101,10 +100,7 @@ struct Served {
 /// It cannot listen there; or others than this machine could ask, and there is no token.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
-    if !address.ip().is_loopback() && config.token.is_none() && config.trust.is_none() {
-        let why = "others than this machine could ask there: it takes a token (--http-token-file), or a list of who may (--trust)";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
+    check_reach(address, config.token.is_some() || config.trust.is_some())?;
     let openapi = config.iapp.as_ref().map(|own| own.openapi);
     let own = Routes::described(&together(openapi.as_slice()));
     let description = together(&openapi.into_iter().chain([console::OPENAPI]).collect::<Vec<_>>());
@@ -136,7 +132,10 @@ async fn respond(
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
     let page = crate::page::file(uri.path());
-    if uri.path() != "/healthz" && page.is_none() && !may_ask(config, peer, headers) {
+    if uri.path() != "/healthz"
+        && page.is_none()
+        && !may_ask(config.token.as_ref(), config.trust.as_ref(), peer, headers)
+    {
         return Err(unauthorized());
     }
     let wanted = match *method {
@@ -172,17 +171,6 @@ async fn respond(
             Err(problem(StatusCode::NOT_FOUND, &detail))
         }
         Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
-    }
-}
-
-/// Whether somebody is heard: by the token, by address, or because nobody else could come here.
-fn may_ask(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
-    match (&config.token, &config.trust) {
-        (None, None) => true,
-        (None, trust) => Trust::holds(trust.as_ref(), peer),
-        (Some(token), trust) => {
-            token.is_borne(headers) || trust.as_ref().is_some_and(|trust| trust.lists(peer))
-        }
     }
 }
 
@@ -338,30 +326,12 @@ fn not_found() -> Response {
     problem(StatusCode::NOT_FOUND, "no such resource; /openapi.json says what there is")
 }
 
-fn unauthorized() -> Response {
-    let mut refused =
-        problem(StatusCode::UNAUTHORIZED, "who asks has to know the token: Authorization: Bearer TOKEN");
-    refused.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
-    refused
-}
-
 fn not_allowed(allow: &str) -> Response {
     let mut refused = problem(StatusCode::METHOD_NOT_ALLOWED, &format!("allowed here: {allow}"));
     if let Ok(allow) = allow.parse() {
         refused.headers_mut().insert(header::ALLOW, allow);
     }
     refused
-}
-
-async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
-    let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let essence = form.split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        let detail = "the body's content type must be application/json";
-        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
-    }
-    let detail = format!("a body has at most {BODY_MAX} octets");
-    to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
 }
 
 /// A bus in this process: whoever asks for `/v1/events` hears it, as server-sent events (`event:` is the subject).

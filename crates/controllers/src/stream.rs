@@ -43,8 +43,13 @@ pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result
 
 /// What all nodes and xApps do, as server-sent events; `None`: too many listen.
 pub(crate) fn overview(listener: Option<Listener>) -> Result<Response, Response> {
+    told(listener, "overview")
+}
+
+/// What a listener hears as server-sent events, `event` what has no other name; `None`: too many listen.
+pub(crate) fn told(listener: Option<Listener>, event: &'static str) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
-    let told = Told { listener: listener.ok_or_else(full)?, framing: Framing::Events, event: "overview" };
+    let told = Told { listener: listener.ok_or_else(full)?, framing: Framing::Events, event };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(told)).into_response())
 }
@@ -111,6 +116,7 @@ impl Told {
         let (event, data) = match line {
             Line::Indication(data) => (self.event, data),
             Line::Ended(data) => ("ended", data),
+            Line::Named(event, data) => (event, data),
             Line::Dropped(lines) => ("dropped", format!("{{\"dropped\":{lines}}}").into()),
             Line::LetGo => ("let_go", "{\"let_go\":\"nothing was read for 10 s\"}".into()),
         };

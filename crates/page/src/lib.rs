@@ -61,6 +61,10 @@ files! {
     "/web/explore.js" "explore.js" SCRIPT;
     "/web/report.js" "report.js" SCRIPT;
     "/web/saved.js" "saved.js" SCRIPT;
+    "/web/shown.js" "shown.js" SCRIPT;
+    "/web/sequence.js" "sequence.js" SCRIPT;
+    "/web/lock.js" "lock.js" SCRIPT;
+    "/web/live.js" "live.js" SCRIPT;
 }
 
 /// The file at a path of the server; `None` if there is none.
@@ -68,10 +72,30 @@ pub fn file(path: &str) -> Option<&'static File> {
     FILES.iter().find(|file| file.path == path)
 }
 
+/// The page of a verb that shows what it does: the RIC's frame around another script.
+pub fn board() -> String {
+    let frame = file("/").map_or("", |file| file.text);
+    [
+        ("/web/app.js", "/web/live.js"),
+        ("ranlab <span>RIC</span>", "ranlab"),
+        ("ranlab RIC", "ranlab"),
+        ("/v1/nodes", "/v1/stream"),
+    ]
+    .iter()
+    .fold(frame.to_owned(), |text, (of_ric, own)| text.replace(of_ric, own))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn the_page_of_a_verb_is_not_the_rics() {
+        let text = board();
+        assert!(text.contains("/web/live.js") && text.contains("/v1/stream"));
+        assert!(!text.contains("RIC") && !text.contains("app.js") && !text.contains("nodes"), "{text}");
+    }
 
     #[test]
     fn the_page_is_small_and_whole() {
@@ -85,6 +109,15 @@ mod tests {
                 let name = format!("/web/{}", import.1.trim_end_matches("\";"));
                 assert!(served.contains(name.as_str()), "{} imports {name}", file.path);
             }
+        }
+    }
+
+    #[test]
+    fn no_text_goes_over_a_line() {
+        for file in FILES.iter().filter(|file| file.form == SCRIPT) {
+            // A quote of that sort within another one.
+            let open = |line: &&str| line.replace("\"`\"", "").matches('`').count() % 2 == 1;
+            assert_eq!(file.text.lines().find(open), None, "{}", file.path);
         }
     }
 

@@ -164,6 +164,8 @@ fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let most = if samples().any(|s| s.y > most) { f64::INFINITY } else { most };
     for s in figure.series.iter_mut().flat_map(|series| &mut series.samples) {
         (s.low, s.high) = (s.low.max(least), s.high.min(most));
+        // An axis reaches to the ends, too.
+        s.ends = (s.ends.0.max(least), s.ends.1.min(most));
     }
 }
 
@@ -238,7 +240,8 @@ fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Fi
     let least = points().map(|point| counting(point)).filter(|count| *count > 0).min().unwrap_or(0);
     let repeats = if least == most { most.to_string() } else { format!("{least} to {most}") };
     let percent = short(results.scenario.measure.confidence * 100.0);
-    let statistic = percentile(results, &plot.y).map(|(_, suffix)| words::statistic(suffix).trim_end());
+    let statistic = percentile(results, &plot.y)
+        .map(|(_, suffix)| words::statistic(suffix).trim_end().trim_end_matches(" of"));
     let each = statistic.map_or_else(String::new, |words| format!(" of each repeat's own {words},"));
     figure.caption.push_str(&match form {
         Form::Boxes if own => format!(

@@ -190,8 +190,7 @@ impl Document {
              figure-1.svg and so on, the numbers as points.csv and verdicts.csv."
                 .to_owned(),
         );
-        let (json, styles) = (self.json(), super::font::face());
-        ranlab_page::Saved { title: &self.title, entry: "saved", styles, json: &json, words: &words }.html()
+        super::page(&self.title, &self.json(), &words)
     }
 }
 

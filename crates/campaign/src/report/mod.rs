@@ -12,6 +12,7 @@ mod font;
 mod latency;
 mod law;
 mod legend;
+mod live;
 mod pooled;
 mod trials;
 mod words;
@@ -26,7 +27,9 @@ pub use build::figures;
 use build::{Drawn, drawn};
 pub use document::{Context, Document};
 pub use draw::{DrawError, png, svg};
+
 pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
+pub use live::Watched;
 pub use ranlab_page::escape;
 
 /// Files of a written report.
@@ -57,6 +60,12 @@ pub enum ReportError {
     /// Our own fault.
     #[error(transparent)]
     Draw(#[from] DrawError),
+}
+
+/// A document of whatever `web/shown.js` knows as one file that opens without a server; `words` are for those whose browser runs no
+/// scripts.
+pub fn page(title: &str, json: &str, words: &[String]) -> String {
+    ranlab_page::Saved { title, entry: "saved", styles: font::face(), json, words }.html()
 }
 
 /// What a report of these results says, judged and drawn.

@@ -2,7 +2,7 @@
 
 use crate::results::{Finished, PointResult, Results};
 use crate::rig::Outcome;
-use crate::scenario::{Axis, Plot, PlotKind, as_name};
+use crate::scenario::{Axis, Plot, PlotKind, as_name, beginning};
 use crate::value::Value;
 
 /// The title of a figure whose author gave none.
@@ -63,10 +63,17 @@ pub(super) fn statistic(suffix: &str) -> &'static str {
 }
 
 /// The label of an axis: a setting in the rig's words or a metric's own name, with its unit. Drawn by name, a length of
-/// time brings its unit itself.
+/// time brings its unit itself. What has no unit is told by the beginning of its description, where that says it.
 pub(super) fn label(results: &Results, name: &str, named: bool) -> String {
-    let words = axis(results, name).and_then(Axis::name).unwrap_or(name);
-    in_unit(words, &unit(results, name, named))
+    let axis = axis(results, name);
+    let unit = unit(results, name, named);
+    if let Some(name) = axis.and_then(Axis::name) {
+        return in_unit(name, &unit);
+    }
+    let own = results.metric(name).filter(|metric| metric.name == name).map(|metric| &metric.comment);
+    let about = axis.map(|axis| &axis.about).or(own).filter(|_| unit.is_empty());
+    let begin = about.and_then(|about| beginning(about));
+    in_unit(begin.unwrap_or(name), &unit)
 }
 
 /// `contention = 0.02`: the name of a series.

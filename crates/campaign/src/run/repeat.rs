@@ -12,7 +12,7 @@ use crate::search::{Found, Gave, RateSearch, Trial, TuneSearch};
 use crate::tried::{self, Tried};
 use crate::value::{Value, short};
 
-use super::seed_of;
+use super::{Window, seed_of};
 
 /// How often a trial is tried again that failed through the tool's own fault.
 const INVALID_RETRIES: u32 = 2;
@@ -29,6 +29,7 @@ pub(super) fn measure(
     point: &Point,
     repeat: u32,
     stop: &Stop,
+    tell: &dyn Fn(Window),
 ) -> Result<Measured, RigError> {
     let measure = &scenario.measure;
     let (warm_up, duration) = measure.windows();
@@ -41,7 +42,7 @@ pub(super) fn measure(
         stop: stop.clone(),
         overrides: BTreeMap::new(),
     };
-    let mut trials = Trials { rig, run };
+    let mut trials = Trials { rig, run, tell };
     match &scenario.search {
         None => {
             trials.rig.prepare(&trials.run)?;
@@ -89,6 +90,8 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
 struct Trials<'a, 'p> {
     rig: &'a mut dyn Rig,
     run: Run<'p>,
+    /// Whoever watches hears of each window.
+    tell: &'a dyn Fn(Window),
 }
 
 /// What one trial gave.
@@ -107,6 +110,7 @@ impl Trials<'_, '_> {
         let outcome = self.rig.measure(&run, &mut recorder)?;
         let recording = recorder.finish();
         let reason = reason_of(outcome, &recording);
+        (self.tell)(Window { settings: run.overrides, share, outcome, metrics: recording.metrics.clone() });
         let missing = missing_load(&self.rig.describe(), &recording);
         Ok(match missing.filter(|_| outcome.counts() || outcome == Outcome::Invalid) {
             Some(reason) => Seen { outcome: Outcome::Invalid, reason, recording, unsent: true },

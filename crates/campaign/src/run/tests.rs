@@ -385,3 +385,44 @@ fn a_soak_tells_the_critical_load_and_its_interval() {
     let (results, ..) = run_all(&format!("[load]\nmost = 800.0\n{soak}"));
     assert!(results.points[0].reason().contains("was sent"), "{}", results.points[0].reason());
 }
+
+#[test]
+fn a_stop_that_was_asked_for_after_the_repeat_keeps_it_and_what_is_left_goes_on() {
+    let scenario = scenario("[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\nrepeats = 1");
+    let plan = Plan::new(&scenario, &MockRig::default().describe());
+    let (mut journal, stop) = (MemoryJournal::default(), Stop::never());
+    let session = |journal: &mut MemoryJournal, asks: bool| {
+        run(Box::new(MockRig::default()), &scenario, &plan, journal, &stop, &mut |event| {
+            if asks && matches!(event, Event::Measuring { .. }) {
+                stop.wish_after();
+            }
+        })
+        .unwrap()
+    };
+    assert_eq!(session(&mut journal, true), Session { finished: 1, stopped: true });
+    assert!(journal.finished[0].outcome.counts(), "it was not disturbed");
+    assert_eq!(
+        session(&mut journal, false),
+        Session { finished: 0, stopped: true },
+        "until it is taken back"
+    );
+    stop.go_on();
+    assert_eq!(session(&mut journal, false), Session { finished: 2, stopped: false });
+}
+
+#[test]
+fn every_window_is_told_with_what_the_search_chose() {
+    let (results, _, events) = run_all(
+        "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
+         min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
+    );
+    let tried = crate::tried::of(&results.points[0].runs[0].recording);
+    let windows: Vec<&Window> = events
+        .iter()
+        .filter_map(|event| if let Event::Measured { window, .. } = event { Some(window) } else { None })
+        .collect();
+    assert!(!tried.is_empty(), "{:?}", results.points[0].reason());
+    let told: Vec<f64> = windows.iter().filter_map(|window| window.settings["load.rate"].number()).collect();
+    assert_eq!(told, tried.iter().map(|trial| trial.load).collect::<Vec<_>>());
+    assert!(windows.iter().all(|window| window.metrics.contains_key("rtt_us_p99")));
+}

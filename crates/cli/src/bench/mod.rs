@@ -10,6 +10,7 @@ use ranlab_rigs::Lab;
 use crate::exit::Failure;
 use crate::output::Format;
 
+mod page;
 mod results;
 pub(crate) mod run;
 mod scenario;

@@ -4,28 +4,33 @@ use std::path::{Component, Path, PathBuf};
 
 use ranlab_campaign::expect::{Judged, Verdict, judge, short};
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::report::{Context, Written};
+use ranlab_campaign::report::{Context, Watched, Written};
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{MetricKind, Outcome};
-use ranlab_campaign::run::RunError;
+use ranlab_campaign::rig::{MetricKind, Outcome, Rig, Stop};
+use ranlab_campaign::run::{RunError, Session};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_campaign::store::{Header, Load, Store, StoreError};
 use ranlab_host::Facts;
+use ranlab_rigs::Lab;
 use serde_json::json;
 
+use super::page::Page;
 use super::session::{Progress, stop_at_signal};
 use super::tables::Tables;
 use super::{Reading, STORE, lab};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
+use crate::web::Web;
 
 /// Points and verdicts that text shows; the report and `--format json` have all.
 const SHOWN_MAX: usize = 40;
+/// Numbers of the last window that a terminal shows.
+const NUMBERS_MAX: usize = 5;
 
 /// Arguments of `bench run`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n\n\
+    after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run my.toml --web        # watch, stop and resume it on a page\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n\n\
                   The same command goes on with a campaign that was stopped or killed.\n\
                   Exit codes: 0 measured, 1 a required expectation fails or nothing could be measured, 2 the scenario is wrong,\n\
                   3 the environment lacks something."
@@ -45,6 +50,8 @@ pub(crate) struct Arguments {
     /// Begin anew; the campaign that is there is kept under another name
     #[arg(long)]
     fresh: bool,
+    #[command(flatten)]
+    web: Web,
     #[command(flatten)]
     tables: Tables,
 }
@@ -88,20 +95,57 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let command = arguments.reading.command("bench run");
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
     let stop = stop_at_signal("taking down; what is finished is kept");
-    let mut progress = Progress::new();
-    let session = ranlab_campaign::run::run(rig, &scenario, &plan, &mut store, &stop, &mut |event| {
-        progress.take(event)
-    });
-    progress.end();
-    let session = session.map_err(of_run)?;
-    let results = store.results(Load::All).map_err(|error| Failure::Environment(error.to_string()))?;
+    let lacking = |error: StoreError| Failure::Environment(error.to_string());
+    let before = store.results(Load::Metrics).map_err(lacking)?;
+    let board = arguments.web.open()?;
+    let mut page = board.map(|board| Page::open(board, &before, &plan, (&folder, &command), &stop));
+    let measured = measure(rig, (&lab, &scenario, &plan), &mut store, &stop, (&before, page.as_mut()));
+    let results = store.results(Load::All).map_err(lacking)?;
     let (judged, written) = report(&results, command, &folder)?;
+    if let Some(page) = page {
+        page.end(
+            measured.as_ref().map(|session| session.stopped).map_err(ToString::to_string),
+            &written.html,
+        );
+    }
+    let session = measured?;
     let tables = arguments.tables.write(&results, &folder)?;
     tell(format, &folder.join(STORE), &results, &judged, &(written, tables))?;
     if session.stopped {
         return Err(Failure::Check("stopped before the end; the same command goes on from here".to_owned()));
     }
     verdict(&results, &judged)
+}
+
+/// Measures until it is done or stopped for good; while it is stopped from the page, nothing is up.
+fn measure(
+    mut rig: Box<dyn Rig>,
+    (lab, scenario, plan): (&Lab, &Scenario, &Plan),
+    store: &mut Store,
+    stop: &Stop,
+    (before, mut page): (&Results, Option<&mut Page>),
+) -> Result<Session, Failure> {
+    let mut watched = Watched::new(before);
+    loop {
+        let mut progress = Progress::new();
+        let session = ranlab_campaign::run::run(rig, scenario, plan, store, stop, &mut |event| {
+            let changed = watched.take(&event);
+            if let Some(page) = &mut page {
+                page.take(&event, &watched, changed);
+            }
+            progress.take(event, &watched.latest(NUMBERS_MAX));
+        });
+        progress.end();
+        let session = session.map_err(of_run)?;
+        let Some(page) = page.as_mut().filter(|_| session.stopped && !stop.wished()) else {
+            return Ok(session);
+        };
+        if !page.paused(stop) {
+            return Ok(session);
+        }
+        stop.go_on();
+        rig = super::rig(lab, &scenario.rig)?;
+    }
 }
 
 /// Opens the campaign's file, or makes it; with `fresh`, the old one is put aside.
@@ -168,14 +212,19 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
     parents[below..].iter().fold(PathBuf::from("results"), |folder, parent| folder.join(parent)).join(name)
 }
 
+/// What a report says beside its results.
+pub(super) fn context(results: &Results, command: String) -> Context {
+    let (warnings, remarks) = (ranlab_rigs::disturbances(results), ranlab_rigs::remarks(results));
+    Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command }
+}
+
 /// Judges, draws and writes.
 pub(crate) fn report(
     results: &Results,
     command: String,
     folder: &Path,
 ) -> Result<(Vec<Judged>, Written), Failure> {
-    let (warnings, remarks) = (ranlab_rigs::disturbances(results), ranlab_rigs::remarks(results));
-    let context = Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command };
+    let context = context(results, command);
     let written = ranlab_campaign::report::write(results, &context, folder)
         .map_err(|error| Failure::Environment(error.to_string()))?;
     Ok((judge(results), written))

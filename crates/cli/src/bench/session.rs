@@ -1,4 +1,4 @@
-//! A campaign under way: a bar with the remaining time on a terminal, a line a repeat elsewhere; Ctrl-C.
+//! A campaign under way on a terminal: a bar with the remaining time above the latest numbers; a line a repeat elsewhere; Ctrl-C.
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use ranlab_campaign::rig::{Outcome, Stop};
 use ranlab_campaign::run::Event;
 
 use super::about;
+use crate::web::Machine;
 
 /// How often the bar moves while nothing happens.
 const TICK: Duration = Duration::from_millis(200);
@@ -19,15 +20,19 @@ pub(crate) struct Progress {
     total: usize,
     /// Expected remaining time when the last repeat ended.
     remaining: Duration,
+    machine: Machine,
 }
 
 impl Progress {
     pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
-        Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO }
+        let mut machine = Machine::default();
+        machine.sample();
+        Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO, machine }
     }
 
-    pub(crate) fn take(&mut self, event: Event) {
+    /// What happened, and the latest numbers of what is measured.
+    pub(crate) fn take(&mut self, event: Event, latest: &[String]) {
         match event {
             Event::Started { to_do, done_before, expected } => {
                 (self.total, self.remaining) = (to_do, expected);
@@ -39,9 +44,9 @@ impl Progress {
                 if let Some(bar) = &self.bar {
                     bar.set_length(to_do as u64);
                     // A constant template that the crate accepts.
-                    if let Ok(style) =
-                        ProgressStyle::with_template("{spinner} {bar:24} {pos}/{len}  {elapsed}  {wide_msg}")
-                    {
+                    if let Ok(style) = ProgressStyle::with_template(
+                        "{spinner} {bar:24} {pos}/{len}  {elapsed}  {wide_msg}\n  {prefix}",
+                    ) {
                         bar.set_style(style);
                     }
                     bar.enable_steady_tick(TICK);
@@ -51,6 +56,15 @@ impl Progress {
             Event::Measuring { label, repeat, .. } => {
                 self.label = label;
                 self.show(repeat);
+            }
+            Event::Measured { .. } => {
+                let numbers = self.numbers(latest);
+                if let Some(bar) = &self.bar {
+                    // A line that is longer than the terminal is wide is two, which nobody takes away.
+                    let columns =
+                        ranlab_host::terminal_size(std::io::stderr()).map_or(80, |(_, columns)| columns);
+                    bar.set_prefix(numbers.chars().take(columns.saturating_sub(3)).collect::<String>());
+                }
             }
             Event::Finished { repeat, outcome, reason, left, remaining, .. } => {
                 (self.done, self.remaining) = (self.total - left, remaining);
@@ -69,12 +83,22 @@ impl Progress {
                         self.show(repeat);
                     }
                     None => {
-                        eprintln!("{}/{}  {line}  (about {} left)", self.done, self.total, about(remaining))
+                        let numbers = self.numbers(latest);
+                        let (done, total, left) = (self.done, self.total, about(remaining));
+                        eprintln!("{done}/{total}  {line}  {numbers}  (about {left} left)");
                     }
                 }
             }
             _ => {}
         }
+    }
+
+    /// The latest numbers, and what the machine did since the last.
+    fn numbers(&mut self, latest: &[String]) -> String {
+        let sample = self.machine.sample();
+        let share = |name: &str, words: &str| Some(format!("{words} {:.1} %", sample.get(name)?.as_f64()?));
+        let machine = [share("steal", "stolen"), share("own", "this program")];
+        latest.iter().cloned().chain(machine.into_iter().flatten()).collect::<Vec<_>>().join("  ")
     }
 
     /// How long it will take comes first: on a narrow terminal the end is cut.

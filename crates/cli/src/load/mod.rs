@@ -1,4 +1,5 @@
 //! `ranlab load upf`: SMF, base stations and data network towards a user plane function.
+mod page;
 mod print;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::flags::Flags;
 use crate::output::{Format, Output};
+use crate::web::Web;
 
 /// Arguments of `load`.
 #[derive(Debug, clap::Args)]
@@ -36,11 +38,14 @@ Examples (with `ranlab upf` in another terminal):
   ranlab load upf --mode sessions --sessions 1000 --uplink 50000 --reflect-every 1
   ranlab load upf --mode qos --mbr 10M --offered 7M,12M,30M --n6 udp://127.0.0.10:2153,127.0.0.8:2153
   ranlab load upf --mode calibrate
+  ranlab load upf --sessions 1000 --uplink 50000 --web       # rates, outcomes and latencies on a page
 The data network is ours with --n6 udp://LOCAL,UPF (as `ranlab upf --n6 udp://UPF,LOCAL`) or --n6 routed://ADDRESS
 where the kernel routes between UEs and that address; without it the UPF has to reflect for packets to be seen.")]
 pub struct UpfArguments {
     #[command(flatten)]
     load: Flags<UpfLoadPart>,
+    #[command(flatten)]
+    web: Web,
 }
 
 /// Runs the verb.
@@ -53,7 +58,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
             calibration(output, &UpfLoad::new(part)?.calibrate(part.window, &stopped())?)
         }
         (_, LoadRole::DataNetwork) => network(part, output),
-        (_, LoadRole::All) => load(part, output),
+        (_, LoadRole::All) => load(part, &arguments.web, output),
     }
 }
 
@@ -89,13 +94,24 @@ struct Summary<'a> {
     report: &'a LoadReport,
 }
 
-fn load(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
+fn load(part: &UpfLoadPart, web: &Web, mut output: Output) -> Result<(), Failure> {
     crate::live::raise_limits();
     let load = UpfLoad::new(part)?;
+    let (load, page) = match web.open()? {
+        Some(board) => {
+            let (load, page) = page::Page::open(board, load, part);
+            (load, Some(page))
+        }
+        None => (load, None),
+    };
     for remark in load.remarks() {
         eprintln!("ranlab: {remark}");
     }
-    let told = load.run(&stopped())?;
+    let told = load.run(&stopped());
+    if let Some(page) = page {
+        page.end(told.as_ref().map(|told| &told.load));
+    }
+    let told = told?;
     let report = &told.load;
     print::report(&mut output, report, told.upf_cpu_s)?;
     output.finish(&Summary { upf_cpu_s: told.upf_cpu_s, remarks: &told.remarks, report })?;
@@ -183,7 +199,7 @@ mod tests {
 
     const FLAGS: &str = "mode role n4 n3 n6 smf smfs gnb gnbs threads io pin ue server dialect dnn mbr volume-threshold \
          arrivals rate rate-to burst window sessions live hold duration dynamic round lead delay uplink downlink flat-out octets \
-         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run";
+         reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run web web-token-file web-host";
 
     #[test]
     fn no_flag_is_lost_or_new() {

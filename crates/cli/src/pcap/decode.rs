@@ -1,18 +1,24 @@
-//! `ranlab pcap decode`.
+//! `ranlab pcap decode`: as lines, and as a sequence diagram in a file or on a page.
 use std::fs::File;
 use std::path::PathBuf;
 
+use ranlab_campaign::report;
 use ranlab_capture::dissect::Known;
-use ranlab_capture::{Line, Side, Trace, TraceError};
+use ranlab_capture::sequence::{Document, Sequence};
+use ranlab_capture::{Line, Side, Summary, Trace, TraceError};
 use ranlab_wire::e2ap::Version;
 
 use crate::exit::Failure;
+use crate::live;
 use crate::output::{Format, Output};
+use crate::web::{Now, Web, introduce};
 
 const EXAMPLES: &str = "\
 Examples:
   ranlab pcap decode --verify capture.pcap
-  ranlab pcap decode --e2ap 1.01 --notation setup.bin";
+  ranlab pcap decode --e2ap 1.01 --notation setup.bin
+  ranlab pcap decode capture.pcap --html session.html    # who said what to whom, as one file that needs no server
+  ranlab pcap decode capture.pcap --web                  # ... on a page, until Ctrl-C";
 
 /// Arguments of `pcap decode`.
 #[derive(Debug, clap::Args)]
@@ -30,6 +36,11 @@ pub(super) struct Arguments {
     /// E2AP version: 1.01, 2.03 or 3.01; default: from the connection's setup, 2.03 for a file with one PDU
     #[arg(long = "e2ap", value_name = "VERSION")]
     version: Option<Version>,
+    /// Write who said what to whom into this file: one page that opens without a server or a network
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    web: Web,
     /// Captures (pcap, pcapng), or files that hold one PDU each
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -38,6 +49,7 @@ pub(super) struct Arguments {
 /// Shows the files' messages; fails with code 1 if one cannot be decoded or is not encoded as it came.
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let mut trace = Trace::new(Known { side: arguments.side, version: arguments.version }, arguments.verify);
+    let mut sequence = Sequence::default();
     let mut output = Output::new(format);
     let mut begin_us = None;
     for path in &arguments.files {
@@ -50,6 +62,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         let mut shown = Ok(());
         let read = trace.read(file, |dissected, problem| {
             begin_us = begin_us.or(dissected.pdu.time_us);
+            sequence.take(dissected, problem);
             if shown.is_ok() {
                 let line = Line::new(&name, dissected, problem, begin_us, arguments.notation);
                 shown = output.text(&line).and_then(|()| output.item(&line));
@@ -61,6 +74,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let summary = trace.finish();
     output.text(format_args!("\n{summary}"))?;
     output.finish(&summary)?;
+    draw(arguments, sequence, &summary)?;
     if summary.undecodable + summary.differing.unwrap_or(0) == 0 {
         return Ok(());
     }
@@ -70,4 +84,32 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         "of {} PDUs {} cannot be decoded{differing}",
         summary.pdus, summary.undecodable
     )))
+}
+
+/// Draws who said what, where that is wanted.
+fn draw(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<(), Failure> {
+    if arguments.html.is_none() && !arguments.web.wanted() {
+        return Ok(());
+    }
+    let names: Vec<_> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let document = sequence.finish(&names.join(", "), summary);
+    if let Some(file) = &arguments.html {
+        let page = report::page(document.title(), &document.json(), &document.words());
+        std::fs::write(file, page)
+            .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", file.display())))?;
+        eprintln!("ranlab: the sequence: {}", file.display());
+    }
+    show(&arguments.web, &document)
+}
+
+/// Serves it until Ctrl-C or SIGTERM.
+fn show(web: &Web, document: &Document) -> Result<(), Failure> {
+    let Some(board) = web.open()? else { return Ok(()) };
+    introduce(&board, document.title(), "Capture", &[], &[], "");
+    let words = "Decoded; the page is served until Ctrl-C.".to_owned();
+    Now { phase: "shown", words, ..Now::default() }.tell(&board);
+    let json = document.json();
+    board.document(move || json.clone());
+    ranlab_sdk::run(live::end(None));
+    Ok(())
 }

@@ -97,7 +97,7 @@ struct Told {
     shown: bool,
     format: Format,
     /// Lines on the terminal that the next look replaces.
-    on_terminal: usize,
+    on_terminal: live::Screen,
     /// Reports that were none of their model's.
     malformed: u64,
     /// Why nothing more can be written.
@@ -117,7 +117,7 @@ impl Told {
             recorder: recorder.transpose()?,
             shown: !arguments.totals && format != Format::Json,
             format,
-            on_terminal: 0,
+            on_terminal: live::Screen::default(),
             malformed: 0,
             failed: None,
         })
@@ -176,15 +176,8 @@ impl Told {
         };
         // A line of the summary, and one for the cursor.
         let table = self.screen.table(values, Room { lines: lines.saturating_sub(2), columns });
-        let mut drawn = String::new();
-        if self.on_terminal > 0 {
-            // Up to the first line of the last look; what is from there on is erased (ECMA-48 CPL, ED).
-            drawn = format!("\x1b[{}F\x1b[J", self.on_terminal);
-        }
-        let cut = |line: &str| line.chars().take(columns).collect::<String>();
-        let text = std::iter::once(cut(summary)).chain(table.iter().map(|line| cut(line)));
-        drawn.push_str(&text.collect::<Vec<_>>().join("\n"));
-        self.on_terminal = table.len() + 1;
+        let lines: Vec<String> = std::iter::once(summary.to_owned()).chain(table).collect();
+        let drawn = self.on_terminal.look(&lines, columns);
         self.output.text(drawn)
     }
 

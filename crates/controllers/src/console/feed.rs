@@ -29,10 +29,10 @@ pub struct Filter {
 
 /// What a line is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct About<'a> {
-    pub(super) node: &'a str,
-    pub(super) sm: Option<&'a str>,
-    pub(super) subscription: u32,
+pub(crate) struct About<'a> {
+    pub(crate) node: &'a str,
+    pub(crate) sm: Option<&'a str>,
+    pub(crate) subscription: u32,
 }
 
 impl Filter {
@@ -50,6 +50,8 @@ pub enum Line {
     Indication(Bytes),
     /// A subscription has ended, as a JSON object on one line.
     Ended(Bytes),
+    /// Something of this name, as JSON on one line.
+    Named(&'static str, Bytes),
     /// So many lines were dropped here, as the listener did not read in time.
     Dropped(u64),
     /// The listener did not read at all: this is its last line.
@@ -104,7 +106,7 @@ impl Seat {
 
 fn octets(line: &Line) -> usize {
     match line {
-        Line::Indication(text) | Line::Ended(text) => text.len(),
+        Line::Indication(text) | Line::Ended(text) | Line::Named(_, text) => text.len(),
         Line::Dropped(_) | Line::LetGo => 0,
     }
 }
@@ -140,7 +142,7 @@ impl Feed {
     }
 
     /// One more listener, who hears these lines first; `None` if there are too many.
-    pub(super) fn listen_after(
+    pub(crate) fn listen_after(
         &self,
         now: Time,
         filter: Filter,
@@ -168,7 +170,7 @@ impl Feed {
     }
 
     /// Tells whoever wants to hear; the line is only made if somebody does.
-    pub(super) fn tell(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
+    pub(crate) fn tell(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
         let mut all = crate::lock(&self.0);
         let Seats { seats, counts, .. } = &mut *all;
         let mut wanting =

@@ -48,6 +48,26 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     out.0
 }
 
+/// What a verb with a page says of itself: the numbers of its latest sample, and of its pages.
+#[cfg(feature = "serve")]
+pub(crate) fn of_board(
+    latest: &std::collections::BTreeMap<String, f64>,
+    pages: usize,
+    dropped: u64,
+) -> String {
+    let mut out = Text(String::new());
+    let one = |value| [(String::new(), value)];
+    out.metric("ranlab_page_listeners", "Pages that look now.", "gauge", one(pages as u64));
+    let help = "Lines that pages missed because they did not read in time.";
+    out.metric("ranlab_page_lines_dropped_total", help, "counter", one(dropped));
+    // The sample's own time is Prometheus' to tell.
+    for (name, value) in latest.iter().filter(|(name, _)| *name != "t") {
+        let help = format!("The latest `{name}` of what the page draws over time.");
+        out.metric(&format!("ranlab_live_{name}"), &help, "gauge", [(String::new(), *value)]);
+    }
+    out.0
+}
+
 /// What the threads of a RIC carry, its own first; nothing of a RIC that has but one.
 #[cfg(feature = "serve")]
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
@@ -86,12 +106,12 @@ struct Text(String);
 
 impl Text {
     /// One metric with its samples: labels and values.
-    fn metric(
+    fn metric<V: std::fmt::Display>(
         &mut self,
         name: &str,
         help: &str,
         kind: &str,
-        samples: impl IntoIterator<Item = (String, u64)>,
+        samples: impl IntoIterator<Item = (String, V)>,
     ) {
         // Writing to a String cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");

@@ -27,6 +27,8 @@ pub mod overview;
 mod rmr;
 mod subscriptions;
 
+#[cfg(feature = "serve")]
+pub(crate) use feed::About;
 pub use feed::{Feed, FeedCounts, Filter, Line, Listener};
 pub use oran::Notification;
 pub use overview::Overview;

@@ -62,7 +62,8 @@ impl<'a> Bench<'a> {
         process: Option<Process>,
         gate: &'a Gate,
     ) -> Result<Self, LoadError> {
-        let flows = Arc::new(Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT));
+        let flows = Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT);
+        let flows = Arc::new(flows.watched(config.onlooker.0.clone()));
         let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
         let gnb = |n| {
             let address = nth(config.gnb, n);

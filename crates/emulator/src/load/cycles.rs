@@ -74,6 +74,8 @@ pub struct Cycles {
     began: Time,
     run_began: Time,
     ask_again: Option<Time>,
+    /// Begun, completed and failed, as whoever looks on was told.
+    told: [u64; 3],
 }
 
 /// After a restart of the UPF, time between two requests for an association.
@@ -95,6 +97,7 @@ impl Cycles {
             began: N4::now(),
             run_began: N4::now(),
             ask_again: None,
+            told: [0; 3],
         }
     }
 
@@ -113,7 +116,9 @@ impl Cycles {
 
     /// Begins the clock of the report anew, and its figures.
     pub fn restart_report(&mut self) {
+        self.tell();
         self.report = CycleReport::default();
+        self.told = [0; 3];
         self.began = N4::now();
     }
 
@@ -142,6 +147,7 @@ impl Cycles {
         loop {
             let came = self.n4.pump()?;
             self.events(plan)?;
+            self.tell();
             let now = N4::now();
             let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
             while more && plan.cycles.is_none_or(|most| started < most) {
@@ -176,6 +182,16 @@ impl Cycles {
                 let until = [due.filter(|_| more), next].into_iter().flatten().min();
                 self.n4.rest(until.unwrap_or(now + REST).min(now + REST))?;
             }
+        }
+    }
+
+    /// Tells whoever looks on what has come since.
+    fn tell(&mut self) {
+        if let Some(glance) = self.flows.glance() {
+            let CycleReport { started, completed, failed, .. } = self.report;
+            let now = [started, completed, failed];
+            glance.sessions(std::array::from_fn(|n| now[n] - self.told[n]));
+            self.told = now;
         }
     }
 
@@ -422,6 +438,9 @@ impl Cycles {
         }
         let latency = done.ended.since(done.intended).as_nanos() as u64;
         self.report.latency.record(done.kind, latency);
+        if let Some(glance) = self.flows.glance() {
+            glance.answered(latency);
+        }
         let service = done.ended.since(done.sent).as_nanos() as u64;
         self.report.service.record(done.kind, service);
         let live = self.n4.smf.live_sessions();

@@ -234,6 +234,7 @@ impl GnbThread {
 
     fn transmit(&mut self, traffic: &Traffic, pace: &mut Pace) -> io::Result<()> {
         let now_ns = monotonic_ns();
+        let before = pace.sent;
         for _ in 0..TURN {
             let due_ns = if pace.is_flat_out() { now_ns } else { pace.due_ns() };
             if due_ns > now_ns {
@@ -247,7 +248,12 @@ impl GnbThread {
             self.queue(traffic, due_ns, flow, teid, gnb)?;
             self.report.lag.record(now_ns - due_ns);
         }
-        self.report.unsent += self.carrier.send_all()?;
+        let unsent = self.carrier.send_all()?;
+        self.report.unsent += unsent;
+        // What was due when no session was live is among them: a look is no account.
+        if let Some(glance) = self.shared.flows.glance() {
+            glance.sent((pace.sent - before).saturating_sub(unsent));
+        }
         Ok(())
     }
 
@@ -359,6 +365,9 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
             tally.take(probe.number);
             report.downlink_octets += packet.payload.len() as u64;
             report.downlink_delay.record(since_ns);
+            if let Some(glance) = shared.flows.glance() {
+                glance.came_back(since_ns);
+            }
         }
     } else if probe.flags & REFLECTED != 0
         && let Some(tally) = report.reflected.get_mut(probe.stream as usize)
@@ -367,6 +376,9 @@ fn take(shared: &Shared, report: &mut DataReport, now_ns: u64, datagram: &[u8]) 
         let asked = shared.reflect_every > 0 && probe.number.is_multiple_of(shared.reflect_every);
         report.unasked += u64::from(!asked);
         report.round_trip.record(since_ns);
+        if let Some(glance) = shared.flows.glance() {
+            glance.came_back(since_ns);
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The sessions of a run, as everybody who sends or receives their packets sees them.
+use super::glance::Glance;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Sessions of one run at most: their number is in the tunnel's.
@@ -59,12 +61,23 @@ pub struct Flows {
     pool: UePool,
     /// UDP port of every UE.
     ue_port: u16,
+    /// Who looks on.
+    glance: Option<Arc<Glance>>,
 }
 
 impl Flows {
     /// Room for `count` sessions, none of them live.
     pub fn new(count: usize, pool: UePool, ue_port: u16) -> Self {
-        Self { flows: (0..count).map(|_| Flow::default()).collect(), pool, ue_port }
+        Self { flows: (0..count).map(|_| Flow::default()).collect(), pool, ue_port, glance: None }
+    }
+
+    /// The same, with somebody who looks on.
+    pub(super) fn watched(self, glance: Option<Arc<Glance>>) -> Self {
+        Self { glance, ..self }
+    }
+
+    pub(super) fn glance(&self) -> Option<&Glance> {
+        self.glance.as_deref()
     }
 
     /// Sessions that there is room for.

@@ -20,6 +20,7 @@ mod flows;
 mod frames;
 mod fresh;
 mod gate;
+mod glance;
 mod meter;
 mod n3_io;
 mod n4;
@@ -43,6 +44,7 @@ pub use flows::{Flows, MAX_FLOWS, UePool};
 pub use frames::{AfXdpError, AfXdpSummary};
 pub use fresh::recovery_time_stamp;
 pub use gate::Gate;
+pub use glance::{Counts, Glance, Look, Onlooker};
 pub use meter::{Summary, Times};
 pub use n3_io::N3Io;
 pub use n4::{N4, Traced};
@@ -190,6 +192,8 @@ pub struct LoadConfig {
     pub anew: bool,
     /// Whether the report keeps its distributions, so that it can be joined with others ([`LoadReport::join`]).
     pub distributions: bool,
+    /// Who looks on; it costs each answer and each packet that comes back a lock and a record in a histogram.
+    pub onlooker: Onlooker,
     /// What to do.
     pub mode: Mode,
 }
@@ -393,6 +397,7 @@ pub(crate) mod tests {
             upf_pid: None,
             anew: false,
             distributions: false,
+            onlooker: Onlooker::default(),
             mode,
         }
     }

@@ -226,6 +226,9 @@ impl NetworkThread {
             };
             if let Some(tally) = report.uplink.get_mut(probe.stream as usize) {
                 tally.take(probe.number);
+                if let Some(glance) = plan.flows.glance() {
+                    glance.seen();
+                }
             }
             report.uplink_octets += octets as u64;
             report.uplink_delay.record(now_ns.saturating_sub(probe.intended_ns));

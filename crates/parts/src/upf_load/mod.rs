@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::load::{
-    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Traffic, default_smf,
+    Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, Traffic,
+    default_smf,
 };
 use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_wire::pfcp::BitRates;
@@ -232,6 +233,7 @@ impl UpfLoadPart {
             upf_pid: self.upf_pid,
             anew: self.anew,
             distributions: self.shared,
+            onlooker: Onlooker::default(),
             mode: self.what(),
         })
     }

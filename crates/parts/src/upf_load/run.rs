@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ranlab_emulator::load::{
-    Gate, LoadConfig, LoadError, LoadReport, Tally, data_network as network, run_when_told,
+    Gate, Glance, LoadConfig, LoadError, LoadReport, Onlooker, Tally, data_network as network, run_when_told,
 };
 use ranlab_host::ProcessMeter;
 use ranlab_net::routes;
@@ -87,6 +87,13 @@ impl UpfLoad {
     /// Where threads were pinned that should not be.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
+    }
+
+    /// The same, with somebody who looks on while it runs.
+    #[must_use]
+    pub fn watched(self, glance: Arc<Glance>) -> Self {
+        let config = LoadConfig { onlooker: Onlooker(Some(glance)), ..self.config };
+        Self { config, ..self }
     }
 
     /// Does what it was told; `stop` ends it early, with a report of what was done.

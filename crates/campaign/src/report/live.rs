@@ -1,0 +1,323 @@
+//! What a campaign under way has shown so far: curves over what is offered, and the trials of the search; the figures of a
+//! report, of windows that no repeat may yet have made a result of.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::export::Table;
+use crate::metric::{Better, MetricKind, UNSENT_AT_MOST};
+use crate::results::{Finished, PointResult, Results};
+use crate::rig::{Metric, Outcome};
+use crate::run::{Event, Window};
+use crate::search::Gave;
+use crate::tried::{self, Tried};
+use crate::value::Value;
+
+use super::figure::{Across, Figure, Form, Sample, Series};
+use super::{trials, words};
+
+/// Windows that are remembered; the oldest leave.
+const WINDOWS_MAX: usize = 5_000;
+/// Metrics that a figure draws.
+const LINES_MAX: usize = 4;
+/// Percentiles of the latency that are drawn.
+const PERCENTILES: [&str; 3] = ["_p50", "_p99", "_p999"];
+
+struct Seen {
+    point: usize,
+    x: Option<f64>,
+    metrics: BTreeMap<String, f64>,
+}
+
+/// What was seen of a campaign.
+pub struct Watched {
+    /// The campaign without its runs: names and units.
+    campaign: Results,
+    /// What lies across, where that is a number.
+    across: Option<String>,
+    windows: VecDeque<Seen>,
+    /// The search under way: its point, its repeat and its trials.
+    search: Option<(usize, u32, Vec<Tried>)>,
+}
+
+impl std::fmt::Debug for Watched {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watched").field("windows", &self.windows.len()).finish_non_exhaustive()
+    }
+}
+
+impl Watched {
+    /// Of a campaign that may have results from before.
+    pub fn new(before: &Results) -> Self {
+        let searched =
+            before.scenario.search.as_ref().and_then(|search| search.load()).map(|load| load.axis.clone());
+        let numbers = |values: &[Value]| values.len() > 1 && values.iter().all(|it| it.number().is_some());
+        let swept = || {
+            let mut axes = before.scenario.sweep.axes.iter();
+            axes.find(|axis| numbers(&axis.values)).map(|axis| axis.path.clone())
+        };
+        let across = if before.scenario.search.is_some() { searched } else { swept() };
+        let bare = |point: &PointResult| PointResult { point: point.point.clone(), runs: Vec::new() };
+        let campaign = Results { points: before.points.iter().map(bare).collect(), ..before.clone() };
+        let mut watched = Self { campaign, across, windows: VecDeque::new(), search: None };
+        // Of a search only the end was kept, whose trials the report has.
+        let kept = before.points.iter().filter(|_| before.scenario.search.is_none());
+        let mut runs: Vec<&Finished> = kept.flat_map(|point| &point.runs).collect();
+        runs.sort_by_key(|run| run.started_unix_ms);
+        for run in runs.into_iter().filter(|run| run.outcome.counts()) {
+            watched.remember(run.point, &BTreeMap::new(), run.recording.metrics.clone());
+        }
+        watched
+    }
+
+    /// Takes what happened; whether it changes a figure.
+    pub fn take(&mut self, event: &Event) -> bool {
+        let Event::Measured { point, repeat, window } = event else { return false };
+        self.trial(*point, *repeat, window);
+        if window.outcome.counts() {
+            self.remember(*point, &window.settings, window.metrics.clone());
+        }
+        true
+    }
+
+    fn remember(&mut self, point: usize, settings: &BTreeMap<String, Value>, metrics: BTreeMap<String, f64>) {
+        let of_point = self.campaign.points.get(point).map(|point| &point.point.settings);
+        let value = |path: &String| settings.get(path).or_else(|| of_point?.get(path))?.number();
+        let x = self.across.as_ref().and_then(value);
+        if self.windows.len() >= WINDOWS_MAX {
+            self.windows.pop_front();
+        }
+        self.windows.push_back(Seen { point, x, metrics });
+    }
+
+    /// Keeps a trial of a search over load with what it gave, as the search itself sees it.
+    fn trial(&mut self, point: usize, repeat: u32, window: &Window) {
+        let Some(search) = &self.campaign.scenario.search else { return };
+        if self.search.as_ref().is_none_or(|(own, of, _)| (*own, *of) != (point, repeat)) {
+            self.search = Some((point, repeat, Vec::new()));
+        }
+        let Some((load, (metric, at_most))) = search.load().zip(search.goals().first().copied()) else {
+            return;
+        };
+        let load = window.settings.get(&load.axis).and_then(Value::number);
+        let Some((load, value)) = load.zip(window.metrics.get(metric).copied()) else { return };
+        let unsent = self.campaign.metrics.iter().filter(|metric| metric.unsent_share);
+        let unsent =
+            unsent.filter_map(|metric| window.metrics.get(&metric.name)).any(|share| *share > UNSENT_AT_MOST);
+        let gave = match (unsent, value <= at_most) {
+            (true, _) => Gave::Unsent,
+            (_, true) => Gave::Pass,
+            (_, false) => Gave::Fail,
+        };
+        // What is wrong with the measurement itself is tried again: it is no trial of the system.
+        if window.outcome.counts() || unsent {
+            self.search.iter_mut().for_each(|(.., tried)| {
+                tried.push(Tried { load, value, share: window.share, gave });
+            });
+        }
+    }
+
+    /// The last window's headline numbers, with units; at most `most`.
+    pub fn latest(&self, most: usize) -> Vec<String> {
+        let Some(last) = self.windows.back() else { return Vec::new() };
+        let at =
+            self.across.as_ref().zip(last.x).map(|(path, x)| format!("{path} {}", crate::value::short(x)));
+        let groups = self.groups();
+        let names = groups.iter().flat_map(|(_, names)| names.iter().take(2));
+        let told = names.filter_map(|name| {
+            let (value, unit) = (last.metrics.get(name)?, self.campaign.unit(name));
+            Some(format!("{name} {} {unit}", crate::value::short(*value)).trim_end().to_owned())
+        });
+        at.into_iter().chain(told).take(most).collect()
+    }
+
+    /// The curves of what is measured now, and the trials of the search under way.
+    pub fn figures(&self) -> Vec<Figure> {
+        let mut figures: Vec<Figure> =
+            self.groups().into_iter().map(|(title, names)| self.curve(title, &names)).collect();
+        figures.extend(self.trials());
+        figures
+    }
+
+    /// What was recorded of throughput, of latency and of losses: the title of each figure, and its metrics.
+    fn groups(&self) -> Vec<(&'static str, Vec<String>)> {
+        let recorded =
+            |name: &String| self.windows.back().is_some_and(|seen| seen.metrics.contains_key(name));
+        let alike = |fits: &dyn Fn(&Metric) -> bool| -> Vec<String> {
+            let own = |metric: &&Metric| recorded(&metric.name) && fits(metric);
+            let mut all = self.campaign.metrics.iter().filter(own).peekable();
+            let unit = all.peek().map(|metric| metric.unit.clone()).unwrap_or_default();
+            all.filter(|metric| metric.unit == unit).map(|m| m.name.clone()).take(LINES_MAX).collect()
+        };
+        let scalar = |metric: &Metric| metric.kind == MetricKind::Scalar;
+        let rates = alike(&|m| scalar(m) && m.better == Better::Higher && m.unit.ends_with("/s"));
+        let lost = |name: &str| ["loss", "lost", "unsent", "drop"].iter().any(|word| name.contains(word));
+        let losses = alike(&|m| scalar(m) && (m.unsent_share || lost(&m.name)));
+        let mut latency = self.campaign.metrics.iter().filter(|metric| {
+            let timed = ["ns", "us", "ms", "s"].contains(&metric.unit.as_str());
+            metric.kind == MetricKind::Histogram && timed && metric.better == Better::Lower
+        });
+        let percentiles = |metric: &Metric| -> Vec<String> {
+            PERCENTILES.iter().map(|of| format!("{}{of}", metric.name)).filter(&recorded).collect()
+        };
+        let latency = latency.find_map(|metric| Some(percentiles(metric)).filter(|names| !names.is_empty()));
+        [("Throughput", rates), ("Latency", latency.unwrap_or_default()), ("Losses", losses)]
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .collect()
+    }
+
+    /// Windows that differ from the last in what lies across alone.
+    fn alike(&self) -> Vec<&Seen> {
+        let Some(last) = self.windows.back() else { return Vec::new() };
+        let axes = |point: usize| -> Vec<&(String, Value)> {
+            let axes = self.campaign.points.get(point).map(|point| &point.point.axes);
+            let elsewhere = |(path, _): &&(String, Value)| self.across.as_ref() != Some(path);
+            axes.into_iter().flatten().filter(elsewhere).collect()
+        };
+        let wanted = axes(last.point);
+        self.windows.iter().filter(|seen| axes(seen.point) == wanted).collect()
+    }
+
+    fn curve(&self, title: &str, names: &[String]) -> Figure {
+        let windows = self.alike();
+        let (results, last) = (&self.campaign, self.windows.back().map_or(0, |seen| seen.point));
+        let x_label = self.across.as_ref().map_or_else(
+            || "windows, in the order of measuring".to_owned(),
+            |path| words::label(results, path, false),
+        );
+        let series = (0..).zip(names).map(|(color, name)| {
+            let mut at: Vec<(f64, f64)> = (1..)
+                .zip(&windows)
+                .filter_map(|(n, seen)| {
+                    Some((seen.x.unwrap_or_else(|| f64::from(n)), *seen.metrics.get(name)?))
+                })
+                .collect();
+            at.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let samples = at.chunk_by(|a, b| a.0 == b.0).map(|here| {
+                let values = || here.iter().map(|(_, y)| *y);
+                let (low, high) =
+                    (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+                let y = values().sum::<f64>() / here.len() as f64;
+                Sample { x: here[0].0, y, low, high, ends: (low, high) }
+            });
+            Series { name: name.clone(), form: Form::Band, color, samples: samples.collect() }
+        });
+        let unit = names.first().map_or("", |name| results.unit(name));
+        let place = results.points.get(last).map(|point| point.point.label()).unwrap_or_default();
+        Figure {
+            title: format!("{title} so far, against {x_label}"),
+            caption: format!(
+                "Line and band: mean of the {} windows measured so far, from the least to the most at each place; the last is of {place}.",
+                windows.len()
+            ),
+            missing: String::new(),
+            x: Across::Numbers { log: false },
+            x_label,
+            y_label: words::in_unit(&title.to_lowercase(), unit),
+            log_y: false,
+            zero: (false, true),
+            series: series.collect(),
+            marks: Vec::new(),
+            bounds: Vec::new(),
+            answer: None,
+            table: Table::default(),
+        }
+    }
+
+    /// The trials of the search under way, as the report will draw them.
+    fn trials(&self) -> Option<Figure> {
+        let (point, repeat, tried) = self.search.as_ref()?;
+        let mut own = Finished {
+            point: 0,
+            repeat: *repeat,
+            position: 0,
+            outcome: Outcome::Ok,
+            reason: String::new(),
+            recording: crate::record::Recording::default(),
+            started_unix_ms: 0,
+            elapsed: Duration::ZERO,
+        };
+        if tried.is_empty() {
+            return None;
+        }
+        tried::keep(&mut own.recording, tried);
+        let place = *point;
+        let point = self.campaign.points.get(place)?.point.clone();
+        let results =
+            Results { points: vec![PointResult { point, runs: vec![own] }], ..self.campaign.clone() };
+        let mut figure = trials::figures(&results).pop()?;
+        figure.title.push_str(&format!(
+            ": the search under way, at {}",
+            self.campaign.points.get(place)?.point.label()
+        ));
+        Some(figure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockRig;
+    use crate::plan::Plan;
+    use crate::results::MemoryJournal;
+    use crate::rig::{Rig, Stop};
+    use crate::scenario::{Overrides, Scenario};
+
+    /// The figures after each event that changed them, and what was measured.
+    fn watch(text: &str) -> (Vec<Vec<Figure>>, Watched, Results) {
+        let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
+        let rig = MockRig::default();
+        let scenario = Scenario::parse(&text, "test.toml", &Overrides::default(), &[rig.describe()]).unwrap();
+        let (plan, metrics) = (Plan::new(&scenario, &rig.describe()), rig.describe().metrics);
+        let before = Results::new(scenario.clone(), metrics, plan.points.clone(), Vec::new());
+        let (mut watched, mut seen, mut journal) =
+            (Watched::new(&before), Vec::new(), MemoryJournal::default());
+        let mut hear = |event: Event| {
+            if watched.take(&event) {
+                seen.push(watched.figures());
+            }
+        };
+        crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut hear).unwrap();
+        let results = Results::new(scenario, before.metrics, plan.points, journal.finished);
+        (seen, watched, results)
+    }
+
+    #[test]
+    fn curves_are_those_of_the_points_and_grow_window_by_window() {
+        let (seen, watched, results) = watch(
+            "[sweep.axes]\n\"load.workers\" = [1, 2, 4]\n\"sut.noise\" = [0.0, 0.1]\n[measure]\nrepeats = 2\norder = \"given\"",
+        );
+        assert_eq!(seen.len(), 12);
+        let throughput = &seen[11][0];
+        assert!(throughput.title.starts_with("Throughput so far, against "), "{}", throughput.title);
+        let series = &throughput.series[0];
+        assert_eq!((series.name.as_str(), series.samples.len()), ("throughput", 3));
+        // The points of the noise that was measured last, no others.
+        for (sample, point) in series.samples.iter().zip(results.points.iter().skip(1).step_by(2)) {
+            let mean = point.summary("throughput", 0.95).unwrap();
+            assert!((sample.y - mean.mean).abs() < 1e-9 && (sample.low, sample.high) == (mean.min, mean.max));
+        }
+        let latency = seen[11].iter().find(|figure| figure.title.starts_with("Latency")).unwrap();
+        assert_eq!(latency.series.len(), 3, "three percentiles");
+        assert!(seen[11].iter().any(|figure| figure.title.starts_with("Losses")));
+        assert!(watched.latest(3)[0].starts_with("load.workers "), "{:?}", watched.latest(3));
+        // Who goes on with it begins with what there is.
+        let again = Watched::new(&results).figures();
+        assert_eq!(again[0].series, throughput.series);
+    }
+
+    #[test]
+    fn a_search_shows_its_trials_as_the_report_will() {
+        let (seen, _, results) = watch(
+            "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
+             min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
+        );
+        let live = seen.last().unwrap().last().unwrap();
+        let kept = trials::figures(&results).pop().unwrap();
+        assert_eq!((&live.series, &live.bounds), (&kept.series, &kept.bounds));
+        let curve = &seen.last().unwrap()[0];
+        assert_eq!(curve.x_label, kept.x_label);
+        assert!(curve.series[0].samples.len() >= 3);
+    }
+}

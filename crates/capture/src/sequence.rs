@@ -1,0 +1,251 @@
+//! Who said what to whom, as a document for a page (`web/sequence.js`): lanes, messages in order, answers with their delay, faults,
+//! and of each message its octets and what they say. Whatever a capture holds, the document is bounded, and says what it leaves out.
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use serde::Serialize;
+
+use super::dissect::Dissected;
+use super::fields;
+use super::pdu::{Endpoint, Flow};
+use super::trace::{Problem, Summary};
+use super::{Side, Transport};
+
+/// Messages of a document.
+pub const MESSAGES_MAX: usize = 1_000;
+/// Lanes; endpoints beyond share the last.
+pub const LANES_MAX: usize = 24;
+/// Octets that are shown of a message.
+pub const OCTETS_MAX: usize = 2_048;
+/// Signs of what a message says that are shown.
+pub const WORDS_MAX: usize = 16 << 10;
+/// Signs of a single field.
+const FIELD_MAX: usize = 120;
+/// What a page reads first to know that it understands the rest.
+const FORMAT: &str = "ranlab-sequence/1";
+/// Requests of E42 and the procedure of E2AP whose answers they get.
+const FORMS_OF_E42: [(&str, u8); 3] =
+    [("E42RICsubscriptionRequest", 8), ("E42RICsubscriptionDeleteRequest", 9), ("E42RICcontrolRequest", 4)];
+/// Where a PDU of E2AP says whether it is a request (0) or what sort of answer.
+const SUCCESSFUL: u8 = 0x20;
+const UNSUCCESSFUL: u8 = 0x40;
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    format: &'static str,
+    title: String,
+    facts: Vec<String>,
+    notes: Vec<String>,
+    lanes: Vec<String>,
+    messages: Vec<Message>,
+    /// Messages beyond [`MESSAGES_MAX`].
+    left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Message {
+    /// Its number in the trace, from 1.
+    n: u64,
+    /// Microseconds since the first message.
+    at_us: Option<i64>,
+    from: usize,
+    to: usize,
+    side: &'static str,
+    name: String,
+    fields: Vec<(String, String)>,
+    /// Octets in all; `hex` may have fewer.
+    octets: usize,
+    hex: String,
+    /// In ASN.1 value notation, a line each.
+    words: String,
+    /// What is wrong, in words.
+    fault: Option<String>,
+    /// Index of the request that it answers, and how long that took.
+    answers: Option<usize>,
+    took_us: Option<i64>,
+}
+
+/// What a request is known by: connection, who asked, procedure, and its own identity.
+type Key = (Flow, Side, Endpoint, u8, String);
+
+/// Collects messages into a [`Document`].
+#[derive(Debug, Default)]
+pub struct Sequence {
+    begin_us: Option<u64>,
+    endpoints: Vec<(Endpoint, Side)>,
+    rics: BTreeSet<Endpoint>,
+    messages: Vec<Message>,
+    left_out: u64,
+    /// The first that was asked is the first that is answered.
+    waiting: HashMap<Key, VecDeque<usize>>,
+}
+
+impl Sequence {
+    /// The next message of a trace.
+    pub fn take(&mut self, dissected: &Dissected, problem: Option<&Problem>) {
+        let Dissected { number, pdu, side, version, message } = dissected;
+        self.begin_us = self.begin_us.or(pdu.time_us);
+        if self.messages.len() >= MESSAGES_MAX {
+            self.left_out += 1;
+            return;
+        }
+        let (name, told) = match message {
+            Ok(decoded) => (decoded.message.name(), fields::of(&decoded.message)),
+            Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
+        };
+        let Flow { source, destination, transport } = pdu.flow;
+        if transport != Transport::File && name.ends_with("etupRequest") {
+            self.rics.insert(destination);
+        }
+        let (from, to) = (self.lane(source, *side), self.lane(destination, *side));
+        let at_us = pdu.time_us.zip(self.begin_us).map(|(time, begin)| time as i64 - begin as i64);
+        let answers = self.answered(dissected, &told);
+        let took_us = answers.and_then(|index| Some(at_us? - self.messages[index].at_us?));
+        let cause = told.iter().find(|(name, _)| *name == "cause").map(|(_, cause)| format!(": {cause}"));
+        let fails = pdu.bytes.first() == Some(&UNSUCCESSFUL) || name == "ErrorIndication";
+        let fault = match problem {
+            Some(Problem { problem, reason, .. }) => Some(format!("{problem}: {reason}")),
+            None => fails.then(|| format!("{name}{}", cause.unwrap_or_default())),
+        };
+        let words = message.as_ref().map_or_else(|_| String::new(), |it| it.message.notation(*version));
+        let shown = &pdu.bytes[..pdu.bytes.len().min(OCTETS_MAX)];
+        self.messages.push(Message {
+            n: *number,
+            at_us,
+            from,
+            to,
+            side: side.name(),
+            name: name.to_owned(),
+            fields: told.into_iter().map(|(name, value)| (name.to_owned(), cut(&value, FIELD_MAX))).collect(),
+            octets: pdu.bytes.len(),
+            hex: shown.iter().map(|octet| format!("{octet:02x}")).collect(),
+            words: cut(&words, WORDS_MAX),
+            fault: fault.map(|fault| cut(&fault, FIELD_MAX * 4)),
+            answers,
+            took_us,
+        });
+    }
+
+    /// The request that a message answers; a request is remembered instead.
+    fn answered(&mut self, dissected: &Dissected, told: &[(&'static str, String)]) -> Option<usize> {
+        let Dissected { pdu, side, message, .. } = dissected;
+        let [kind, procedure, ..] = pdu.bytes[..] else { return None };
+        if message.is_err() || pdu.flow.transport == Transport::File {
+            return None;
+        }
+        let name = message.as_ref().map_or("", |decoded| decoded.message.name());
+        // What an xApp asks in a form of its own is answered in E2AP's, under an identity that the RIC chose.
+        let procedure =
+            FORMS_OF_E42.iter().find(|(own, _)| *own == name).map_or(procedure, |(_, code)| *code);
+        let renamed = *side == Side::E42 && FORMS_OF_E42.iter().any(|(_, code)| *code == procedure);
+        let own = told.iter().find(|(name, _)| !renamed && matches!(*name, "request" | "transaction"));
+        let identity = own.map_or_else(String::new, |(_, value)| value.clone());
+        let asker = if kind == 0 { pdu.flow.source } else { pdu.flow.destination };
+        let key = (pdu.flow.connection(), *side, asker, procedure, identity);
+        if kind == SUCCESSFUL || kind == UNSUCCESSFUL {
+            return self.waiting.get_mut(&key).and_then(VecDeque::pop_front);
+        }
+        self.waiting.entry(key).or_default().push_back(self.messages.len());
+        None
+    }
+
+    /// Index of an endpoint.
+    fn lane(&mut self, endpoint: Endpoint, side: Side) -> usize {
+        if let Some(at) = self.endpoints.iter().position(|(own, _)| *own == endpoint) {
+            return at;
+        }
+        self.endpoints.push((endpoint, side));
+        self.endpoints.len() - 1
+    }
+
+    /// The document, of a trace with this account.
+    pub fn finish(mut self, title: &str, summary: &Summary) -> Document {
+        let is_ric =
+            |endpoint: &Endpoint, side: Side| self.rics.contains(endpoint) || endpoint.port == side.port();
+        // A RIC's two doors are one lane, where its address is known.
+        let mut lanes: Vec<String> = Vec::new();
+        let mut at: BTreeMap<String, usize> = BTreeMap::new();
+        let place: Vec<usize> = self
+            .endpoints
+            .iter()
+            .map(|(endpoint, side)| {
+                let name = match (is_ric(endpoint, *side), side, endpoint.address) {
+                    _ if *endpoint == Endpoint::default() => "file".to_owned(),
+                    (true, _, Some(address)) => format!("RIC {address}"),
+                    (true, _, None) => "RIC".to_owned(),
+                    (false, Side::E2, _) => format!("E2 node {endpoint}"),
+                    (false, Side::E42, _) => format!("xApp {endpoint}"),
+                };
+                let most = LANES_MAX - 1;
+                let name =
+                    if lanes.len() >= most && !at.contains_key(&name) { "others".to_owned() } else { name };
+                *at.entry(name.clone()).or_insert_with(|| {
+                    lanes.push(name);
+                    lanes.len() - 1
+                })
+            })
+            .collect();
+        for message in &mut self.messages {
+            (message.from, message.to) = (place[message.from], place[message.to]);
+        }
+        let mut notes: Vec<String> = summary
+            .notes
+            .iter()
+            .map(|note| format!("{} times: {} (first: {})", note.count, note.note, note.first))
+            .collect();
+        if self.left_out > 0 {
+            notes.push(format!(
+                "The first {MESSAGES_MAX} messages are shown, {} more are only counted.",
+                self.left_out
+            ));
+        }
+        if self.endpoints.len() > LANES_MAX {
+            notes.push(format!("There are more than {LANES_MAX} ends: some share the last lane."));
+        }
+        let counted = summary.messages.iter().map(|(name, count)| format!("{count} {name}"));
+        let counted: Vec<String> = counted.collect();
+        let facts = vec![
+            format!(
+                "{} messages of {} connections, {} undecodable",
+                summary.pdus,
+                summary.connections.len(),
+                summary.undecodable
+            ),
+            counted.join(", "),
+        ];
+        Document {
+            format: FORMAT,
+            title: title.to_owned(),
+            facts,
+            notes,
+            lanes,
+            messages: self.messages,
+            left_out: self.left_out,
+        }
+    }
+}
+
+impl Document {
+    /// As JSON.
+    pub fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The file's title, for who names a window.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What those read whose browser runs no scripts.
+    pub fn words(&self) -> Vec<String> {
+        self.facts.iter().chain(&self.notes).cloned().collect()
+    }
+}
+
+/// The beginning of a text, and a sign that it goes on.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

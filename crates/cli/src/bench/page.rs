@@ -1,0 +1,245 @@
+//! A campaign under way on a page: points done and to come, curves so far, the search's trials, the report of what is kept; stop and
+//! resume. The campaign never waits for a page, but for one that has stopped it.
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::report::{self, Watched};
+use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::rig::{Outcome, Stop};
+use ranlab_campaign::run::Event;
+use ranlab_campaign::store::{Load, Store};
+use ranlab_controllers::board::{Board, LIST_MAX};
+
+use super::{STORE, about};
+use crate::web::{self, Now, Sampler};
+
+/// How long a campaign that was stopped from its page waits for whoever may resume it; then it ends, resumable as ever.
+const PAUSE_MAX: Duration = Duration::from_secs(1_800);
+/// Between two looks for Ctrl-C meanwhile.
+const LOOK: Duration = Duration::from_millis(200);
+/// Numbers of the last window that the page shows.
+const NUMBERS_MAX: usize = 8;
+
+/// A point as the page's list has it.
+struct Listed {
+    label: String,
+    runs: usize,
+    outcome: Option<Outcome>,
+    reason: String,
+}
+
+/// A holder that panicked left a sentence half written at worst.
+fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn going(now: &mut Now) {
+    now.phase = "measuring";
+    now.notes.clear();
+    now.actions = vec![("stop", "Stop after this repeat")];
+}
+
+/// The page of a campaign.
+pub(super) struct Page {
+    board: Board,
+    wishes: Receiver<&'static str>,
+    points: Vec<Listed>,
+    repeats: u32,
+    /// What the page is told; the thread that hears wishes tells of a stop at once.
+    now: Arc<Mutex<Now>>,
+    remaining: Duration,
+    latest: Vec<String>,
+    windows: usize,
+    /// Ends with the page.
+    _sampler: Sampler,
+}
+
+impl Page {
+    /// Tells of a campaign before it begins, or goes on.
+    pub(super) fn open(
+        board: Board,
+        before: &Results,
+        plan: &Plan,
+        (folder, command): (&Path, &str),
+        stop: &Stop,
+    ) -> Self {
+        let title = format!("Under way: {}", before.scenario.title);
+        let mut facts = vec![command.to_owned()];
+        if plan.points.len() > LIST_MAX {
+            facts.push(format!("The first {LIST_MAX} of {} points are listed.", plan.points.len()));
+        }
+        web::introduce(&board, &title, "Campaign", &facts, &[web::MACHINE], "Points");
+        let (file, command) = (folder.join(STORE), command.to_owned());
+        let make = move || match Store::read(&file).and_then(|store| store.results(Load::All)) {
+            Ok(results) => report::document(&results, &super::run::context(&results, command.clone())).json(),
+            // The page says that it is no report.
+            Err(error) => serde_json::json!({ "error": error.to_string() }).to_string(),
+        };
+        let now: Arc<Mutex<Now>> = Arc::default();
+        let (wish, wishes) = channel();
+        let (stops, shared, own) = (stop.clone(), Arc::clone(&now), board.clone());
+        let hear = move |what| {
+            if what != "stop" {
+                // Whoever waits hears of it.
+                let _ = wish.send(what);
+                return;
+            }
+            stops.wish_after();
+            let mut now = lock(&shared);
+            (now.phase, now.actions) = ("stopping", Vec::new());
+            now.notes = vec![("Stops when this repeat is finished; it is kept.".to_owned(), false)];
+            now.tell(&own);
+        };
+        let counted = Arc::clone(&now);
+        let fill = move |sample: &mut serde_json::Map<String, serde_json::Value>| {
+            let (done, total) = lock(&counted).done;
+            sample.insert("repeats_done".to_owned(), done.into());
+            sample.insert("repeats_planned".to_owned(), total.into());
+        };
+        let sampler = Sampler::start(board.clone(), fill, hear);
+        let listed = |point: &PointResult| Listed {
+            label: point.point.label(),
+            runs: point.runs.len(),
+            outcome: point.outcome(),
+            reason: point.reason().to_owned(),
+        };
+        let points = before.points.iter().map(listed).collect();
+        let page = Self {
+            board,
+            wishes,
+            points,
+            repeats: plan.repeats,
+            now,
+            remaining: Duration::ZERO,
+            latest: Vec::new(),
+            windows: 0,
+            _sampler: sampler,
+        };
+        (0..page.points.len()).for_each(|at| page.list(at, false));
+        page.board.document(make);
+        page
+    }
+
+    /// What happened; with `changed`, figures have more to show.
+    pub(super) fn take(&mut self, event: &Event, watched: &Watched, changed: bool) {
+        match event {
+            Event::Started { to_do, done_before, expected } => {
+                self.remaining = *expected;
+                let mut now = lock(&self.now);
+                now.done = (*done_before, to_do + done_before);
+                going(&mut now);
+            }
+            Event::Measuring { point, label, repeat } => {
+                self.windows = 0;
+                lock(&self.now).words = format!("{label}, repeat {}", repeat + 1);
+                self.list(*point, true);
+            }
+            Event::Measured { .. } => self.windows += 1,
+            Event::Finished { point, outcome, reason, remaining, .. } => {
+                lock(&self.now).done.0 += 1;
+                self.remaining = *remaining;
+                if let Some(listed) = self.points.get_mut(*point) {
+                    listed.runs += 1;
+                    (listed.outcome, listed.reason) = (Some(*outcome), reason.clone());
+                }
+                self.list(*point, false);
+                self.board.document_again();
+            }
+            _ => {}
+        }
+        if changed {
+            self.latest = watched.latest(NUMBERS_MAX);
+            // Nobody draws what nobody sees; whoever comes later has it with the next window.
+            if self.board.pages() > 0 {
+                self.board.set("figures", &watched.figures());
+            }
+        }
+        self.tell();
+    }
+
+    fn list(&self, at: usize, now: bool) {
+        let Some(point) = self.points.get(at) else { return };
+        let bad = point.outcome.is_some_and(|outcome| outcome != Outcome::Ok);
+        let all = point.runs >= self.repeats as usize;
+        let state = match (now, bad, all) {
+            (true, ..) => "now",
+            (_, true, _) => "trouble",
+            (_, _, true) => "done",
+            _ => "to come",
+        };
+        let outcome = point.outcome.map_or(String::new(), |outcome| format!(", {}", outcome.name()));
+        let why = if bad && !point.reason.is_empty() { format!(": {}", point.reason) } else { String::new() };
+        let words = format!("{} of {} repeats{outcome}{why}", point.runs, self.repeats);
+        self.board.place("points", at, &(state, &point.label, words));
+    }
+
+    fn tell(&self) {
+        let mut now = lock(&self.now);
+        let (done, total) = now.done;
+        let tile = |name: &str, value: String, note: &str| (name.to_owned(), value, note.to_owned(), false);
+        now.tiles = vec![
+            tile("Repeats", done.to_string(), &format!("of {total}")),
+            tile("Left", about(self.remaining), "about"),
+            tile("Windows", self.windows.to_string(), "of this repeat"),
+        ];
+        // `rtt_us_p99 12.5 us`: name, value, unit.
+        for number in &self.latest {
+            let mut parts = number.splitn(3, ' ');
+            let mut next = || parts.next().unwrap_or_default().to_owned();
+            now.tiles.push((next(), next(), next(), false));
+        }
+        now.tell(&self.board);
+    }
+
+    /// Waits for somebody to resume it, or to end it; whether it goes on.
+    pub(super) fn paused(&mut self, stop: &Stop) -> bool {
+        let minutes = PAUSE_MAX.as_secs() / 60;
+        {
+            let mut now = lock(&self.now);
+            now.phase = "paused";
+            "Stopped: what is finished is kept, and nothing runs.".clone_into(&mut now.words);
+            now.notes = vec![(
+                format!(
+                    "It ends by itself in {minutes} min; the same command goes on from here whenever you like."
+                ),
+                false,
+            )];
+            now.actions = vec![("resume", "Resume"), ("end", "End the program")];
+        }
+        eprintln!(
+            "ranlab: stopped from the page; it waits there for {minutes} min to be resumed (Ctrl-C ends it)"
+        );
+        self.tell();
+        let end = Instant::now() + PAUSE_MAX;
+        loop {
+            match self.wishes.recv_timeout(LOOK) {
+                Ok("resume") => {
+                    going(&mut lock(&self.now));
+                    return true;
+                }
+                Ok("end") | Err(RecvTimeoutError::Disconnected) => return false,
+                _ if stop.wished() || Instant::now() >= end => return false,
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells how it ended, and lets pages that look have the whole report.
+    pub(super) fn end(self, stopped: Result<bool, String>, report: &Path) {
+        self.board.document_again();
+        let words = match stopped {
+            Ok(false) => format!("Done. The report: {}", report.display()),
+            Ok(true) => format!(
+                "Stopped; the same command goes on from here. The report so far: {}",
+                report.display()
+            ),
+            Err(why) => format!("Ended early: {why}. The report so far: {}", report.display()),
+        };
+        let (done, total) = lock(&self.now).done;
+        let tiles = vec![("Repeats".to_owned(), done.to_string(), format!("of {total}"), done < total)];
+        web::part(&self.board, &words, tiles);
+    }
+}

@@ -1,0 +1,147 @@
+//! A load under way on a page: what is begun, answered, sent and seen in each second, and how long it took.
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ranlab_controllers::board::Board;
+use ranlab_emulator::load::{Counts, Glance, LoadError, LoadReport, Network, Summary};
+use ranlab_parts::{UpfLoad, UpfLoadPart};
+use serde_json::{Map, Value, json};
+
+use crate::web::{MACHINE, Now, OverTime, Sampler, introduce, part};
+
+const TIME: [OverTime; 5] = [
+    OverTime {
+        title: "Sessions per second",
+        caption: "Completed: established, given their tunnel and, unless kept, ended. Failed: a request was rejected or lost.",
+        unit: "/s",
+        lines: &[("started", "begun"), ("completed", "completed"), ("failed", "failed")],
+    },
+    OverTime {
+        title: "Latency of requests",
+        caption: "From the intended time to the answer, of the answers of each second.",
+        unit: "us",
+        lines: &[
+            ("request_p50", "median"),
+            ("request_p99", "99th percentile"),
+            ("request_p999", "99.9th percentile"),
+        ],
+    },
+    OverTime {
+        title: "Packets per second",
+        caption: "Uplink as base stations send it, as the data network sees it; and what comes back to them.",
+        unit: "/s",
+        lines: &[
+            ("uplink", "uplink sent"),
+            ("uplink_seen", "uplink seen"),
+            ("downlink_seen", "back at base stations"),
+        ],
+    },
+    OverTime {
+        title: "Delay of packets that come back",
+        caption: "From the intended time: there and back of reflected packets, one way of the data network's own.",
+        unit: "us",
+        lines: &[
+            ("packet_p50", "median"),
+            ("packet_p99", "99th percentile"),
+            ("packet_p999", "99.9th percentile"),
+        ],
+    },
+    MACHINE,
+];
+
+/// The page of a load.
+pub(super) struct Page {
+    board: Board,
+    latest: Arc<Mutex<Counts>>,
+    /// The data network is ours, and counts.
+    sees: bool,
+    sampler: Sampler,
+}
+
+impl Page {
+    /// The load, looked at from now on, and its page.
+    pub(super) fn open(board: Board, load: UpfLoad, part: &UpfLoadPart) -> (UpfLoad, Self) {
+        let mode = format!("{:?}", part.mode).to_lowercase();
+        introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
+        Now { phase: "running", words: "Running.".to_owned(), ..Now::default() }.tell(&board);
+        let (glance, latest) = (Arc::new(Glance::default()), Arc::new(Mutex::new(Counts::default())));
+        let load = load.watched(Arc::clone(&glance));
+        let (shared, told) = (Arc::clone(&latest), board.clone());
+        // Without a data network of ours nobody counts what comes out of the UPF.
+        let sees = part.n6 != Network::None;
+        let mut before: Option<(f64, Counts)> = None;
+        let fill = move |sample: &mut Map<String, Value>| {
+            let (look, at) = (glance.look(), sample.get("t").and_then(Value::as_f64).unwrap_or_default());
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = look.counts;
+            if let Some((earlier, counts)) = before.replace((at, look.counts)) {
+                rates(sample, &look.counts, &counts, (at - earlier).max(1e-3));
+            }
+            if !sees {
+                sample.remove("uplink_seen");
+            }
+            for (of, times) in [("request", &look.requests_us), ("packet", &look.packets_us)] {
+                percentiles(sample, of, times.as_ref());
+            }
+            let now = Now {
+                phase: "running",
+                words: "Running.".to_owned(),
+                tiles: tiles(&look.counts, sees),
+                ..Now::default()
+            };
+            now.tell(&told);
+        };
+        let sampler = Sampler::start(board.clone(), fill, |_| {});
+        (load, Self { board, latest, sees, sampler })
+    }
+
+    /// How it ended, for pages that look.
+    pub(super) fn end(self, report: Result<&LoadReport, &LoadError>) {
+        drop(self.sampler);
+        let words = match report {
+            Ok(report) => format!(
+                "Done: {} sessions completed, {} failed, {} unexplained; the whole report stands where the load was started.",
+                report.control.completed, report.control.failed, report.unexplained
+            ),
+            Err(error) => format!("Ended early: {error}"),
+        };
+        let latest = *self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        part(&self.board, &words, tiles(&latest, self.sees));
+    }
+}
+
+fn rates(sample: &mut Map<String, Value>, now: &Counts, then: &Counts, seconds: f64) {
+    for (name, now, then) in [
+        ("started", now.started, then.started),
+        ("completed", now.completed, then.completed),
+        ("failed", now.failed, then.failed),
+        ("uplink", now.uplink, then.uplink),
+        ("uplink_seen", now.uplink_seen, then.uplink_seen),
+        ("downlink_seen", now.downlink_seen, then.downlink_seen),
+    ] {
+        sample.insert(name.to_owned(), json!(now.saturating_sub(then) as f64 / seconds));
+    }
+}
+
+fn percentiles(sample: &mut Map<String, Value>, of: &str, times: Option<&Summary>) {
+    if let Some(times) = times {
+        for (name, us) in [("p50", times.p50), ("p99", times.p99), ("p999", times.p999)] {
+            sample.insert(format!("{of}_{name}"), json!(us));
+        }
+    }
+}
+
+fn tiles(counts: &Counts, sees: bool) -> Vec<(String, String, String, bool)> {
+    let tile = |name: &str, value: u64, note: &str, bad: bool| {
+        (name.to_owned(), value.to_string(), note.to_owned(), bad)
+    };
+    let mut all = vec![
+        tile("Sessions begun", counts.started, "", false),
+        tile("Completed", counts.completed, "", false),
+        tile("Failed", counts.failed, "", counts.failed > 0),
+        tile("Answers", counts.answers, "", false),
+        tile("Uplink sent", counts.uplink, "packets", false),
+        tile("Uplink seen", counts.uplink_seen, "packets", false),
+        tile("Back", counts.downlink_seen, "packets", false),
+    ];
+    all.retain(|(name, ..)| sees || name != "Uplink seen");
+    all
+}

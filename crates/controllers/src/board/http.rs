@@ -1,0 +1,125 @@
+//! A board over HTTP: `/` and `/web/…` the page, `/v1/stream` what is told, `/v1/document` the report, `/metrics` the latest values, `POST /v1/actions/NAME` a wish.
+//!
+//! As with a RIC ([`crate::rest`]) a request means this server, knows its token if there is one, and says that its body is JSON.
+use super::{Board, Unheard};
+use crate::console::metrics;
+use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
+use crate::token::Token;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+/// Where and for whom a board is shown.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen; port 0: one that the system chooses.
+    pub address: SocketAddr,
+    /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
+    pub hosts: Vec<String>,
+    /// What whoever asks has to know; needed beyond loopback.
+    pub token: Option<Token>,
+}
+
+struct Served {
+    board: Board,
+    config: Config,
+}
+
+/// Serves until the runtime ends; the address is the one bound.
+///
+/// # Errors
+/// It cannot listen there; or others than this machine could ask, and there is no token.
+pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
+    check_reach(config.address, config.token.is_some())?;
+    let address = config.address;
+    let served = Arc::new(Served { board, config });
+    crate::desk::serve(Router::new().fallback(handle).with_state(served), address).await
+}
+
+/// As [`serve`], on a thread of its own until the process ends: for verbs that have no runtime, or none to spare.
+///
+/// # Errors
+/// As [`serve`].
+pub fn start(board: Board, config: Config) -> io::Result<SocketAddr> {
+    let (told, bound) = sync_channel(1);
+    std::thread::Builder::new().name("page".to_owned()).spawn(move || {
+        ranlab_sdk::run(async {
+            let served = serve(board, config).await;
+            let serves = served.is_ok();
+            // Whoever started it waits for this.
+            let _ = told.send(served);
+            if serves {
+                std::future::pending::<()>().await;
+            }
+        });
+    })?;
+    bound.recv().unwrap_or_else(|_| Err(io::Error::other("the page's thread has ended")))
+}
+
+async fn handle(
+    State(served): State<Arc<Served>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    match respond(&served, peer.ip(), &head.method, &head.uri, &head.headers, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+#[allow(clippy::result_large_err, reason = "one refusal a request")]
+async fn respond(
+    served: &Served,
+    peer: IpAddr,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, Response> {
+    let Served { board, config } = served;
+    check_host(headers, uri, &config.hosts)?;
+    let path = uri.path();
+    let reads = *method == Method::GET || *method == Method::HEAD;
+    let page = crate::page::file_of_board(path);
+    if page.is_none() && !may_ask(config.token.as_ref(), None, peer, headers) {
+        return Err(unauthorized());
+    }
+    if let Some(page) = page.filter(|_| reads) {
+        return Ok(page);
+    }
+    let missing = |what| problem(StatusCode::NOT_FOUND, what);
+    match (path, path.strip_prefix("/v1/actions/")) {
+        ("/v1/stream", _) if reads => crate::stream::told(board.listen(), "now"),
+        ("/metrics", _) if reads => {
+            let text = metrics::of_board(&board.latest("samples"), board.pages(), board.dropped());
+            Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
+        }
+        ("/v1/document", _) if reads => {
+            let board = board.clone();
+            let read = tokio::task::spawn_blocking(move || board.read()).await;
+            let failed = |_| problem(StatusCode::INTERNAL_SERVER_ERROR, "the document could not be made");
+            let text = read.map_err(failed)?.ok_or_else(|| missing("there is no document yet"))?;
+            let form = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
+            Ok((form, text).into_response())
+        }
+        (_, Some(action)) if *method == Method::POST => {
+            checked_body(headers, body).await?;
+            match board.ask(action) {
+                Ok(()) => Ok(StatusCode::NO_CONTENT.into_response()),
+                Err(Unheard::NotOffered) => {
+                    Err(problem(StatusCode::CONFLICT, "this cannot be asked for now; the page says what can"))
+                }
+                Err(Unheard::Full) => {
+                    Err(problem(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for; try again"))
+                }
+            }
+        }
+        _ => Err(missing("there are /, /v1/stream, /v1/document, /metrics, and POST /v1/actions/NAME")),
+    }
+}

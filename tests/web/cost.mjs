@@ -1,0 +1,165 @@
+// What pages cost the RIC: 5,000 base stations live, and a tab that was stopped. `cost.mjs PROGRAM [many|stopped]`; numbers with the machine's
+// load beside them. They are no test of a busy machine: the bars are judged, and a miss is told with what else ran.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import { start } from "./browser.mjs";
+
+const [program, what = "all"] = process.argv.slice(2);
+const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+const started = [];
+/** Nodes, seconds of a window, pairs of windows; the bars. */
+const NODES = Number(process.env.NODES ?? 5_000), WINDOW = Number(process.env.WINDOW ?? 10), PAIRS = Math.max(7, Number(process.env.PAIRS ?? 7));
+const CORE_MOST = 0.05, LONG_MS = 50;
+const TICKS = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
+/** Of Student's distribution at 97.5 %, by degrees of freedom from 6 on; then the normal's. */
+const T = [2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145];
+
+function ranlab(...words) {
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+  started.push(child);
+  child.lines = [];
+  let rest = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    const parts = (rest + text).split("\n");
+    rest = parts.pop();
+    // Of verbs that tell each second only the end is wanted.
+    if (child.lines.length < 100) child.lines.push(...parts);
+  });
+  return child;
+}
+
+/** CPU seconds of a process. */
+function cpu(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+async function metric(http, name) {
+  const text = await (await fetch(`${http}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)[1]);
+}
+
+async function until(find, words, seconds) {
+  for (let n = 0; n < seconds * 10; n += 1) {
+    if (await find().catch(() => false)) return;
+    await sleep(0.1);
+  }
+  throw new Error(`waited for ${words} in vain`);
+}
+
+/** A RIC with base stations and an xApp that hears each of them. */
+async function network(nodes, period) {
+  const ric = ranlab("ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--http", "127.0.0.1:0", "--format", "ndjson", "--max-nodes", String(nodes + 10));
+  await until(async () => ric.lines.length >= 3, "the RIC", 60);
+  const address = (name) => ric.lines.map((line) => JSON.parse(line)).find((it) => it.listening === name).address;
+  const [e2, e42, http] = ["e2", "e42", "http"].map(address);
+  ranlab("emulate", "--connect", e2, "--nodes", String(nodes), "--ues", "1", "--sm", "mac", "--format", "json");
+  await until(async () => (await (await fetch(`${http}/healthz`)).json()).nodes === nodes, `${nodes} base stations`, 300);
+  ranlab("xapp", "monitor", "--connect", e42, "--sm", "mac", "--period", period, "--totals", "--format", "json");
+  await until(async () => (await metric(http, "ranlab_ric_indications_forwarded_total")) > nodes, "indications", 120);
+  return { ric, http };
+}
+
+async function window(ric, http) {
+  const name = "ranlab_ric_indications_forwarded_total";
+  const [cpu0, seen0, at] = [cpu(ric.pid), await metric(http, name), performance.now()];
+  await sleep(WINDOW);
+  const seconds = (performance.now() - at) / 1000;
+  const [used, seen] = [cpu(ric.pid) - cpu0, (await metric(http, name)) - seen0];
+  return { cores: used / seconds, us_each: (used * 1e6) / seen, per_s: seen / seconds };
+}
+
+const mean = (all) => all.reduce((sum, it) => sum + it, 0) / all.length;
+function interval(all) {
+  const own = mean(all);
+  const deviation = Math.sqrt(all.reduce((sum, it) => sum + (it - own) ** 2, 0) / (all.length - 1));
+  const half = ((T[all.length - 7] ?? 1.96) * deviation) / Math.sqrt(all.length);
+  return [own - half, own + half];
+}
+const told = ([low, high]) => `${((low + high) / 2).toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
+
+/** So many nodes, each heard once a second: what the RIC uses with a page that looks and without, in turns. */
+async function many(browser) {
+  const { ric, http } = await network(NODES, "1s");
+  const [without, looked] = [[], []];
+  let long = [];
+  for (let n = 0; n < 3; n += 1) {
+    without.push((await window(ric, http)).cores);
+    const page = await browser.page();
+    await page.go(`${http}/`);
+    await page.until((count) => document.querySelector(".long[aria-label='Base stations']")?.getAttribute("aria-rowcount") === String(count + 1), `${NODES} rows`, NODES);
+    await sleep(2);
+    await page.run(() => {
+      window.long = [];
+      new PerformanceObserver((list) => window.long.push(...list.getEntries().map((it) => Math.round(it.duration)))).observe({ type: "longtask" });
+    });
+    looked.push((await window(ric, http)).cores);
+    long = [...long, ...(await page.run(() => window.long))];
+    await page.close();
+    await sleep(1);
+  }
+  const cost = mean(looked) - mean(without);
+  const longest = Math.max(0, ...long);
+  console.log(`${NODES} base stations, each heard once a second: the RIC uses ${mean(without).toFixed(3)} cores, with a page ${mean(looked).toFixed(3)}: `
+    + `the page costs ${(cost * 100).toFixed(1)} % of a core (at most ${CORE_MOST * 100}); long tasks of the page: ${long.length}, the longest ${longest} ms (at most ${LONG_MS}); load ${loadavg().map((it) => it.toFixed(1))}`);
+  return cost <= CORE_MOST && longest <= LONG_MS;
+}
+
+/** A process and those that it started. */
+function family(pid) {
+  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
+  const found = [pid];
+  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
+  return found;
+}
+
+/** What an indication costs the RIC to forward, with a tab that was stopped and without, in turns whose order changes. */
+async function stopped() {
+  const { ric, http } = await network(50, "20ms");
+  const alone = [], beside = [];
+  const measure = {
+    alone: async () => alone.push((await window(ric, http)).us_each),
+    beside: async () => {
+      const browser = await start(process.env.CHROMIUM ?? "chromium");
+      const page = await browser.page();
+      await page.go(`${http}/`);
+      await page.until(() => document.querySelector(".long a"), "the list");
+      await sleep(2);
+      const all = family(browser.child.pid);
+      all.forEach((pid) => process.kill(pid, "SIGSTOP"));
+      beside.push((await window(ric, http)).us_each);
+      all.forEach((pid) => process.kill(pid, "SIGCONT"));
+      await browser.close();
+      await sleep(1);
+    },
+  };
+  for (let n = 0; n < PAIRS; n += 1) for (const turn of n % 2 === 0 ? ["alone", "beside"] : ["beside", "alone"]) await measure[turn]();
+  const [a, b] = [interval(alone), interval(beside)];
+  const overlap = a[0] <= b[1] && b[0] <= a[1];
+  console.log(`µs of CPU for an indication that the RIC forwards, mean and 95 % interval over ${PAIRS} interleaved pairs of ${WINDOW} s: ${told(a)} without a tab, `
+    + `${told(b)} with one that is stopped: the intervals ${overlap ? "overlap" : "DO NOT OVERLAP"}; load ${loadavg().map((it) => it.toFixed(1))}`);
+  return overlap;
+}
+
+let status = 0;
+let browser;
+try {
+  assert.ok(["all", "many", "stopped"].includes(what), `${what} is none of all, many, stopped`);
+  if (what !== "stopped") {
+    browser = await start(process.env.CHROMIUM ?? "chromium");
+    if (!(await many(browser))) status = 1;
+    await browser.close();
+    browser = undefined;
+    started.splice(0).forEach((child) => child.kill());
+  }
+  if (what !== "many" && !(await stopped())) status = 1;
+} catch (error) {
+  console.error(error);
+  status = 1;
+} finally {
+  await browser?.close();
+  started.forEach((child) => child.kill());
+}
+process.exit(status);
