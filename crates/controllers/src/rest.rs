@@ -163,7 +163,8 @@ async fn respond(
     let (iapp, path) = whose(served, wanted, peer, uri.path()).ok_or_else(not_found)?;
     let has_body = matches!(wanted, Wanted::Put | Wanted::Post);
     let body = if has_body { checked_body(headers, body).await? } else { Bytes::new() };
-    let question = Question { iapp, method: wanted, path, body };
+    let party = format!("http://{}", peer.to_canonical());
+    let question = Question { iapp, party, method: wanted, path, body };
     match ask(&served.desk, question).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
         Answer::NoSuch(there) => {
@@ -280,6 +281,8 @@ enum Answer {
 /// What is asked of an iApp.
 struct Question {
     iapp: String,
+    /// Who asks, as the RIC's rules name him.
+    party: String,
     method: Wanted,
     path: String,
     body: Bytes,
@@ -290,11 +293,11 @@ async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Respo
     desk.ask_for(move |ric: &RicHandle, answer| {
         let ric = ric.clone();
         tokio::task::spawn_local(async move {
-            let Question { iapp, method, path, body } = question;
+            let Question { iapp, party, method, path, body } = question;
             let outcome = match ric.read(|ric| ric.iapp(&iapp)) {
                 None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
                 Some(id) => {
-                    let reply = ric.northbound(id, method, &path, body);
+                    let reply = ric.northbound_for(id, Some(party.into()), method, &path, body);
                     match tokio::time::timeout(REPLY_PATIENCE, reply).await {
                         Ok(Some(reply)) => Answer::Reply(reply),
                         _ => Answer::Late,

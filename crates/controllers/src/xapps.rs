@@ -186,6 +186,12 @@ impl XappRules {
         self.hold
     }
 
+    /// The first rule for an address.
+    fn rule_for(&self, address: &str) -> Result<XappGrant, Cause> {
+        let rule = self.rules.iter().find(|(pattern, _)| matches(pattern, address));
+        rule.map(|(_, grant)| grant.clone()).ok_or(REFUSED)
+    }
+
     fn allows(&self, grant: &XappGrant, function: &RanFunctionItem) -> Result<(), Cause> {
         let allowed = self.models.get(grant.rule).is_some_and(|oids| {
             oids.is_empty() || function.oid.as_ref().is_some_and(|oid| oids.contains(oid))
@@ -295,8 +301,16 @@ fn matches(pattern: &str, peer: &str) -> bool {
 
 impl XappPolicy for XappRules {
     fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
-        let rule = self.rules.iter().find(|(pattern, _)| matches(pattern, peer.peer));
-        rule.map(|(_, grant)| grant.clone()).ok_or(REFUSED)
+        self.rule_for(peer.peer)
+    }
+
+    /// xApps that come by RMR by the first rule that matches, as over E42. All others are the operator's, unless a rule names them.
+    fn party(&self, who: &str) -> Result<XappGrant, Cause> {
+        if who.starts_with("rmr://") {
+            return self.rule_for(who);
+        }
+        let named = self.rules.iter().find(|(pattern, _)| pattern != "*" && matches(pattern, who));
+        Ok(named.map_or_else(XappGrant::operator, |(_, grant)| grant.clone()))
     }
 
     fn may_subscribe(
