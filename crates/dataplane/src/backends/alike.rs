@@ -30,12 +30,25 @@ pub enum Equivalence {
     Clock,
     /// IPv4 headers with options, and GTP-U with more than two extension headers, are dropped; traces have none.
     Options,
+    /// What matches nothing is dropped where the pipeline would send it on (`fakedrop`); traces have none. No switch that is
+    /// run has this, so that nothing is made equal for it.
+    Unmatched,
+    /// Frames leave with the address of their port as source, whatever the next hop says; likewise.
+    PortMac,
 }
 
 impl Equivalence {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::GtpContainer, Self::OuterHeaders, Self::Meters, Self::Soundness, Self::Clock, Self::Options];
+    pub const ALL: [Self; 8] = [
+        Self::GtpContainer,
+        Self::OuterHeaders,
+        Self::Meters,
+        Self::Soundness,
+        Self::Clock,
+        Self::Options,
+        Self::Unmatched,
+        Self::PortMac,
+    ];
 
     /// A short name.
     #[must_use]
@@ -47,6 +60,8 @@ impl Equivalence {
             Self::Soundness => "soundness",
             Self::Clock => "clock",
             Self::Options => "options",
+            Self::Unmatched => "unmatched",
+            Self::PortMac => "port-mac",
         }
     }
 
@@ -69,6 +84,12 @@ impl Equivalence {
             Self::Clock => "meters run on the switch's own clock",
             Self::Options => {
                 "IPv4 with options and GTP-U with more than two extension headers are dropped; traces have none"
+            }
+            Self::Unmatched => {
+                "what matches nothing is dropped where the pipeline would send it on (`fakedrop`); traces have none"
+            }
+            Self::PortMac => {
+                "frames leave with the address of their port as source, whatever the next hop says"
             }
         }
     }

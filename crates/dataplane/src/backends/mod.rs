@@ -5,17 +5,23 @@
 //! reason ([`Lack`]), and where its packets differ from the oracle's by design it says so ([`Equivalence`]): both are
 //! printed in `docs/backends.md`, which a test keeps fresh.
 mod alike;
+mod bess;
 mod kernel;
 mod ovs;
+mod p4;
 mod table;
 mod testpmd;
+mod vpp;
 pub mod xdp;
 
 pub use alike::{Equivalence, Mismatch, NotComparable, Outcomes, compare, input, normalise};
+pub use bess::Bess;
 pub use kernel::Kernel;
 pub use ovs::{BRIDGE as OVS_BRIDGE, Ovs, OvsDpdk};
+pub use p4::P4;
 pub use table::document;
 pub use testpmd::Testpmd;
+pub use vpp::Vpp;
 pub use xdp::Xdp;
 
 use std::fmt;
@@ -156,6 +162,35 @@ pub enum Reader {
     Sysctl,
     /// A file that the switch itself reads when it starts, such as a script.
     File,
+    /// `vppctl exec`: a command for each line.
+    Vppctl,
+    /// `bessctl run file`: Python.
+    Bessctl,
+    /// `p4c`: a program.
+    P4,
+    /// `simple_switch_CLI`: a command for each line.
+    SwitchCli,
+}
+
+impl fmt::Display for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OvsVsctl => "ovs-vsctl, a command a line",
+            Self::OvsBundle => "ovs-ofctl bundle",
+            Self::OvsMeters => "ovs-ofctl add-meter, a meter a line",
+            Self::OvsAppctl => "ovs-appctl, a command a line",
+            Self::Testpmd => "dpdk-testpmd, an argument a line",
+            Self::IpBatch => "ip -batch",
+            Self::Nft => "nft -f",
+            Self::Bpf => "people: the kernel is given maps and programs",
+            Self::Sysctl => "sysctl -w, a setting a line",
+            Self::File => "the switch itself, when it starts",
+            Self::Vppctl => "vppctl exec",
+            Self::Bessctl => "bessctl run file",
+            Self::P4 => "p4c --target bmv2 --arch v1model",
+            Self::SwitchCli => "simple_switch_CLI",
+        })
+    }
 }
 
 /// One piece of a configuration.
@@ -225,7 +260,7 @@ pub trait Backend: Sync {
 /// Every backend, a line each.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
-    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel, &Xdp]
+    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel, &Xdp, &Vpp, &Bess, &P4]
 }
 
 /// The backend of a name.

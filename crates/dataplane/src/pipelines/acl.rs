@@ -120,7 +120,7 @@ impl Acl {
     }
 
     /// All rules, the more specific first, as rule sets in use are ordered.
-    fn table(&self) -> AclTable {
+    pub(super) fn table(&self) -> AclTable {
         let mut all: Vec<_> = (0..self.rule_num).map(|i| (i, self.rule(i))).collect();
         all.sort_by_key(|(_, (rule, _))| {
             std::cmp::Reverse(u32::from(rule.src.length) + u32::from(rule.dst.length))

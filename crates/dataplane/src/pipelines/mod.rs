@@ -1,5 +1,6 @@
 //! The telco pipelines of the published benchmark: for each a declaration (`build`), traffic (`frame`, `events`) and a
-//! slow reference (`oracle`), in one file; parameters carry the published names and defaults.
+//! slow reference (`oracle`), in one file; parameters carry the published names and defaults. Beside them stands what users
+//! declare themselves ([`own`]).
 pub mod acl;
 mod addressing;
 pub mod bng;
@@ -10,6 +11,7 @@ pub mod l2fwd;
 pub mod l3fwd;
 pub mod mgw;
 pub mod nat;
+pub mod own;
 pub mod portfwd;
 pub mod rlimit;
 
@@ -46,6 +48,8 @@ pub enum Pipeline {
     Mgw(mgw::Mgw),
     /// Broadband network gateway.
     Bng(bng::Bng),
+    /// A user's own.
+    Own(own::Own),
 }
 
 /// Why a pipeline cannot be built: the configuration's fault.
@@ -119,12 +123,13 @@ macro_rules! each {
             Pipeline::Dcgw($p) => $do,
             Pipeline::Mgw($p) => $do,
             Pipeline::Bng($p) => $do,
+            Pipeline::Own($p) => $do,
         }
     };
 }
 
 impl Pipeline {
-    /// All ten with their defaults.
+    /// All ten published ones with their defaults.
     #[must_use]
     pub fn all() -> [Self; 10] {
         [
@@ -155,6 +160,7 @@ impl Pipeline {
             Self::Dcgw(_) => "dcgw",
             Self::Mgw(_) => "mgw",
             Self::Bng(_) => "bng",
+            Self::Own(_) => "own",
         }
     }
 

@@ -1,0 +1,116 @@
+//! P4-16 for the v1model of the behavioural model (`simple_switch`): a program for the pipeline's elements, and its tables' entries
+//! as commands of `simple_switch_CLI`. Ports have the numbers of [`super::port_number`]. Written, not run here.
+mod entries;
+mod program;
+#[cfg(test)]
+mod tests;
+
+use super::{
+    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
+    refuse_changes,
+};
+use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
+
+/// The backend.
+#[derive(Debug)]
+pub struct P4;
+
+impl Backend for P4 {
+    fn name(&self) -> &'static str {
+        "p4"
+    }
+
+    fn title(&self) -> &'static str {
+        "P4-16 for v1model switches (bmv2)"
+    }
+
+    fn install(&self) -> &'static str {
+        "p4c and simple_switch from https://github.com/p4lang (no Debian 12 package)"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["p4c", "simple_switch", "simple_switch_CLI"]
+    }
+
+    fn tiers(&self) -> &'static [Tier] {
+        &[]
+    }
+
+    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+        asked.directions.iter().flat_map(|direction| lacks(asked, *direction)).collect()
+    }
+
+    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+        let has = |wanted: &dyn Fn(&Element) -> bool| asked.elements().any(|(_, element)| wanted(element));
+        let mut all = Vec::new();
+        if has(&|element| *element == Element::Meter) {
+            all.push(Equivalence::Meters);
+        }
+        if has(&|element| matches!(element, Element::Admit { .. } | Element::Decap { .. })) {
+            all.extend([Equivalence::Soundness, Equivalence::Options]);
+        }
+        all
+    }
+
+    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+        permitted(self, asked)?;
+        let mut translation = Translation::default();
+        translation.push("ranlab.p4", Reader::P4, program::text(asked));
+        translation.push("entries.txt", Reader::SwitchCli, entries::text(asked));
+        Ok(translation)
+    }
+
+    fn update(&self, _: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+        refuse_changes(self, changes, Reason::NotWritten("changes of entries"))
+    }
+}
+
+/// What the program and the entries call the table of an element.
+fn table_name(direction: Direction, at: usize) -> String {
+    let way = match direction {
+        Direction::Uplink => "up",
+        Direction::Downlink => "down",
+    };
+    format!("{way}_{at}")
+}
+
+/// The elements of a direction in order.
+fn path<'a>(asked: &Asked<'a>, direction: Direction) -> Vec<&'a Element> {
+    asked.declaration.path(direction).blocks.iter().flatten().collect()
+}
+
+fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
+    let (tables, elements) = (&asked.declaration.tables, path(asked, direction));
+    let cut = elements.iter().position(|element| matches!(element, Element::Decap { .. }));
+    let mut lacks = Vec::new();
+    for (at, element) in elements.iter().enumerate() {
+        let six = six(tables, element);
+        let outer = cut.is_some_and(|cut| at < cut) && !matches!(element, Element::Admit { .. });
+        let vxlan = tables.tunnels.iter().any(|tunnel| tunnel.kind == Encapsulation::Vxlan);
+        let reason = match element {
+            _ if six => Reason::NotWritten("IPv6"),
+            _ if outer => Reason::NotWritten("what stands between admit and decap"),
+            Element::Encap if cut.is_some() && vxlan => {
+                Reason::NotWritten("VXLAN around what came out of a tunnel")
+            }
+            _ => continue,
+        };
+        lacks.push(Lack { element: element_name(element), reason });
+    }
+    lacks
+}
+
+/// Whether an element has entries of IPv6, or lets it out of a tunnel.
+pub(super) fn six(tables: &Tables, element: &Element) -> bool {
+    let nat = |table: &NatTable| table.entries.iter().any(|(key, _)| key.address.is_ipv6());
+    match element {
+        Element::Decap { ipv6, .. } => *ipv6,
+        Element::Route(id) => !tables.routes[id.index()].ipv6.is_empty(),
+        Element::Acl(id) => !tables.acls[id.index()].rules6.is_empty(),
+        Element::FindUserBySource(id) | Element::FindUserByDestination(id) => {
+            tables.exact[id.index()].entries.iter().any(|(key, _)| u32::try_from(*key).is_err())
+        }
+        Element::NatSource(id) | Element::NatDestination(id) => nat(&tables.nats[id.index()]),
+        _ => false,
+    }
+}

@@ -1,0 +1,156 @@
+//! Entries made by a seed: distinct keys, values in turn.
+use super::addresses::{AnyPrefix, Ports, shuffled};
+use super::classbench::RULES_MAX;
+use super::fault::{OwnError, OwnFault};
+use super::read::Fields;
+use super::tables::{ENTRIES_MAX, Keys};
+use super::{MAC, PREFIX};
+use crate::declare::{AclTable, Nat, NatKey, NextHopId, User};
+use crate::pipelines::acl::{Acl, Family};
+use ranlab_wire::packet::{Mac, Protocol};
+
+/// The greatest tunnel key.
+pub(super) const KEY_MAX: u64 = u32::MAX as u64;
+/// Bits of a MAC address that are made.
+const MAC_BITS: u32 = 24;
+/// Ports that generated translations use.
+const NAT_PORTS: Ports = Ports(1024, 65_535);
+
+type Result<T> = std::result::Result<T, OwnError>;
+
+/// A MAC address, so many further.
+pub(super) fn mac_after(mac: Mac, further: u32) -> Mac {
+    Mac::from_u64(mac.to_u64().wrapping_add(further.into()) & 0xffff_ffff_ffff)
+}
+
+fn count(fields: &mut Fields<'_>, most: u64) -> Result<u64> {
+    fields.need("count", "a number of entries, or the name of a parameter")?.number("count", (1, most))
+}
+
+fn seed(fields: &mut Fields<'_>) -> Result<u64> {
+    Ok(fields.number("seed", (0, u64::MAX >> 1))?.unwrap_or(1))
+}
+
+/// Whether so many distinct numbers have so many bits.
+fn room(fields: &Fields<'_>, count: u64, bits: u32) -> Result<()> {
+    let most = if bits >= 63 { u64::MAX >> 1 } else { 1 << bits };
+    if count <= most {
+        return Ok(());
+    }
+    let what = "`count` beyond what fits `within`".to_owned();
+    Err(fields.fault(OwnFault::Range { what, value: count, least: 1, most }))
+}
+
+/// Keys and values of an exact table; values are from the first on, so many, in turn.
+pub(super) fn exact(
+    fields: &mut Fields<'_>,
+    keys: Keys,
+    users: &[User],
+    (first, values): (u32, u32),
+) -> Result<Vec<(u64, u32)>> {
+    let most = if keys == Keys::Tunnel { users.len().max(1) } else { ENTRIES_MAX };
+    let (count, seed) = (count(fields, most as u64)?, seed(fields)?);
+    if values == 0 {
+        return Err(
+            fields.fault(OwnFault::Both("nothing to lead to: the file declares no users or no next hops"))
+        );
+    }
+    let value = |i: u64| first + (i % u64::from(values)) as u32;
+    match keys {
+        // Those of the users.
+        Keys::Tunnel => Ok((0..count).map(|i| (users[i as usize].tunnel_key.into(), i as u32)).collect()),
+        Keys::Mac => {
+            let first: Mac = fields.need_parsed("within", MAC)?;
+            room(fields, count, MAC_BITS)?;
+            let base = first.to_u64() >> MAC_BITS << MAC_BITS;
+            Ok((0..count).map(|i| (base | shuffled(i, MAC_BITS, seed), value(i))).collect())
+        }
+        Keys::Address => {
+            let within: AnyPrefix = fields.need_parsed("within", PREFIX)?;
+            let (whole, upper) = match within {
+                AnyPrefix::V4(_) => (32, false),
+                AnyPrefix::V6(_) => (64, true),
+            };
+            if within.length() > whole || upper && key_of(within.part(64, 0)) >> 48 == 0 {
+                return Err(
+                    fields.fault(OwnFault::Kind { field: "within".to_owned(), allowed: USERS_WITHIN })
+                );
+            }
+            let bits = u32::from(whole - within.length());
+            room(fields, count, bits)?;
+            Ok((0..count).map(|i| (key_of(within.part(whole, shuffled(i, bits, seed))), value(i))).collect())
+        }
+    }
+}
+
+const USERS_WITHIN: &str = "an IPv4 prefix, or an IPv6 prefix of at most 64 bits whose first group is not 0";
+
+/// What an element looks up of an address.
+fn key_of(prefix: AnyPrefix) -> u64 {
+    crate::reference::user_key(prefix.address())
+}
+
+/// Prefixes of one length within another.
+pub(super) fn routes(
+    fields: &mut Fields<'_>,
+    (first, hops): (u32, u32),
+) -> Result<Vec<(AnyPrefix, NextHopId)>> {
+    let (count, seed) = (count(fields, ENTRIES_MAX as u64)?, seed(fields)?);
+    let within: AnyPrefix = fields.need_parsed("within", PREFIX)?;
+    let longest = if matches!(within, AnyPrefix::V4(_)) { 32 } else { 128 };
+    let length = fields.need("length", "the length of each prefix")?;
+    let length = length.number("length", (within.length().into(), longest))? as u8;
+    let bits = u32::from(length - within.length());
+    room(fields, count, bits)?;
+    if hops == 0 {
+        return Err(fields.fault(OwnFault::Both("nothing to lead to: the file declares no next hops")));
+    }
+    let hop = |i: u64| NextHopId(first + (i % u64::from(hops)) as u32);
+    let route = |i: u64| (within.part(length, shuffled(i, bits.min(64), seed)), hop(i));
+    Ok((0..count).map(route).collect())
+}
+
+/// Rules with the structure of ClassBench's seeds, as the pipeline `acl` has them.
+pub(super) fn rules(fields: &mut Fields<'_>, table: &mut AclTable) -> Result<()> {
+    let (count, rule_seed) = (count(fields, RULES_MAX as u64)?, seed(fields)?);
+    let families = [("acl1", Family::Acl1), ("fw1", Family::Fw1), ("ipc1", Family::Ipc1)];
+    let seed_file = fields.choice("like", &families)?.unwrap_or_default();
+    let acl = Acl { rule_num: count as u32, seed_file, rule_seed, ..Acl::default() };
+    table.rules.extend(acl.table().rules);
+    Ok(())
+}
+
+/// Translations from one IPv4 network to another: inside, addresses in the order of a seed (that of an exact table which is made
+/// with the same network and seed) with so many ports each; outside, ports are counted through, then addresses.
+pub(super) fn translations(fields: &mut Fields<'_>) -> Result<Vec<(NatKey, Nat)>> {
+    let (count, seed) = (count(fields, ENTRIES_MAX as u64)?, seed(fields)?);
+    let [from, to] = [network(fields, "from")?, network(fields, "to")?];
+    let Ports(low, high) = NAT_PORTS;
+    let range = u64::from(high - low) + 1;
+    let each = fields.number("ports-per-address", (1, range))?.unwrap_or(1);
+    let protocols = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+    let protocol = fields.choice("protocol", &protocols)?.unwrap_or(Protocol::TCP).0;
+    let (total, bits) = (count * each, |network: AnyPrefix| 32 - u32::from(network.length()));
+    room(fields, count, bits(from))?;
+    room(fields, total.div_ceil(range), bits(to))?;
+    if total > ENTRIES_MAX as u64 {
+        let what = "`count` times `ports-per-address`".to_owned();
+        return Err(fields.fault(OwnFault::Range { what, value: total, least: 1, most: ENTRIES_MAX as u64 }));
+    }
+    let one = |i: u64| {
+        let inside = from.part(32, shuffled(i / each, bits(from), seed)).address();
+        let outside = to.part(32, i / range).address();
+        let key = NatKey { address: inside, protocol, port: low + (i % each) as u16 };
+        (key, Nat { address: outside, port: low + (i % range) as u16 })
+    };
+    Ok((0..total).map(one).collect())
+}
+
+fn network(fields: &mut Fields<'_>, field: &'static str) -> Result<AnyPrefix> {
+    const ALLOWED: &str = "an IPv4 prefix such as \"10.0.0.0/16\"";
+    let network: AnyPrefix = fields.need_parsed(field, ALLOWED)?;
+    if matches!(network, AnyPrefix::V4(_)) {
+        return Ok(network);
+    }
+    Err(fields.fault(OwnFault::Kind { field: field.to_owned(), allowed: ALLOWED }))
+}

@@ -1,0 +1,226 @@
+//! Users' own pipelines: tables and elements from a TOML file, with entries given inline, made by a seed or read from a filter set
+//! of ClassBench; `docs/own-pipelines.md` has the fields. Traffic is made so that it meets the tables; the oracle walks the
+//! elements one packet at a time, as their meaning is written down.
+//!
+//! Nothing here opens a file: whoever reads them hands the texts over ([`Source`]), and asks [`filter_sets`] which more are named.
+mod addresses;
+mod classbench;
+mod elements;
+mod fault;
+mod generate;
+mod oracle;
+mod read;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod traffic;
+
+pub use classbench::RULES_MAX;
+pub use elements::ELEMENTS_MAX;
+pub use fault::{OwnError, OwnFault};
+pub use tables::{ENTRIES_MAX, TABLES_MAX};
+
+use super::{Flow, ParameterError};
+use crate::declare::{Declaration, Decomposition, Direction};
+use crate::random::Random;
+use read::{Context, Fields, Lines};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use toml::de::DeTable;
+
+/// The longest pipeline file, octets.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// The longest filter set, octets.
+pub const FILTER_SET_BYTES_MAX: usize = 16 << 20;
+/// Most filter sets that a pipeline may name.
+pub const FILTER_SETS_MAX: usize = 16;
+/// The parameter that `pipeline.size` of a scenario sets.
+pub const SIZE: &str = "size";
+
+/// The texts that make a pipeline: plain data, to be handed to whoever runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Source {
+    /// What messages call the file.
+    pub file: String,
+    /// The TOML text.
+    pub text: String,
+    /// Filter sets by the names that the text has for them.
+    pub filter_sets: BTreeMap<String, String>,
+    /// Parameters that have other values than the text gives them.
+    pub with: BTreeMap<String, u64>,
+    /// Whether blocks stand as the text has them, or each element alone.
+    pub decomposition: Decomposition,
+    /// Overrides what the text says.
+    pub fakedrop: Option<bool>,
+}
+
+/// A user's pipeline, checked and built.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Source", into = "Source")]
+pub struct Own {
+    source: Source,
+    declaration: Arc<Declaration>,
+    /// Unmatched packets leave by the other port.
+    pub(super) fakedrop: bool,
+}
+
+impl PartialEq for Own {
+    /// The same texts make the same pipeline.
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl From<Own> for Source {
+    fn from(own: Own) -> Self {
+        own.source
+    }
+}
+
+impl TryFrom<Source> for Own {
+    type Error = OwnError;
+
+    /// Parses, resolves names, fills tables and checks the order of elements.
+    ///
+    /// # Errors
+    /// The first fault, with its line.
+    fn try_from(source: Source) -> Result<Self, OwnError> {
+        let declaration = Arc::new(declare(&source)?);
+        Ok(Self { fakedrop: declaration.fakedrop, source, declaration })
+    }
+}
+
+/// Names of the filter sets that a pipeline's text refers to, each once.
+///
+/// # Errors
+/// The text is no TOML, or names too many.
+pub fn filter_sets(file: &str, text: &str) -> Result<Vec<String>, OwnError> {
+    with_root(file, text, BTreeMap::new(), |mut root| {
+        let mut names: Vec<String> = Vec::new();
+        let Some(acls) = root.fields("acl")? else { return Ok(names) };
+        for (name, item) in acls.entries() {
+            let mut acl = item.fields(format!("acl.{name}"))?;
+            let Some(mut set) = acl.fields("classbench")? else { continue };
+            let file = set.need("file", "the path of a filter set")?;
+            let file = file.text("file")?.to_owned();
+            if !names.contains(&file) {
+                names.push(file);
+            }
+        }
+        bounded(&root, "filter sets", names.len(), FILTER_SETS_MAX)?;
+        Ok(names)
+    })
+}
+
+fn declare(source: &Source) -> Result<Declaration, OwnError> {
+    with_root(&source.file, &source.text, source.with.clone(), |mut root| {
+        // For people.
+        root.text("about")?;
+        root.item("parameters");
+        let fakedrop = root.bool("fakedrop")?.unwrap_or(false);
+        let mut named = tables::Named::read(&mut root, &source.filter_sets)?;
+        let [uplink, downlink] = elements::read(&mut root, &named)?;
+        named.forget_unused([&uplink, &downlink]);
+        root.done()?;
+        let divided = |path: crate::declare::Path| match source.decomposition {
+            Decomposition::Block => path,
+            Decomposition::Chain => Decomposition::Chain.divide(path.blocks.into_iter().flatten().collect()),
+        };
+        Ok(Declaration {
+            tables: named.tables,
+            uplink: divided(uplink),
+            downlink: divided(downlink),
+            fakedrop: source.fakedrop.unwrap_or(fakedrop),
+        })
+    })
+}
+
+/// Parses a text and reads its parameters.
+fn with_root<T>(
+    file: &str,
+    text: &str,
+    with: BTreeMap<String, u64>,
+    read: impl FnOnce(Fields<'_>) -> Result<T, OwnError>,
+) -> Result<T, OwnError> {
+    let lines = Lines::of(file, text);
+    if text.len() > FILE_BYTES_MAX {
+        let what = "octets of a pipeline file".to_owned();
+        let fault = OwnFault::Range { what, value: text.len() as u64, least: 1, most: FILE_BYTES_MAX as u64 };
+        return Err(lines.error(0, fault));
+    }
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(0, |span| lines.line(span.start));
+        let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
+        lines.error(line, OwnFault::Syntax(message))
+    })?;
+    let none = Context { lines, parameters: BTreeMap::new() };
+    let mut parameters = BTreeMap::new();
+    if let Some(given) = Fields::new("the file", 1, table.get_ref(), &none).fields("parameters")? {
+        for (name, item) in given.entries() {
+            parameters.insert(name.to_owned(), item.number(name, (0, u64::MAX >> 1))?);
+        }
+    }
+    for (name, value) in with {
+        let allowed = read::list(parameters.keys().map(String::as_str));
+        match parameters.get_mut(&name) {
+            Some(parameter) => *parameter = value,
+            None => return Err(none.lines.error(0, OwnFault::Unknown { what: "parameter", name, allowed })),
+        }
+    }
+    let context = Context { parameters, ..none };
+    read(Fields::new("the file", 1, table.get_ref(), &context))
+}
+
+/// Not more than so many.
+fn bounded(fields: &Fields<'_>, what: &str, value: usize, most: usize) -> Result<(), OwnError> {
+    if value <= most {
+        return Ok(());
+    }
+    let (value, most) = (value as u64, most as u64);
+    Err(fields.fault(OwnFault::Range { what: what.to_owned(), value, least: 0, most }))
+}
+
+impl Own {
+    /// The texts that it was made of.
+    #[must_use]
+    pub const fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Always: what cannot be was refused when it was made.
+    pub(super) const fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    pub(super) fn build(&self) -> Declaration {
+        (*self.declaration).clone()
+    }
+
+    pub(super) fn table_entries(&self, direction: Direction) -> u64 {
+        traffic::entries(&self.declaration, direction)
+    }
+
+    pub(super) fn frame(&self, flow: Flow, random: &mut Random, bytes: usize) -> Vec<u8> {
+        traffic::frame(&self.declaration, flow, random, bytes)
+    }
+
+    pub(super) fn oracle(&self) -> oracle::OwnOracle {
+        oracle::OwnOracle::new(&self.declaration)
+    }
+}
+
+/// The oracle of any declaration, to be compared with the one that a pipeline brings along.
+#[cfg(test)]
+pub(super) fn oracle_of(declaration: &Declaration) -> super::Oracle {
+    super::Oracle { fakedrop: declaration.fakedrop, reference: Box::new(oracle::OwnOracle::new(declaration)) }
+}
+
+/// A port as files name it.
+const PORTS: [(&str, crate::declare::Port); 2] =
+    [("access", crate::declare::Port::Access), ("core", crate::declare::Port::Core)];
+/// What a MAC address looks like.
+const MAC: &str = "a MAC address such as \"02:00:00:00:00:01\"";
+const IPV4: &str = "an IPv4 address such as \"10.0.0.1\"";
+const PREFIX: &str = "a prefix such as \"10.0.0.0/8\" or \"2001:db8::/32\"";

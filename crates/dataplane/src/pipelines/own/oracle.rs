@@ -1,0 +1,182 @@
+//! The oracle of a user's pipeline: its elements one after the other, each as [`crate::declare::Element`] says, on whole packets
+//! that are parsed anew at every step; of the engine it shares nothing.
+use crate::declare::{
+    Declaration, Direction, DropReason, Element, Nat, NatKey, NextHop, Port, Prefix4, Prefix6, RouteTable,
+    Tunnel, User,
+};
+use crate::pipelines::Reference;
+use crate::reference::{
+    self, Side, Step, TokenBucket, admit, classify, decap, destination, destination_mac, encap, nat_key,
+    source, spend_hop, user_key,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+/// The state of a pipeline: tables that a packet looks up, and users' buckets.
+pub(in crate::pipelines) struct OwnOracle {
+    paths: [Vec<Element>; 2],
+    exact: Vec<HashMap<u64, u32>>,
+    routes: Vec<Routes>,
+    acls: Vec<crate::declare::AclTable>,
+    nats: Vec<HashMap<NatKey, Nat>>,
+    next_hops: Vec<NextHop>,
+    users: Vec<(User, TokenBucket)>,
+    tunnels: Vec<Tunnel>,
+}
+
+/// Prefixes by length, the longest first.
+struct Routes {
+    ipv4: BTreeMap<Reverse<u8>, HashMap<u32, u32>>,
+    ipv6: BTreeMap<Reverse<u8>, HashMap<u128, u32>>,
+}
+
+impl Routes {
+    fn new(table: &RouteTable) -> Self {
+        let mut own = Self { ipv4: BTreeMap::new(), ipv6: BTreeMap::new() };
+        for (prefix, hop) in &table.ipv4 {
+            let key = prefix.address.to_bits() & prefix.mask();
+            own.ipv4.entry(Reverse(prefix.length)).or_default().insert(key, hop.0);
+        }
+        for (prefix, hop) in &table.ipv6 {
+            let key = prefix.address.to_bits() & prefix.mask();
+            own.ipv6.entry(Reverse(prefix.length)).or_default().insert(key, hop.0);
+        }
+        own
+    }
+
+    fn find(&self, to: IpAddr) -> Step<u32> {
+        let found = match to {
+            IpAddr::V4(address) => self.ipv4.iter().find_map(|(Reverse(length), prefixes)| {
+                prefixes.get(&(address.to_bits() & Prefix4 { address, length: *length }.mask()))
+            }),
+            IpAddr::V6(address) => self.ipv6.iter().find_map(|(Reverse(length), prefixes)| {
+                prefixes.get(&(address.to_bits() & Prefix6 { address, length: *length }.mask()))
+            }),
+        };
+        found.copied().ok_or(DropReason::Miss)
+    }
+}
+
+/// What a packet has been found to be.
+#[derive(Default)]
+struct Found {
+    tunnel_key: Option<u32>,
+    user: Option<u32>,
+    next_hop: Option<u32>,
+}
+
+impl OwnOracle {
+    pub(super) fn new(declaration: &Declaration) -> Self {
+        let tables = &declaration.tables;
+        let path = |direction| declaration.path(direction).blocks.iter().flatten().cloned().collect();
+        let bucket = |user: &User| (*user, TokenBucket::full(user.rate_bytes_per_s, user.burst_bytes));
+        Self {
+            paths: [path(Direction::Uplink), path(Direction::Downlink)],
+            exact: tables.exact.iter().map(|table| table.entries.iter().copied().collect()).collect(),
+            routes: tables.routes.iter().map(Routes::new).collect(),
+            acls: tables.acls.clone(),
+            nats: tables.nats.iter().map(|table| table.entries.iter().copied().collect()).collect(),
+            next_hops: tables.next_hops.clone(),
+            users: tables.users.iter().map(bucket).collect(),
+            tunnels: tables.tunnels.clone(),
+        }
+    }
+
+    fn look(&self, table: usize, key: u64) -> Step<u32> {
+        self.exact.get(table).and_then(|table| table.get(&key)).copied().ok_or(DropReason::Miss)
+    }
+
+    fn user(&mut self, found: &Found) -> Step<&mut (User, TokenBucket)> {
+        let index = found.user.ok_or(DropReason::Miss)?;
+        self.users.get_mut(index as usize).ok_or(DropReason::Miss)
+    }
+
+    /// Writes the next hop's addresses; where the packet leaves.
+    fn deliver(&self, found: &Found, frame: &mut [u8]) -> Step<Port> {
+        let index = found.next_hop.ok_or(DropReason::Miss)?;
+        let hop = self.next_hops.get(index as usize).ok_or(DropReason::Miss)?;
+        if let Some(dst) = hop.dst {
+            frame[..6].copy_from_slice(&dst.0);
+        }
+        if let Some(src) = hop.src {
+            frame[6..12].copy_from_slice(&src.0);
+        }
+        Ok(hop.port)
+    }
+
+    /// One element; the port, if it sends.
+    fn step(
+        &mut self,
+        element: &Element,
+        now_ns: u64,
+        frame: &mut Vec<u8>,
+        found: &mut Found,
+    ) -> Step<Option<Port>> {
+        match element {
+            Element::Admit { mac, ipv6 } => admit(frame, *mac, *ipv6)?,
+            Element::Bridge(id) => {
+                found.next_hop = Some(self.look(id.index(), destination_mac(frame)?.to_u64())?);
+            }
+            Element::FindUserByMac(id) => {
+                found.user = Some(self.look(id.index(), destination_mac(frame)?.to_u64())?);
+            }
+            Element::Decap { kind, local, ipv6 } => {
+                found.tunnel_key = Some(decap(frame, *kind, *local, *ipv6)?)
+            }
+            Element::FindUserByTunnelKey(id) => {
+                let key = found.tunnel_key.ok_or(DropReason::Miss)?;
+                found.user = Some(self.look(id.index(), key.into())?);
+            }
+            Element::FindUserBySource(id) => {
+                found.user = Some(self.look(id.index(), user_key(source(frame)?))?)
+            }
+            Element::FindUserByDestination(id) => {
+                found.user = Some(self.look(id.index(), user_key(destination(frame)?))?);
+            }
+            Element::Meter => self.user(found)?.1.charge(now_ns, frame)?,
+            Element::Acl(id) => classify(self.acls.get(id.index()).ok_or(DropReason::Miss)?, frame)?,
+            Element::NatSource(id) => self.translated(id.index(), frame, Side::Source)?,
+            Element::NatDestination(id) => self.translated(id.index(), frame, Side::Destination)?,
+            Element::Route(id) => {
+                let table = self.routes.get(id.index()).ok_or(DropReason::Miss)?;
+                found.next_hop = Some(table.find(destination(frame)?)?);
+            }
+            Element::Forward => {
+                spend_hop(frame)?;
+                return self.deliver(found, frame).map(Some);
+            }
+            Element::Deliver => return self.deliver(found, frame).map(Some),
+            Element::Encap => {
+                let user = self.user(found)?.0;
+                let tunnel = self.tunnels.get(user.tunnel.index()).ok_or(DropReason::Miss)?;
+                *frame = encap(frame, tunnel, user.tunnel_key)?;
+                return Ok(Some(tunnel.port));
+            }
+            Element::Emit { port, source } => {
+                if let Some(source) = source {
+                    destination_mac(frame)?;
+                    frame[6..12].copy_from_slice(&source.0);
+                }
+                return Ok(Some(*port));
+            }
+        }
+        Ok(None)
+    }
+
+    fn translated(&self, table: usize, frame: &mut [u8], side: Side) -> Step {
+        let key = nat_key(frame, side)?;
+        let to = self.nats.get(table).and_then(|table| table.get(&key)).ok_or(DropReason::Miss)?;
+        reference::translate(frame, side, *to)
+    }
+}
+
+impl Reference for OwnOracle {
+    fn process(&mut self, now_ns: u64, ingress: Port, frame: &mut Vec<u8>) -> Step<Port> {
+        let path = std::mem::take(&mut self.paths[ingress as usize]);
+        let mut found = Found::default();
+        let sent = path.iter().find_map(|element| self.step(element, now_ns, frame, &mut found).transpose());
+        self.paths[ingress as usize] = path;
+        sent.unwrap_or(Err(DropReason::PathEnd))
+    }
+}
