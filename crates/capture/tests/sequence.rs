@@ -61,7 +61,6 @@ fn what_cannot_be_read_is_a_fault_and_everything_is_bounded() {
         recorder.write(Side::E2, u64::from(n) * 1_000_000, &flow, &[0xFF; OCTETS_MAX + 9]).unwrap();
     }
     recorder.flush().unwrap();
-    drop(recorder);
     let document = document(&octets);
     assert_eq!(document["left_out"], 5);
     assert_eq!(document["messages"].as_array().unwrap().len(), MESSAGES_MAX);
