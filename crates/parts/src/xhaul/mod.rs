@@ -348,11 +348,13 @@ impl Running for Live {
                 Err(trouble) => self.failed = Some(trouble.what),
             }
         }
+        let ends = self.vbbu.as_ref().map(|vbbu| (vbbu, Vbbu::open(&self.lab)));
         let base_ns = ranlab_net::stamped::real_ns();
         window.base_ns = base_ns;
-        match self.vbbu.as_ref().map(|vbbu| vbbu.watch(&self.lab, base_ns, &receiving)).transpose() {
-            Ok(threads) => window.caught = threads.unwrap_or_default(),
-            Err(trouble) => self.failed = Some(trouble.what),
+        match ends {
+            Some((vbbu, Ok(ends))) => window.caught = vbbu.watch(ends, base_ns, &receiving),
+            Some((_, Err(trouble))) => self.failed = Some(trouble.what),
+            None => {}
         }
         if let Some(taps) = &self.taps {
             window.taps = taps.watch(base_ns, &receiving);

@@ -148,27 +148,33 @@ impl Vbbu {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// Looks at both ends until told to stop: the CU's, then the DU's.
-    pub(super) fn watch(
-        &self,
-        lab: &Lab,
-        base_ns: u64,
-        go: &Arc<AtomicBool>,
-    ) -> Result<Vec<JoinHandle<Caught>>, Trouble> {
-        let mut threads = Vec::new();
-        for node in ["v1", "du"] {
-            let socket = in_namespace(&lab.get(node)?.namespace, || {
+    /// Opens both ends, the CU's and the DU's: what passes before the second one is open is no part of a window.
+    pub(super) fn open(lab: &Lab) -> Result<[OwnedFd; 2], Trouble> {
+        let open = |node: &str| {
+            in_namespace(&lab.get(node)?.namespace, || {
                 let socket = open_frames(MIDHAUL, ALL_TYPES).map_err(environment)?;
                 stamp_received(&socket, BUFFER_BYTES, WAIT).map_err(environment)?;
                 Ok(socket)
-            })?;
+            })
+        };
+        Ok([open("v1")?, open("du")?])
+    }
+
+    /// Looks at both ends until told to stop.
+    pub(super) fn watch(
+        &self,
+        sockets: [OwnedFd; 2],
+        base_ns: u64,
+        go: &Arc<AtomicBool>,
+    ) -> Vec<JoinHandle<Caught>> {
+        let watch = |socket: OwnedFd| {
             let (go, ends) = (Arc::clone(go), self.ends);
-            threads.push(std::thread::spawn(move || {
+            std::thread::spawn(move || {
                 let _ = urgent_thread(PRIORITIES.0);
                 look(&socket, ends, base_ns, &go)
-            }));
-        }
-        Ok(threads)
+            })
+        };
+        sockets.into_iter().map(watch).collect()
     }
 
     /// What a window's frames were: of the cell's two flows, as if ours had been sent. Those that left after `until_ns` were

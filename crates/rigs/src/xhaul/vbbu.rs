@@ -76,7 +76,7 @@ mod tests {
         assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
         assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
         // A simulation of the same point has no programs.
-        assert_eq!(of(&[peer.clone()]).unwrap(), None);
+        assert_eq!(of(&[peer]).unwrap(), None);
         assert_eq!(of(&[live]).unwrap(), None);
     }
 
