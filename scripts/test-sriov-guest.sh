@@ -61,7 +61,7 @@ killed() {
     done
     # Until everything has been moved: nothing but the ports at rest is left here.
     sleep 8
-    worker=$(pgrep -P $campaign | head -n 1)
+    worker=$(cat /proc/$campaign/task/$campaign/children)
     kill -9 $worker $campaign
     wait $campaign 2>/dev/null
     sleep 1
@@ -87,9 +87,9 @@ else
     step "ports and functions, as the program sees them" sh -c "ranlab doctor 2>&1 | grep -E 'eth0: [0-9]'"
     step "schedulers act" schedulers
     step "what kill -9 leaves, the next campaign gives back" killed
-    step "figure 4's rows" campaign sriov-fig4 5 2 user.mbps=13
     step "figure 5's rows" campaign sriov-fig5 5 2 user.bytes=1500
     step "schedulers on a shared card's links" campaign sriov-schedulers 7 0
+    step "figure 4's rows" campaign sriov-fig4 5 2 user.mbps=13
 fi
 if [ -z "$failed" ]; then echo "== all of it passed"; else echo "== failed:$failed"; fi
 poweroff -f

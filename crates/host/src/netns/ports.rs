@@ -10,6 +10,9 @@ use super::{NetnsError, Testbed, run, write_whole};
 const PORTS: &str = "/sys/class/net";
 /// How long a cable, or a driver that makes functions, may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a function's driver may take to hear of the link, and how often it is asked again.
+const ANSWER: Duration = Duration::from_secs(8);
+const RAISES_MAX: usize = 3;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// Functions of one port, at most: PCI allows more, no card here.
@@ -108,13 +111,22 @@ impl Testbed {
     /// # Errors
     /// They are not, in some twenty seconds.
     pub fn await_carrier(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
-        let up = || {
-            let told = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
-            told.contains("LOWER_UP").then_some(())
-        };
-        awaited(up).ok_or_else(|| {
+        awaited(PATIENCE, || carrier(namespace, interface)).ok_or_else(|| {
             refused(interface, format!("no carrier in {} s: is its cable plugged in?", PATIENCE.as_secs()))
         })
+    }
+
+    /// Sets a function up, again if its driver asked its port while that was busy with itself, and has heard nothing since.
+    fn raise(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
+        for _ in 0..RAISES_MAX {
+            self.ip(namespace, &["link", "set", interface, "up"])?;
+            if awaited(ANSWER, || carrier(namespace, interface)).is_some() {
+                return Ok(());
+            }
+            self.ip(namespace, &["link", "set", interface, "down"])?;
+        }
+        self.ip(namespace, &["link", "set", interface, "up"])?;
+        self.await_carrier(namespace, interface)
     }
 
     /// Makes virtual functions of a port that was taken, and is `at` this place, and moves them into namespaces, each under a
@@ -127,16 +139,18 @@ impl Testbed {
         let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
         self.await_carrier(at.0, at.1)?;
         let made = made_functions(self, &port, to.len())?;
+        // Making them resets the card.
+        self.await_carrier(at.0, at.1)?;
         for (device, &(namespace, name)) in made.iter().zip(to) {
             let moved = || {
                 // Its name changes while the system's own rules rename it.
                 let function = interface_of(device)?;
                 run("ip", &["link", "set", &function, "netns", namespace, "name", name]).ok()
             };
-            awaited(moved).ok_or_else(|| {
+            awaited(PATIENCE, moved).ok_or_else(|| {
                 refused(&port.name, format!("function {} has no interface", device.display()))
             })?;
-            self.ip(namespace, &["link", "set", name, "up"])?;
+            self.raise(namespace, name)?;
         }
         Ok(())
     }
@@ -146,16 +160,22 @@ fn refused(port: &str, why: impl Into<String>) -> NetnsError {
     NetnsError::Port { port: port.to_owned(), why: why.into() }
 }
 
-/// Looks until there is something, for as long as [`PATIENCE`] has it.
-fn awaited<T>(look: impl Fn() -> Option<T>) -> Option<T> {
+/// Looks until there is something, for so long.
+fn awaited<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {
         let found = look();
-        if found.is_some() || begun.elapsed() > PATIENCE {
+        if found.is_some() || begun.elapsed() > patience {
             return found;
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether both ends of an interface's cable are up.
+fn carrier(namespace: &str, interface: &str) -> Option<()> {
+    let told = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
+    told.contains("LOWER_UP").then_some(())
 }
 
 /// The device of a port that nobody uses.
@@ -215,7 +235,7 @@ fn made_functions(testbed: &mut Testbed, port: &Taken, count: usize) -> Result<V
     (0..count)
         .map(|index| {
             let function = device.join(format!("virtfn{index}"));
-            let there = awaited(|| interface_of(&function).map(|_| function.clone()));
+            let there = awaited(PATIENCE, || interface_of(&function).map(|_| function.clone()));
             there.ok_or_else(|| lacks(&format!("no driver took function {index}: is its module loaded?")))
         })
         .collect()
