@@ -23,6 +23,7 @@ struct Summary<'a> {
     ready: bool,
     checks: &'a [Check],
     rigs: &'a [RigReady],
+    switches: &'a [SwitchReady],
     facts: &'a Facts,
 }
 
@@ -33,6 +34,19 @@ struct RigReady {
     ready: bool,
     /// What is missing, why it is needed, and how to get it.
     lacks: Vec<String>,
+}
+
+/// Whether another switch is here, for rig `pipeline`.
+#[derive(Debug, Serialize)]
+struct SwitchReady {
+    engine: &'static str,
+    ready: bool,
+    /// A program that it needs and that is not here.
+    lacks: Option<&'static str>,
+    /// How to get it.
+    install: &'static str,
+    /// Whether this version runs it; if not, `bench config` writes its configuration.
+    run: bool,
 }
 
 /// Prints the checks; fails with code 3 if something is missing that the programs promise.
@@ -57,7 +71,20 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
         let found = if rig.ready { "can be run".to_owned() } else { rig.lacks.join("; ") };
         output.text(format_args!("{word:8} {:column$}  {found}", format!("rig {}", rig.rig)))?;
     }
-    output.finish(&Summary { ready: missing.is_empty(), checks: &checks, rigs: &rigs, facts: &facts })?;
+    let switches = switches();
+    for switch in &switches {
+        let name = format!("switch {}", switch.engine);
+        let run = if switch.run { "" } else { "; not run by this version, `bench config` writes for it" };
+        match switch.lacks {
+            None => output.text(format_args!("{:8} {name:column$}  is here{run}", "good"))?,
+            Some(lacks) => {
+                output.text(format_args!("{:8} {name:column$}  `{lacks}` is not here{run}", "fair"))?;
+                output.text(format_args!("{:8} {:column$}  -> {}", "", "", switch.install))?;
+            }
+        }
+    }
+    let ready = missing.is_empty();
+    output.finish(&Summary { ready, checks: &checks, rigs: &rigs, switches: &switches, facts: &facts })?;
     if missing.is_empty() {
         return Ok(());
     }
@@ -76,6 +103,16 @@ fn rigs() -> Vec<RigReady> {
         RigReady { rig: rig.name, ready: lacks.is_empty(), lacks }
     };
     ranlab_rigs::descriptions(&ranlab_rigs::Lab::new(program)).into_iter().map(ready).collect()
+}
+
+/// What each switch that a pipeline can be compared on needs.
+fn switches() -> Vec<SwitchReady> {
+    let ready = |backend: &&dyn ranlab_dataplane::backends::Backend| {
+        let lacks = ranlab_parts::missing_program(*backend);
+        let (engine, install, run) = (backend.name(), backend.install(), !backend.tiers().is_empty());
+        SwitchReady { engine, ready: lacks.is_none(), lacks, install, run }
+    };
+    ranlab_dataplane::backends::all().iter().map(ready).collect()
 }
 
 /// `None` if nothing is to be watched, or the kernel does not let us.

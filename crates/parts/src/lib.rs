@@ -7,6 +7,7 @@
 //! To add a part: its file with the config and what it starts (`Running`), a variant of [`Part`].
 
 mod attach;
+pub mod captured;
 pub mod check;
 pub mod child;
 mod divide;
@@ -100,6 +101,12 @@ pub use xhaul::XhaulPart;
 
 pub use ranlab_controllers::flexran::RibShare;
 pub use ranlab_emulator::southbound::{Incident, Southbound, Trouble as SouthboundTrouble};
+
+/// Of the programs that a switch needs the first that is not here.
+#[must_use]
+pub fn missing_program(backend: &dyn ranlab_dataplane::backends::Backend) -> Option<&'static str> {
+    backend.programs().iter().copied().find(|program| switches::found(program).is_none())
+}
 
 /// A part of an experiment.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! Our packet engine fed from memory: each core replays its part of a trace, and a control thread changes the tables.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -15,6 +16,7 @@ use ranlab_dataplane::trace::{Trace, Traffic};
 use ranlab_host::thread_cpu_ns;
 
 use super::{NATIVE, Running, counts, environment, rig, sut};
+use crate::captured;
 use crate::config;
 use crate::field::Plain;
 use crate::ring::device::BARE;
@@ -57,6 +59,8 @@ config! {
         cores: usize = 1, range(1, 128), unit("cores");
         /// AVX2, or what every x86-64 has
         isa: Instructions = Instructions::Wide;
+        /// captures whose packets are sent instead of made ones
+        trace: Vec<PathBuf> = Vec::new(), local();
         /// packets that the oracle checks before measuring
         verify: usize = 4_096, range(0, 1 << 24);
         /// tier ring: descriptors of a ring each way, by binary logarithm; somebody else's switch has its own towards it
@@ -134,7 +138,7 @@ impl Forwarder {
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let isa = isa(part)?;
         let declaration = pipeline.build().map_err(rig)?;
-        let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+        let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
         let verified = verify(pipeline, &trace, &mut verifying[0], part.verify)?;
         drop(verifying);

@@ -47,6 +47,7 @@ use ranlab_campaign::rig::{Rig, RigDescription};
 use harness::Bench;
 pub use keys::WHEN_NOISY;
 pub use noise::{disturbances, mark_disturbed, remarks, warnings};
+pub use pipeline::{Sent, beside, sent};
 pub use ranlab_parts::readback::Question;
 pub use ranlab_parts::{Host, HostError, Lab};
 pub use stranger::{Planned, commands, notes};

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ranlab_campaign::point::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
@@ -21,8 +22,11 @@ use ranlab_campaign::results::Results;
 use ranlab_parts::worker::Report;
 use ranlab_parts::{Config, Part, PipelinePart, Plain, RingTesterPart};
 
+mod own;
 mod ring;
 mod speedup;
+
+pub use own::{Sent, beside, sent};
 
 /// Our own engine.
 const NATIVE: &str = "native";
@@ -31,7 +35,7 @@ const BARE: &str = "bare";
 /// A switch that a program of somebody else drives.
 const PLUGIN: &str = "plugin";
 /// Engines of the published figures, of which the figures' lines are all that is to be had here.
-const PUBLISHED: [&str; 4] = ["eswitch", "bess", "lagopus", "vpp"];
+const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
 const UNEVEN: f64 = 1.25;
 /// Cores of the published blade.
@@ -61,6 +65,13 @@ impl Experiment for Pipeline {
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
+        if settings.get("pipeline.name").and_then(Value::text) == Some(own::OWN) {
+            let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
+            let declared = declared(&Run::new(&point, 0, 0, Duration::ZERO));
+            if let Err(error) = declared {
+                return Some(Err(error.to_string()));
+            }
+        }
         stranger::refused(settings, NO_STRANGER)
     }
 
@@ -78,6 +89,7 @@ impl Experiment for Pipeline {
             tier: tier.to_owned(),
             pipeline: Some(Plain(declared)),
             traffic: Plain(traffic),
+            trace: own::captures(run),
             verify: keys::int(run, "load.verify")?,
             ..PipelinePart::read(run, "sut")?
         };
@@ -156,6 +168,13 @@ fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     if tiers.iter().any(|one| one.name() == tier) {
         return Ok(());
     }
+    if let Some(backend) = backends::named(engine).filter(|_| tiers.is_empty()) {
+        return Err(RigError::Environment(format!(
+            "`sut.engine` \"{engine}\" is not run by this version: its configuration is written by \
+             `ranlab bench config SCENARIO --engine {engine} --out DIR`, it itself is installed by: {}",
+            backend.install()
+        )));
+    }
     let tiers: Vec<&str> = tiers.iter().map(|one| one.name()).collect();
     Err(RigError::Environment(format!(
         "`sut.tier` \"{tier}\" is none of \"{engine}\": it is driven in {}",
@@ -180,6 +199,9 @@ fn section(run: &Run<'_>, section: &str, names: &[&str]) -> serde_json::Map<Stri
 }
 
 fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
+    if run.text("pipeline.name") == Some(own::OWN) {
+        return own::declared(run);
+    }
     let parameters = parameters();
     let names: Vec<&str> =
         parameters.iter().map(Key::name).chain(["name", "decomposition", "fakedrop"]).collect();
@@ -265,12 +287,18 @@ fn parameters() -> Vec<Key> {
 const NAMES: [&str; 10] =
     ["portfwd", "l2fwd", "l3fwd", "encap", "rlimit", "acl", "nat", "dcgw", "mgw", "bng"];
 
+/// And a user's own.
+fn all_names() -> Vec<&'static str> {
+    NAMES.into_iter().chain([own::OWN]).collect()
+}
+
 fn keys() -> Vec<Key> {
     let mut keys = keys! {
-        ("pipeline.name", Kind::choice(&NAMES), "which of the published pipelines");
+        ("pipeline.name", Kind::choice(&all_names()), "which of the published pipelines, or own: what pipeline.file declares");
         ("pipeline.decomposition", Kind::choice(&["block", "chain"]), "block: elements may be merged; chain: each stands alone. Both forward alike").or("block");
         ("pipeline.fakedrop", Kind::Bool, "unmatched packets leave by the other port").optional();
     };
+    keys.extend(own::pipeline_keys());
     keys.extend(parameters());
     keys.extend(keys! {
         ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
@@ -292,6 +320,7 @@ fn keys() -> Vec<Key> {
         ("load.sizes", Kind::choice(&["fixed", "imix"]), "all of pkt-size, or the Internet mix").or("fixed");
         ("load.mbps-per-user", Kind::positive(), "what a user is promised, for users_per_blade").unit("Mbit/s").or(3.0);
     });
+    keys.push(own::trace_key());
     keys.extend(PipelinePart::keys("load").only(&["verify"]).keys());
     keys.extend(RingTesterPart::keys("load").when("sut.tier", &TESTED).keys());
     keys.extend(keys::host());

@@ -10,6 +10,7 @@ use ranlab_rigs::Lab;
 use crate::exit::Failure;
 use crate::output::Format;
 
+mod packets;
 mod page;
 mod results;
 pub(crate) mod run;
@@ -44,6 +45,10 @@ enum What {
     Query(results::Query),
     /// Tell what changed between two campaigns, by how much, and how sure that is
     Compare(results::Compare),
+    /// Write the packets that a scenario of rig pipeline sends, and what is expected of them, for other testers
+    Trace(packets::Trace),
+    /// Write the configuration of another switch for a scenario of rig pipeline
+    Config(packets::Config),
     /// Measure what sharing a network card costs here: a profile for the Xhaul's simulation
     Sharing(sharing::Arguments),
     /// Compute a deployment from a demand and measured capacity
@@ -61,6 +66,8 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         What::Report(arguments) => results::report(&arguments, format),
         What::Query(arguments) => results::query(&arguments, format),
         What::Compare(arguments) => results::compare(&arguments, format),
+        What::Trace(arguments) => packets::trace(&arguments, format),
+        What::Config(arguments) => packets::config(&arguments, format),
         What::Sharing(arguments) => sharing::run(&arguments, format),
         What::Size(arguments) => size::run(&arguments, format),
         What::List(arguments) => scenario::list(&arguments, format),
@@ -93,8 +100,10 @@ impl Reading {
     pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);
         let load = |sets: Vec<String>| {
-            Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
-                .map_err(|errors| Failure::Usage(errors.to_string()))
+            let mut scenario = Scenario::load(&self.scenario, &Overrides { sets, quick: self.quick }, &rigs)
+                .map_err(|errors| Failure::Usage(errors.to_string()))?;
+            ranlab_rigs::beside(&mut scenario, &self.scenario);
+            Ok::<_, Failure>(scenario)
         };
         let mut scenario = load(self.set.clone())?;
         let missing = || Failure::Usage(format!("there is no rig \"{}\"", scenario.rig));

@@ -12,11 +12,11 @@ use ranlab_dataplane::backends::port_name;
 use ranlab_dataplane::declare::Port as Side;
 use ranlab_dataplane::engine::{Control, Engine};
 use ranlab_dataplane::pipelines::Pipeline;
-use ranlab_dataplane::trace::Trace;
 use ranlab_emulator::memif::Role;
 use ranlab_emulator::memif::device::{Device, Work};
 
 use super::{RingCounters, cpus, ports, sockets};
+use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
@@ -68,7 +68,7 @@ impl RingDevice {
             )));
         }
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
-        let trace = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+        let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         let (mut verified, mut churn) = (0, None);
         let work = if part.engine == BARE {

@@ -19,6 +19,7 @@ use ranlab_emulator::memif::{Port, PortError, Role};
 use serde::{Deserialize, Serialize};
 
 use super::{connected, cpus, ports, sockets};
+use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::upf_load::OVER;
@@ -37,6 +38,8 @@ config! {
         pipeline: Option<Plain<Pipeline>> = None, wiring();
         /// what is sent
         traffic: Plain<Traffic> = Plain::default(), wiring();
+        /// captures whose packets are sent instead
+        trace: Vec<PathBuf> = Vec::new(), wiring();
         /// who is tested: what of packets it does not understand is left out
         engine: String = "native".to_owned(), wiring();
         /// program that drives another generator (docs/plugins.md); none: ours sends
@@ -236,7 +239,7 @@ fn stay() {
 
 /// What is sent: the trace as the switch under test understands it.
 fn trace(part: &RingTesterPart, pipeline: &Pipeline) -> Result<Trace, Trouble> {
-    let whole = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+    let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
     let Some(backend) = named(&part.engine) else { return Ok(whole) };
     let declaration = pipeline.build().map_err(rig)?;
     let directions = crate::switches::directions(part.traffic.0.dir);

@@ -19,6 +19,7 @@ use ranlab_dataplane::trace::{Directions, Trace};
 use ranlab_host::Subject;
 
 use super::{Driver, Job, Losses, Reading, Switch, driver, installed};
+use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::pipeline::{PipelinePart, copy, histogram, wait};
@@ -115,7 +116,7 @@ impl Verified {
         permitted(backend, &Asked { declaration: &declaration, directions: &directions })
             .map_err(environment)?;
         installed(backend)?;
-        let whole = Trace::generate(pipeline, &part.traffic.0).map_err(rig)?;
+        let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let trace = head(&whole, driver.packets_max());
         replayable(part, trace.len())?;
         let mut folder = Folder::default();

@@ -194,7 +194,7 @@ fn settled(sent: u64, mut counters: impl FnMut() -> Result<(u64, u64), Trouble>)
 }
 
 /// Where a program is: at its path, or where the system's path leads; `sbin` too, which users' paths often lack.
-fn found(program: &str) -> Option<PathBuf> {
+pub(crate) fn found(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| path.is_file());
     }

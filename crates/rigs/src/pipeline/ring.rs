@@ -43,6 +43,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
     let itself = RingTesterPart {
         pipeline: part.pipeline.clone(),
         traffic: part.traffic.clone(),
+        trace: part.trace.clone(),
         engine: part.engine.clone(),
         ring: part.ring,
         ..RingTesterPart::default()
@@ -73,6 +74,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         run: run.seed as u32,
         pipeline: itself.pipeline,
         traffic: itself.traffic,
+        trace: itself.trace,
         engine: itself.engine,
         ring: itself.ring,
         ..RingTesterPart::read(run, "load")?

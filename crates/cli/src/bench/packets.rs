@@ -1,0 +1,176 @@
+//! `bench trace` and `bench config`: what a scenario of rig `pipeline` sends and expects, and what another switch is told, as files
+//! for testers and machines that ranlab does not drive.
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::plan::Plan;
+use ranlab_campaign::rig::RigError;
+use ranlab_dataplane::backends::{self, Asked, Backend};
+use ranlab_dataplane::declare::Direction;
+use ranlab_dataplane::trace::{Directions, Trace as Packets};
+use ranlab_parts::captured::{self, Written};
+use ranlab_rigs::Sent;
+use serde_json::json;
+
+use super::{Reading, lab};
+use crate::exit::Failure;
+use crate::output::{Format, Output};
+
+/// Name of the rig whose scenarios have packets.
+const RIG: &str = "pipeline";
+
+/// Arguments of `bench trace`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ranlab bench trace scenarios/tipsy/own.toml --out own.pcapng\n  \
+                  ranlab bench trace my.toml --set load.dir=uplink --out up.pcap\n\n\
+                  FILE.pcapng has both ports as interfaces `access` and `core`; of FILE.pcap there is one for each port where\n\
+                  packets enter by both. What is expected to leave stands in FILE-expected, by the port that it leaves by.")]
+pub(super) struct Trace {
+    #[command(flatten)]
+    reading: Reading,
+    /// Which point of the scenario's sweep; `bench check` lists them
+    #[arg(long, default_value_t = 0)]
+    point: usize,
+    /// Where packets are written, .pcap or .pcapng
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Arguments of `bench config`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab bench config scenarios/tipsy/fig11-mgw.toml --engine vpp --out vpp"
+)]
+pub(super) struct Config {
+    #[command(flatten)]
+    reading: Reading,
+    /// Which point of the scenario's sweep; `bench check` lists them
+    #[arg(long, default_value_t = 0)]
+    point: usize,
+    /// For whom; docs/backends.md says what each can express
+    #[arg(long, value_name = "ENGINE")]
+    engine: String,
+    /// Folder that is made for its files
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(super) fn trace(arguments: &Trace, format: Format) -> Result<(), Failure> {
+    let sent = sent(&arguments.reading, arguments.point)?;
+    let packets = packets(&sent)?;
+    let expected = captured::expected(&sent.pipeline, &packets).map_err(usage)?;
+    let beside = captured::beside(&arguments.out, "expected");
+    let write = |path: &Path, packets: &Packets| {
+        captured::write(path, packets).map_err(|error| Failure::Environment(error.to_string()))
+    };
+    let mut output = Output::new(format);
+    let entering = write(&arguments.out, &packets)?;
+    tell(&mut output, &entering, "enter")?;
+    let leaving = write(&beside, &expected.leaves)?;
+    tell(&mut output, &leaving, "leave")?;
+    output.text(format_args!("{} packets go nowhere", expected.dropped))?;
+    let summary = json!({
+        "pipeline": sent.pipeline.name(),
+        "sent": entering,
+        "expected": leaving,
+        "dropped": expected.dropped,
+    });
+    output.finish(&summary)
+}
+
+fn tell(output: &mut Output, files: &[Written], how: &str) -> Result<(), Failure> {
+    files.iter().try_for_each(|file| {
+        output.text(format_args!(
+            "{}: {} packets that {how} by {}",
+            file.path.display(),
+            file.packets,
+            file.port
+        ))
+    })
+}
+
+pub(super) fn config(arguments: &Config, format: Format) -> Result<(), Failure> {
+    let backend = backend(&arguments.engine)?;
+    let sent = sent(&arguments.reading, arguments.point)?;
+    let declaration = sent.pipeline.build().map_err(usage)?;
+    let asked = Asked { declaration: &declaration, directions: directions(sent.traffic.dir) };
+    let translation = backend.translate(&asked).map_err(usage)?;
+    let out = &arguments.out;
+    let failed = |error: std::io::Error| Failure::Environment(format!("{}: {error}", out.display()));
+    std::fs::create_dir_all(out).map_err(failed)?;
+    let mut output = Output::new(format);
+    let mut files = Vec::new();
+    for text in &translation.texts {
+        let ending = if text.name.contains('.') { "" } else { ".txt" };
+        let path = out.join(format!("{}{ending}", text.name));
+        std::fs::write(&path, &text.text).map_err(failed)?;
+        output.text(format_args!(
+            "{}: {} lines for {}",
+            path.display(),
+            text.text.lines().count(),
+            text.reader
+        ))?;
+        files.push(path);
+    }
+    let differs: Vec<&str> = backend.equivalences(&asked).iter().map(|one| one.meaning()).collect();
+    differs.iter().try_for_each(|one| output.text(format_args!("its packets may differ: {one}")))?;
+    output.text(format_args!("{} is installed by: {}", backend.title(), backend.install()))?;
+    let summary = json!({
+        "engine": backend.name(),
+        "pipeline": sent.pipeline.name(),
+        "files": files,
+        "differs": differs,
+        "install": backend.install(),
+    });
+    output.finish(&summary)
+}
+
+fn backend(name: &str) -> Result<&'static dyn Backend, Failure> {
+    backends::named(name).ok_or_else(|| {
+        let names: Vec<&str> = backends::all().iter().map(|backend| backend.name()).collect();
+        Failure::Usage(format!(
+            "no configuration is written for \"{name}\"; allowed are {}",
+            names.join(", ")
+        ))
+    })
+}
+
+const fn directions(all: Directions) -> &'static [Direction] {
+    match all {
+        Directions::Uplink => &[Direction::Uplink],
+        Directions::Downlink => &[Direction::Downlink],
+        Directions::Bidir => &[Direction::Uplink, Direction::Downlink],
+    }
+}
+
+/// What a point of a scenario sends.
+fn sent(reading: &Reading, number: usize) -> Result<Sent, Failure> {
+    let (scenario, rig) = reading.read(&lab()?)?;
+    if rig.name != RIG {
+        return Err(Failure::Usage(format!(
+            "rig {} sends no packets of a pipeline; rig {RIG} does",
+            rig.name
+        )));
+    }
+    let mut points = Plan::new(&scenario, &rig).points;
+    if number >= points.len() {
+        let what = format!("there is no point {number}; allowed are 0 to {}", points.len().saturating_sub(1));
+        return Err(Failure::Usage(what));
+    }
+    let point = points.swap_remove(number);
+    ranlab_rigs::sent(&point, scenario.measure.seed).map_err(|error| match error {
+        RigError::Environment(why) => Failure::Environment(why),
+        RigError::Rig(why) => Failure::Usage(why),
+        other => Failure::Usage(other.to_string()),
+    })
+}
+
+fn packets(sent: &Sent) -> Result<Packets, Failure> {
+    if sent.captures.is_empty() {
+        return Packets::generate(&sent.pipeline, &sent.traffic).map_err(usage);
+    }
+    captured::read(&sent.captures, sent.traffic.dir).map_err(usage)
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}

@@ -1,0 +1,446 @@
+//! Traces as captures: packets of a user's capture are sent instead of made ones, and ours are written for other testers.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use ranlab_capture::{Findings, LinkType, PcapWriter, PcapngWriter, packets};
+use ranlab_dataplane::backends::port_name;
+use ranlab_dataplane::declare::{Fate, Port};
+use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
+use ranlab_wire::packet::ETHERNET_BYTES;
+
+use crate::worker::Trouble;
+use crate::{environment, rig};
+
+/// The largest capture that is read, octets.
+pub const FILE_BYTES_MAX: u64 = 4 << 30;
+/// Octets of packets that a trace holds at most.
+pub const TRACE_BYTES_MAX: usize = 1 << 30;
+/// A tunnel's headers come on top of what a frame may have: GTP-U and VXLAN over IPv4 are the longest.
+const TUNNEL_BYTES: usize = 64;
+/// The longest frame that is sent.
+const LONGEST: usize = FRAME_BYTES_MAX as usize + TUNNEL_BYTES;
+/// Between two packets that are written, ns; captures of ours have no other time.
+const STEP_NS: u64 = 1_000;
+
+/// Why a capture is no trace: the file's fault.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaptureError {
+    /// The system says so.
+    #[error("{0}: {1}")]
+    Io(PathBuf, io::Error),
+    /// No file, such as a folder or a pipe.
+    #[error("{0} is no file; a capture (pcap or pcapng) is asked for")]
+    NoFile(PathBuf),
+    /// Too large.
+    #[error("{0} has {1} octets; at most {FILE_BYTES_MAX} are read")]
+    Large(PathBuf, u64),
+    /// Cut, or no capture at all.
+    #[error("{0}: {1}; a whole capture (pcap or pcapng) is asked for")]
+    Damaged(PathBuf, String),
+    /// Not of Ethernet.
+    #[error("{path}: packet {number} is of link type {found}; allowed is 1 (Ethernet)")]
+    Link {
+        /// The file.
+        path: PathBuf,
+        /// The packet, from 1.
+        number: u64,
+        /// What it is.
+        found: u16,
+    },
+    /// The capture kept less of the packet than there was.
+    #[error("{path}: packet {number} was cut when it was captured: record with a larger snapshot length")]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// The packet, from 1.
+        number: u64,
+    },
+    /// Too short or too long.
+    #[error("{path}: packet {number} has {octets} octets; allowed are {ETHERNET_BYTES} to {LONGEST}")]
+    Length {
+        /// The file.
+        path: PathBuf,
+        /// The packet, from 1.
+        number: u64,
+        /// Its length.
+        octets: usize,
+    },
+    /// More than is kept in memory.
+    #[error(
+        "{0} has more than {PACKETS_MAX} packets or {TRACE_BYTES_MAX} octets of them, the most that a trace holds"
+    )]
+    Many(PathBuf),
+    /// Nothing to send.
+    #[error("{0} has no packet that enters by {1}")]
+    Empty(PathBuf, &'static str),
+    /// It is not said where a packet enters.
+    #[error(
+        "{path}: packet {number} is of no interface named access or core, and `load.dir` is bidir: name two captures, \
+         access first, or a pcapng with interfaces of these names"
+    )]
+    Interface {
+        /// The file.
+        path: PathBuf,
+        /// The packet, from 1.
+        number: u64,
+    },
+    /// Another number of files than has a meaning.
+    #[error("{0} captures are named; allowed is 1, or 2 (access first) where `load.dir` is bidir")]
+    Files(usize),
+}
+
+/// A pipeline's trace: made, or what captures hold if any are named.
+pub(crate) fn trace(pipeline: &Pipeline, traffic: &Traffic, captures: &[PathBuf]) -> Result<Trace, Trouble> {
+    if captures.is_empty() {
+        Trace::generate(pipeline, traffic).map_err(rig)
+    } else {
+        read(captures, traffic.dir).map_err(environment)
+    }
+}
+
+/// Packets of captures in the order of their times. Of one capture all enter by the port of the direction, or by the port that
+/// their interface is named after (`access`, `core`; where only one direction is sent the other's are left out); of two, those
+/// of the first enter by access.
+///
+/// # Errors
+/// A file is not whole, not of Ethernet, beyond a bound, or does not say where packets enter.
+pub fn read(captures: &[PathBuf], dir: Directions) -> Result<Trace, CaptureError> {
+    let mut packets = Packets::default();
+    match (captures, dir) {
+        ([one], Directions::Uplink) => packets.take(one, Some(Port::Access), Some(Port::Access))?,
+        ([one], Directions::Downlink) => packets.take(one, Some(Port::Core), Some(Port::Core))?,
+        ([one], Directions::Bidir) => packets.take(one, None, None)?,
+        ([access, core], Directions::Bidir) => {
+            packets.take(access, Some(Port::Access), None)?;
+            packets.take(core, Some(Port::Core), None)?;
+        }
+        _ => return Err(CaptureError::Files(captures.len())),
+    }
+    Ok(packets.trace())
+}
+
+/// Packets as they are read.
+#[derive(Default)]
+struct Packets {
+    bytes: Vec<u8>,
+    /// Time, port, where it begins and its length.
+    entries: Vec<(u64, Port, usize, usize)>,
+}
+
+impl Packets {
+    /// Reads a file. `port`: where packets enter whose interface does not say it; `only`: where those enter that are kept.
+    fn take(&mut self, path: &Path, port: Option<Port>, only: Option<Port>) -> Result<(), CaptureError> {
+        let failed = |error| CaptureError::Io(path.to_owned(), error);
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(CaptureError::NoFile(path.to_owned()));
+        }
+        if metadata.len() > FILE_BYTES_MAX {
+            return Err(CaptureError::Large(path.to_owned(), metadata.len()));
+        }
+        let (mut findings, mut fault, before) = (Findings::default(), None, self.entries.len());
+        let mut each = |packet: packets::Packet<'_>| {
+            if fault.is_none() {
+                fault = self.packet(path, &packet, port, only).err();
+            }
+        };
+        // A file that grows meanwhile ends where it did.
+        packets::read(BufReader::new(file.take(FILE_BYTES_MAX)), &mut findings, |packet, _| each(packet))
+            .map_err(failed)?;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        if let Some(note) = findings.notes.list().into_iter().next() {
+            return Err(CaptureError::Damaged(path.to_owned(), format!("{} ({})", note.note, note.first)));
+        }
+        if self.entries.len() == before {
+            let names = only.or(port).map_or("access or core", port_name);
+            return Err(CaptureError::Empty(path.to_owned(), names));
+        }
+        Ok(())
+    }
+
+    fn packet(
+        &mut self,
+        path: &Path,
+        packet: &packets::Packet<'_>,
+        port: Option<Port>,
+        only: Option<Port>,
+    ) -> Result<(), CaptureError> {
+        let (path, number) = (path.to_owned(), packet.number);
+        let named =
+            [Port::Access, Port::Core].into_iter().find(|port| packet.interface == Some(port_name(*port)));
+        let Some(port) = named.or(port) else { return Err(CaptureError::Interface { path, number }) };
+        if only.is_some_and(|only| only != port) {
+            return Ok(());
+        }
+        if packet.link_type != LinkType::ETHERNET {
+            return Err(CaptureError::Link { path, number, found: packet.link_type.0 });
+        }
+        if packet.cut {
+            return Err(CaptureError::Cut { path, number });
+        }
+        let octets = packet.data.len();
+        if !(ETHERNET_BYTES..=LONGEST).contains(&octets) {
+            return Err(CaptureError::Length { path, number, octets });
+        }
+        if self.entries.len() as u64 == PACKETS_MAX || self.bytes.len() + octets > TRACE_BYTES_MAX {
+            return Err(CaptureError::Many(path));
+        }
+        let time = packet.time_us.unwrap_or(number);
+        self.entries.push((time, port, self.bytes.len(), octets));
+        self.bytes.extend_from_slice(packet.data);
+        Ok(())
+    }
+
+    /// By time; packets of one moment stay as they were, those of two files in turn.
+    fn trace(mut self) -> Trace {
+        self.entries.sort_by_key(|(time, ..)| *time);
+        let mut trace = Trace::default();
+        for (_, port, first, octets) in &self.entries {
+            trace.push(*port, &self.bytes[*first..first + octets]);
+        }
+        trace
+    }
+}
+
+/// A file that was written, of which port, with how many packets.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Written {
+    /// Where.
+    pub path: PathBuf,
+    /// By which port its packets enter or leave; both where the file names its interfaces.
+    pub port: &'static str,
+    /// How many.
+    pub packets: u64,
+}
+
+/// What the oracle expects of a trace that is sent in order, at one moment.
+#[derive(Debug, Default)]
+pub struct Expected {
+    /// What leaves, in order, and by which port.
+    pub leaves: Trace,
+    /// Packets that go nowhere.
+    pub dropped: u64,
+}
+
+/// What leaves of a trace.
+///
+/// # Errors
+/// The pipeline cannot be.
+pub fn expected(
+    pipeline: &Pipeline,
+    trace: &Trace,
+) -> Result<Expected, ranlab_dataplane::pipelines::ParameterError> {
+    let (mut oracle, mut all) = (pipeline.oracle()?, Expected::default());
+    for (port, frame) in trace.iter() {
+        let mut frame = frame.to_vec();
+        match oracle.process(0, port, &mut frame) {
+            Fate::Sent(port) => all.leaves.push(port, &frame),
+            Fate::Dropped(_) => all.dropped += 1,
+        }
+    }
+    Ok(all)
+}
+
+/// Writes packets for whoever replays or compares them. A name that ends with `.pcapng` makes one file with the interfaces `access`
+/// and `core`; any other a pcap, and one for each port (`NAME-access`, `NAME-core`) where packets are of both.
+///
+/// # Errors
+/// The system says so.
+pub fn write(path: &Path, trace: &Trace) -> Result<Vec<Written>, CaptureError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| CaptureError::Io(path, error)
+    };
+    let create = |path: &Path| File::create(path).map(BufWriter::new).map_err(failed(path));
+    if path.extension().is_some_and(|ending| ending == "pcapng") {
+        let mut out = create(path)?;
+        let packets = pcapng(&mut out, trace).map_err(failed(path))?;
+        return Ok(vec![Written { path: path.to_owned(), port: "access and core", packets }]);
+    }
+    let of = |port: Port| trace.iter().filter(move |(at, _)| *at == port).count();
+    let both = of(Port::Access) > 0 && of(Port::Core) > 0;
+    let one = if of(Port::Core) > 0 { Port::Core } else { Port::Access };
+    let ports = if both { vec![Port::Access, Port::Core] } else { vec![one] };
+    let mut written = Vec::new();
+    for port in ports {
+        let path = if both { beside(path, port_name(port)) } else { path.to_owned() };
+        let packets = pcap(create(&path)?, trace, port).map_err(failed(&path))?;
+        written.push(Written { path, port: port_name(port), packets });
+    }
+    Ok(written)
+}
+
+/// `dir/NAME-what.ending` of `dir/NAME.ending`.
+#[must_use]
+pub fn beside(path: &Path, what: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = path.extension().map_or_else(|| "pcap".into(), |ending| ending.to_string_lossy());
+    path.with_file_name(format!("{stem}-{what}.{ending}"))
+}
+
+fn pcap(out: impl Write, trace: &Trace, port: Port) -> io::Result<u64> {
+    let (mut writer, mut packets) = (PcapWriter::new(out, LinkType::ETHERNET)?, 0);
+    // Times are those of the whole trace, so that two files can be joined again.
+    for (number, (_, frame)) in (0_u64..).zip(trace.iter()).filter(|(_, (at, _))| *at == port) {
+        writer.packet(number * STEP_NS, frame)?;
+        packets += 1;
+    }
+    writer.flush()?;
+    Ok(packets)
+}
+
+fn pcapng(out: impl Write, trace: &Trace) -> io::Result<u64> {
+    let (mut writer, mut packets) = (PcapngWriter::new(out)?, 0);
+    for port in [Port::Access, Port::Core] {
+        writer.interface(LinkType::ETHERNET, port_name(port))?;
+    }
+    for (number, (port, frame)) in (0_u64..).zip(trace.iter()) {
+        writer.packet(port as u32, number * STEP_NS, frame, frame.len())?;
+        packets += 1;
+    }
+    writer.flush()?;
+    Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::folder::Folder;
+
+    fn trace_of(dir: Directions, packets: u64) -> (Pipeline, Trace) {
+        let json = r#"{"name":"mgw","user":5,"rate-limit":1000000000000,"rate-burst":4000000000}"#;
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let traffic = Traffic { pkt_num: packets, dir, ..Traffic::default() };
+        let trace = Trace::generate(&pipeline, &traffic).unwrap();
+        (pipeline, trace)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut folder = Folder::default();
+        let folder = folder.made().unwrap();
+        for (dir, name, files) in [
+            (Directions::Uplink, "up.pcap", 1),
+            (Directions::Downlink, "down.pcap", 1),
+            (Directions::Bidir, "both.pcap", 2),
+            (Directions::Bidir, "both.pcapng", 1),
+            (Directions::Downlink, "down.pcapng", 1),
+        ] {
+            let (_, trace) = trace_of(dir, 300);
+            let written = write(&folder.join(name), &trace).unwrap();
+            assert_eq!(written.len(), files, "{name}");
+            assert_eq!(written.iter().map(|file| file.packets).sum::<u64>(), 300);
+            let paths: Vec<PathBuf> = written.into_iter().map(|file| file.path).collect();
+            assert_eq!(read(&paths, dir).unwrap(), trace, "{name}");
+        }
+        // Of a capture of both directions one is sent.
+        let (_, trace) = trace_of(Directions::Bidir, 10);
+        let up = read(&[folder.join("both.pcapng")], Directions::Uplink).unwrap();
+        assert_eq!(up.len(), 150);
+        assert!(up.iter().all(|(port, _)| port == Port::Access) && trace.len() == 10);
+    }
+
+    #[test]
+    fn what_is_expected_is_what_the_oracle_sends() {
+        let (pipeline, trace) = trace_of(Directions::Bidir, 100);
+        let all = expected(&pipeline, &trace).unwrap();
+        assert_eq!((all.leaves.len(), all.dropped), (100, 0));
+        let mut first = trace.packet(0).unwrap().1.to_vec();
+        assert_eq!(pipeline.oracle().unwrap().process(0, Port::Access, &mut first), Fate::Sent(Port::Core));
+        assert_eq!(all.leaves.packet(0).unwrap(), (Port::Core, &first[..]));
+    }
+
+    fn fault(folder: &Path, octets: &[u8], dir: Directions) -> String {
+        let path = folder.join("hostile");
+        std::fs::write(&path, octets).unwrap();
+        read(&[path], dir).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn hostile_captures_are_refused_with_their_fault() {
+        let mut folder = Folder::default();
+        let folder = folder.made().unwrap();
+        let capture = |link, frames: &[&[u8]]| {
+            let mut octets = Vec::new();
+            let mut writer = PcapWriter::new(&mut octets, link).unwrap();
+            frames.iter().for_each(|frame| writer.packet(0, frame).unwrap());
+            octets
+        };
+        let whole = capture(LinkType::ETHERNET, &[&[0; 60], &[0; 64]]);
+        let up = Directions::Uplink;
+        assert!(fault(&folder, b"", up).contains("a whole capture"));
+        assert!(fault(&folder, b"no capture at all, but some text", up).contains("a whole capture"));
+        assert!(fault(&folder, &whole[..whole.len() - 3], up).contains("in the middle of a packet"));
+        assert!(
+            fault(&folder, &capture(LinkType::ETHERNET, &[]), up).contains("no packet that enters by access")
+        );
+        assert!(
+            fault(&folder, &capture(LinkType::RAW, &[&[0; 60]]), up).contains("link type 101; allowed is 1")
+        );
+        assert!(
+            fault(&folder, &capture(LinkType::ETHERNET, &[&[0; 13]]), up)
+                .contains("13 octets; allowed are 14 to")
+        );
+        assert!(
+            fault(&folder, &capture(LinkType::ETHERNET, &[&[0; 9_000]]), up)
+                .contains("9000 octets; allowed are")
+        );
+        assert!(fault(&folder, &whole, Directions::Bidir).contains("no interface named access or core"));
+        let mut cut = whole.clone();
+        // The length that it had when it was sent.
+        cut[36] = 200;
+        assert!(fault(&folder, &cut, up).contains("packet 1 was cut"));
+        let mut long = whole;
+        long[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(fault(&folder, &long, up).contains("a whole capture"));
+        assert!(read(&[folder.clone()], up).unwrap_err().to_string().contains("is no file"));
+        assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are named"));
+        assert!(
+            read(&[folder.clone(), folder.clone()], up)
+                .unwrap_err()
+                .to_string()
+                .contains("2 captures are named")
+        );
+        // A sparse file takes no room, and would take hours to read.
+        let huge = folder.join("huge");
+        File::create(&huge).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
+        assert!(read(&[huge], up).unwrap_err().to_string().contains("at most 4294967296 are read"));
+    }
+
+    /// Whatever octets a file has, reading ends with a trace or a fault.
+    #[test]
+    fn any_damage_is_a_trace_or_a_fault() {
+        let mut folder = Folder::default();
+        let folder = folder.made().unwrap();
+        let (_, trace) = trace_of(Directions::Bidir, 20);
+        for name in ["seed.pcapng", "seed.pcap"] {
+            let first = write(&folder.join(name), &trace).unwrap().remove(0).path;
+            let sound = std::fs::read(first).unwrap();
+            let mut faults = 0;
+            for seed in 0..400 {
+                let mut random = ranlab_dataplane::Random::stream(seed, 5);
+                let mut octets = sound.clone();
+                for _ in 0..=random.below(4) {
+                    let at = random.below(octets.len() as u64) as usize;
+                    octets[at] = random.next() as u8;
+                }
+                octets.truncate(
+                    octets.len() - random.below(2) as usize * random.below(octets.len() as u64) as usize,
+                );
+                let path = folder.join("damaged");
+                std::fs::write(&path, octets).unwrap();
+                for dir in [Directions::Uplink, Directions::Bidir] {
+                    faults += usize::from(read(std::slice::from_ref(&path), dir).is_err());
+                }
+            }
+            assert!(faults > 100, "{faults} of 800 {name}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Pipelines and traces of users: files that a scenario names, read here, so that whoever runs them is handed plain data.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ranlab_campaign::keys;
+use ranlab_campaign::point::Point;
+use ranlab_campaign::rig::{RigError, Run};
+use ranlab_campaign::scenario::Scenario;
+use ranlab_campaign::schema::{Key, Kind};
+use ranlab_campaign::value::Value;
+use ranlab_dataplane::pipelines::own::{
+    FILE_BYTES_MAX, FILTER_SET_BYTES_MAX, Own, SIZE, Source, filter_sets,
+};
+use ranlab_dataplane::pipelines::{Pipeline, TABLE_MAX};
+use ranlab_dataplane::trace::Traffic;
+
+use crate::keys;
+
+/// What `pipeline.name` is of a user's own.
+pub(super) const OWN: &str = "own";
+const FILE: &str = "pipeline.file";
+const WITH: &str = "pipeline.with";
+const SIZE_KEY: &str = "pipeline.size";
+const TRACE: &str = "load.trace";
+
+/// Keys of a user's own pipeline.
+pub(super) fn pipeline_keys() -> Vec<Key> {
+    let keys = keys! {
+        (FILE, Kind::Text, "TOML file of the tables and elements (docs/own-pipelines.md), beside the scenario").optional();
+        (SIZE_KEY, Kind::Int { min: 1, max: TABLE_MAX.into() }, "what the file's parameter `size` is").optional();
+        (WITH, Kind::OneOrMore(Box::new(Kind::Text)), "what other parameters of the file are, NAME=VALUE").optional();
+    };
+    keys.into_iter().map(|key| key.when("pipeline.name", &[OWN])).collect()
+}
+
+/// The key that names captures.
+pub(super) fn trace_key() -> Key {
+    let comment = "capture (pcap or pcapng) beside the scenario whose packets are sent instead of made ones: all by the port of \
+        load.dir, or by the ports that its interfaces are named after; for bidir also two, access first";
+    Key::new(TRACE, Kind::OneOrMore(Box::new(Kind::Text)), comment).optional()
+}
+
+/// Captures that a run sends.
+pub(super) fn captures(run: &Run<'_>) -> Vec<PathBuf> {
+    texts(run.value(TRACE)).into_iter().map(PathBuf::from).collect()
+}
+
+fn texts(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::List(all)) => all.iter().filter_map(Value::text).collect(),
+        Some(one) => one.text().into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// Files that a scenario names are looked for beside it, whatever the working directory is.
+pub fn beside(scenario: &mut Scenario, file: &Path) {
+    let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return };
+    let axes = scenario.sweep.axes.iter_mut().filter(|axis| [FILE, TRACE].contains(&axis.path.as_str()));
+    axes.flat_map(|axis| &mut axis.values).for_each(|value| join(folder, value));
+    let settings = scenario.settings.iter_mut().filter(|(path, _)| [FILE, TRACE].contains(&path.as_str()));
+    settings.for_each(|(_, value)| join(folder, value));
+}
+
+fn join(folder: &Path, value: &mut Value) {
+    match value {
+        // A path from the root stays what it is.
+        Value::Text(path) => *path = folder.join(path.as_str()).display().to_string(),
+        Value::List(all) => all.iter_mut().for_each(|value| join(folder, value)),
+        _ => {}
+    }
+}
+
+/// Reads a user's pipeline with its filter sets.
+pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
+    let wrong = |what: &dyn std::fmt::Display| RigError::Rig(format!("[pipeline]: {what}"));
+    let file = run
+        .text(FILE)
+        .ok_or_else(|| wrong(&format!("`{FILE}` is missing: the TOML file of an own pipeline")))?;
+    let path = Path::new(file);
+    let text = text_of(path, FILE_BYTES_MAX).map_err(|error| wrong(&error))?;
+    let mut sets = BTreeMap::new();
+    for name in filter_sets(file, &text).map_err(|error| wrong(&error))? {
+        let set = path.parent().unwrap_or(Path::new("")).join(&name);
+        sets.insert(name, text_of(&set, FILTER_SET_BYTES_MAX).map_err(|error| wrong(&error))?);
+    }
+    let mut with = BTreeMap::new();
+    for said in texts(run.value(WITH)) {
+        let both =
+            said.split_once('=').and_then(|(name, value)| Some((name.trim(), value.trim().parse().ok()?)));
+        let (name, value) = both
+            .ok_or_else(|| wrong(&format!("`{WITH}` \"{said}\" must be NAME=VALUE with a whole number")))?;
+        with.insert(name.to_owned(), value);
+    }
+    if run.value(SIZE_KEY).is_some() {
+        with.insert(SIZE.to_owned(), keys::int(run, SIZE_KEY)?);
+    }
+    let fakedrop = match run.value("pipeline.fakedrop") {
+        Some(Value::Bool(fakedrop)) => Some(*fakedrop),
+        _ => None,
+    };
+    let decomposition = serde_json::from_value(keys::text(run, "pipeline.decomposition")?.into());
+    let decomposition = decomposition.map_err(|error| wrong(&error))?;
+    let source = Source { file: file.to_owned(), text, filter_sets: sets, with, decomposition, fakedrop };
+    Own::try_from(source).map(Pipeline::Own).map_err(|error| wrong(&error))
+}
+
+/// A text of so many octets at most.
+fn text_of(path: &Path, most: usize) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+    let file = std::fs::File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(format!("{} is no file", path.display()));
+    }
+    let mut text = String::new();
+    file.take(most as u64 + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() > most {
+        return Err(format!("{} is larger than {most} octets, the most that is read", path.display()));
+    }
+    Ok(text)
+}
+
+/// What a point of rig `pipeline` sends through what.
+#[derive(Debug)]
+pub struct Sent {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// Traffic that is made for it,
+    pub traffic: Traffic,
+    /// unless captures are named.
+    pub captures: Vec<PathBuf>,
+}
+
+/// What the first repeat of a point sends; `seed` is the campaign's.
+///
+/// # Errors
+/// The point's settings, or the files that they name, make no pipeline.
+pub fn sent(point: &Point, seed: u64) -> Result<Sent, RigError> {
+    let seed = ranlab_campaign::run::seed_of(seed, point.index, 0);
+    let run = Run::new(point, 0, seed, std::time::Duration::ZERO);
+    Ok(Sent { pipeline: super::declared(&run)?, traffic: super::traffic(&run)?, captures: captures(&run) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_campaign::plan::Plan;
+    use ranlab_campaign::rig::RigDescription;
+    use ranlab_campaign::scenario::Overrides;
+
+    fn description() -> RigDescription {
+        use crate::harness::Experiment;
+        super::super::Pipeline.describe()
+    }
+
+    fn scenario() -> Scenario {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy/own.toml");
+        let mut scenario = Scenario::load(&file, &Overrides::default(), &[description()]).unwrap();
+        beside(&mut scenario, &file);
+        scenario
+    }
+
+    #[test]
+    fn the_shipped_pipeline_is_read_from_beside_its_scenario() {
+        let scenario = scenario();
+        let points = Plan::new(&scenario, &description()).points;
+        let first = sent(&points[0], scenario.measure.seed).unwrap();
+        assert_eq!((first.pipeline.name(), first.traffic.pkt_num, first.captures.len()), (OWN, 16_384, 0));
+        assert_eq!(first.pipeline.build().unwrap().tables.users.len(), 16);
+    }
+
+    #[test]
+    fn what_is_wrong_with_files_is_said() {
+        let scenario = scenario();
+        let point = &Plan::new(&scenario, &description()).points[0];
+        let said = |path: &str, value: Value| {
+            let mut point = point.clone();
+            point.settings.insert(path.to_owned(), value);
+            sent(&point, 1).map(|sent| sent.captures).map_err(|error| error.to_string())
+        };
+        assert!(
+            said(FILE, "/no/such/file.toml".into())
+                .unwrap_err()
+                .contains("/no/such/file.toml cannot be read")
+        );
+        assert!(said(FILE, "/".into()).unwrap_err().contains("/ is no file"));
+        // It never ends.
+        assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is no file"));
+        assert!(said(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
+        assert!(
+            said(WITH, "breadth=3".into())
+                .unwrap_err()
+                .contains("no parameter \"breadth\"; allowed are size")
+        );
+        assert_eq!(said(TRACE, "x.pcap".into()).unwrap(), [PathBuf::from("x.pcap")]);
+    }
+}

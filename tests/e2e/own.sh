@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# A user's own pipeline and trace: the shipped one runs through every switch that is here and claims it, its packets come back as a
+# capture, and hostile files are told by line or packet. What other switches are told is written, and a missing one stops nobody.
+set -euo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
+own=$here/scenarios/tipsy/own.toml
+
+# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; p: points in order, m: their means.
+holds() {
+    python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+r = json.loads(open(sys.argv[1]).read().splitlines()[-1])
+p = r.get("points", [])
+m = [{k: v["mean"] for k, v in q.get("metrics", {}).items()} for q in p]
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
+PYTHON
+}
+# refused WORDS COMMAND...: it fails as misuse and says these words.
+refused() {
+    local words=$1 code=0
+    shift
+    "$@" >refused.out 2>refused.err || code=$?
+    [[ $code == 2 ]] || { echo "exit $code instead of 2: $*"; cat refused.err; exit 1; }
+    grep -qF -- "$words" refused.err refused.out || { echo "not \"$words\":"; cat refused.err; exit 1; }
+}
+
+cp "$here"/docs/own-pipelines/edge.{toml,rules} .
+cat >points.toml <<'TOML'
+title = "an edge of one's own in several switches"
+rig = "pipeline"
+[pipeline]
+name = "own"
+file = "edge.toml"
+size = 64
+[load]
+dir = "bidir"
+pkt-num = 2048
+verify = 1024
+[host]
+when_noisy = "warn"
+[sweep.axes]
+"sut.engine" = ["native", "vpp", "ovs-dpdk", "xdp"]
+[measure]
+duration = "300ms"
+repeats = 1
+TOML
+
+echo "== the shipped pipeline is verified and measured; a switch that is not run has the line that gets it"
+"$RANLAB" bench check "$own" >/dev/null
+code=0
+"$RANLAB" bench run points.toml --fresh --out all --format json >all.json 2>all.err || code=$?
+[[ $code == 0 || $code == 1 ]] || { cat all.err; exit 1; }
+holds all.json 'm[0]["verified_packets"] == 1024 and m[0]["mpps"] > 0'
+holds all.json '"bench config SCENARIO --engine vpp" in p[1]["reason"] and "apt install vpp" in p[1]["reason"]'
+for point in 2 3; do
+    holds all.json "p[$point].get('reason') or m[$point]['verified_packets'] == 1024"
+done
+
+echo "== its packets are written, with what is expected of them, and come back as a trace"
+"$RANLAB" bench trace points.toml --out own.pcapng --format json >trace.json
+holds trace.json 'r["sent"][0]["packets"] == 2048 and r["expected"][0]["packets"] + r["dropped"] == 2048 and r["dropped"] > 0'
+"$RANLAB" bench trace points.toml --set load.trace=own.pcapng --out again.pcapng >/dev/null
+cmp own.pcapng again.pcapng
+cmp own-expected.pcapng again-expected.pcapng
+"$RANLAB" bench trace points.toml --out own.pcap >/dev/null
+"$RANLAB" bench run points.toml --set sut.engine=native --set 'load.trace=["own-access.pcap","own-core.pcap"]' --fresh \
+    --out replayed --format json >replayed.json
+holds replayed.json 'm[0]["verified_packets"] == 1024 and m[0]["trace_packets"] == 2048'
+
+echo "== what other switches are told is written, or why not"
+for engine in p4 ovs-dpdk; do
+    "$RANLAB" bench config points.toml --engine "$engine" --out "$engine" --format json >config.json
+    holds config.json 'len(r["files"]) > 0 and r["install"]'
+done
+grep -q 'table_add up_1 set_user' p4/entries.txt
+refused 'bess cannot express this pipeline' "$RANLAB" bench config points.toml --engine bess --out bess
+refused 'no configuration is written for "eswitch"; allowed are testpmd' "$RANLAB" bench config points.toml --engine eswitch --out x
+
+echo "== what is wrong with a file is said, with its place and what is allowed"
+sed 's/element = "meter"/element = "teleport"/' edge.toml >wrong.toml
+refused 'wrong.toml:50: there is no element "teleport"; allowed are admit' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
+sed '3s/^@/x/' edge.rules >edge2.rules
+sed 's/edge.rules/edge2.rules/' edge.toml >wrong.toml
+refused 'edge2.rules:3: no rule of a filter set: it does not begin with @' "$RANLAB" bench check points.toml --set pipeline.file=wrong.toml
+head -c 5000 own.pcapng >cut.pcapng
+refused 'in the middle of a packet' "$RANLAB" bench trace points.toml --set load.trace=cut.pcapng --out x.pcapng
+refused 'is of no interface named access or core' "$RANLAB" bench trace points.toml --set load.trace=own-core.pcap --out x.pcapng
