@@ -151,6 +151,9 @@ impl Ric {
         if let Some(grant) = self.grant_of(owner) {
             self.config.policy.may_control(grant, node_id, offered)?;
         }
+        if self.is_fenced(now) {
+            return Err(Cause::RicRequest(CauseRicRequest::SystemNotReady).into());
+        }
         let claim = self.claim(now, owner, place, function, &details)?;
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
         let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
