@@ -16,10 +16,13 @@ pub struct Interval {
     pub until: Time,
 }
 
+/// Who owns a node, each in one of its lives, from when and until when.
+type Owners = BTreeMap<(usize, u32), (Time, Time)>;
+
 /// What was seen of ownership, in true time.
 #[derive(Debug, Default)]
 pub struct History {
-    open: BTreeMap<GlobalE2NodeId, BTreeMap<(usize, u32), (Time, Time)>>,
+    open: BTreeMap<GlobalE2NodeId, Owners>,
     closed: Vec<Interval>,
 }
 
