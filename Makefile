@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo upf preload python test test-sctp test-sriov test-web lint e2e bench nightly
+.PHONY: help demo demo-cluster upf preload python test test-sctp test-sriov test-web lint e2e bench nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -17,6 +17,11 @@ demo:            ## build quickly, watch a RIC, 20 base stations and two xApps f
 	cargo build --profile demo -p ranlab
 	target/demo/ranlab demo
 	target/demo/ranlab bench run scenarios/quickstart.toml --fresh
+
+demo-cluster:    ## three nats-servers, three RICs as one, base stations, xApps: one RIC and one server are killed; the gaps
+	@scripts/need.sh build nats
+	cargo build --profile demo -p ranlab
+	scripts/cluster.py target/demo/ranlab
 
 upf:             ## a UPF and its load, in namespaces where this user may: 10,000 sessions, rising rates, a report
 	@scripts/need.sh build

@@ -12,6 +12,7 @@
 #   need.sh pages    a browser without a screen and what turns its prints into pictures
 #   need.sh vm       a machine in software for another kernel, and what its first process is made of
 #   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures beside ours (some 40 MB, half a minute)
+#   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -129,9 +130,16 @@ switches() {
     { command -v nft && command -v ip; } >/dev/null || apt nftables iproute2
 }
 
+nats() {
+    command -v nats-server >/dev/null || [[ -x /usr/sbin/nats-server ]] && return
+    apt nats-server
+    # Ours have ports of their own; nobody asked for one at 4222.
+    command -v systemctl >/dev/null && systemctl disable --now nats-server >/dev/null 2>&1 || true
+}
+
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | nats) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats" >&2; exit 2 ;;
     esac
 done

@@ -56,6 +56,10 @@ miri --test equals_oracle -- portfwd || failed+=("Miri on packets")
 
 cargo build --release -p ranlab -p ranlab-preload
 export RANLAB=$PWD/target/release/ranlab
+echo "== several RICs as one: 20 faults"
+scripts/need.sh nats
+scripts/cluster.py "$RANLAB" --random 20 || failed+=("several RICs")
+
 echo "== end to end, the release binary"
 tests/e2e.sh || failed+=("end to end")
 echo "== TLS, which is a feature"

@@ -74,6 +74,8 @@ impl Inner {
             match &output {
                 RicOutput::Transmit(conn) | RicOutput::Close { conn, .. }
                     if !self.connections.contains_key(&conn.0) => {}
+                // It is one of several RICs only if it was told so, which has no words here.
+                RicOutput::Connect { .. } => {}
                 _ => return Some(output),
             }
         }
@@ -270,7 +272,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
         with(ric, |inner| {
             let event = out(event)?;
             let (kind, connection, text) = match inner.next() {
-                None => (RANLAB_RIC_NONE, 0, String::new()),
+                None | Some(RicOutput::Connect { .. }) => (RANLAB_RIC_NONE, 0, String::new()),
                 Some(RicOutput::Transmit(conn)) => {
                     inner.drained(conn);
                     inner.undrained.push(conn);

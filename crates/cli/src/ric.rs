@@ -81,6 +81,7 @@ pub(crate) async fn attend(
         }
     }
     let report = ric.report();
+    ric.leave().await;
     advise(&report);
     output.finish(&report)
 }
@@ -105,6 +106,10 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::Conflict { node, target, winner, loser } => {
             format!("! {node}: {target} is set by {winner}, not by {loser}")
         }
+        RicEvent::Owned { node, epoch } => format!("= {node} is served here, as owner number {epoch}"),
+        RicEvent::Disowned { node, why } => format!("= {node} is served here no more: {why}"),
+        RicEvent::Lawful(true) => "= part of the quorum: controls are taken".to_owned(),
+        RicEvent::Lawful(false) => "= no part in a quorum: controls are refused".to_owned(),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {
             Some(node) => format!("? {node}: {}", hint.sentence),

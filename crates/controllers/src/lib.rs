@@ -30,6 +30,8 @@ pub mod flexran;
 #[cfg(feature = "serve")]
 mod guard;
 pub mod monitor;
+#[cfg(feature = "bus")]
+pub mod nats;
 mod north;
 #[cfg(feature = "serve")]
 mod page;

@@ -29,6 +29,9 @@ const LATENESS_US_MAX: u64 = 60_000_000;
 pub struct FleetConfig {
     /// Controllers of every node, the default one first.
     pub controllers: Vec<Address>,
+    /// They are the addresses of one controller: each node is at one of them at a time, and turns to the next when that is lost or
+    /// refuses.
+    pub one_of: bool,
     /// Nodes.
     pub nodes: u32,
     /// UEs per node.
@@ -197,8 +200,16 @@ impl Fleet {
             if let Some(agents) = agents {
                 agents.borrow_mut().push((number, handle.clone()));
             }
-            let controllers = self.config.controllers.iter().map(|address| handle.add_controller(address));
-            let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
+            let addresses = &self.config.controllers;
+            let controllers = if self.config.one_of {
+                // Each begins at another one.
+                let first = self.nodes.len() % addresses.len().max(1);
+                let around = addresses.iter().cycle().skip(first).take(addresses.len());
+                vec![handle.add_controller_at_one_of(around)?]
+            } else {
+                let controllers = addresses.iter().map(|address| handle.add_controller(address));
+                controllers.collect::<Result<Vec<_>, _>>()?
+            };
             self.nodes.push((handle, controllers));
             if index == 0 {
                 self.first_contact().await?;
@@ -253,6 +264,10 @@ impl Fleet {
                 (silent.map(|(_, address)| address).collect::<Vec<_>>(), tried_again)
             });
             if silent.is_empty() {
+                return Ok(());
+            }
+            if tried_again && self.config.one_of {
+                // The next one may be there.
                 return Ok(());
             }
             if tried_again {

@@ -26,6 +26,9 @@ config! {
     pub struct FleetPart {
         /// controller of every base station; repeatable, the first one is the default of the UEs
         connect: Vec<Address> = Vec::new(), wiring();
+        /// these addresses are one controller's, of several RICs that share their nodes out (ric --bus): each base station is at one
+        /// of them at a time and turns to the next when that is lost or refuses
+        one_of: bool = false, wiring();
         /// base stations (with the kind split: E2 nodes, CU-CP, CU-UP and the DUs of each)
         nodes: u32 = 1, range(1, 100_000);
         /// UEs of each base station
@@ -151,6 +154,7 @@ impl FleetPart {
         let statistics = self.sm.iter().filter(|name| *name != HW);
         Ok(FleetConfig {
             controllers: self.connect.clone(),
+            one_of: self.one_of,
             nodes: self.nodes,
             ues: self.ues,
             radio: self.radio()?,

@@ -35,6 +35,7 @@ mod rest_client;
 mod rest_controller;
 mod rest_xapp;
 mod ric;
+mod ric_bus;
 mod ring;
 mod settings;
 mod south_controller;

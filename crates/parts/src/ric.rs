@@ -14,8 +14,9 @@ use ranlab_controllers::rmr::{self, RmrConfig};
 use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_sdk::RicHandle;
-use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, Side};
-use ranlab_sdk::transport::SocketOptions;
+use ranlab_sdk::e2::ric::directory::Directory;
+use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};
+use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
@@ -29,6 +30,10 @@ use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse,
 
 /// Base stations that a RIC may be told to have room for; beyond, the machine's memory and files end before its bounds.
 const NODES_MAX: i64 = 1_000_000;
+/// How long a RIC that ends hands base stations over.
+const LEAVE: Duration = Duration::from_secs(30);
+/// How long its last sign of life may take to the bus.
+const LAST_WORD: Duration = Duration::from_millis(200);
 /// Threads that a RIC may be given.
 const THREADS_MAX: i64 = 64;
 
@@ -82,6 +87,30 @@ config! {
         /// which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
         /// subscriptions, requests, control [default: all of them, and everything]
         xapps: Option<PathBuf> = None, local();
+        /// be one of several RICs that share their base stations out, by a directory at these NATS servers with JetStream
+        /// (nats://HOST:PORT or tls://HOST:PORT, commas between several)
+        bus: Option<String> = None, wiring();
+        /// with --bus: this RIC's name, its own among them (a-z, A-Z, 0-9, - and _)
+        bus_name: Option<String> = None, wiring();
+        /// with --bus: the bucket of the directory; it is made if it is not there
+        bus_bucket: String = "ranlab".to_owned(), wiring();
+        /// with --bus: replicas of a bucket that is made; 1 at a single server
+        bus_replicas: u64 = 3, range(1, 5), wiring();
+        /// with --bus: a file of credentials (JWT and seed, as nsc writes it)
+        bus_credentials_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with USER:PASSWORD or a token
+        bus_password_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with the certificates that the servers' are signed by; TLS is then a must
+        bus_ca_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with this client's certificate
+        bus_certificate_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with its key
+        bus_key_file: Option<PathBuf> = None, local();
+        /// with --bus: where base stations find this RIC when another one sends them here [default: the first --e2 that is no
+        /// Unix socket]
+        advertise_e2: Option<Address> = None, wiring();
+        /// with --bus: where other RICs find this one [default: the first --e42 that is no Unix socket]
+        advertise_e42: Option<Address> = None, wiring();
         /// payload of the iApp's pings
         size: u32 = 1_500, inner();
         /// between two of them; 0s: each follows an echo
@@ -143,6 +172,7 @@ pub struct Ric {
     at_begin: RicReport,
     /// What HTTP shows, if it does.
     console: Option<ConsoleHandle>,
+    bus: Option<crate::ric_bus::Joined>,
     _folder: Folder,
 }
 
@@ -158,11 +188,10 @@ impl Ric {
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let threads = usize::try_from(part.threads).ok().and_then(NonZeroUsize::new);
-        let handle = RicHandle::start_on(
-            threads.unwrap_or(NonZeroUsize::MIN),
-            part.machine()?,
-            SocketOptions::default(),
-        );
+        let mut config = part.machine()?;
+        config.directory = crate::ric_bus::directory(part)?;
+        let handle =
+            RicHandle::start_on(threads.unwrap_or(NonZeroUsize::MIN), config, SocketOptions::default());
         let handle = handle.map_err(|error| {
             environment(format!("this machine gives no {} threads: {error}", part.threads))
         })?;
@@ -182,8 +211,9 @@ impl Ric {
                 bound.push((name, address.to_string()));
             }
         }
-        let mut ric =
-            Self { handle, bound, inside, at_begin: RicReport::default(), console: None, _folder: folder };
+        let bus = crate::ric_bus::join(part, &handle, &bound).await?;
+        let at_begin = RicReport::default();
+        let mut ric = Self { handle, bound, inside, at_begin, console: None, bus, _folder: folder };
         if let Some(address) = part.http {
             let door = Door::new(address, &part.host, part.http_token_file.as_deref())?;
             ric.serve("http", door.trusting(trust(&part.trust)), None).await?;
@@ -223,6 +253,34 @@ impl Ric {
         let cannot = |error| environment(format!("cannot listen for RMR at {address}: {error}"));
         self.bound.push(("rmr", served.map_err(cannot)?.to_string()));
         Ok(())
+    }
+
+    /// Among several RICs: hands its base stations over, if others are there to take them, and says that it ends. Takes
+    /// 30 s at most; alone, no time.
+    pub async fn leave(&self) {
+        if self.bus.is_none() {
+            return;
+        }
+        let mut events = self.handle.events();
+        let others = self.handle.with(|ric, now| {
+            let others = ric.directory().is_some_and(Directory::has_others);
+            if others {
+                ric.drain(now);
+            }
+            others
+        });
+        let drained = async {
+            while let Some(event) = events.next().await {
+                if event == RicEvent::Drained {
+                    return;
+                }
+            }
+        };
+        if others && tokio::time::timeout(LEAVE, drained).await.is_err() {
+            eprintln!("ranlab: not all base stations are with other RICs yet; they find them by themselves");
+        }
+        self.handle.with(|ric, now| ric.leave(now));
+        tokio::time::sleep(LAST_WORD).await;
     }
 
     /// What happened so far.

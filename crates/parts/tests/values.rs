@@ -27,6 +27,7 @@ fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
     Fleet::new(FleetConfig {
         ahead_us: 0,
         controllers: vec![controller],
+        one_of: false,
         nodes: NODES,
         ues: UES,
         radio: None,

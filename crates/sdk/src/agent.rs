@@ -70,6 +70,16 @@ impl AgentHandle {
         self.with(|agent, now| agent.add_controller(now, address.to_string()))
     }
 
+    /// As [`add_controller`](Self::add_controller), for one that may be at any of these addresses
+    /// ([`Agent::add_controller_at_one_of`]).
+    pub fn add_controller_at_one_of<'a>(
+        &self,
+        addresses: impl IntoIterator<Item = &'a Address>,
+    ) -> Result<ControllerId, ControllerError> {
+        let addresses = addresses.into_iter().map(ToString::to_string).collect();
+        self.with(|agent, now| agent.add_controller_at_one_of(now, addresses))
+    }
+
     /// As [`add_controller`](Self::add_controller), once the controller has accepted the node; if the first attempt fails
     /// there is no second.
     pub async fn connect(&self, address: &Address) -> Result<ControllerId, AgentConnectError> {

@@ -5,13 +5,15 @@ use crate::handle::Handle;
 use crate::threads::{ThreadReport, Threads};
 use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
+use ranlab_e2::ric::directory::{BusAsk, BusNews};
 use ranlab_e2::ric::{
     ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Party, Ric, RicConfig, RicEvent,
     RicInput, RicOutput, Side,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -21,6 +23,9 @@ impl Machine for Ric {
     type Key = ConnId;
     type Event = RicEvent;
 
+    fn connected(&mut self, now: Time, conn: ConnId) {
+        self.handle(now, RicInput::Dialled { conn });
+    }
     fn received(&mut self, now: Time, conn: ConnId, pdu: Bytes) {
         self.handle(now, RicInput::Received { conn, pdu });
     }
@@ -40,6 +45,7 @@ impl Machine for Ric {
     fn poll(&mut self) -> Option<Action<ConnId, RicEvent>> {
         Some(match Self::poll(self)? {
             RicOutput::Transmit(conn) => Action::Transmit(conn),
+            RicOutput::Connect { conn, address } => Action::Connect { key: conn, address },
             RicOutput::Close { conn, reason } => Action::Close { key: conn, reason },
             RicOutput::Event(event) => Action::Event(event),
         })
@@ -66,8 +72,31 @@ impl Machine for Ric {
 /// A running RIC.
 pub type RicHandle = Handle<Ric, Doors>;
 
+/// What a RIC among several may have asked of their store before anybody takes it; beyond, the oldest is forgotten, which to the
+/// machine is a write without an outcome.
+const ASKS_MAX: usize = 16_384;
+
+/// What the machine asks of the store that it shares with others.
+#[derive(Default)]
+struct Asks {
+    waiting: RefCell<VecDeque<BusAsk>>,
+    told: tokio::sync::Notify,
+}
+
+impl Asks {
+    fn push(&self, ask: BusAsk) {
+        let mut waiting = self.waiting.borrow_mut();
+        if waiting.len() >= ASKS_MAX {
+            waiting.pop_front();
+        }
+        waiting.push_back(ask);
+        self.told.notify_one();
+    }
+}
+
 /// What a RIC's handles keep of its two doors.
 pub struct Doors {
+    asks: Rc<Asks>,
     /// Who waits for which northbound reply.
     replies: Rc<Waiting<u64, NorthboundReply>>,
     next_token: Cell<u64>,
@@ -119,16 +148,19 @@ impl RicHandle {
         }
         let (events, replies) = (Rc::new(Hub::new()), Rc::new(Waiting::default()));
         let (sink, waiting) = (Rc::clone(&events), replies.clone());
+        let asks = Rc::new(Asks::default());
+        let asked = Rc::clone(&asks);
         let max_pdu = config.limits.pdu_bytes;
         let driver = Driver::start(Ric::new(config), options, max_pdu, move |event| {
             match event {
                 RicEvent::Reply(reply) => waiting.tell(reply.token, reply),
+                RicEvent::Bus(ask) => asked.push(ask),
                 event => sink.push(event),
             }
             Reading::GoesOn
         });
         let next_conn = Rc::new(Cell::new(1));
-        Self::new(driver, events, Doors { replies, next_token: Cell::new(0), next_conn, threads })
+        Self::new(driver, events, Doors { asks, replies, next_token: Cell::new(0), next_conn, threads })
     }
 
     /// Opens a listener; returns its address, with the port that the system chose if it was 0.
@@ -153,6 +185,22 @@ impl RicHandle {
         let Some(threads) = &self.own().threads else { return self.driver().listen(address, admit).await };
         let listener = threads.listener(kind_of(side), address, self.driver().options()).await?;
         Ok(self.driver().listen_at(listener, admit))
+    }
+
+    /// The next thing that a RIC among several ([`RicConfig::directory`]) asks of their store. Cancel-safe.
+    pub async fn next_ask(&self) -> BusAsk {
+        let asks = &self.own().asks;
+        loop {
+            if let Some(ask) = asks.waiting.borrow_mut().pop_front() {
+                return ask;
+            }
+            asks.told.notified().await;
+        }
+    }
+
+    /// Tells it news of the store.
+    pub fn bus(&self, news: BusNews) {
+        self.with(|ric, now| ric.bus(now, news));
     }
 
     /// Adds an iApp.

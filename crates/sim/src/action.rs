@@ -1,5 +1,6 @@
 //! What a machine wants done, whichever it is.
 use ranlab_e2::ric::NorthboundReply;
+use ranlab_e2::ric::directory::BusAsk;
 use ranlab_e2::xapp::XappEvent;
 
 /// What a machine wants done.
@@ -12,6 +13,8 @@ pub(crate) enum Action {
     Xapp(XappEvent),
     /// A RIC's answer to who asked from outside.
     Reply(NorthboundReply),
+    /// What a RIC wants of the store that it shares with others.
+    Bus(BusAsk),
     /// Another's event, for the trace.
     Note(String),
 }

@@ -54,6 +54,11 @@ impl<T> Agenda<T> {
         self.heap.push(Reverse(Entry { at, seq, what }));
     }
 
+    /// When the next happens.
+    pub fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
     /// The next that happens no later than `end`.
     pub fn pop_until(&mut self, end: Time) -> Option<(Time, T)> {
         if self.heap.peek()?.0.at > end {

@@ -18,6 +18,7 @@
 //! | `ledger`, `judge`, `check` | what must hold of what is delivered, and of the parties' states |
 //! | `steps` | for who composes more than machines around a world |
 //! | `scenario` | the standard trial |
+//! | `cluster` | several RICs as one: the store that they share, and their trial |
 //!
 //! A broken invariant is a [`Violation`]; it names the seed and the command that replays it.
 mod action;
@@ -26,6 +27,7 @@ mod beacon;
 mod cast;
 mod chance;
 mod check;
+pub mod cluster;
 mod fault;
 mod host;
 mod impostor;

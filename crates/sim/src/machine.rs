@@ -26,7 +26,7 @@ impl Machine {
             Self::Agent(m) => m.handle(now, AgentInput::Connected { controller: controller(key) }),
             Self::Xapp(m) => m.handle(now, XappInput::Connected),
             Self::Impostor(m) => m.connected(now),
-            Self::Ric(_) => {}
+            Self::Ric(m) => m.handle(now, RicInput::Dialled { conn: ConnId(key) }),
         }
     }
 
@@ -108,8 +108,10 @@ impl Machine {
             },
             Self::Ric(m) => match m.poll()? {
                 RicOutput::Transmit(conn) => Action::Transmit(conn.0),
+                RicOutput::Connect { conn, address } => Action::Connect(conn.0, address),
                 RicOutput::Close { conn, reason } => Action::Close(conn.0, reason),
                 RicOutput::Event(RicEvent::Reply(reply)) => Action::Reply(reply),
+                RicOutput::Event(RicEvent::Bus(ask)) => Action::Bus(ask),
                 RicOutput::Event(event) => note(&event),
             },
             Self::Xapp(m) => match m.poll()? {

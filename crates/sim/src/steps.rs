@@ -6,6 +6,7 @@ use crate::party::PartyId;
 use crate::world::{Happening, World};
 use ranlab_e2::Time;
 use ranlab_e2::agent::Agent;
+use ranlab_e2::ric::directory::BusAsk;
 use ranlab_e2::ric::{NorthboundReply, Ric};
 use ranlab_e2::xapp::{Xapp, XappEvent};
 use std::time::Duration;
@@ -82,6 +83,42 @@ impl World {
     /// [`step`](Self::step).
     pub fn take_heard(&mut self) -> Vec<(PartyId, XappEvent)> {
         std::mem::take(&mut self.heard)
+    }
+
+    /// What RICs that share their nodes out have asked of their store since this was last asked; for who keeps one.
+    pub fn take_asks(&mut self) -> Vec<(PartyId, BusAsk)> {
+        std::mem::take(&mut self.asks)
+    }
+
+    /// Does something to a [client](Self::client) at what its clock says, then what follows.
+    pub fn with_client<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Xapp, Time) -> T) -> Option<T> {
+        let mut done = None;
+        self.tell(party.0, |machine, now| {
+            if let Machine::Xapp(xapp) = machine {
+                done = Some(act(xapp, now));
+            }
+        });
+        done
+    }
+
+    /// How many lives a party has begun.
+    pub fn life_of(&self, party: PartyId) -> u32 {
+        self.hosts.get(party.0).map_or(0, |host| host.life)
+    }
+
+    /// From now on a party's clock is ahead by so much more, and runs faster by so many millionths, or slower.
+    pub fn set_clock(&mut self, party: PartyId, ahead: Duration, faster_ppm: i32) {
+        if let Some(host) = self.hosts.get_mut(party.0) {
+            host.ahead += ahead;
+            host.faster_ppm = faster_ppm.max(-900_000);
+            host.armed = None;
+        }
+        self.tell(party.0, Machine::wake);
+    }
+
+    /// When a party's clock will say this.
+    pub fn true_time(&self, party: PartyId, clock: Time) -> Time {
+        self.hosts.get(party.0).map_or(clock, |host| host.true_time(clock))
     }
 
     /// Looks at a [client](Self::client); `None`: it is dead, or none.

@@ -10,6 +10,7 @@ use crate::machine::Machine;
 use crate::party::PartyId;
 use crate::steps::Step;
 use ranlab_e2::Time;
+use ranlab_e2::ric::directory::BusAsk;
 use ranlab_e2::ric::{ConnId, NorthboundReply, RicInput};
 use ranlab_e2::xapp::XappEvent;
 use std::collections::BTreeMap;
@@ -70,6 +71,7 @@ pub struct World {
     pub(crate) trace_pdus: bool,
     pub(crate) replies: Vec<(PartyId, NorthboundReply)>,
     pub(crate) heard: Vec<(PartyId, XappEvent)>,
+    pub(crate) asks: Vec<(PartyId, BusAsk)>,
 }
 
 impl World {
@@ -91,6 +93,7 @@ impl World {
             trace_pdus: true,
             replies: Vec::new(),
             heard: Vec::new(),
+            asks: Vec::new(),
         }
     }
 
@@ -228,6 +231,7 @@ impl World {
                     }
                     Action::Connect(key, address) => self.connect(party, key, &address),
                     Action::Xapp(event) => self.xapp_event(party, event),
+                    Action::Bus(ask) => self.asks.push((PartyId(party), ask)),
                     Action::Reply(reply) => self.replies.push((PartyId(party), reply)),
                     Action::Note(words) if noting => {
                         self.note(|w| format!("{}: {words}", w.hosts[party].name));

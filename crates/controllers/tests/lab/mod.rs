@@ -184,7 +184,7 @@ impl Lab {
                             assert_eq!(reason.to_string(), "the node was removed");
                             self.cut(conn.0 as usize - 1, seat);
                         }
-                        RicOutput::Event(_) => {}
+                        RicOutput::Connect { .. } | RicOutput::Event(_) => {}
                     }
                 }
             }

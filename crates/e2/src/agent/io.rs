@@ -99,6 +99,9 @@ pub enum CloseReason {
     /// The controller sent the agent elsewhere.
     #[error("the controller asks to connect to {0} instead")]
     Redirected(String),
+    /// The controller refused the setup, and may be elsewhere, too.
+    #[error("the controller refuses here: its next address is tried")]
+    NextAddress,
     /// The controller refused an update of the node.
     #[error("the controller refuses the {0}")]
     Refused(Procedure),
@@ -279,6 +282,9 @@ pub enum ControllerError {
     /// There is no such controller.
     #[error("there is no {0}")]
     Unknown(ControllerId),
+    /// It has no address, or too many.
+    #[error("a controller has 1 to {0} addresses")]
+    Addresses(usize),
     /// Its address is empty or too long.
     #[error("a controller's address has 1 to {0} octets")]
     BadAddress(usize),

@@ -38,7 +38,12 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) id: ControllerId,
+    /// Where it is to be reached; the current one of several that are one controller to the node.
     pub(super) address: String,
+    /// The others, the next one first.
+    others: VecDeque<String>,
+    /// Of these, how many refused in a row: only when all have, is the time to wait of the last one kept.
+    refused: usize,
     /// Where a setup failure sent us, and how often in a row.
     pub(super) redirect: Option<String>,
     pub(super) redirects: u32,
@@ -74,6 +79,8 @@ impl Link {
         Self {
             id,
             address,
+            others: VecDeque::new(),
+            refused: 0,
             redirect: None,
             redirects: 0,
             state: State::Down { retry_at: Time::ZERO },
@@ -115,6 +122,31 @@ impl Link {
         self.redirect.as_deref().unwrap_or(&self.address)
     }
 
+    /// Further places where the same controller may be.
+    pub(super) fn or_at(&mut self, others: impl IntoIterator<Item = String>) {
+        self.others.extend(others);
+    }
+
+    /// Whether there is another place to try.
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// The current place is of no use: the next one is tried.
+    pub(super) fn turn_to_next(&mut self) {
+        if self.redirect.take().is_none()
+            && let Some(next) = self.others.pop_front()
+        {
+            self.others.push_back(std::mem::replace(&mut self.address, next));
+        }
+    }
+
+    /// A place refused the setup; whether all of them have, one after the other.
+    pub(super) fn refused_by_all(&mut self) -> bool {
+        self.refused = (self.refused + 1) % (self.others.len() + 1);
+        self.refused == 0
+    }
+
     /// The number of the next procedure.
     pub(super) fn next_transaction(&mut self) -> u8 {
         self.transaction = self.transaction.wrapping_add(1);
@@ -134,6 +166,7 @@ impl Link {
     pub(super) fn settle(&mut self) {
         self.backoff.reset();
         self.redirects = 0;
+        self.refused = 0;
     }
 
     /// When the link wants to be looked at.

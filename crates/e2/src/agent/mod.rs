@@ -49,6 +49,8 @@ use std::ops::Bound;
 const FUNCTION_ID_MAX: u16 = 4095;
 /// Longest OID.
 const OID_LEN_MAX: usize = 1000;
+/// Addresses of one controller.
+pub const ADDRESSES_MAX: usize = 16;
 
 /// E2 from a base station: a pure machine, see the crate's contract.
 pub struct Agent {
@@ -143,6 +145,29 @@ impl Agent {
     /// Adds a controller and connects to it. `address` is the driver's business.
     pub fn add_controller(&mut self, now: Time, address: String) -> Result<ControllerId, ControllerError> {
         self.core.add_controller(now, address)
+    }
+
+    /// Adds a controller that may be at any of these addresses, as one of several RICs that share their nodes out: the node is at one
+    /// of them at a time, and turns to the next when the connection is lost, cannot be made, or the setup is refused. Its name is the
+    /// first address.
+    pub fn add_controller_at_one_of(
+        &mut self,
+        now: Time,
+        addresses: Vec<String>,
+    ) -> Result<ControllerId, ControllerError> {
+        if addresses.is_empty() || addresses.len() > ADDRESSES_MAX {
+            return Err(ControllerError::Addresses(ADDRESSES_MAX));
+        }
+        if addresses.iter().any(|address| address.is_empty() || address.len() > ADDRESS_LEN_MAX) {
+            return Err(ControllerError::BadAddress(ADDRESS_LEN_MAX));
+        }
+        let mut addresses = addresses.into_iter();
+        let first = addresses.next().unwrap_or_default();
+        let id = self.core.add_controller(now, first)?;
+        if let Some(link) = self.core.link_mut(id) {
+            link.or_at(addresses);
+        }
+        Ok(id)
     }
 
     /// Parts from a controller, by the E2 removal procedure where the version has it.

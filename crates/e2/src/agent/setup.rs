@@ -99,7 +99,13 @@ impl Core {
             return;
         }
         let elsewhere = failure.tnl.as_ref().and_then(|tnl| Self::elsewhere(link, tnl));
-        self.setup_failed(id, Some(failure.cause), failure.time_to_wait);
+        let moves_on = elsewhere.is_none() && link.has_others();
+        // One of several may be better off than another: their time to wait counts once all have refused.
+        let waits = !moves_on || link.refused_by_all();
+        self.setup_failed(id, Some(failure.cause), failure.time_to_wait.filter(|_| waits));
+        if moves_on {
+            self.deferred.push_back(Deferred::TakeDown(id, CloseReason::NextAddress));
+        }
         if let Some(address) = elsewhere {
             let reason = CloseReason::Redirected(address);
             self.deferred.push_back(Deferred::TakeDown(id, reason));
@@ -155,7 +161,10 @@ impl Agent {
                 link.outbox.clear();
                 return self.core.deferred.push_back(Deferred::Forget(id));
             }
-            State::Connecting { .. } => link.redirect = None,
+            State::Connecting { .. } => link.turn_to_next(),
+            State::SettingUp { .. } | State::Waiting { .. } | State::Up if link.has_others() => {
+                link.turn_to_next()
+            }
             State::SettingUp { .. } | State::Waiting { .. } | State::Up => {}
         }
         link.outbox.clear();
@@ -172,8 +181,13 @@ impl Agent {
         if matches!(link.state, State::Down { .. } | State::Gone) {
             return;
         }
-        if reason == CloseReason::ConnectTimeout {
-            link.redirect = None;
+        let turns = match reason {
+            CloseReason::ConnectTimeout | CloseReason::NextAddress => true,
+            CloseReason::Unanswered(_) | CloseReason::NotE2ap(_) => link.has_others(),
+            _ => false,
+        };
+        if turns {
+            link.turn_to_next();
         }
         self.end_subscriptions_of(id);
         self.core.schedule_reconnect(id, DisconnectReason::Closed(reason.clone()));

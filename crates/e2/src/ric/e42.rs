@@ -30,6 +30,8 @@ pub(super) struct Xapp {
     wants_node_events: bool,
     /// It is of this project, and takes what no stranger expects.
     pub(super) is_ours: bool,
+    /// It is another RIC, which is told of no node that a third one serves.
+    is_relay: bool,
     /// When it had its last node list.
     listed: Time,
 }
@@ -86,6 +88,14 @@ impl Xapps {
         self.by_id.remove(&xapp.info.id);
         self.free.push(place);
         Some(xapp)
+    }
+}
+
+impl Ric {
+    /// Whether an owner is another RIC.
+    pub(super) fn is_relay(&self, owner: Owner) -> bool {
+        let Owner::Xapp { place, .. } = owner else { return false };
+        self.xapps.at(place).is_some_and(|xapp| xapp.is_relay)
     }
 }
 
@@ -182,6 +192,7 @@ impl Ric {
         // Who brings HW is of this project and told that we are, too: it may have begun as one does with strangers.
         let hw = |function: &RanFunctionItem| function.oid.as_deref() == Some(hw::OID);
         let is_ours = request.wants_node_events || request.functions.iter().any(hw);
+        let is_relay = request.functions.iter().any(|it| it.oid.as_deref() == Some(super::relay::RELAY_OID));
         let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(hw);
         let place = match place {
             Some(place) => {
@@ -197,8 +208,15 @@ impl Ric {
                 let tenant = grant.tenant.clone();
                 let info = XappInfo { id: self.xapps.next_id(), peer, tenant, version, since: now };
                 let wants_node_events = request.wants_node_events;
-                let xapp =
-                    Xapp { info: info.clone(), conn: id, grant, wants_node_events, is_ours, listed: now };
+                let xapp = Xapp {
+                    info: info.clone(),
+                    conn: id,
+                    grant,
+                    wants_node_events,
+                    is_ours,
+                    is_relay,
+                    listed: now,
+                };
                 let place = self.xapps.insert(xapp);
                 self.links.event(RicEvent::XappConnected(info.clone()));
                 self.tell_iapps(|| Notice::XappAdded(info.clone()));
@@ -265,8 +283,13 @@ impl Ric {
         let most = self.config.limits.node_list_bytes;
         let bound = if wants_events { most } else { most.min(STRANGER_LIST_BYTES) };
         let (mut lists, mut bytes, mut left_out) = (vec![Vec::new()], 0, 0);
-        for node in self.nodes.in_order().filter(|n| n.conn.is_some() && xapp.grant.nodes.allows(&n.info.id))
-        {
+        let own = |node: &&Node| !xapp.is_relay || !node.conn.is_some_and(super::relay::is_virtual);
+        let listed = self
+            .nodes
+            .in_order()
+            .filter(|n| n.conn.is_some() && xapp.grant.nodes.allows(&n.info.id))
+            .filter(own);
+        for node in listed {
             let Some((item, len)) = listing(node, version) else {
                 self.counters.nodes_not_listed += 1;
                 continue;
@@ -310,8 +333,12 @@ impl Ric {
     pub(super) fn announce_node(&mut self, place: usize, lost: Option<Time>) {
         let Some(node) = self.nodes.at(place) else { return };
         for (_, xapp) in self.xapps.in_order() {
-            let knows = lost.is_some_and(|lost| xapp.listed < lost);
+            // Another RIC was told that it is away.
+            let knows = lost.is_some_and(|lost| xapp.listed < lost) && !xapp.is_relay;
             if !xapp.wants_node_events || knows || !xapp.grant.nodes.allows(&node.info.id) {
+                continue;
+            }
+            if xapp.is_relay && node.conn.is_some_and(super::relay::is_virtual) {
                 continue;
             }
             let Some((item, _)) = listing(node, xapp.info.version) else {
@@ -321,6 +348,16 @@ impl Ric {
             let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: vec![item], removed: Vec::new() };
             let sent = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
             debug_assert!(sent.is_ok(), "{sent:?}");
+        }
+    }
+
+    /// Tells other RICs that a node is away: it may be with another one by now, and nothing is to be asked of it here.
+    pub(super) fn announce_loss(&mut self, node: &GlobalE2NodeId) {
+        let relays = self.xapps.in_order().filter(|(_, xapp)| xapp.is_relay && xapp.wants_node_events);
+        for (_, xapp) in relays {
+            let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: Vec::new(), removed: vec![*node] };
+            // A node id that this numbering has no words for was never listed in it.
+            let _ = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
         }
     }
 

@@ -194,9 +194,13 @@ impl Links {
             RicOutput::Close { conn, .. } => {
                 self.remove(*conn);
             }
-            RicOutput::Event(_) => {}
+            RicOutput::Connect { .. } | RicOutput::Event(_) => {}
         }
         Some(output)
+    }
+
+    pub(super) fn output(&mut self, output: RicOutput) {
+        self.outputs.push_back(output);
     }
 
     pub(super) fn event(&mut self, event: RicEvent) {

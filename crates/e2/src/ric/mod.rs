@@ -12,6 +12,8 @@
 //! | `indications` | the hot path |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
+//! | `directory`, `cluster` | several RICs as one: who serves which node |
+//! | `relay` | the nodes that other RICs serve |
 //! | `conflicts` | two xApps that set the same parameter |
 //! | `hints` | what is likely wrong where users get stuck |
 //! | `policy` | who may join and what they see |
@@ -19,7 +21,9 @@
 //! | `limits` | every bound, every timer, every counter |
 //! | `loads` | what nodes and xApps do, in numbers, for who looks every second |
 mod change;
+mod cluster;
 mod conflicts;
+pub mod directory;
 mod e42;
 mod hints;
 mod iapp;
@@ -33,6 +37,7 @@ mod nodes;
 mod policy;
 mod procedures;
 mod ran_db;
+mod relay;
 mod requests;
 mod snapshot;
 mod subscription_answers;
@@ -96,6 +101,11 @@ pub enum RicInput {
         /// From where, for people and policies.
         peer: String,
     },
+    /// A connection that was asked for with [`RicOutput::Connect`] is there. One that could not be made is `Disconnected`.
+    Dialled {
+        /// Which.
+        conn: ConnId,
+    },
     /// A PDU arrived.
     Received {
         /// Where.
@@ -119,6 +129,13 @@ pub enum RicInput {
 pub enum RicOutput {
     /// Take frames with [`Ric::transmit`].
     Transmit(ConnId),
+    /// Among several RICs: connect to another one. The number is the RIC's own, far above those that a driver counts.
+    Connect {
+        /// What the connection is called.
+        conn: ConnId,
+        /// Where to, as the other one says.
+        address: String,
+    },
     /// Close this connection after what was transmitted.
     Close {
         /// Which.
@@ -191,6 +208,26 @@ pub enum RicEvent {
     },
     /// An iApp's reply to [`Ric::northbound`].
     Reply(NorthboundReply),
+    /// Among several RICs: something to do at their store, for a driver; [`Ric::bus`] takes the news.
+    Bus(directory::BusAsk),
+    /// Among several RICs: a node is this one's now.
+    Owned {
+        /// Which.
+        node: GlobalE2NodeId,
+        /// How often it has changed hands.
+        epoch: u64,
+    },
+    /// Among several RICs: a node is this one's no more, and its connection closed.
+    Disowned {
+        /// Which.
+        node: GlobalE2NodeId,
+        /// Why.
+        why: String,
+    },
+    /// Among several RICs: whether this one has a part in the quorum; without it controls are refused.
+    Lawful(bool),
+    /// Among several RICs: all nodes are handed over.
+    Drained,
 }
 
 /// Why a node has no connection any more.
@@ -226,6 +263,8 @@ pub struct RicConfig {
     pub policy: Box<dyn XappPolicy>,
     /// Which base stations may set up; none named: all.
     pub admissions: Vec<Admission>,
+    /// It is one of several that share their nodes out.
+    pub directory: Option<directory::DirectoryConfig>,
 }
 
 changed_by!(RicConfig);
@@ -247,6 +286,7 @@ impl Default for RicConfig {
             timers: RicTimers::default(),
             policy: Box::new(AllowAll),
             admissions: Vec::new(),
+            directory: None,
         }
     }
 }
@@ -281,6 +321,7 @@ pub struct Ric {
     timers: Timers,
     next_flow: u64,
     counters: RicCounters,
+    cluster: Option<Box<cluster::Cluster>>,
 }
 
 impl std::fmt::Debug for Ric {
@@ -291,8 +332,9 @@ impl std::fmt::Debug for Ric {
 
 impl Ric {
     /// A RIC without connections.
-    pub fn new(config: RicConfig) -> Self {
+    pub fn new(mut config: RicConfig) -> Self {
         Self {
+            cluster: config.directory.take().map(|it| Box::new(cluster::Cluster::new(it))),
             config,
             links: Links::default(),
             nodes: Nodes::default(),
@@ -335,7 +377,14 @@ impl Ric {
     /// Something happened, or time has passed.
     pub fn handle(&mut self, now: Time, input: RicInput) {
         self.links.set_now(now);
+        self.lapse(now);
         match input {
+            RicInput::Dialled { .. } => self.dialled(now, input),
+            RicInput::Received { conn, .. } | RicInput::Disconnected { conn, .. }
+                if relay::is_dialled(conn) =>
+            {
+                self.dialled(now, input);
+            }
             RicInput::Received { conn, pdu } => self.received(now, conn, pdu),
             RicInput::Connected { conn, side, peer } => self.connected(now, conn, side, &peer),
             RicInput::Disconnected { conn, why } => {
@@ -349,11 +398,20 @@ impl Ric {
 
     /// What to do next, if anything.
     pub fn poll(&mut self) -> Option<RicOutput> {
-        self.links.poll()
+        loop {
+            match self.links.poll()? {
+                RicOutput::Transmit(conn) if relay::is_virtual(conn) => self.carry(self.links.now(), conn),
+                RicOutput::Close { conn, .. } if relay::is_virtual(conn) => {}
+                output => return Some(output),
+            }
+        }
     }
 
     /// The next frame for a connection, if any waits.
     pub fn transmit(&mut self, now: Time, conn: ConnId) -> Option<Frame> {
+        if relay::is_dialled(conn) {
+            return self.cluster.as_mut()?.relays.transmit(now, conn);
+        }
         self.links.conn_mut(conn)?.outbox.pop(now)
     }
 
@@ -361,12 +419,19 @@ impl Ric {
     pub fn transport_full(&mut self, conn: ConnId) {
         if let Some(conn) = self.links.conn_mut(conn) {
             conn.outbox.detach();
+        } else if let Some(cluster) = &mut self.cluster {
+            cluster.relays.transport_full(conn);
         }
     }
 
     /// When to call [`handle`](Self::handle) at the latest.
     pub fn wake_at(&self) -> Option<Time> {
-        if self.notices.is_empty() { self.timers.next() } else { Some(Time::ZERO) }
+        let shared = self.cluster.as_ref().and_then(|cluster| cluster.wake_at());
+        if self.notices.is_empty() {
+            self.timers.next().into_iter().chain(shared).min()
+        } else {
+            Some(Time::ZERO)
+        }
     }
 
     /// Hands a request from outside to an iApp; [`RicEvent::Reply`] follows when it replies.
@@ -447,6 +512,9 @@ impl Ric {
             while let Some(place) = self.freed.pop() {
                 self.next_turn(now, place);
             }
+            if self.attend_directory(now) || self.attend_relays(now) {
+                continue;
+            }
             if !self.iapp_outbox.requests.is_empty() {
                 self.iapp_requests(now);
                 continue;
@@ -495,6 +563,7 @@ impl Ric {
         }
         let role = std::mem::replace(&mut conn.role, Role::New);
         conn.closing = true;
+        self.leave_directory(now, id);
         match role {
             Role::New => {}
             Role::Node(place) => self.node_lost(now, place, why),

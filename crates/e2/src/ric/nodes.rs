@@ -162,19 +162,38 @@ impl Ric {
         conn.version = version;
         let peer = conn.peer.clone();
         if let Err(refusal) = self.may_set_up(now, id, &request) {
-            self.counters.setups_refused += 1;
-            let failure = E2SetupFailure {
-                transaction_id: transaction_in(version, request.transaction_id),
-                cause: cause_in(version, refusal.cause),
-                time_to_wait: refusal.time_to_wait,
-                diagnostics: None,
-                tnl: None,
-            };
-            self.links.say(id, &Message::E2SetupFailure(failure));
+            let wait = refusal.time_to_wait;
+            self.refuse_setup(id, version, request.transaction_id, refusal.cause, wait, None);
             self.links.tell_fault(id, refusal.what, &self.config.limits, &mut self.counters);
             self.links.hint(peer, None, None, refusal.why.hint());
             return;
         }
+        if let Some(request) = self.ask_directory(now, id, version, request) {
+            self.accept_setup(now, id, version, request);
+        }
+    }
+
+    /// Says that a setup comes to nothing, and perhaps where else to go.
+    pub(super) fn refuse_setup(
+        &mut self,
+        id: ConnId,
+        version: Version,
+        transaction_id: Option<TransactionId>,
+        cause: Cause,
+        time_to_wait: Option<TimeToWait>,
+        tnl: Option<TnlInformation>,
+    ) {
+        self.counters.setups_refused += 1;
+        // v1.01 has no words for another place.
+        let tnl = tnl.filter(|_| version > Version::V1_01);
+        let (transaction_id, cause) = (transaction_in(version, transaction_id), cause_in(version, cause));
+        let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics: None, tnl };
+        self.links.say(id, &Message::E2SetupFailure(failure));
+    }
+
+    /// A node is set up.
+    pub(super) fn accept_setup(&mut self, now: Time, id: ConnId, version: Version, request: E2SetupRequest) {
+        let Some(peer) = self.links.open_conn(id).map(|conn| conn.peer.clone()) else { return };
         self.counters.setups += 1;
         let (functions, rejected) = self.admit_functions(request.functions.unwrap_or_default());
         let mut accepted = accepted(&functions);
@@ -221,7 +240,8 @@ impl Ric {
         }
         let peer = self.links.conn(id).map_or("", |conn| &conn.peer);
         let admissions = &self.config.admissions;
-        if !admissions.is_empty() && !admissions.iter().any(|it| it.holds(&request.node_id, peer)) {
+        let own = !super::relay::is_virtual(id);
+        if own && !admissions.is_empty() && !admissions.iter().any(|it| it.holds(&request.node_id, peer)) {
             let what = format!(
                 "{} is not on the list of base stations, or not with that certificate",
                 request.node_id
@@ -237,6 +257,8 @@ impl Ric {
             return refuse(SetupRefused::Full, overload, TimeToWait::V60s, what);
         };
         let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
+        // One that another RIC serves gives way once the directory says so.
+        let rival = rival.filter(|rival| !super::relay::is_virtual(*rival));
         let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
             return Ok(());
         };
@@ -339,9 +361,13 @@ impl Ric {
         (info.connected, info.since) = (false, now);
         let info = node.info.clone();
         let at = now + self.config.timers.node_retention;
+        let own = node.conn.is_some_and(|conn| !super::relay::is_virtual(conn));
         node.conn = None;
         node.retention = Some(at);
         self.timers.set(at, Timer::Retention { node: place });
+        if own {
+            self.announce_loss(&info.id);
+        }
         self.counters.nodes_lost += 1;
         self.links.event(RicEvent::NodeLost { node: info.id, why });
         self.tell_iapps(|| Notice::NodeChanged(info.clone()));

@@ -156,6 +156,9 @@ impl Ric {
         let offered = self.nodes.at(place).and_then(|n| n.info.function(function));
         let offered = offered.ok_or(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid))?;
         let (priority, most) = self.permit(owner, party.as_ref(), node_id, offered)?;
+        if self.is_fenced(now) {
+            return Err(Cause::RicRequest(CauseRicRequest::SystemNotReady).into());
+        }
         self.make_room_for(party.as_ref(), most)?;
         let claimant = party.clone().map_or(Claimant::Xapp(owner), Claimant::Party);
         let claim = self.claim(now, (&claimant, priority), place, function, &details)?;

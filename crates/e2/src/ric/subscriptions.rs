@@ -147,7 +147,10 @@ impl Ric {
     pub(super) fn visible_node(&self, owner: Owner, node_id: &GlobalE2NodeId) -> Result<usize, Cause> {
         let unknown = Cause::E2Node(CauseE2Node::ComponentUnknown);
         let hidden = self.grant_of(owner).is_some_and(|g| !g.nodes.allows(node_id));
-        self.nodes.find(node_id).filter(|_| !hidden).ok_or(unknown)
+        let place = self.nodes.find(node_id).filter(|_| !hidden).ok_or(unknown)?;
+        // Another RIC asks the one that serves a node, and nobody in between.
+        let secondhand = self.is_secondhand(place) && self.is_relay(owner);
+        if secondhand { Err(unknown) } else { Ok(place) }
     }
 
     fn tenant_of(&self, owner: Owner) -> Tenant {

@@ -90,6 +90,35 @@ fn a_setup_failure_may_send_the_agent_elsewhere_but_not_for_ever() {
 }
 
 #[test]
+fn of_several_addresses_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    assert_eq!(
+        bench.agent.add_controller_at_one_of(bench.now, vec![]),
+        Err(ControllerError::Addresses(ADDRESSES_MAX))
+    );
+    let addresses = ["a", "b", "c"].map(str::to_owned).to_vec();
+    assert_eq!(bench.agent.add_controller_at_one_of(bench.now, addresses), Ok(C0));
+    bench.drain();
+    // The first cannot be reached, the second is lost.
+    let lost = || AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer };
+    bench.input(lost());
+    bench.pass(S);
+    bench.set_up(C0);
+    bench.input(lost());
+    bench.pass(S);
+    for _ in 0..3 {
+        bench.input(AgentInput::Connected { controller: C0 });
+        let transaction = setup_transaction(&mut bench);
+        bench.receive(C0, &Message::E2SetupFailure(setup_failure(transaction, Some(TimeToWait::V5s))));
+        bench.pass(S);
+    }
+    let tried = |bench: &Bench| bench.connects.iter().map(|(_, a)| a.clone()).collect::<Vec<_>>().concat();
+    assert_eq!(tried(&bench), "abcab", "all three have refused");
+    bench.pass(4 * S);
+    assert_eq!(tried(&bench), "abcabc");
+}
+
+#[test]
 fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");

@@ -1,0 +1,541 @@
+//! The directory: claims, the lease, and who is admitted.
+use super::config::DirectoryConfig;
+use super::drain::Drain;
+use super::io::*;
+use super::value::{Claim, Presence, Subject, node_key, ric_key, subject};
+use super::view::{RicSeen, Seen, Sign, View};
+use crate::Time;
+use crate::ric::ConnId;
+use bytes::Bytes;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Signs of life that wait to be seen; a further one is not written before.
+const BEATS_MAX: usize = 8;
+/// Earlier lives of the same name that are known.
+const LIVES_MAX: usize = 8;
+/// Between two looks at the setups that wait, besides those that news bring about: there may be thousands.
+const LOOK: Duration = Duration::from_millis(10);
+/// Octets of an address that others are told.
+const ADDRESS_LEN_MAX: usize = 256;
+/// Longest time between two watches that show nothing.
+const WATCH_MAX: Duration = Duration::from_secs(2);
+
+/// A setup that waits.
+#[derive(Debug)]
+pub(super) struct Asked {
+    node: GlobalE2NodeId,
+    key: String,
+    since: Time,
+}
+
+/// A node that is this RIC's.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) conn: ConnId,
+    pub(super) node: GlobalE2NodeId,
+    pub(super) epoch: u64,
+}
+
+/// What a directory did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the names say it
+pub struct DirectoryCounters {
+    pub admitted: u64,
+    pub refused: u64,
+    /// Nodes that another RIC has claimed while they were held here.
+    pub revised: u64,
+    /// Nodes closed because the quorum was away too long.
+    pub closed: u64,
+    /// Times that the lease has run out.
+    pub fenced: u64,
+    pub writes: u64,
+    pub writes_failed: u64,
+    pub watches: u64,
+    /// Values in the store that are not ours.
+    pub foreign: u64,
+}
+
+/// Who serves which node, as one of several RICs sees it: a pure machine.
+#[derive(Debug)]
+pub struct Directory {
+    pub(super) config: DirectoryConfig,
+    name: Arc<str>,
+    pub(super) now: Time,
+    pub(super) view: View,
+    pub(super) outputs: VecDeque<DirectoryOutput>,
+    asked: BTreeMap<ConnId, Asked>,
+    /// By key.
+    pub(super) held: BTreeMap<String, Held>,
+    keys: BTreeMap<ConnId, String>,
+    /// Claims under way by key, and until when they may be.
+    claims: BTreeMap<String, (WriteId, Time)>,
+    /// Keys that are not claimed again before.
+    not_before: BTreeMap<String, Time>,
+    last_write: u64,
+    last_beat: u64,
+    /// Signs of life that were not seen yet: number, write, beginning; and whether the write has an outcome.
+    beats: VecDeque<(u64, WriteId, Time, bool)>,
+    /// The beginning of the last one that was seen.
+    barrier: Option<Time>,
+    next_beat: Time,
+    /// A sign of life is due, for others wait for it.
+    hurry: Option<Time>,
+    /// Whether the last output said so.
+    lawful: bool,
+    /// Lives of this name before this one.
+    before: Vec<u64>,
+    ousted: bool,
+    pub(super) over: bool,
+    /// When setups that wait are looked at next.
+    look_at: Time,
+    watch_at: Time,
+    watch_delay: Duration,
+    pub(super) drain: Option<Drain>,
+    wake_at: Option<Time>,
+    pub(super) counters: DirectoryCounters,
+}
+
+impl Directory {
+    /// A directory that knows nothing yet; it begins when it is first handled.
+    pub fn new(config: DirectoryConfig) -> Self {
+        Self {
+            name: config.name.as_str().into(),
+            watch_delay: config.timers.watch,
+            config,
+            now: Time::ZERO,
+            view: View::default(),
+            outputs: VecDeque::new(),
+            asked: BTreeMap::new(),
+            held: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            not_before: BTreeMap::new(),
+            last_write: 0,
+            last_beat: 0,
+            beats: VecDeque::new(),
+            barrier: None,
+            next_beat: Time::ZERO,
+            hurry: None,
+            lawful: false,
+            before: Vec::new(),
+            ousted: false,
+            over: false,
+            look_at: Time::ZERO,
+            watch_at: Time::ZERO,
+            drain: None,
+            wake_at: Some(Time::ZERO),
+            counters: DirectoryCounters::default(),
+        }
+    }
+
+    /// Something happened, or time has passed.
+    pub fn handle(&mut self, now: Time, input: DirectoryInput) {
+        self.now = now.max(self.now);
+        self.expire();
+        match input {
+            DirectoryInput::Asked { conn, node } => self.on_asked(conn, node),
+            DirectoryInput::Left { conn } => self.on_left(conn),
+            DirectoryInput::Bus(news) => self.on_news(news),
+            DirectoryInput::Drain => self.begin_drain(),
+            DirectoryInput::End => self.end(),
+            DirectoryInput::Wake => {}
+        }
+        self.expire();
+        self.wake_at = self.next_wake();
+    }
+
+    /// Where others find this RIC, from its next sign of life on. Text with a space or too long is none.
+    pub fn advertise(&mut self, e2: String, e42: String) {
+        let fits = |text: &String| text.len() <= ADDRESS_LEN_MAX && !text.contains(char::is_whitespace);
+        self.config.e2 = Some(e2).filter(fits).unwrap_or_default();
+        self.config.e42 = Some(e42).filter(fits).unwrap_or_default();
+    }
+
+    /// What follows; to be asked until `None`.
+    pub fn poll(&mut self) -> Option<DirectoryOutput> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`handle`](Self::handle) must be called at the latest.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake_at
+    }
+
+    /// Until when this RIC may command what it holds, if nothing further is heard.
+    pub fn lease_until(&self) -> Option<Time> {
+        let serves = !self.ousted && !self.over;
+        self.barrier.filter(|_| serves).map(|begun| begun + self.config.timers.lease)
+    }
+
+    /// Whether this RIC may command what it holds.
+    pub fn is_lawful(&self, now: Time) -> bool {
+        self.lease_until().is_some_and(|until| now < until)
+    }
+
+    /// The RIC whose claim for a node is the latest, and how often that node has changed hands.
+    pub fn owner(&self, node: &GlobalE2NodeId) -> Option<&Claim> {
+        self.view.nodes.get(&node_key(node))?.claim.as_ref()
+    }
+
+    /// All claims by key, dead RICs' among them.
+    pub fn claims(&self) -> impl Iterator<Item = (&str, &Claim)> {
+        self.view.nodes.iter().filter_map(|(key, seen)| Some((key.as_str(), seen.claim.as_ref()?)))
+    }
+
+    /// The other RICs by name.
+    pub fn rics(&self) -> impl Iterator<Item = (&Arc<str>, &RicSeen)> {
+        self.view.rics.iter()
+    }
+
+    /// The nodes that are this RIC's, with how often each has changed hands.
+    pub fn held(&self) -> impl Iterator<Item = (&GlobalE2NodeId, u64)> {
+        self.held.values().map(|held| (&held.node, held.epoch))
+    }
+
+    /// This RIC's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> DirectoryCounters {
+        self.counters
+    }
+
+    fn is_own(&self, claim: &Claim) -> bool {
+        claim.ric == self.name && claim.life == self.config.life
+    }
+
+    fn on_asked(&mut self, conn: ConnId, node: GlobalE2NodeId) {
+        self.on_left(conn);
+        let refusal = if self.ousted {
+            Some(NotAdmitted::Ousted)
+        } else if self.drain.is_some() || self.over {
+            Some(NotAdmitted::Drained { elsewhere: self.elsewhere(&node) })
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            return self.refuse(conn, why);
+        }
+        let (key, since) = (node_key(&node), self.now);
+        self.asked.insert(conn, Asked { node, key, since });
+        self.advance(conn);
+    }
+
+    fn on_left(&mut self, conn: ConnId) {
+        self.asked.remove(&conn);
+        if let Some(key) = self.keys.remove(&conn) {
+            self.held.remove(&key);
+        }
+    }
+
+    /// A node is sent away.
+    pub(super) fn part_with(&mut self, conn: ConnId) {
+        self.on_left(conn);
+    }
+
+    fn refuse(&mut self, conn: ConnId, why: NotAdmitted) {
+        self.asked.remove(&conn);
+        self.counters.refused += 1;
+        self.outputs.push_back(DirectoryOutput::Refuse { conn, why });
+    }
+
+    /// A setup goes as far as it can now.
+    fn advance(&mut self, conn: ConnId) {
+        let Some(asked) = self.asked.get(&conn) else { return };
+        if !self.is_lawful(self.now) || !self.view.complete {
+            return;
+        }
+        let (key, node) = (asked.key.clone(), asked.node);
+        let seen = self.view.nodes.get(&key);
+        let Some((claim, seen)) = seen.and_then(|seen| Some((seen.claim.as_ref()?, seen))) else {
+            return self.claim(key);
+        };
+        if !self.is_own(claim) {
+            return self.claim(key);
+        }
+        if self.view.clear_from(seen.revision, seen.since, self.config.timers.wait) > self.now {
+            return;
+        }
+        let epoch = claim.epoch;
+        self.asked.remove(&conn);
+        if let Some(old) = self.held.insert(key.clone(), Held { conn, node, epoch }) {
+            self.keys.remove(&old.conn);
+        }
+        self.keys.insert(conn, key);
+        self.counters.admitted += 1;
+        self.outputs.push_back(DirectoryOutput::Admit { conn, node, epoch });
+    }
+
+    fn advance_all(&mut self) {
+        let all: Vec<_> = self.asked.keys().copied().collect();
+        all.into_iter().for_each(|conn| self.advance(conn));
+    }
+
+    /// Claims a key under the revision that was seen last, unless that is under way.
+    fn claim(&mut self, key: String) {
+        let early = self.not_before.get(&key).is_some_and(|at| *at > self.now);
+        if early || self.claims.contains_key(&key) {
+            return;
+        }
+        let seen = self.view.nodes.get(&key);
+        let epoch = seen.and_then(|seen| seen.claim.as_ref()).map_or(0, |claim| claim.epoch) + 1;
+        let expected = Some(seen.map_or(0, |seen| seen.revision));
+        let claim = Claim { ric: self.name.clone(), life: self.config.life, epoch };
+        let id = self.write(key.clone(), claim.write(), expected);
+        self.claims.insert(key, (id, self.now + self.config.timers.write));
+    }
+
+    fn write(&mut self, key: String, value: Bytes, expected: Option<u64>) -> WriteId {
+        self.last_write += 1;
+        self.counters.writes += 1;
+        let id = WriteId(self.last_write);
+        self.outputs.push_back(DirectoryOutput::Bus(BusAsk::Write(BusWrite { id, key, value, expected })));
+        id
+    }
+
+    fn on_news(&mut self, news: BusNews) {
+        match news {
+            BusNews::Began => self.view.complete = false,
+            BusNews::Complete => {
+                self.view.complete = true;
+                self.advance_all();
+            }
+            BusNews::Entry { key, revision, value } => self.on_entry(&key, revision, &value),
+            BusNews::Written { id, outcome } => self.on_written(id, outcome),
+        }
+    }
+
+    fn on_written(&mut self, id: WriteId, outcome: Result<u64, WriteFailure>) {
+        self.counters.writes_failed += u64::from(outcome.is_err());
+        if let Some(beat) = self.beats.iter_mut().find(|beat| beat.1 == id) {
+            beat.3 = true;
+            return;
+        }
+        let Some(key) = self.claims.iter().find(|(_, claim)| claim.0 == id).map(|(key, _)| key.clone())
+        else {
+            return;
+        };
+        if let Err(failure) = outcome {
+            self.claims.remove(&key);
+            // What revised it is on its way here; anything else needs time.
+            let delay = self.config.timers.retry / if failure == WriteFailure::Revised { 10 } else { 1 };
+            self.not_before.insert(key, self.now + delay);
+        }
+        // If it was written the watch tells.
+    }
+
+    fn on_entry(&mut self, key: &str, revision: u64, value: &[u8]) {
+        self.view.top = self.view.top.max(revision);
+        match subject(key) {
+            Some(Subject::Node) => self.on_claim(key, revision, value),
+            Some(Subject::Ric(name)) if *name == *self.name => self.on_own_sign(revision, value),
+            Some(Subject::Ric(name)) => match Presence::read(value) {
+                Some(presence) => self.on_sign(name, revision, presence),
+                None => self.counters.foreign += 1,
+            },
+            None => self.counters.foreign += 1,
+        }
+    }
+
+    fn on_claim(&mut self, key: &str, revision: u64, value: &[u8]) {
+        let claim = Claim::read(value);
+        self.counters.foreign += u64::from(claim.is_none());
+        let own = claim.as_ref().is_some_and(|claim| self.is_own(claim));
+        let by = claim.as_ref().map_or_else(|| "a stranger".to_owned(), |claim| format!("RIC {}", claim.ric));
+        if !self.view.node(key, Seen { revision, claim, since: self.now }) {
+            return;
+        }
+        self.claims.remove(key);
+        self.not_before.remove(key);
+        if !own {
+            if let Some(held) = self.held.remove(key) {
+                self.keys.remove(&held.conn);
+                self.counters.revised += 1;
+                let (conn, node, why) = (held.conn, held.node, format!("{by} serves it now"));
+                self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
+            }
+            // Whoever claimed it waits to hear that this one knows.
+            let soon = self.now + self.config.timers.haste;
+            self.hurry = Some(self.hurry.map_or(soon, |at| at.min(soon)));
+        }
+        self.outputs.push_back(DirectoryOutput::Moved { key: key.to_owned() });
+        let waiting: Vec<_> =
+            self.asked.iter().filter(|(_, asked)| asked.key == key).map(|(conn, _)| *conn).collect();
+        waiting.into_iter().for_each(|conn| self.advance(conn));
+    }
+
+    fn on_own_sign(&mut self, _revision: u64, value: &[u8]) {
+        let Some(presence) = Presence::read(value) else {
+            self.counters.foreign += 1;
+            return;
+        };
+        if presence.life != self.config.life {
+            return self.on_namesake(&presence);
+        }
+        let Some(at) = self.beats.iter().position(|beat| beat.0 == presence.beat) else { return };
+        let begun = self.beats[at].2;
+        self.beats.drain(..=at);
+        self.barrier = self.barrier.max(Some(begun));
+        self.watch_delay = self.config.timers.watch;
+        self.watch_at = self.now + self.watch_delay;
+        self.advance_all();
+    }
+
+    /// Another life under this name: one before this, or one that has followed.
+    fn on_namesake(&mut self, presence: &Presence) {
+        if self.barrier.is_none() {
+            if !presence.over {
+                self.view.haunt(self.now);
+            }
+            if !self.before.contains(&presence.life) && self.before.len() < LIVES_MAX {
+                self.before.push(presence.life);
+            }
+            return;
+        }
+        if self.before.contains(&presence.life) {
+            // It does not know yet that it is over; what it may hold nobody can tell.
+            self.view.haunt(self.now);
+            self.hurry = Some(self.now + self.config.timers.haste);
+            return;
+        }
+        self.ousted = true;
+        self.close_all("another RIC of this name has begun");
+    }
+
+    fn on_sign(&mut self, name: &str, revision: u64, presence: Presence) {
+        match self.view.ric(self.now, name, revision, presence) {
+            Sign::Ignored => return,
+            Sign::Same => {}
+            Sign::Changed => self.outputs.push_back(DirectoryOutput::Rics),
+        }
+        self.advance_all();
+    }
+
+    pub(super) fn close_all(&mut self, why: &str) {
+        for held in std::mem::take(&mut self.held).into_values() {
+            self.keys.remove(&held.conn);
+            self.counters.closed += 1;
+            let (conn, node, why) = (held.conn, held.node, why.to_owned());
+            self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
+        }
+    }
+
+    /// Ends in order: nothing is held any more, and the others need not wait.
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        self.close_all("the RIC ends");
+        let waiting: Vec<_> = self.asked.keys().copied().collect();
+        waiting.into_iter().for_each(|conn| self.refuse(conn, NotAdmitted::Drained { elsewhere: None }));
+        self.beat();
+    }
+
+    /// A sign of life.
+    fn beat(&mut self) {
+        (self.next_beat, self.hurry) = (self.now + self.config.timers.renew, None);
+        self.last_beat += 1;
+        let config = &self.config;
+        let presence = Presence {
+            life: config.life,
+            beat: self.last_beat,
+            seen: self.view.top,
+            over: self.over,
+            draining: self.drain.is_some(),
+            e2: config.e2.clone(),
+            e42: config.e42.clone(),
+        };
+        let id = self.write(ric_key(&self.name), presence.write(), None);
+        self.beats.push_back((self.last_beat, id, self.now, false));
+    }
+
+    /// Does what the time demands.
+    fn expire(&mut self) {
+        let (now, timers) = (self.now, &self.config.timers);
+        let (write, watch_due) = (timers.write, now >= self.watch_at);
+        if watch_due && !self.over {
+            self.watch_at = now + self.watch_delay;
+            self.watch_delay = (self.watch_delay * 2).min(WATCH_MAX);
+            self.counters.watches += 1;
+            self.outputs.push_back(DirectoryOutput::Bus(BusAsk::Watch));
+        }
+        let due = now >= self.next_beat || self.hurry.is_some_and(|at| at <= now);
+        if due && !self.over && !self.ousted {
+            // One that nobody will ever see makes room.
+            while self.beats.len() >= BEATS_MAX
+                && self.beats.front().is_some_and(|beat| beat.3 || now >= beat.2 + write)
+            {
+                self.beats.pop_front();
+            }
+            if self.beats.len() < BEATS_MAX {
+                self.beat();
+            } else {
+                (self.next_beat, self.hurry) = (now + self.config.timers.renew, None);
+            }
+        }
+        self.claims.retain(|_, (_, until)| *until > now);
+        self.not_before.retain(|_, at| *at > now);
+        self.expire_lease();
+        if !self.asked.is_empty() && now >= self.look_at {
+            self.look_at = now + LOOK;
+            self.advance_all();
+            self.expire_asked();
+        }
+        self.expire_drain();
+    }
+
+    fn expire_lease(&mut self) {
+        let lawful = self.is_lawful(self.now);
+        if std::mem::replace(&mut self.lawful, lawful) != lawful {
+            self.counters.fenced += u64::from(!lawful);
+            self.outputs.push_back(DirectoryOutput::Lawful(lawful));
+        }
+        let close_after = self.config.timers.close_after;
+        if !self.held.is_empty() && self.barrier.is_some_and(|begun| self.now >= begun + close_after) {
+            self.close_all("no quorum for too long");
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let timers = &self.config.timers;
+        if self.is_lawful(self.now) { timers.patience } else { timers.patience_fenced }
+    }
+
+    fn expire_asked(&mut self) {
+        let patience = self.patience();
+        let late = self.asked.iter().filter(|(_, asked)| self.now >= asked.since + patience);
+        let late: Vec<_> = late.map(|(conn, _)| *conn).collect();
+        let lawful = self.is_lawful(self.now);
+        for conn in late {
+            self.refuse(conn, if lawful { NotAdmitted::TooLong } else { NotAdmitted::NoQuorum });
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let timers = &self.config.timers;
+        let mut all = vec![];
+        if !self.over {
+            all.push(self.watch_at);
+            if !self.ousted {
+                all.push(self.next_beat);
+                all.extend(self.hurry);
+            }
+        }
+        if self.lawful {
+            all.extend(self.lease_until());
+        }
+        if !self.held.is_empty() {
+            all.extend(self.barrier.map(|begun| begun + timers.close_after));
+        }
+        if !self.asked.is_empty() {
+            all.push(self.look_at);
+        }
+        all.extend(self.drain_wake());
+        all.into_iter().min()
+    }
+}

@@ -1,0 +1,342 @@
+//! Directories at a store that is told by hand what to do.
+use super::*;
+use crate::Time;
+use crate::ric::ConnId;
+use bytes::Bytes;
+use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const CONN: ConnId = ConnId(1);
+
+fn node(n: u32) -> GlobalE2NodeId {
+    GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 22)
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// RICs, and a store that does at once what it is asked, where it is not told otherwise.
+struct Lab {
+    now: Time,
+    rics: Vec<Directory>,
+    log: Vec<(String, Bytes)>,
+    /// What each RIC's watch has told.
+    told: Vec<usize>,
+    /// RICs whose watch is silent.
+    deaf: Vec<bool>,
+    /// RICs whose writes go nowhere, for now.
+    cut: Vec<bool>,
+    kept: VecDeque<(usize, BusWrite)>,
+    out: Vec<(usize, DirectoryOutput)>,
+}
+
+impl Lab {
+    fn new(rics: &[(&str, u64)]) -> Self {
+        let new = |(name, life): &(&str, u64)| {
+            let mut config = DirectoryConfig::new(name, *life).unwrap();
+            config.e2 = format!("tcp://{name}:36421");
+            Directory::new(config)
+        };
+        let count = rics.len();
+        let mut lab = Self {
+            now: Time::ZERO + ms(10_000),
+            rics: rics.iter().map(new).collect(),
+            log: Vec::new(),
+            told: vec![0; count],
+            deaf: vec![false; count],
+            cut: vec![false; count],
+            kept: VecDeque::new(),
+            out: Vec::new(),
+        };
+        lab.pass(2_000);
+        lab.out.clear();
+        lab
+    }
+
+    fn tell(&mut self, ric: usize, input: DirectoryInput) {
+        let now = self.now;
+        self.rics[ric].handle(now, input);
+        self.settle();
+    }
+
+    fn write(&mut self, ric: usize, write: BusWrite) {
+        let last = self.log.iter().rposition(|(key, _)| *key == write.key).map_or(0, |at| at as u64 + 1);
+        let outcome = if write.expected.is_none_or(|expected| expected == last) {
+            self.log.push((write.key, write.value));
+            Ok(self.log.len() as u64)
+        } else {
+            Err(WriteFailure::Revised)
+        };
+        let (now, id) = (self.now, write.id);
+        self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Written { id, outcome }));
+    }
+
+    fn settle(&mut self) {
+        let now = self.now;
+        loop {
+            let mut quiet = true;
+            for ric in 0..self.rics.len() {
+                while let Some(output) = self.rics[ric].poll() {
+                    quiet = false;
+                    match output {
+                        DirectoryOutput::Bus(BusAsk::Watch) if self.deaf[ric] => {}
+                        DirectoryOutput::Bus(BusAsk::Watch) => {
+                            self.told[ric] = 0;
+                            self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Began));
+                            self.hear(ric);
+                            self.rics[ric].handle(now, DirectoryInput::Bus(BusNews::Complete));
+                        }
+                        DirectoryOutput::Bus(BusAsk::Write(write)) if self.cut[ric] => {
+                            self.kept.push_back((ric, write))
+                        }
+                        DirectoryOutput::Bus(BusAsk::Write(write)) => self.write(ric, write),
+                        output => self.out.push((ric, output)),
+                    }
+                }
+                let before = self.told[ric];
+                self.hear(ric);
+                quiet &= before == self.told[ric];
+            }
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    fn hear(&mut self, ric: usize) {
+        if self.deaf[ric] {
+            return;
+        }
+        let now = self.now;
+        for at in std::mem::replace(&mut self.told[ric], self.log.len())..self.log.len() {
+            let (key, value) = self.log[at].clone();
+            let entry = BusNews::Entry { key, revision: at as u64 + 1, value };
+            self.rics[ric].handle(now, DirectoryInput::Bus(entry));
+        }
+    }
+
+    /// Lets time pass for all RICs but one that stands still.
+    fn pass_without(&mut self, millis: u64, still: Option<usize>) {
+        for _ in 0..millis / 5 {
+            self.now += ms(5);
+            let now = self.now;
+            for (at, ric) in self.rics.iter_mut().enumerate() {
+                if still != Some(at) && ric.wake_at().is_some_and(|due| due <= now) {
+                    ric.handle(now, DirectoryInput::Wake);
+                }
+            }
+            self.settle();
+        }
+    }
+
+    fn pass(&mut self, millis: u64) {
+        self.pass_without(millis, None);
+    }
+
+    fn ask(&mut self, ric: usize, n: u32) {
+        self.tell(ric, DirectoryInput::Asked { conn: ConnId(n.into()), node: node(n) });
+    }
+
+    fn admitted(&self, ric: usize, n: u32) -> Option<u64> {
+        self.out.iter().find_map(|(at, output)| match output {
+            DirectoryOutput::Admit { node: it, epoch, .. } if *at == ric && *it == node(n) => Some(*epoch),
+            _ => None,
+        })
+    }
+
+    fn closed(&self, ric: usize) -> Vec<&str> {
+        let all = self.out.iter().filter(|(at, _)| *at == ric);
+        all.filter_map(
+            |(_, it)| if let DirectoryOutput::Close { why, .. } = it { Some(why.as_str()) } else { None },
+        )
+        .collect()
+    }
+
+    fn refused(&self, ric: usize) -> Vec<&NotAdmitted> {
+        let all = self.out.iter().filter(|(at, _)| *at == ric);
+        all.filter_map(|(_, it)| if let DirectoryOutput::Refuse { why, .. } = it { Some(why) } else { None })
+            .collect()
+    }
+}
+
+#[test]
+fn a_ric_alone_claims_and_admits() {
+    let mut lab = Lab::new(&[("a", 1)]);
+    lab.ask(0, 1);
+    assert_eq!(lab.admitted(0, 1), Some(1));
+    let claim = lab.rics[0].owner(&node(1)).unwrap();
+    assert_eq!((&*claim.ric, claim.life, claim.epoch), ("a", 1, 1));
+    // It comes back to where it was: nothing needs to be written.
+    lab.tell(0, DirectoryInput::Left { conn: CONN });
+    let writes = lab.log.len();
+    lab.out.clear();
+    lab.ask(0, 1);
+    assert_eq!((lab.admitted(0, 1), lab.log.len()), (Some(1), writes));
+}
+
+#[test]
+fn a_node_moves_in_no_time_if_both_rics_are_there() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.ask(0, 1);
+    lab.pass(20);
+    assert_eq!(lab.admitted(0, 1), Some(1));
+    lab.ask(1, 1);
+    assert_eq!(lab.admitted(1, 1), None, "the other one has not said that it knows");
+    assert_eq!(lab.closed(0), ["RIC b serves it now"]);
+    lab.pass(15);
+    assert_eq!(lab.admitted(1, 1), Some(2));
+    assert_eq!(lab.rics[0].held().count(), 0);
+}
+
+#[test]
+fn who_is_silent_is_waited_for() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.ask(0, 1);
+    lab.pass(20);
+    // From here on it hears and says nothing; its lease is younger than one sign of life.
+    lab.deaf[0] = true;
+    lab.cut[0] = true;
+    lab.pass(300);
+    lab.ask(1, 1);
+    lab.pass(700);
+    assert_eq!(lab.admitted(1, 1), None);
+    assert!(lab.rics[0].is_lawful(lab.now), "it still may command");
+    lab.pass(300);
+    assert!(!lab.rics[0].is_lawful(lab.now), "it is fenced before anybody else serves");
+    assert_eq!(lab.admitted(1, 1), None);
+    lab.pass(300);
+    assert_eq!(lab.admitted(1, 1), Some(2));
+    assert_eq!(lab.rics[0].held().count(), 1, "its connection is still there, and commands nothing");
+}
+
+#[test]
+fn who_has_no_quorum_refuses_and_closes_in_the_end() {
+    let mut lab = Lab::new(&[("a", 1)]);
+    lab.ask(0, 1);
+    lab.cut[0] = true;
+    lab.pass(1_300);
+    assert!(!lab.rics[0].is_lawful(lab.now));
+    lab.ask(0, 2);
+    lab.pass(600);
+    assert_eq!(lab.refused(0), [&NotAdmitted::NoQuorum]);
+    assert!(lab.closed(0).is_empty());
+    lab.pass(11_000);
+    assert_eq!(lab.closed(0), ["no quorum for too long"]);
+    // It is back: what it had written arrives at last, and it begins anew.
+    lab.cut[0] = false;
+    while let Some((ric, write)) = lab.kept.pop_front() {
+        lab.write(ric, write);
+    }
+    lab.pass(2_500);
+    lab.ask(0, 2);
+    lab.pass(20);
+    assert_eq!(lab.admitted(0, 2), Some(1));
+}
+
+/// The claim of a node that has gone on arrives late: whoever serves it by then gives way, and nobody serves without a setup.
+#[test]
+fn a_late_claim_takes_a_node_from_nobody_for_long() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.cut[0] = true;
+    lab.ask(0, 1);
+    let claim = lab.kept.iter().position(|(_, write)| write.key.starts_with("node.")).unwrap();
+    let (_, mut claim) = lab.kept.remove(claim).unwrap();
+    lab.cut[0] = false;
+    lab.tell(0, DirectoryInput::Left { conn: CONN });
+    lab.ask(1, 1);
+    lab.pass(300);
+    assert_eq!(lab.admitted(1, 1), Some(1));
+    // As where a leader without a quorum took it: the revision is not looked at again.
+    claim.expected = None;
+    lab.write(0, claim);
+    lab.settle();
+    assert_eq!(lab.closed(1), ["RIC a serves it now"]);
+    assert_eq!(lab.rics[0].held().count() + lab.rics[1].held().count(), 0);
+    lab.out.clear();
+    lab.ask(1, 1);
+    lab.pass(20);
+    assert_eq!(lab.admitted(1, 1), Some(2));
+}
+
+#[test]
+fn another_life_waits_for_the_one_before() {
+    let mut lab = Lab::new(&[("a", 1)]);
+    lab.ask(0, 1);
+    lab.rics[0] = Directory::new(DirectoryConfig::new("a", 2).unwrap());
+    lab.out.clear();
+    lab.tell(0, DirectoryInput::Wake);
+    lab.ask(0, 1);
+    lab.pass(1_000);
+    assert_eq!(lab.admitted(0, 1), None);
+    lab.pass(600);
+    assert_eq!(lab.admitted(0, 1), Some(2));
+}
+
+#[test]
+fn of_two_rics_of_one_name_the_first_ends() {
+    let mut lab = Lab::new(&[("a", 1)]);
+    lab.ask(0, 1);
+    let rival = Presence {
+        life: 9,
+        beat: 1,
+        seen: 0,
+        over: false,
+        draining: false,
+        e2: String::new(),
+        e42: String::new(),
+    };
+    lab.log.push(("ric.a".to_owned(), rival.write()));
+    lab.settle();
+    assert_eq!(lab.closed(0), ["another RIC of this name has begun"]);
+    lab.ask(0, 1);
+    assert_eq!(lab.refused(0), [&NotAdmitted::Ousted]);
+    assert!(!lab.rics[0].is_lawful(lab.now));
+}
+
+#[test]
+fn a_silent_watch_is_begun_anew() {
+    let mut lab = Lab::new(&[("a", 1)]);
+    let watches = lab.rics[0].counters().watches;
+    lab.deaf[0] = true;
+    lab.pass(1_300);
+    assert!(!lab.rics[0].is_lawful(lab.now));
+    assert!(lab.rics[0].counters().watches > watches);
+    lab.deaf[0] = false;
+    lab.pass(2_500);
+    assert!(lab.rics[0].is_lawful(lab.now));
+}
+
+#[test]
+fn a_drained_ric_sends_its_nodes_away_one_by_one() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.ask(0, 1);
+    lab.ask(0, 2);
+    lab.pass(300);
+    lab.tell(0, DirectoryInput::Drain);
+    assert_eq!(lab.closed(0).len(), 1);
+    lab.ask(0, 1);
+    let elsewhere = Some("tcp://b:36421".to_owned());
+    assert_eq!(lab.refused(0), [&NotAdmitted::Drained { elsewhere }]);
+    lab.ask(1, 1);
+    lab.pass(20);
+    assert_eq!(lab.closed(0).len(), 2, "the first has moved");
+    lab.ask(1, 2);
+    lab.pass(20);
+    assert!(lab.out.contains(&(0, DirectoryOutput::Drained)));
+    lab.tell(0, DirectoryInput::End);
+    // Nobody waits for who has ended.
+    lab.tell(1, DirectoryInput::Left { conn: ConnId(2) });
+    lab.out.clear();
+    lab.ask(1, 3);
+    assert_eq!(lab.admitted(1, 3), Some(1));
+}
+
+#[test]
+fn names_are_checked() {
+    for wrong in ["", "a b", "ä", "a.b", &"a".repeat(33)] {
+        assert!(DirectoryConfig::new(wrong, 1).is_err(), "{wrong}");
+    }
+    assert!(DirectoryConfig::new("ric-1_A", 1).is_ok());
+}

@@ -1,0 +1,96 @@
+//! A RIC among several: what its part's config says of the bus.
+use ranlab_sdk::RicHandle;
+use ranlab_sdk::e2::ric::directory::DirectoryConfig;
+use ranlab_sdk::transport::Address;
+
+use crate::ric::RicPart;
+use crate::rig;
+use crate::worker::Trouble;
+
+#[cfg(feature = "bus")]
+pub(crate) use ranlab_controllers::nats::Joined;
+
+/// A build without NATS joins nothing.
+#[cfg(not(feature = "bus"))]
+pub(crate) enum Joined {}
+
+/// What the machine is told of the others, if there are others.
+///
+/// # Errors
+/// The name is none, or something else is said without `bus`.
+pub(crate) fn directory(part: &RicPart) -> Result<Option<DirectoryConfig>, Trouble> {
+    if part.bus.is_none() {
+        let said = part.bus_name.is_some() || part.advertise_e2.is_some() || part.advertise_e42.is_some();
+        return if said {
+            Err(rig("--bus-name and --advertise-… are for one of several RICs: they take --bus"))
+        } else {
+            Ok(None)
+        };
+    }
+    if !cfg!(feature = "bus") {
+        return Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"));
+    }
+    if part.bus_certificate_file.is_some() != part.bus_key_file.is_some() {
+        return Err(rig("--bus-certificate-file and --bus-key-file go together"));
+    }
+    let Some(name) = &part.bus_name else {
+        return Err(rig("--bus takes --bus-name as well: each RIC has its own"));
+    };
+    let config = DirectoryConfig::new(name, life()).map_err(rig)?;
+    Ok(Some(config))
+}
+
+/// Another number for each life: the time of day in microseconds, and the process.
+fn life() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX) ^ u64::from(std::process::id()).rotate_right(16)
+}
+
+/// Where others find a listener: what was said, or the first that other machines can have.
+fn advertised(said: Option<&Address>, bound: &[(&'static str, String)], name: &str) -> String {
+    let first = || bound.iter().find(|(it, at)| *it == name && !at.starts_with("unix://"));
+    said.map(ToString::to_string).or_else(|| first().map(|(_, at)| at.clone())).unwrap_or_default()
+}
+
+/// Joins the bus, now that it is known where the RIC listens.
+///
+/// # Errors
+/// The servers are not there or let nobody in, or there is no bucket.
+#[cfg(feature = "bus")]
+pub(crate) async fn join(
+    part: &RicPart,
+    ric: &RicHandle,
+    bound: &[(&'static str, String)],
+) -> Result<Option<Joined>, Trouble> {
+    use ranlab_controllers::nats::{NatsConfig, NatsError, join};
+    let (Some(servers), Some(name)) = (&part.bus, &part.bus_name) else { return Ok(None) };
+    let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
+    let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
+    ric.with(|ric, _| ric.advertise(e2, e42));
+    let config = NatsConfig {
+        servers: servers.clone(),
+        bucket: part.bus_bucket.clone(),
+        replicas: usize::try_from(part.bus_replicas).unwrap_or(1),
+        name: format!("ranlab ric {name}"),
+        credentials: part.bus_credentials_file.clone(),
+        password: part.bus_password_file.clone(),
+        ca: part.bus_ca_file.clone(),
+        certificate: part.bus_certificate_file.clone().zip(part.bus_key_file.clone()),
+    };
+    join(ric.clone(), config).await.map(Some).map_err(|error| match error {
+        NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
+        other => crate::environment(other),
+    })
+}
+
+/// Nobody is joined without NATS.
+#[cfg(not(feature = "bus"))]
+#[allow(clippy::unused_async, reason = "as with NATS")]
+pub(crate) async fn join(
+    part: &RicPart,
+    ric: &RicHandle,
+    bound: &[(&'static str, String)],
+) -> Result<Option<Joined>, Trouble> {
+    let _ = (ric, advertised(part.advertise_e2.as_ref(), bound, "e2"));
+    Ok(None)
+}

@@ -1,0 +1,134 @@
+//! The invariant: ownership intervals of a node are disjoint in every history.
+use ranlab_e2::Time;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use std::collections::BTreeMap;
+
+/// A RIC owned a node: from the acceptance of its setup until the connection was closed, or the RIC fenced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval {
+    /// Which node.
+    pub node: GlobalE2NodeId,
+    /// Which RIC, and which life of it.
+    pub ric: (usize, u32),
+    /// From when.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+}
+
+/// Who owns a node, each in one of its lives, from when and until when.
+type Owners = BTreeMap<(usize, u32), (Time, Time)>;
+
+/// What was seen of ownership, in true time.
+#[derive(Debug, Default)]
+pub struct History {
+    open: BTreeMap<GlobalE2NodeId, Owners>,
+    closed: Vec<Interval>,
+}
+
+impl History {
+    /// At `now` a RIC owns these nodes, and will until then if nothing else happens. The error names two that own one node.
+    pub fn see(
+        &mut self,
+        now: Time,
+        ric: (usize, u32),
+        owned: &[(GlobalE2NodeId, Time)],
+    ) -> Result<(), String> {
+        let others = self.open.iter().filter(|(node, by)| {
+            by.contains_key(&ric) && !owned.iter().any(|(it, until)| it == *node && *until > now)
+        });
+        let ended: Vec<_> = others.map(|(node, _)| *node).collect();
+        ended.into_iter().for_each(|node| self.end(now, node, ric));
+        for (node, until) in owned.iter().filter(|(_, until)| *until > now) {
+            self.expire(now, *node);
+            let by = self.open.entry(*node).or_default();
+            by.entry(ric).or_insert((now, *until)).1 = *until;
+            if let Some((other, (since, until))) = by.iter().find(|(other, _)| **other != ric) {
+                let ms = |at: &Time| at.as_nanos() / 1_000_000;
+                return Err(format!(
+                    "{node} is owned by RIC {ric:?} while RIC {other:?} owns it from {} to {} ms",
+                    ms(since),
+                    ms(until)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A RIC is no more.
+    pub fn gone(&mut self, now: Time, ric: usize) {
+        let nodes: Vec<_> = self.open.keys().copied().collect();
+        for node in nodes {
+            let lives = self.open.get(&node).into_iter().flat_map(|by| by.keys()).filter(|it| it.0 == ric);
+            let lives: Vec<_> = lives.copied().collect();
+            lives.into_iter().for_each(|life| self.end(now, node, life));
+        }
+    }
+
+    /// The RIC that owns a node, if one does.
+    pub fn owner(&self, now: Time, node: &GlobalE2NodeId) -> Option<usize> {
+        let by = self.open.get(node)?;
+        by.iter().find(|(_, (_, until))| *until > now).map(|(ric, _)| ric.0)
+    }
+
+    /// The intervals that have ended.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.closed
+    }
+
+    fn end(&mut self, now: Time, node: GlobalE2NodeId, ric: (usize, u32)) {
+        let Some((from, until)) = self.open.get_mut(&node).and_then(|by| by.remove(&ric)) else { return };
+        self.closed.push(Interval { node, ric, from, until: until.min(now) });
+    }
+
+    /// Leases that have run out meanwhile.
+    fn expire(&mut self, now: Time, node: GlobalE2NodeId) {
+        let over = self.open.get(&node).into_iter().flatten().filter(|(_, (_, until))| *until <= now);
+        let over: Vec<_> = over.map(|(ric, _)| *ric).collect();
+        over.into_iter().for_each(|ric| self.end(now, node, ric));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: (usize, u32) = (0, 1);
+    const B: (usize, u32) = (1, 1);
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn owns(until: u64) -> Vec<(GlobalE2NodeId, Time)> {
+        vec![(GlobalE2NodeId::gnb(ranlab_wire::e2ap::Plmn::new(1, 1, 2), 1, 22), at(until))]
+    }
+
+    #[test]
+    fn one_after_the_other_is_fine() {
+        let mut history = History::default();
+        history.see(at(0), A, &owns(10)).unwrap();
+        history.see(at(5), A, &owns(15)).unwrap();
+        history.see(at(15), B, &owns(30)).unwrap();
+        history.see(at(20), B, &[]).unwrap();
+        history.see(at(20), A, &owns(40)).unwrap();
+        history.gone(at(25), 0);
+        history.see(at(25), B, &owns(40)).unwrap();
+        let seen: Vec<_> = history.intervals().iter().map(|it| (it.ric, it.from, it.until)).collect();
+        assert_eq!(seen, [(A, at(0), at(15)), (B, at(15), at(20)), (A, at(20), at(25))]);
+    }
+
+    #[test]
+    fn two_at_once_are_not() {
+        let mut history = History::default();
+        history.see(at(0), A, &owns(10)).unwrap();
+        assert!(history.see(at(9), B, &owns(20)).is_err());
+        let mut history = History::default();
+        history.see(at(0), A, &owns(10)).unwrap();
+        history.see(at(10), B, &owns(20)).unwrap();
+        assert!(history.see(at(15), A, &owns(25)).is_err(), "whose lease had run out may not have it back");
+        let mut history = History::default();
+        history.see(at(0), A, &owns(10)).unwrap();
+        assert!(history.see(at(5), (0, 2), &owns(20)).is_err(), "another life is another owner");
+    }
+}

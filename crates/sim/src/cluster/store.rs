@@ -1,0 +1,423 @@
+//! A replicated key-value store as JetStream's is measured to be: one order of revisions, watches that follow it, and little else
+//! that can be relied upon.
+//!
+//! * A leader commits with a quorum of three; without a leader there is an election of 4 to 9 s.
+//! * The expected revision of a write is compared with what the leader has *applied*: two under way at once may both pass.
+//! * A leader without a quorum takes writes and does not answer; after the heal they all are committed, unless another leader has
+//!   been elected meanwhile: then they never were.
+//! * Each replica is behind by its own lag, and a watch tells what its replica has applied, from wherever that is.
+//! * Answers may be lost, late, or come twice; writes of a client that has lost its connection may arrive much later.
+use super::fault::StoreFault;
+use crate::agenda::Agenda;
+use crate::chance::Chance;
+use crate::party::PartyId;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Replicas.
+const SERVERS: usize = 3;
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A client in one of its lives.
+type Client = (PartyId, u32);
+
+#[derive(Debug, Clone)]
+struct Proposal {
+    client: Client,
+    write: BusWrite,
+}
+
+#[derive(Debug)]
+enum Event {
+    /// A write comes to a client's server.
+    Arrive(Proposal),
+    Commit(Proposal, usize),
+    Answer(Client, WriteId, Result<u64, WriteFailure>),
+    /// A replica has applied so many.
+    Apply(usize, usize),
+    Watch(Client),
+    Elect(u64),
+    Fault(StoreFault),
+    Back(usize),
+    Resume(usize),
+    Heal(usize),
+    Reach(PartyId),
+    /// The answers, and the replicas, are as usual again.
+    Calm,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Server {
+    up: bool,
+    paused: bool,
+    /// Cut off from the other two.
+    alone: bool,
+    applied: usize,
+}
+
+#[derive(Debug)]
+struct Watching {
+    server: usize,
+    cursor: usize,
+    silent: bool,
+    last: Time,
+}
+
+/// The store and what is under way to and from it.
+#[derive(Debug)]
+pub struct Store {
+    now: Time,
+    agenda: Agenda<Event>,
+    news: Agenda<(Client, u64, BusNews)>,
+    chance: Chance,
+    log: Vec<(String, Bytes)>,
+    servers: [Server; SERVERS],
+    leader: Option<usize>,
+    /// Elections begun.
+    elections: u64,
+    /// What a leader without a quorum has taken.
+    stuck: Vec<Proposal>,
+    watches: BTreeMap<PartyId, (u32, u64, Watching)>,
+    last_watch: u64,
+    homes: BTreeMap<PartyId, usize>,
+    cut: BTreeMap<PartyId, Time>,
+    losing: u64,
+    lag: Duration,
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+impl Store {
+    /// An empty store whose first leader is there.
+    pub fn new(seed: u64) -> Self {
+        let mut chance = Chance::new(seed ^ 0x5704_e000);
+        let server = Server { up: true, paused: false, alone: false, applied: 0 };
+        Self {
+            now: Time::ZERO,
+            agenda: Agenda::default(),
+            news: Agenda::default(),
+            leader: Some(chance.below(SERVERS)),
+            chance,
+            log: Vec::new(),
+            servers: [server; SERVERS],
+            elections: 0,
+            stuck: Vec::new(),
+            watches: BTreeMap::new(),
+            last_watch: 0,
+            homes: BTreeMap::new(),
+            cut: BTreeMap::new(),
+            losing: 2,
+            lag: ms(20),
+        }
+    }
+
+    /// Plans a fault.
+    pub fn plan(&mut self, at: Time, fault: StoreFault) {
+        self.agenda.plan(at, Event::Fault(fault));
+    }
+
+    /// When something happens next.
+    pub fn next(&self) -> Option<Time> {
+        self.agenda.next().into_iter().chain(self.news.next()).min()
+    }
+
+    /// A RIC asks for something.
+    pub fn ask(&mut self, now: Time, client: Client, ask: BusAsk) {
+        self.now = self.now.max(now);
+        let delay = self.chance.between(ms(0), ms(2));
+        match ask {
+            BusAsk::Watch => self.agenda.plan(self.now + delay, Event::Watch(client)),
+            BusAsk::Write(write) => {
+                // Whoever has waited long enough stops waiting, whatever becomes of it.
+                let failure = Err(WriteFailure::Unknown);
+                self.agenda.plan(self.now + PATIENCE, Event::Answer(client, write.id, failure));
+                self.agenda.plan(self.now + delay, Event::Arrive(Proposal { client, write }));
+            }
+        }
+    }
+
+    /// Lets everything happen that does no later than `now`; what RICs hear of it, in its order.
+    pub fn run_until(&mut self, now: Time) -> Vec<(Client, BusNews)> {
+        while let Some((at, event)) = self.agenda.pop_until(now) {
+            self.now = self.now.max(at);
+            self.happen(event);
+        }
+        let mut heard = Vec::new();
+        while let Some((at, (client, watch, news))) = self.news.pop_until(now) {
+            self.now = self.now.max(at);
+            let current = self.watches.get(&client.0).is_some_and(|it| (it.0, it.1) == (client.1, watch));
+            if watch == 0 || current {
+                heard.push((client, news));
+            }
+        }
+        self.now = self.now.max(now);
+        heard
+    }
+
+    /// Writes committed.
+    pub fn commits(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Elections that were needed.
+    pub fn elections(&self) -> u64 {
+        self.elections
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Arrive(proposal) => self.arrive(proposal),
+            Event::Commit(proposal, by) => self.commit(proposal, by),
+            Event::Answer(client, id, outcome) => {
+                self.news.plan(self.now, (client, 0, BusNews::Written { id, outcome }));
+            }
+            Event::Apply(server, upto) => self.apply(server, upto),
+            Event::Watch(client) => self.watch(client),
+            Event::Elect(number) if number == self.elections => self.elect(),
+            Event::Elect(_) => {}
+            Event::Fault(fault) => self.fault(fault),
+            Event::Back(server) => {
+                self.servers[server].up = true;
+                self.changed();
+            }
+            Event::Resume(server) => {
+                self.servers[server].paused = false;
+                self.changed();
+            }
+            Event::Heal(server) => {
+                self.servers[server].alone = false;
+                self.changed();
+            }
+            Event::Reach(party) => {
+                self.cut.remove(&party);
+            }
+            Event::Calm => (self.losing, self.lag) = (2, ms(20)),
+        }
+    }
+
+    fn runs(&self, server: usize) -> bool {
+        self.servers[server].up && !self.servers[server].paused
+    }
+
+    /// Whether two replicas hear each other.
+    fn linked(&self, a: usize, b: usize) -> bool {
+        a == b || (self.runs(a) && self.runs(b) && !self.servers[a].alone && !self.servers[b].alone)
+    }
+
+    fn has_quorum(&self, server: usize) -> bool {
+        self.runs(server) && (0..SERVERS).filter(|other| self.linked(server, *other)).count() >= 2
+    }
+
+    /// The server that a client uses; another one when that is down.
+    fn home(&mut self, party: PartyId) -> Option<usize> {
+        let home = *self.homes.entry(party).or_insert_with(|| self.chance.below(SERVERS));
+        if !self.servers[home].up {
+            let next = (home + 1 + self.chance.below(SERVERS - 1)) % SERVERS;
+            self.homes.insert(party, next);
+            return Some(next).filter(|it| self.runs(*it));
+        }
+        Some(home).filter(|it| self.runs(*it))
+    }
+
+    fn arrive(&mut self, proposal: Proposal) {
+        let party = proposal.client.0;
+        if let Some(until) = self.cut.get(&party).copied() {
+            // Kept by the client until it is connected again, or lost.
+            if self.chance.happens(50) {
+                self.agenda.plan(until, Event::Arrive(proposal));
+            }
+            return;
+        }
+        let leader = self.leader;
+        let Some(home) = self.home(party) else { return };
+        let Some(leader) = leader.filter(|leader| self.runs(*leader) && self.linked(home, *leader)) else {
+            if self.chance.happens(50) {
+                self.answer(&proposal, Err(WriteFailure::Unavailable));
+            }
+            return;
+        };
+        let applied = self.servers[leader].applied;
+        let last = self.log[..applied].iter().rposition(|(key, _)| *key == proposal.write.key);
+        let revision = last.map_or(0, |at| at as u64 + 1);
+        if proposal.write.expected.is_some_and(|expected| expected != revision) {
+            return self.answer(&proposal, Err(WriteFailure::Revised));
+        }
+        if self.has_quorum(leader) {
+            let at = self.now + self.chance.between(ms(1), ms(5));
+            self.agenda.plan(at, Event::Commit(proposal, leader));
+        } else {
+            self.stuck.push(proposal);
+        }
+    }
+
+    fn commit(&mut self, proposal: Proposal, by: usize) {
+        if self.leader != Some(by) {
+            return;
+        }
+        if !self.has_quorum(by) {
+            return self.stuck.push(proposal);
+        }
+        self.log.push((proposal.write.key.clone(), proposal.write.value.clone()));
+        let revision = self.log.len();
+        self.servers[by].applied = revision;
+        self.tell(by);
+        for other in (0..SERVERS).filter(|other| *other != by) {
+            let at = self.now + self.chance.between(Duration::ZERO, self.lag);
+            self.agenda.plan(at, Event::Apply(other, revision));
+        }
+        self.answer(&proposal, Ok(revision as u64));
+    }
+
+    fn answer(&mut self, proposal: &Proposal, outcome: Result<u64, WriteFailure>) {
+        let (client, id) = (proposal.client, proposal.write.id);
+        if self.chance.happens(self.losing) {
+            return;
+        }
+        let late = if self.chance.happens(3) { ms(3_000) } else { ms(3) };
+        let at = self.now + self.chance.between(ms(0), late);
+        self.agenda.plan(at, Event::Answer(client, id, outcome));
+        if self.chance.happens(2) {
+            self.agenda.plan(at + ms(50), Event::Answer(client, id, outcome));
+        }
+    }
+
+    fn apply(&mut self, server: usize, upto: usize) {
+        let reached = self.runs(server) && self.leader.is_some_and(|leader| self.linked(server, leader));
+        if reached && self.servers[server].applied < upto {
+            self.servers[server].applied = upto;
+            self.tell(server);
+        }
+    }
+
+    /// The watches at a server hear what it has applied.
+    fn tell(&mut self, server: usize) {
+        let upto = self.servers[server].applied;
+        let parties: Vec<_> = self.watches.keys().copied().collect();
+        for party in parties {
+            let delay = self.chance.between(ms(0), ms(2));
+            let Some((life, number, watching)) = self.watches.get_mut(&party) else { continue };
+            if watching.server != server || watching.silent || self.cut.contains_key(&party) {
+                continue;
+            }
+            watching.last = watching.last.max(self.now + delay);
+            let (client, number, last) = ((party, *life), *number, watching.last);
+            for at in std::mem::replace(&mut watching.cursor, upto)..upto {
+                let (key, value) = self.log[at].clone();
+                self.news
+                    .plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
+            }
+        }
+    }
+
+    /// A watch begins with the last value of each key, as far as its server is.
+    fn watch(&mut self, client: Client) {
+        let party = client.0;
+        let Some(server) = self.home(party).filter(|_| !self.cut.contains_key(&party)) else { return };
+        self.last_watch += 1;
+        let (number, applied) = (self.last_watch, self.servers[server].applied);
+        let last = self.now + self.chance.between(ms(1), ms(5));
+        let mut latest = BTreeMap::new();
+        for (at, (key, _)) in self.log[..applied].iter().enumerate() {
+            latest.insert(key.as_str(), at);
+        }
+        let mut order: Vec<_> = latest.into_values().collect();
+        order.sort_unstable();
+        self.news.plan(last, (client, number, BusNews::Began));
+        for at in order {
+            let (key, value) = self.log[at].clone();
+            self.news.plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
+        }
+        self.news.plan(last, (client, number, BusNews::Complete));
+        let watching = Watching { server, cursor: applied, silent: false, last };
+        self.watches.insert(party, (client.1, number, watching));
+    }
+
+    /// Replicas came or went: is there a leader still?
+    fn changed(&mut self) {
+        let leads = self.leader.is_some_and(|leader| self.has_quorum(leader));
+        if leads {
+            // What it took while it was alone, it commits now.
+            let leader = self.leader.unwrap_or_default();
+            for proposal in std::mem::take(&mut self.stuck) {
+                self.agenda.plan(self.now + ms(1), Event::Commit(proposal, leader));
+            }
+            for server in 0..SERVERS {
+                self.agenda.plan(self.now + ms(10), Event::Apply(server, self.log.len()));
+            }
+            return;
+        }
+        self.elections += 1;
+        let takes = self.chance.between(ms(4_000), ms(9_000));
+        self.agenda.plan(self.now + takes, Event::Elect(self.elections));
+    }
+
+    fn elect(&mut self) {
+        // Whoever has all that was committed may lead.
+        let fits = (0..SERVERS).filter(|it| self.has_quorum(*it));
+        let Some(leader) = fits.max_by_key(|it| self.servers[*it].applied) else { return };
+        if self.leader != Some(leader) {
+            self.stuck.clear();
+        }
+        self.leader = Some(leader);
+        self.servers[leader].applied = self.log.len();
+        self.tell(leader);
+        self.changed();
+    }
+
+    fn fault(&mut self, fault: StoreFault) {
+        let leader = self.leader.unwrap_or_default();
+        let now = self.now;
+        match fault {
+            StoreFault::KillLeader(away) => self.kill(leader, away),
+            StoreFault::KillServer(server, away) => self.kill(server % SERVERS, away),
+            StoreFault::LoseQuorum(away) => {
+                self.kill(leader, away);
+                self.kill((leader + 1) % SERVERS, away + ms(300));
+            }
+            StoreFault::PauseServer(server, lasting) => {
+                let server = server % SERVERS;
+                self.servers[server].paused = true;
+                self.agenda.plan(now + lasting, Event::Resume(server));
+            }
+            StoreFault::Isolate(server, lasting) => self.isolate(server % SERVERS, lasting),
+            StoreFault::IsolateLeader(lasting) => self.isolate(leader, lasting),
+            StoreFault::Unreachable(party, lasting) => {
+                self.cut.insert(party, now + lasting);
+                self.watches.remove(&party);
+                self.agenda.plan(now + lasting, Event::Reach(party));
+            }
+            StoreFault::SilentWatch(party) => {
+                if let Some((.., watching)) = self.watches.get_mut(&party) {
+                    watching.silent = true;
+                }
+            }
+            StoreFault::LoseAnswers(lasting) => {
+                self.losing = 50;
+                self.agenda.plan(now + lasting, Event::Calm);
+            }
+            StoreFault::Lag(lasting) => {
+                self.lag = ms(2_000);
+                self.agenda.plan(now + lasting, Event::Calm);
+            }
+        }
+        self.changed();
+    }
+
+    fn isolate(&mut self, server: usize, lasting: Duration) {
+        self.servers[server].alone = true;
+        self.agenda.plan(self.now + lasting, Event::Heal(server));
+    }
+
+    /// A replica dies, and with it the watches there; what it has applied it finds again.
+    fn kill(&mut self, server: usize, away: Duration) {
+        self.servers[server].up = false;
+        self.watches.retain(|_, (.., watching)| watching.server != server);
+        self.agenda.plan(self.now + away, Event::Back(server));
+    }
+}

@@ -1,0 +1,323 @@
+//! Worlds of several RICs under seeded faults.
+use super::fault::StoreFault;
+use super::store::Store;
+use super::watch::{Station, Watcher};
+use crate::beacon::{Beacon, Logbook, trigger};
+use crate::chance::Chance;
+use crate::fault::Fault;
+use crate::link::LinkProfile;
+use crate::party::PartyId;
+use crate::steps::Step;
+use crate::world::{Violation, World};
+use ranlab_e2::Time;
+use ranlab_e2::agent::{Agent, AgentConfig};
+use ranlab_e2::ric::directory::{BusNews, DirectoryConfig, DirectoryTimers};
+use ranlab_e2::ric::{Ric, RicConfig};
+use ranlab_e2::xapp::{Xapp, XappConfig};
+use ranlab_wire::e2ap::*;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
+/// How often an xApp commands, and what calls for it.
+const CONTROLS: Duration = Duration::from_millis(250);
+const CONTROL_CALL: u64 = 1;
+const DRAIN_CALL: u64 = 2;
+/// Clocks run so much faster or slower at most.
+const DRIFT_PPM: usize = 50_000;
+/// What is reported twice a second is missing after this long.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// A world of several RICs, its faults, and what must hold.
+#[derive(Debug, Clone)]
+pub struct ClusterTrial {
+    /// RICs.
+    pub rics: usize,
+    /// Base stations.
+    pub nodes: u32,
+    /// Faults.
+    pub faults: usize,
+    /// Time over which they begin.
+    pub trouble: Duration,
+    /// After the last fault has ended: when every node is served, and every subscription there.
+    pub recovery: Duration,
+    /// The directory's timers, which a test may spoil.
+    pub timers: DirectoryTimers,
+}
+
+impl Default for ClusterTrial {
+    fn default() -> Self {
+        Self {
+            rics: 3,
+            nodes: 4,
+            faults: 8,
+            trouble: Duration::from_secs(25),
+            recovery: Duration::from_secs(25),
+            timers: DirectoryTimers::default(),
+        }
+    }
+}
+
+/// What happened in a world that held together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterOutcome {
+    /// Of the world.
+    pub digest: u64,
+    /// Faults.
+    pub faults: usize,
+    /// Ownership intervals that have ended.
+    pub intervals: usize,
+    /// Controls acknowledged, each of which was executed once.
+    pub acknowledged: u64,
+    /// Controls that failed, or whose answer never came.
+    pub refused: u64,
+    /// Indications that came to xApps.
+    pub indications: u64,
+    /// Writes that the store has committed.
+    pub commits: usize,
+    /// Elections that the store needed.
+    pub elections: u64,
+}
+
+struct Run {
+    world: World,
+    store: Store,
+    watcher: Watcher,
+    chance: Chance,
+    /// News for RICs that are frozen.
+    waiting: VecDeque<((PartyId, u32), BusNews)>,
+    drains: Vec<PartyId>,
+}
+
+impl ClusterTrial {
+    /// Runs the world of a seed.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn run(&self, seed: u64) -> Result<ClusterOutcome, Violation> {
+        let ms = Duration::from_millis;
+        let profile = LinkProfile {
+            latency: (ms(1), ms(20)),
+            detection: (ms(1), ms(4_000)),
+            window_bytes: 64 << 10,
+            ..LinkProfile::default()
+        };
+        let mut run = Run {
+            world: World::new(seed, profile),
+            store: Store::new(seed),
+            watcher: Watcher::default(),
+            chance: Chance::new(seed ^ 0xc1u64),
+            waiting: VecDeque::new(),
+            drains: Vec::new(),
+        };
+        self.populate(&mut run);
+        let calm = self.disturb(&mut run);
+        run.world.call_at(Time::ZERO + CONTROLS, CONTROL_CALL);
+        run.pass(calm + self.recovery)?;
+        run.check_served()?;
+        let Run { world, store, watcher, .. } = run;
+        Ok(ClusterOutcome {
+            digest: world.digest(),
+            faults: self.faults,
+            intervals: watcher.history.intervals().len(),
+            acknowledged: watcher.acknowledged,
+            refused: watcher.refused,
+            indications: watcher.indications,
+            commits: store.commits(),
+            elections: store.elections(),
+        })
+    }
+
+    fn populate(&self, run: &mut Run) {
+        let names: Vec<String> = (0..self.rics).map(|n| format!("ric-{n}")).collect();
+        for name in &names {
+            let (own, timers) = (name.clone(), self.timers.clone());
+            let party = run.world.ric(name, move |life| ric(&own, life, &timers));
+            let ahead = run.chance.between(Duration::ZERO, Duration::from_secs(3_600));
+            let drift = run.chance.below(2 * DRIFT_PPM) as i32 - DRIFT_PPM as i32;
+            run.world.set_clock(party, ahead, drift);
+            run.watcher.rics.push(party);
+        }
+        for n in 0..self.nodes {
+            let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
+            let logbook = Logbook::default();
+            let (book, seed) = (logbook.clone(), run.chance.seed());
+            let mut around = names.clone();
+            around.rotate_left(n as usize % self.rics);
+            let number = run.world.next_party();
+            run.world.node(&format!("agent-{n}"), node, move |now, life| {
+                agent(now, node, seed, &around, Beacon::new(OID, number, life, book.clone()))
+            });
+            run.watcher.stations.push(Station::new(node, logbook));
+        }
+        for (n, name) in names.into_iter().enumerate() {
+            let seed = run.chance.seed();
+            let client = run.world.client(&format!("xapp-{n}"), move |_, life| xapp(&name, seed, life));
+            run.watcher.clients.push(client);
+        }
+    }
+
+    /// Plans the faults; when the last one is over.
+    fn disturb(&self, run: &mut Run) -> Time {
+        let ms = Duration::from_millis;
+        let mut calm = Time::ZERO + self.trouble;
+        // First everybody finds each other.
+        let begin = ms(4_000);
+        for _ in 0..self.faults {
+            let at = Time::ZERO + run.chance.between(begin, self.trouble);
+            let ric = run.watcher.rics[run.chance.below(self.rics)];
+            let lasting = run.chance.between(ms(100), ms(8_000));
+            let server = run.chance.below(3);
+            match run.chance.below(100) {
+                0..20 => {
+                    let polite = run.chance.happens(50);
+                    run.world.plan(at, Fault::Crash { party: ric, polite, away: lasting });
+                }
+                20..30 => run.world.plan(at, Fault::Freeze(ric, lasting)),
+                30..40 => run.world.plan(at, Fault::Cut(ric, run.chance.below(8))),
+                40..45 => {
+                    let by = run.chance.between(ms(10), ms(1_500));
+                    run.world.plan(at, Fault::Delay { party: ric, by, lasting });
+                }
+                45..52 => {
+                    run.drains.push(ric);
+                    run.world.call_at(at, DRAIN_CALL);
+                    run.world.plan(at + ms(3_000), Fault::Crash { party: ric, polite: true, away: ms(500) });
+                    calm = calm.max(at + ms(3_500));
+                }
+                52..62 => run.store.plan(at, StoreFault::KillLeader(lasting)),
+                62..66 => run.store.plan(at, StoreFault::KillServer(server, lasting)),
+                66..70 => run.store.plan(at, StoreFault::PauseServer(server, lasting)),
+                70..76 => run.store.plan(at, StoreFault::Isolate(server, lasting)),
+                76..80 => run.store.plan(at, StoreFault::IsolateLeader(lasting)),
+                80..83 => run.store.plan(at, StoreFault::LoseQuorum(lasting)),
+                83..90 => run.store.plan(at, StoreFault::Unreachable(ric, lasting)),
+                90..94 => run.store.plan(at, StoreFault::SilentWatch(ric)),
+                94..97 => run.store.plan(at, StoreFault::LoseAnswers(lasting)),
+                _ => run.store.plan(at, StoreFault::Lag(lasting)),
+            }
+            calm = calm.max(at + lasting);
+        }
+        calm
+    }
+}
+
+impl Run {
+    fn violation(&self, what: String) -> Violation {
+        self.world.violation(what)
+    }
+
+    /// Lets time pass, in the world and at the store.
+    fn pass(&mut self, end: Time) -> Result<(), Violation> {
+        while self.world.now() < end {
+            let next = self.store.next().map_or(end, |at| at.min(end)).max(self.world.now());
+            match self.world.step(next)? {
+                Some(Step::Called(CONTROL_CALL)) => self.control(),
+                Some(Step::Called(DRAIN_CALL)) => self.drain(),
+                Some(Step::Called(_)) => self.deliver(),
+                Some(Step::Happened) => {}
+                None => {
+                    let news = self.store.run_until(next);
+                    self.waiting.extend(news);
+                    self.deliver();
+                }
+            }
+            self.after()?;
+        }
+        Ok(())
+    }
+
+    /// Tells RICs what the store has to say; those that are frozen hear it when they go on.
+    fn deliver(&mut self) {
+        for (client, news) in std::mem::take(&mut self.waiting) {
+            let (party, life) = client;
+            if self.world.life_of(party) != life {
+                continue;
+            }
+            if let Some(until) = self.world.frozen_until(party) {
+                self.waiting.push_back((client, news));
+                self.world.call_at(until, 0);
+                continue;
+            }
+            self.world.with_ric(party, |ric, now| ric.bus(now, news));
+        }
+    }
+
+    fn after(&mut self) -> Result<(), Violation> {
+        let now = self.world.now();
+        for (party, ask) in self.world.take_asks() {
+            self.store.ask(now, (party, self.world.life_of(party)), ask);
+        }
+        self.watcher.look(&mut self.world).map_err(|what| self.world.violation(what))
+    }
+
+    fn control(&mut self) {
+        self.world.call_at(self.world.now() + CONTROLS, CONTROL_CALL);
+        let client = self.watcher.clients[self.chance.below(self.watcher.clients.len())];
+        let station = self.chance.below(self.watcher.stations.len());
+        self.watcher.control(&mut self.world, client, station, OID);
+    }
+
+    fn drain(&mut self) {
+        if let Some(party) = self.drains.pop()
+            && self.world.frozen_until(party).is_none()
+        {
+            self.world.with_ric(party, |ric, now| ric.drain(now));
+        }
+    }
+
+    /// Every node is served by one RIC, and every xApp has reports of every node, at whichever RIC it is.
+    fn check_served(&self) -> Result<(), Violation> {
+        let now = self.world.now();
+        for station in &self.watcher.stations {
+            let node = station.node;
+            let Some(owner) = self.watcher.history.owner(now, &node) else {
+                return Err(self.violation(format!("{node} is served by nobody")));
+            };
+            for (at, client) in self.watcher.clients.iter().enumerate() {
+                let heard = self.watcher.heard.get(&(*client, node));
+                if heard.is_none_or(|heard| now.since(*heard) > SILENCE) {
+                    let what = format!(
+                        "xapp-{at} has heard nothing of {node} since {heard:?}; ric-{owner} serves it"
+                    );
+                    return Err(self.violation(what));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ric(name: &str, life: u32, timers: &DirectoryTimers) -> Ric {
+    let mut config = RicConfig::default();
+    config.first_instance = (life as u16).wrapping_mul(0x0400);
+    if let Ok(mut directory) = DirectoryConfig::new(name, life.into()) {
+        directory.timers = timers.clone();
+        directory.e2 = name.to_owned();
+        directory.e42 = name.to_owned();
+        config.directory = Some(directory);
+    }
+    Ric::new(config)
+}
+
+fn agent(now: Time, node: GlobalE2NodeId, seed: u64, rics: &[String], beacon: Beacon) -> Agent {
+    let component = ComponentConfigItem {
+        interface: ComponentInterfaceType::Ng,
+        id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
+        configuration: ComponentConfiguration::default(),
+    };
+    let mut config = AgentConfig::new(node, vec![component]);
+    config.seed = seed;
+    let mut agent = Agent::new(config);
+    let registered = agent.register(Box::new(beacon), Some(1));
+    let added = agent.add_controller_at_one_of(now, rics.to_vec());
+    debug_assert!(registered.is_ok() && added.is_ok(), "{registered:?}, {added:?}");
+    agent
+}
+
+fn xapp(ric: &str, seed: u64, life: u32) -> Xapp {
+    let mut xapp = Xapp::new(XappConfig::new(ric).with(|it| it.seed = seed.wrapping_add(life.into())));
+    let made = xapp.subscribe_all(OID, trigger(500, 1), vec![ActionToBeSetup::report(0)]);
+    debug_assert!(made.is_ok(), "{made:?}");
+    xapp
+}

@@ -1,0 +1,116 @@
+//! Who looks: at ownership after each step, at acknowledgements, at what arrives.
+use super::history::History;
+use crate::beacon::Logbook;
+use crate::party::PartyId;
+use crate::world::World;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::xapp::{ControlHandle, XappEvent};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A node of the world and what its functions have done.
+pub(super) struct Station {
+    pub(super) node: GlobalE2NodeId,
+    pub(super) logbook: Logbook,
+    executed: BTreeSet<u64>,
+}
+
+impl Station {
+    pub(super) fn new(node: GlobalE2NodeId, logbook: Logbook) -> Self {
+        Self { node, logbook, executed: BTreeSet::new() }
+    }
+}
+
+/// What is known of a world of several RICs.
+#[derive(Default)]
+pub(super) struct Watcher {
+    pub(super) history: History,
+    pub(super) rics: Vec<PartyId>,
+    pub(super) clients: Vec<PartyId>,
+    pub(super) stations: Vec<Station>,
+    /// Controls that wait: by client and handle, the station and the number that they carry.
+    asked: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
+    next_control: u64,
+    /// When a client has last heard a node.
+    pub(super) heard: BTreeMap<(PartyId, GlobalE2NodeId), Time>,
+    pub(super) acknowledged: u64,
+    pub(super) refused: u64,
+    pub(super) indications: u64,
+}
+
+impl Watcher {
+    /// Looks at all that may have changed.
+    pub(super) fn look(&mut self, world: &mut World) -> Result<(), String> {
+        let now = world.now();
+        for (at, &party) in self.rics.iter().enumerate() {
+            let Some(directory) = world.look_at_ric(party).and_then(|ric| ric.directory()) else {
+                self.history.gone(now, at);
+                continue;
+            };
+            let until = directory.lease_until().map_or(Time::ZERO, |until| world.true_time(party, until));
+            let owned: Vec<_> = directory.held().map(|(node, _)| (*node, until)).collect();
+            self.history.see(now, (at, world.life_of(party)), &owned)?;
+        }
+        for (client, event) in world.take_heard() {
+            self.hear(now, client, event)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, now: Time, client: PartyId, event: XappEvent) -> Result<(), String> {
+        match event {
+            XappEvent::Indication { node, .. } => {
+                self.indications += 1;
+                self.heard.insert((client, node), now);
+            }
+            XappEvent::ControlAcknowledged { handle, .. } => {
+                let Some((station, number)) = self.asked.remove(&(client, handle)) else { return Ok(()) };
+                self.acknowledged += 1;
+                self.read(station)?;
+                let station = &self.stations[station];
+                if !station.executed.contains(&number) {
+                    return Err(format!(
+                        "control {number} is acknowledged and {} never had it",
+                        station.node
+                    ));
+                }
+            }
+            XappEvent::ControlFailed { handle, .. } => {
+                self.refused += u64::from(self.asked.remove(&(client, handle)).is_some());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What a station's functions were told since this was last asked.
+    fn read(&mut self, station: usize) -> Result<(), String> {
+        let station = &mut self.stations[station];
+        for message in station.logbook.take_controls() {
+            let Some(number) = message.get(..8).and_then(|it| it.try_into().ok()).map(u64::from_le_bytes)
+            else {
+                continue;
+            };
+            if !station.executed.insert(number) {
+                return Err(format!("control {number} came to {} twice", station.node));
+            }
+        }
+        Ok(())
+    }
+
+    /// A client sends a control to a station, if it knows it.
+    pub(super) fn control(&mut self, world: &mut World, client: PartyId, station: usize, function: &str) {
+        self.next_control += 1;
+        let (number, node) = (self.next_control, self.stations[station].node);
+        let message = Bytes::copy_from_slice(&number.to_le_bytes());
+        let sent = world.with_client(client, |xapp, now| {
+            let sent = xapp.control(node, function, Bytes::new(), message, true);
+            xapp.handle(now, ranlab_e2::xapp::XappInput::Wake);
+            sent
+        });
+        if let Some(Ok(handle)) = sent {
+            self.asked.insert((client, handle), (station, number));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Several RICs as one, under a thousand seeded faults; and that the checker finds what is broken.
+use ranlab_e2::ric::directory::DirectoryTimers;
+use ranlab_sim::Violation;
+use ranlab_sim::cluster::{ClusterOutcome, ClusterTrial};
+use std::time::Duration;
+
+/// Worlds, of eight faults each.
+const SEEDS: u64 = 125;
+const THREADS: u64 = 2;
+
+fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Violation>> {
+    let run = |first: u64| (first..seeds).step_by(THREADS as usize).map(|seed| trial.run(seed));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|t| scope.spawn(move || run(t).collect::<Vec<_>>())).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn a_thousand_faults_leave_every_node_with_one_owner() {
+    let results = run_all(&ClusterTrial::default(), SEEDS);
+    let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{} of {SEEDS} worlds:\n{}", broken.len(), broken.join("\n"));
+    let sum = |what: fn(&ClusterOutcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
+    let (faults, acknowledged) = (sum(|it| it.faults as u64), sum(|it| it.acknowledged));
+    println!(
+        "{faults} faults, {} ownership intervals, {} elections, {} commits; {acknowledged} controls acknowledged, {} not; {} indications",
+        sum(|it| it.intervals as u64),
+        sum(|it| it.elections),
+        sum(|it| it.commits as u64),
+        sum(|it| it.refused),
+        sum(|it| it.indications)
+    );
+    assert!(faults >= 1_000);
+    assert!(sum(|it| it.intervals as u64) > SEEDS, "nodes must have changed hands, or nothing is proven");
+    assert!(acknowledged > SEEDS && sum(|it| it.elections) > SEEDS / 4);
+}
+
+/// Who does not wait for the others serves what they still may command.
+#[test]
+fn without_waiting_for_the_others_the_checker_finds_two_owners() {
+    let timers = DirectoryTimers::default().with(|it| it.wait = Duration::ZERO);
+    assert_two_owners(&ClusterTrial { timers, ..ClusterTrial::default() });
+}
+
+/// Who does not fence itself commands what others serve by then.
+#[test]
+fn without_fencing_the_checker_finds_two_owners() {
+    let timers = DirectoryTimers::default().with(|it| {
+        (it.lease, it.close_after) = (Duration::from_secs(3_600), Duration::from_secs(7_200));
+    });
+    assert_two_owners(&ClusterTrial { timers, ..ClusterTrial::default() });
+}
+
+fn assert_two_owners(trial: &ClusterTrial) {
+    let found =
+        (0..SEEDS).find_map(|seed| trial.run(seed).err().filter(|it| it.what.contains("is owned by")));
+    assert!(found.is_some(), "in {SEEDS} worlds nobody was caught");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let trial = ClusterTrial::default();
+    assert_eq!(trial.run(7), trial.run(7));
+}
