@@ -112,7 +112,7 @@ impl World {
                         RicInput::Disconnected { conn, why: ranlab_e2::LinkLoss::ClosedByPeer },
                     );
                 }
-                RicOutput::Event(_) => {}
+                RicOutput::Connect { .. } | RicOutput::Event(_) => {}
             }
         }
     }

@@ -159,7 +159,7 @@ impl World {
                 busy = true;
                 match output {
                     RicOutput::Close { conn, reason } => panic!("the RIC closes {conn:?}: {reason}"),
-                    RicOutput::Event(_) => {}
+                    RicOutput::Connect { .. } | RicOutput::Event(_) => {}
                     RicOutput::Transmit(conn) => {
                         while let Some(frame) = self.ric.transmit(self.now, conn) {
                             let pdu = frame.to_bytes();

@@ -12,7 +12,7 @@ fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Viola
     let run = |first: u64| (first..seeds).step_by(THREADS as usize).map(|seed| trial.run(seed));
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|t| scope.spawn(move || run(t).collect::<Vec<_>>())).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        threads.into_iter().flat_map(|thread| thread.join().expect("a world panicked")).collect()
     })
 }
 

@@ -108,6 +108,7 @@ impl World {
                     self.closed.insert(conn, reason);
                     self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });
                 }
+                RicOutput::Connect { address, .. } => panic!("a RIC alone connects to {address}"),
                 RicOutput::Event(event) => self.events.push(event),
             }
         }
