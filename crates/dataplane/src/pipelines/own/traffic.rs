@@ -72,7 +72,8 @@ impl Chosen {
                 self.mac = self.mac.or_else(|| exact(id).map(|(key, _)| Mac::from_u64(key)));
             }
             Element::Decap { kind, local, .. } => {
-                self.tunnel.get_or_insert((*kind, *local, random.next() as u32, None));
+                let drawn = (*kind, *local, random.next() as u32, None);
+                self.tunnel.get_or_insert(drawn);
             }
             Element::FindUserByTunnelKey(id) => {
                 if let (Some(tunnel), Some((key, user))) = (&mut self.tunnel, exact(id)) {
@@ -160,8 +161,9 @@ impl Chosen {
             }
         };
         let (src, dst) = (self.src.unwrap_or_else(&mut any), self.dst.unwrap_or_else(&mut any));
-        let from = (src, self.src_port.unwrap_or(random.next() as u16));
-        let to = (dst, self.dst_port.unwrap_or(random.next() as u16));
+        let ports = (random.next() as u16, random.next() as u16);
+        let from = (src, self.src_port.unwrap_or(ports.0));
+        let to = (dst, self.dst_port.unwrap_or(ports.1));
         let packet = Packet { protocol: self.protocol.map_or(Protocol::UDP, Protocol), from, to };
         let mac = self.mac.unwrap_or(gateway::GW_MAC);
         let Some((kind, dst, key, far)) = self.tunnel else { return packet.frame(mac, bytes) };
