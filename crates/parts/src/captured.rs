@@ -310,6 +310,7 @@ fn pcapng(out: impl Write, trace: &Trace) -> io::Result<u64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 mod tests {
     use super::*;
     use crate::folder::Folder;
@@ -400,7 +401,7 @@ mod tests {
         let mut long = whole;
         long[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(fault(&folder, &long, up).contains("a whole capture"));
-        assert!(read(&[folder.clone()], up).unwrap_err().to_string().contains("is no file"));
+        assert!(read(std::slice::from_ref(&folder), up).unwrap_err().to_string().contains("is no file"));
         assert!(read(&[], up).unwrap_err().to_string().contains("0 captures are named"));
         assert!(
             read(&[folder.clone(), folder.clone()], up)

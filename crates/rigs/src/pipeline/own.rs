@@ -83,7 +83,7 @@ pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
     let text = text_of(path, FILE_BYTES_MAX).map_err(|error| wrong(&error))?;
     let mut sets = BTreeMap::new();
     for name in filter_sets(file, &text).map_err(|error| wrong(&error))? {
-        let set = path.parent().unwrap_or(Path::new("")).join(&name);
+        let set = path.parent().unwrap_or_else(|| Path::new("")).join(&name);
         sets.insert(name, text_of(&set, FILTER_SET_BYTES_MAX).map_err(|error| wrong(&error))?);
     }
     let mut with = BTreeMap::new();
@@ -144,6 +144,7 @@ pub fn sent(point: &Point, seed: u64) -> Result<Sent, RigError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 mod tests {
     use super::*;
     use ranlab_campaign::plan::Plan;

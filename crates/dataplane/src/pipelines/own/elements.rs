@@ -188,12 +188,12 @@ impl<'b> Walk<'_, 'b> {
             | Element::NatSource(_)
             | Element::NatDestination(_)
             | Element::Route(_) => lacks(admitted, ADMIT),
-            Element::Meter => lacks(user, USER).or(lacks(admitted, ADMIT)),
-            Element::Forward => lacks(hop, HOP).or(lacks(admitted, ADMIT)),
+            Element::Meter => lacks(user, USER).or_else(|| lacks(admitted, ADMIT)),
+            Element::Forward => lacks(hop, HOP).or_else(|| lacks(admitted, ADMIT)),
             Element::Deliver => lacks(hop, HOP),
             Element::Encap => lacks(user, USER)
-                .or(lacks(admitted || vxlan, ADMIT))
-                .or(lacks(self.named.all_tunnelled, "users that all have a `tunnel`")),
+                .or_else(|| lacks(admitted || vxlan, ADMIT))
+                .or_else(|| lacks(self.named.all_tunnelled, "users that all have a `tunnel`")),
         }
     }
 
