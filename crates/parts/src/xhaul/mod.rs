@@ -212,8 +212,13 @@ impl Live {
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
         let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
-        let pairs =
-            part.flows.0.iter().filter(ours).map(|flow| Pair::open(&lab, part, flow)).collect::<Result<_, _>>()?;
+        let pairs = part
+            .flows
+            .0
+            .iter()
+            .filter(ours)
+            .map(|flow| Pair::open(&lab, part, flow))
+            .collect::<Result<_, _>>()?;
         let raw = part.flows.0.iter().any(|flow| flow.raw && flow.way == Way::CellDown);
         let taps = part.taps.then(|| Taps::open(&lab, raw)).transpose()?;
         let witnessed = part.tools.0.iter().any(|tool| matches!(tool, Tool::Iperf3 { .. }));
