@@ -71,6 +71,7 @@ fn config(test: u8, mode: Mode) -> LoadConfig {
         upf_pid: None,
         anew: false,
         distributions: false,
+        onlooker: Onlooker::default(),
         mode,
     }
 }

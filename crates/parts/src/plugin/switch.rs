@@ -67,7 +67,8 @@ impl PluginSwitch {
         };
         // Without rings its packets are the generator's to send: who has it verifies.
         if let Some(sockets) = own.sockets.as_ref().filter(|_| !first.is_empty()) {
-            let found = ring::pass(sockets, (part.ring, 1), &first, &[])?;
+            let ports = ring::connected(sockets, part.ring, 1)?;
+            let found = ring::pass(ports, &first, &[])?;
             let job = Wanted { pipeline, trace: &first, folder: &files, sockets: None, equivalences: &[] };
             own.verified = verified(&job, &found)?;
         }
