@@ -64,7 +64,8 @@ class Ric:
             if served:
                 held[served[1]] = at
             elif lost and lost[1] in held:
-                out.append((lost[1], held.pop(lost[1]), at))
+                begun = held.pop(lost[1])
+                out += [(lost[1], begun, at)] if begun is not None else []
             elif event.startswith("= no part"):
                 out += [(node, since, at) for node, since in held.items() if since is not None]
                 held = {node: None for node in held}

@@ -81,7 +81,14 @@ pub(crate) async fn attend(
         }
     }
     let report = ric.report();
-    ric.leave().await;
+    let left = ric.leave();
+    tokio::pin!(left);
+    loop {
+        tokio::select! {
+            () = &mut left => break,
+            event = ric.handle.next() => tell(&mut output, &event)?,
+        }
+    }
     advise(&report);
     output.finish(&report)
 }

@@ -7,7 +7,8 @@
     reason = "an adapter to a server, in real time, with a thread of its own"
 )]
 
-use async_nats::jetstream::{self, kv, stream::StorageType};
+use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
+use async_nats::jetstream::{self, kv};
 use async_nats::{Client, ConnectOptions};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -179,19 +180,27 @@ async fn bucket(context: &jetstream::Context, config: &NatsConfig) -> Result<kv:
     if let Ok(store) = context.get_key_value(&config.bucket).await {
         return Ok(store);
     }
-    let made = kv::Config {
-        bucket: config.bucket.clone(),
-        description: "who serves which base station (ranlab ric --bus)".to_owned(),
-        history: 1,
+    // The stream that a bucket is, made as such: `create_key_value` first asks what the account may, and a cluster of servers 2.9
+    // leaves out of its answer what this client requires.
+    let made = stream::Config {
+        name: format!("KV_{}", config.bucket),
+        description: Some("who serves which base station (ranlab ric --bus)".to_owned()),
+        subjects: vec![format!("$KV.{}.>", config.bucket)],
+        max_messages_per_subject: 1,
         max_bytes: BUCKET_BYTES,
         storage: StorageType::File,
+        discard: DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
         num_replicas: config.replicas,
-        ..kv::Config::default()
+        ..stream::Config::default()
     };
-    context.create_key_value(made).await.map_err(|error| {
+    context.create_stream(made).await.map_err(|error| {
         let hint = if config.replicas > 1 { "; at a single server: --bus-replicas 1" } else { "" };
         format!("{error}{hint}")
-    })
+    })?;
+    context.get_key_value(&config.bucket).await.map_err(|error| error.to_string())
 }
 
 /// A RIC's way to its bucket; it ends with this.

@@ -7,7 +7,7 @@
 //! | any name of [`Board::add`] | `[value, …]`: what was added to a row; whoever comes hears what is remembered |
 //! | `dropped`, `let_go` | the page reads too slowly: it asks for everything anew |
 //!
-//! The verb never waits for a page: lines go into the bounded queues of [`Feed`](crate::console::Feed). What is large and may be had at any time, a
+//! The verb never waits for a page: lines go into the bounded queues of [`Feed`]. What is large and may be had at any time, a
 //! report, is a document, made when somebody asks for it.
 mod http;
 
