@@ -2,11 +2,12 @@
 //! was measured, the answer, what changes its reading, the figures, and every point.
 
 use serde::Serialize;
+use std::cmp::Ordering;
 
 use crate::expect::{Judged, Verdict, short};
 use crate::results::{PointResult, Results};
 use crate::rig::Outcome;
-use crate::scenario::{Plot, PlotKind, Search};
+use crate::scenario::{Axis, Plot, PlotKind, Search};
 use crate::value::Value;
 
 use super::figure::Figure;
@@ -247,7 +248,7 @@ fn shown(results: &Results, judged: &[Judged], (figure, plot): &Drawn) -> Shown 
 }
 
 fn axes(results: &Results) -> Vec<Across> {
-    let axis = |axis: &crate::scenario::Axis| {
+    let axis = |axis: &Axis| {
         let mut values: Vec<(String, Option<f64>)> = Vec::new();
         for value in results.points.iter().filter_map(|point| point.point.settings.get(&axis.path)) {
             let value = (value.to_string(), value.number());
@@ -353,24 +354,33 @@ fn outcome_words(outcome: Outcome) -> &'static str {
     }
 }
 
+/// An axis and its values, each once.
+fn in_words(axis: &Axis) -> String {
+    // Points that are listed one by one name a value again and again.
+    let mut values: Vec<&Value> = Vec::new();
+    for value in &axis.values {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let numeric = values.iter().all(|value| value.number().is_some());
+    if numeric {
+        values.sort_by(|a, b| a.number().partial_cmp(&b.number()).unwrap_or(Ordering::Equal));
+    }
+    match values.as_slice() {
+        [one] => format!("{} {one}", axis.words()),
+        [first, .., last] if numeric => format!("{} from {first} to {last}", axis.words()),
+        several => {
+            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+            format!("{}: {}", axis.words(), names.join(", "))
+        }
+    }
+}
+
 /// What was done, in words that need no paper.
 fn summary(results: &Results) -> String {
     let scenario = &results.scenario;
-    let axes: Vec<String> = scenario
-        .sweep
-        .axes
-        .iter()
-        .map(|axis| match axis.values.as_slice() {
-            [one] => format!("{} {one}", axis.words()),
-            [first, .., last] if axis.values.iter().all(|value| value.number().is_some()) => {
-                format!("{} from {first} to {last}", axis.words())
-            }
-            several => {
-                let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-                format!("{}: {}", axis.words(), names.join(", "))
-            }
-        })
-        .collect();
+    let axes: Vec<String> = scenario.sweep.axes.iter().map(in_words).collect();
     let searched =
         scenario.search.as_ref().and_then(Search::load).map(|load| {
             format!("{} searched between {} and {}", load.axis, short(load.min), short(load.max))
