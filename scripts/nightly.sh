@@ -61,7 +61,7 @@ scripts/need.sh nats
 scripts/cluster.py "$RANLAB" --random 20 || failed+=("several RICs")
 
 echo "== end to end, the release binary"
-tests/e2e.sh || failed+=("end to end")
+SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
