@@ -177,7 +177,8 @@ async function token(browser) {
   started.push(open);
   let said = "";
   open.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
-  assert.equal(await new Promise((done) => open.on("exit", done)), 2, said);
+  // `close`, not `exit`: its words have been read by then.
+  assert.equal(await new Promise((done) => open.on("close", done)), 2, said);
   assert.match(said, /--web-token-file/);
   const verb = await shown("emulate", "--connect", await ric(), "--duration", "60s", "--web", "0.0.0.0:0", "--web-token-file", join(folder, "token"));
   const http = verb.direct.replace("0.0.0.0", "127.0.0.1");
