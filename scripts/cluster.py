@@ -28,6 +28,11 @@ def free_ports(count):
     return ports
 
 
+def listens(port):
+    with socket.socket() as it:
+        return it.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Process:
     """A child whose lines are kept with their times."""
 
@@ -112,6 +117,8 @@ class Lab:
     def start(self):
         for at in range(self.args.nats):
             self.start_nats(at)
+        # A RIC that finds no server at its start ends.
+        self.wait(lambda: all(listens(port) for port in self.clients), "a nats-server does not listen", 30)
         for ric in self.rics:
             self.start_ric(ric)
         connect = [it for ric in self.rics for it in ("--connect", f"tcp://127.0.0.1:{ric.e2}")]
