@@ -10,8 +10,8 @@ use ranlab_wire::packet::{Mac, VXLAN_PORT};
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
-    port_name, refuse_changes,
+    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, Action, Change, Direction, Element, Encapsulation, NextHop, NextHopId, Port, Prefix4, Tunnel,
@@ -48,8 +48,7 @@ impl Backend for Bess {
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
         let of = |direction: &Direction| {
-            let elements: Vec<&Element> =
-                asked.declaration.path(*direction).blocks.iter().flatten().collect();
+            let elements = path(asked, *direction);
             let one = |at: usize| lack(asked, elements[at]).or_else(|| apart(&elements, at));
             (0..elements.len()).filter_map(one).collect::<Vec<_>>()
         };

@@ -333,5 +333,10 @@ pub const fn element_name(element: &Element) -> &'static str {
     }
 }
 
+/// The elements of a direction in order.
+fn path<'a>(asked: &Asked<'a>, direction: Direction) -> Vec<&'a Element> {
+    asked.declaration.path(direction).blocks.iter().flatten().collect()
+}
+
 #[cfg(test)]
 mod tests;

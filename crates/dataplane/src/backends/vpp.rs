@@ -10,8 +10,8 @@ use ranlab_wire::packet::Mac;
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
-    port_name, refuse_changes,
+    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, AclTable, Action, Change, Direction, Element, Encapsulation, NextHop, Port, Prefix4, Prefix6,
@@ -50,8 +50,7 @@ impl Backend for Vpp {
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
         let of = |direction: &Direction| {
-            let elements: Vec<&Element> =
-                asked.declaration.path(*direction).blocks.iter().flatten().collect();
+            let elements = path(asked, *direction);
             let lack = |at: usize| {
                 let reason = lack(asked, *direction, &elements, at)?;
                 Some(Lack { element: element_name(elements[at]), reason })

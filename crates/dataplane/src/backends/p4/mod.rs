@@ -6,8 +6,8 @@ mod program;
 mod tests;
 
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
-    refuse_changes,
+    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    permitted, refuse_changes,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
 
@@ -72,11 +72,6 @@ fn table_name(direction: Direction, at: usize) -> String {
         Direction::Downlink => "down",
     };
     format!("{way}_{at}")
-}
-
-/// The elements of a direction in order.
-fn path<'a>(asked: &Asked<'a>, direction: Direction) -> Vec<&'a Element> {
-    asked.declaration.path(direction).blocks.iter().flatten().collect()
 }
 
 fn lacks(asked: &Asked<'_>, direction: Direction) -> Vec<Lack> {
