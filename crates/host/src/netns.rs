@@ -224,25 +224,29 @@ fn missing_tools() -> Vec<&'static str> {
 
 /// Gives back the ports of processes that are no more, removes their namespaces and run files; says how many namespaces.
 pub fn sweep() -> usize {
-    let abandoned = run_files().filter(|(_, pid, number)| !lives(*pid, number));
-    for (file, ..) in abandoned {
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
+    // Looked at in this order, and each owner once: a namespace has its run file before it is there and until it is gone, and
+    // who dies between two looks would lose the ports that are in his.
+    let names: Vec<String> = std::fs::read_dir(NAMESPACES)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let (living, dead): (Vec<_>, Vec<_>) = run_files().partition(|(_, pid, number)| lives(*pid, number));
+    for (file, ..) in &dead {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
         text.lines().rev().filter_map(Loan::read).for_each(|loan| loan.give_back());
     }
-    let Ok(entries) = std::fs::read_dir(NAMESPACES) else { return 0 };
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let dead: Vec<String> = names
-        .filter(|name| {
-            let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
-            let number = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').nth(1));
-            match (owner.and_then(|pid| pid.parse::<u32>().ok()), number) {
-                (Some(pid), Some(number)) => !lives(pid, number),
-                _ => false,
-            }
-        })
-        .collect();
-    let removed = dead.iter().filter(|name| run("ip", &["netns", "delete", name]).is_ok()).count();
-    for (file, ..) in run_files().filter(|(_, pid, number)| !lives(*pid, number)) {
+    let abandoned = |name: &str| {
+        let mut parts = name.strip_prefix(PREFIX).unwrap_or("").split('-');
+        let (Some(Ok(owner)), Some(its)) = (parts.next().map(str::parse::<u32>), parts.next()) else {
+            return false;
+        };
+        !living.iter().any(|(_, pid, number)| (*pid, number.as_str()) == (owner, its))
+    };
+    let gone = |name: &&String| abandoned(name) && run("ip", &["netns", "delete", name]).is_ok();
+    let removed = names.iter().filter(gone).count();
+    for (file, ..) in dead {
         let _ = std::fs::remove_file(file);
     }
     removed

@@ -250,6 +250,7 @@ fn interface_of(device: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ProcessMeter;
     use crate::netns::{RUN, lacking, sweep};
 
     #[test]
@@ -326,13 +327,15 @@ mod tests {
         assert!(!here() && none.to_string().contains("software"), "{none}");
         drop(testbed);
         assert!(here() && Path::new(PORTS).join(far).exists());
-        // The greatest number that Linux gives a process is 2^22.
-        let dead = format!("ranlab-4194306-{pid}-cu");
+        // Another that began when this process did lives; one that began at another time had its number before it.
+        let dead = format!("ranlab-{pid}-999999-cu");
+        let file = Path::new(RUN).join(format!("{pid}-999999"));
+        write_whole(&file, &ProcessMeter::own().began_ticks().unwrap().to_string()).unwrap();
         run("ip", &["netns", "add", &dead]).unwrap();
         run("ip", &["link", "set", own, "netns", &dead, "name", "nic"]).unwrap();
-        let file = Path::new(RUN).join(format!("4194306-{pid}"));
-        std::fs::create_dir_all(RUN).unwrap();
-        std::fs::write(&file, format!("1\nport {dead} nic {own}\n")).unwrap();
+        sweep();
+        assert!(!here() && Testbed::file(&dead).exists());
+        write_whole(&file, &format!("1\nport {dead} nic {own}\n")).unwrap();
         sweep();
         // Another test's testbed may have been faster at it, and not be done.
         let swept = || here() && !file.exists() && !Testbed::file(&dead).exists();
