@@ -223,6 +223,17 @@ impl Port {
         }
     }
 
+    /// Whether each ring has room for a packet. Of a master's rings that is the slave's first sign that it is at them: it is up
+    /// before the slave knows, which until then drops what others send by this port.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn room(&mut self) -> Result<bool, PortError> {
+        let rings = self.rings.as_mut().ok_or(Down::Gone)?;
+        let all = rings.senders.iter_mut().try_fold(true, |all, sender| Ok(all && sender.free()? > 0));
+        all.map_err(|fault| self.broken(fault))
+    }
+
     /// Takes a packet out of the other ring.
     ///
     /// # Errors

@@ -67,8 +67,11 @@ impl PluginSwitch {
         };
         // Without rings its packets are the generator's to send: who has it verifies.
         if let Some(sockets) = own.sockets.as_ref().filter(|_| !first.is_empty()) {
-            let ports = ring::connected(sockets, part.ring, 1)?;
-            let found = ring::pass(ports, &first, &[])?;
+            let mut ports = ring::connected(sockets, part.ring, 1)?;
+            let found = ring::pass(&mut ports, &first, &[])?;
+            for port in &mut ports {
+                port.stop();
+            }
             let job = Wanted { pipeline, trace: &first, folder: &files, sockets: None, equivalences: &[] };
             own.verified = verified(&job, &found)?;
         }

@@ -7,7 +7,7 @@ mod pass;
 mod tester;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ranlab_dataplane::backends::port_name;
 use ranlab_dataplane::declare::Port as Side;
@@ -55,7 +55,7 @@ pub(crate) fn connected(
     up(ports(sockets, Role::Slave, log2_ring, rings_back)?)
 }
 
-/// The ports with their peers.
+/// The ports with their peers, which are at their rings.
 pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
     for port in &mut both {
         port.bring_up(UP).map_err(|error| match error {
@@ -64,6 +64,16 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
             // It listens and does not talk, or not as it should.
             error => sut(error),
         })?;
+    }
+    let begun = Instant::now();
+    for port in &mut both {
+        while !port.room().map_err(sut)? {
+            if begun.elapsed() > UP {
+                return Err(sut(format!("it gave its ring no buffer within {} s", UP.as_secs())));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            port.service().map_err(sut)?;
+        }
     }
     Ok(both)
 }

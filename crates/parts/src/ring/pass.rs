@@ -19,9 +19,10 @@ const TAKEN: Duration = Duration::from_secs(10);
 /// How long nothing may come before a pass is over.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Sends packets through ports that are up, not faster than any ring takes them; what left by either. They are closed again.
+/// Sends packets through ports that are up, not faster than any ring takes them; what left by either. They stay up: a switch
+/// over DPDK may die of a peer that leaves while one of its threads is at a ring, so that it has to end before them.
 pub(crate) fn pass(
-    mut ports: [Port; 2],
+    ports: &mut [Port; 2],
     trace: &Trace,
     equivalences: &[Equivalence],
 ) -> Result<Outcomes, Trouble> {
@@ -31,7 +32,7 @@ pub(crate) fn pass(
         normalise(&mut frame, input(equivalences));
         let begun = Instant::now();
         loop {
-            came += collect(&mut ports, &mut outcomes, equivalences)?;
+            came += collect(ports, &mut outcomes, equivalences)?;
             // A packet that is dropped never comes: then it is only waited until the switch has taken all.
             let under_way = ports.iter().map(|port| u64::from(port.untaken())).sum::<u64>();
             let room = sent.saturating_sub(came) < AT_ONCE || under_way < AT_ONCE / 2;
@@ -48,12 +49,11 @@ pub(crate) fn pass(
     }
     let mut last = Instant::now();
     while last.elapsed() < QUIET {
-        if collect(&mut ports, &mut outcomes, equivalences)? > 0 {
+        if collect(ports, &mut outcomes, equivalences)? > 0 {
             last = Instant::now();
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    ports.iter_mut().for_each(Port::stop);
     Ok(outcomes)
 }
 

@@ -138,13 +138,18 @@ impl Verified {
         let first = head(&own.trace, part.verify);
         if part.tier == Tier::Ring.name() {
             let sockets = ring::sockets(&own.files);
-            let switch = driver.rings(&own.job(&own.trace), &sockets)?;
-            // The packets of the verification take the way of all others.
+            // The packets of the verification take the way of all others, through a switch of their own: ours leave it.
             let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
-                let ports = ring::connected(&sockets, job.ring, driver.rings_back())?;
-                ring::pass(ports, job.trace, equivalences)
+                let switch = driver.rings(job, &sockets)?;
+                let mut ports = ring::connected(&sockets, job.ring, driver.rings_back())?;
+                let found = ring::pass(&mut ports, job.trace, equivalences);
+                drop(switch);
+                // Who was told to end at once leaves them, and listens to none.
+                sockets.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
+                found
             };
             own.packets = verify(&own.pipeline, &own.job(&first), &pass)?;
+            let switch = driver.rings(&own.job(&own.trace), &sockets)?;
             own.rings = Some((sockets, switch));
         } else {
             let replay = |job: &Job<'_>, _: &[Equivalence]| driver.replay(job);
