@@ -2,8 +2,11 @@
 
 use crate::results::{Finished, PointResult, Results};
 use crate::rig::Outcome;
-use crate::scenario::{Axis, Plot, PlotKind, as_name, beginning};
+use crate::scenario::{Axis, Plot, PlotKind, as_name, stands_alone};
 use crate::value::Value;
+
+/// The beginning of a comment, where it is a few words.
+const BEGIN_CHARS_MAX: usize = 48;
 
 /// The title of a figure whose author gave none.
 pub(super) fn title(results: &Results, plot: &Plot) -> String {
@@ -184,6 +187,12 @@ pub(super) fn machine(host: &serde_json::Value) -> String {
         text("kernel").map(|kernel| format!("Linux {kernel}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The words before a comment's first sign, if they say what it is about.
+fn beginning(comment: &str) -> Option<&str> {
+    let words = comment.split([':', ';', ',', '(']).next()?.trim();
+    stands_alone(words, BEGIN_CHARS_MAX).filter(|words| words.contains(' '))
 }
 
 #[cfg(test)]

@@ -113,21 +113,13 @@ const NAME_CHARS_MAX: usize = 40;
 /// What a comment begins with that is understood beside the one before it alone.
 const NOT_ALONE: [&str; 5] = ["of ", "their ", "its ", "the same", "the first"];
 
-/// The beginning of a comment, where it is a few words.
-const BEGIN_CHARS_MAX: usize = 48;
-
 /// A comment that is short and plain enough to stand for what it tells of.
 pub(crate) fn as_name(comment: &str) -> Option<&str> {
     stands_alone(comment, NAME_CHARS_MAX).filter(|comment| !comment.contains([':', ';', '(']))
 }
 
-/// The words before a comment's first sign, if they say what it is about.
-pub(crate) fn beginning(comment: &str) -> Option<&str> {
-    let words = comment.split([':', ';', ',', '(']).next()?.trim();
-    stands_alone(words, BEGIN_CHARS_MAX).filter(|words| words.contains(' '))
-}
-
-fn stands_alone(words: &str, most: usize) -> Option<&str> {
+/// Words of so many characters at most that are understood without those before them.
+pub(crate) fn stands_alone(words: &str, most: usize) -> Option<&str> {
     let short = !words.is_empty() && words.chars().count() <= most;
     (short && !NOT_ALONE.iter().any(|begin| words.starts_with(begin))).then_some(words)
 }
