@@ -103,7 +103,7 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::XappConnected(xapp) => format!("+ xapp {} from {}", xapp.id, xapp.peer),
         RicEvent::XappGone(xapp) => format!("- xapp {}", xapp.id),
         RicEvent::Conflict { node, target, winner, loser } => {
-            format!("! {node}: {target} is set by xapp {}, not by xapp {}", winner.id, loser.id)
+            format!("! {node}: {target} is set by {winner}, not by {loser}")
         }
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {

@@ -9,17 +9,24 @@
 //! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
 //! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
+//! | `/v1/host/xapps/NAME/…` | xApps that the host starts |
+//! | `/v1/kv/NAMESPACE/KEY`, `/v1/topics/NAMESPACE/TOPIC` | what xApps share |
+//! | `/A1-P/v2/…` | policies, if types of them are installed |
 //! | `/v1/iapps/NAME/…` | any iApp |
 //! | `/v1/…`, `/v1/events` | the iApp beside it |
 //!
 //! A request means this server (`guard`), knows its token if there is one, and says that its body is JSON, which no form can.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
+use crate::a1::{self, A1};
 use crate::bus::Bus;
+use crate::commons::{self, Commons};
 use crate::console::{self, Console, ConsoleHandle, metrics};
 use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
 use crate::guard::{check_host, problem};
+use crate::hosted::{Asker, Hosted, serve_sockets};
+use crate::hosting;
 use crate::stream;
 use crate::token::{Token, Trust};
 use axum::Router;
@@ -64,6 +71,12 @@ pub struct RestConfig {
     pub iapp: Option<Resources>,
     /// The RIC's console: [`mod@console`].
     pub console: ConsoleHandle,
+    /// xApps that the RIC starts, and what each has to know. With them everybody else needs the token, on loopback too.
+    pub hosted: Option<Hosted>,
+    /// What xApps share.
+    pub commons: Commons,
+    /// Policies, if types of them are installed.
+    pub a1: Option<A1>,
 }
 
 /// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
@@ -105,13 +118,29 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
         let why = "others than this machine could ask there: it takes a token (--http-token-file), or a list of who may (--trust)";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
+    if config.hosted.is_some() && config.token.is_none() {
+        let why = "xApps that are hosted could ask there as if they were the operator: it takes a token (--http-token-file)";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     let openapi = config.iapp.as_ref().map(|own| own.openapi);
     let own = Routes::described(&together(openapi.as_slice()));
-    let description = together(&openapi.into_iter().chain([console::OPENAPI]).collect::<Vec<_>>());
+    let of_policies = config.a1.as_ref().map(|_| a1::OPENAPI);
+    let of_host = config.hosted.as_ref().map(|_| hosting::OPENAPI);
+    let description = together(
+        &openapi
+            .into_iter()
+            .chain([console::OPENAPI, commons::OPENAPI])
+            .chain(of_host)
+            .chain(of_policies)
+            .collect::<Vec<_>>(),
+    );
     let routes = Routes::described(&description);
     let (desk, description) = (Desk::open(ric), description.to_string());
+    let sockets = config.hosted.as_ref().map(Hosted::sockets).unwrap_or_default();
     let served = Arc::new(Served { desk, config, description, routes, own });
-    desk::serve(Router::new().fallback(handle_request).with_state(served), address).await
+    let router = Router::new().fallback(handle_request).with_state(served);
+    serve_sockets(&router, sockets)?;
+    desk::serve(router, address).await
 }
 
 async fn handle_request(
@@ -136,9 +165,12 @@ async fn respond(
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
     let page = crate::page::file(uri.path());
-    if uri.path() != "/healthz" && page.is_none() && !may_ask(config, peer, headers) {
+    let asker = config.hosted.as_ref().and_then(|hosted| hosted.asker(headers));
+    if uri.path() != "/healthz" && page.is_none() && asker.is_none() && !may_ask(config, peer, headers) {
         return Err(unauthorized());
     }
+    // As long as it is answered.
+    let _turn = asker.as_ref().map(|asker| asker.may(method, uri.path())).transpose()?;
     let wanted = match *method {
         Method::GET | Method::HEAD => Some(Wanted::Get),
         Method::PUT => Some(Wanted::Put),
@@ -156,15 +188,22 @@ async fn respond(
     if let Some(page) = page.filter(|_| wanted == Wanted::Get) {
         return Ok(page);
     }
+    if let Some(policies) = config.a1.as_ref().filter(|_| a1::is_of(uri.path())) {
+        return policies.answer(wanted, uri, &wanted_body(wanted, headers, body).await?);
+    }
+    if commons::serve::is_of(uri.path()) {
+        let body = wanted_body(wanted, headers, body).await?;
+        return config.commons.answer(asker.as_ref().map(Asker::name), wanted, uri, body);
+    }
     if wanted == Wanted::Get
         && let Some(shown) = shown(served, uri, headers).await?
     {
         return Ok(shown);
     }
     let (iapp, path) = whose(served, wanted, peer, uri.path()).ok_or_else(not_found)?;
-    let has_body = matches!(wanted, Wanted::Put | Wanted::Post);
-    let body = if has_body { checked_body(headers, body).await? } else { Bytes::new() };
-    let question = Question { iapp, method: wanted, path, body };
+    let body = wanted_body(wanted, headers, body).await?;
+    let party = asker.as_ref().map_or_else(|| format!("http://{}", peer.to_canonical()), Asker::party);
+    let question = Question { iapp, party, method: wanted, path, body };
     match ask(&served.desk, question).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
         Answer::NoSuch(there) => {
@@ -177,12 +216,13 @@ async fn respond(
 
 /// Whether somebody is heard: by the token, by address, or because nobody else could come here.
 fn may_ask(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
-    match (&config.token, &config.trust) {
+    // An address of this machine may be a hosted xApp's.
+    let trust =
+        config.trust.as_ref().filter(|_| config.hosted.is_none() || !peer.to_canonical().is_loopback());
+    match (&config.token, trust) {
         (None, None) => true,
-        (None, trust) => Trust::holds(trust.as_ref(), peer),
-        (Some(token), trust) => {
-            token.is_borne(headers) || trust.as_ref().is_some_and(|trust| trust.lists(peer))
-        }
+        (None, trust) => Trust::holds(trust, peer),
+        (Some(token), trust) => token.is_borne(headers) || trust.is_some_and(|trust| trust.lists(peer)),
     }
 }
 
@@ -202,6 +242,10 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
             let feeds = [console.feed.counts(), console.overview.counts()];
             let mut text = metrics::text(&snapshot(served).await?, &feeds, &console.rmr.counts());
             text.push_str(&metrics::threads(&served.desk.ask(RicHandle::threads).await?));
+            text.push_str(&metrics::commons(&served.config.commons.counts()));
+            if let Some(hosted) = &served.config.hosted {
+                text.push_str(&metrics::hosted(&hosted.desk.statuses()));
+            }
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
         }
         "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),
@@ -257,6 +301,9 @@ fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
 
 /// Which iApp answers, and what it is asked for.
 fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(String, String)> {
+    if let Some(rest) = path.strip_prefix("/v1/host/xapps").filter(|_| served.config.hosted.is_some()) {
+        return Some(("host".to_owned(), rest.trim_start_matches('/').to_owned()));
+    }
     if let Some(rest) = path.strip_prefix("/v1/iapps/") {
         let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
         return Some((name.to_owned(), decoded(rest)));
@@ -292,6 +339,8 @@ enum Answer {
 /// What is asked of an iApp.
 struct Question {
     iapp: String,
+    /// Who asks, as the RIC's rules name him.
+    party: String,
     method: Wanted,
     path: String,
     body: Bytes,
@@ -302,11 +351,11 @@ async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Respo
     desk.ask_for(move |ric: &RicHandle, answer| {
         let ric = ric.clone();
         tokio::task::spawn_local(async move {
-            let Question { iapp, method, path, body } = question;
+            let Question { iapp, party, method, path, body } = question;
             let outcome = match ric.read(|ric| ric.iapp(&iapp)) {
                 None => Answer::NoSuch(ric.read(|ric| ric.snapshot().iapps)),
                 Some(id) => {
-                    let reply = ric.northbound(id, method, &path, body);
+                    let reply = ric.northbound_for(id, Some(party.into()), method, &path, body);
                     match tokio::time::timeout(REPLY_PATIENCE, reply).await {
                         Ok(Some(reply)) => Answer::Reply(reply),
                         _ => Answer::Late,
@@ -353,6 +402,12 @@ fn not_allowed(allow: &str) -> Response {
     refused
 }
 
+/// The body of a method that has one.
+async fn wanted_body(method: Wanted, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let has_body = matches!(method, Wanted::Put | Wanted::Post);
+    if has_body { checked_body(headers, body).await } else { Ok(Bytes::new()) }
+}
+
 async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = form.split(';').next().unwrap_or_default().trim();
@@ -378,6 +433,11 @@ impl LocalBus {
     /// Messages that a listener could not take, as it did not read.
     pub fn missed(&self) -> u64 {
         crate::lock(&self.0).missed
+    }
+
+    /// Who listens now.
+    pub(crate) fn listeners(&self) -> usize {
+        crate::lock(&self.0).senders.iter().filter(|sender| !sender.is_closed()).count()
     }
 
     fn listen(&self) -> Option<Listener> {
@@ -423,7 +483,7 @@ impl futures_core::Stream for Listener {
     }
 }
 
-fn events(bus: &LocalBus) -> Result<Response, Response> {
+pub(crate) fn events(bus: &LocalBus) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, Body::from_stream(bus.listen().ok_or_else(full)?)).into_response())

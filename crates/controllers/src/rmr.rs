@@ -151,7 +151,8 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
     let iapp = ric.read(|ric| ric.iapp(console::NAME));
     let Some(iapp) = iapp else { return };
     let path = path(&message.meid);
-    let asked = ric.northbound(iapp, Method::Post, &path, message.payload.clone());
+    let party = Some(format!("rmr://{}", peer.ip().to_canonical()).into());
+    let asked = ric.northbound_for(iapp, party, Method::Post, &path, message.payload.clone());
     let Ok(Some(reply)) = timeout(REPLY_PATIENCE, asked).await else { return };
     let kind = match reply.status {
         200 => CONTROL_ACKNOWLEDGE,

@@ -1,9 +1,10 @@
 //! What a control sets, in words that are the same when it is the same: for the guard between xApps.
 //!
-//! Read are RC, SLICE and TRAFFIC. A control of theirs that is none of the orders known here is `unread MODEL`: two xApps
+//! Read are RC, CCC, SLICE and TRAFFIC. A control of theirs that is none of the orders known here is `unread MODEL`: two xApps
 //! that send such ones to one base station meet, for nobody can say that they do not. Other models' controls meet nobody.
 use bytes::Bytes;
 use ranlab_wire::e2ap::RanFunctionItem;
+use ranlab_wire::e2sm::ccc::{self, ControlFormat};
 use ranlab_wire::e2sm::rc::commands::Order;
 use ranlab_wire::e2sm::rc::{self, ControlHeader, ControlMessage, HeaderFormat};
 use ranlab_wire::e2sm::slice::{self, SliceCommand};
@@ -15,6 +16,7 @@ pub(crate) fn of(function: &RanFunctionItem, header: &Bytes, message: &Bytes) ->
     let Some(model) = function.oid.as_deref().and_then(by_oid) else { return Vec::new() };
     let read = match model.oid() {
         rc::OID => of_rc(header, message),
+        ccc::OID => of_configuration(message),
         slice::OID => of_slices(message),
         traffic::OID => of_traffic(message),
         _ => return Vec::new(),
@@ -41,6 +43,30 @@ fn of_rc(header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
         }
         Err(_) => vec![format!("order {ue}/{}/{}", action.style, action.action)],
     })
+}
+
+/// Attributes by their structure, of the node or of a cell; spellings of structures differ in case alone.
+fn of_configuration(message: &Bytes) -> Option<Vec<String>> {
+    let message = ccc::ControlMessage::decode_as(Encoding::Json, message).ok()?;
+    let of = |place: &str, writes: &[ccc::Write]| -> Vec<String> {
+        let named = |write: &ccc::Write| {
+            let structure = write.name.to_ascii_lowercase();
+            let named = |name: &String| format!("attribute {place}/{structure}/{name}");
+            write.new.attributes.0.keys().map(named).collect::<Vec<_>>()
+        };
+        writes.iter().flat_map(named).collect()
+    };
+    let targets = match &message.format {
+        ControlFormat::Node { structures } => of("node", structures),
+        ControlFormat::Cells { cells } => {
+            // A cell is the same whatever the case of its digits; one that is none is what was written.
+            let place =
+                |id: &ccc::CellId| id.cell().map_or_else(|| format!("{id:?}"), |cell| format!("{cell:?}"));
+            cells.iter().flat_map(|it| of(&place(&it.cell), &it.structures)).collect()
+        }
+    };
+    // What writes nothing that has a name may still be something.
+    (!targets.is_empty()).then_some(targets)
 }
 
 fn of_slices(message: &Bytes) -> Option<Vec<String>> {
@@ -117,6 +143,34 @@ mod tests {
         ] {
             assert_eq!(of(&function(oid), &Bytes::new(), &message), expected, "{oid}");
         }
+    }
+
+    #[test]
+    fn configuration_is_of_a_place_a_structure_and_an_attribute() {
+        let write = |structure: &str| {
+            format!(
+                r#"{{"ranConfigurationStructureName": "{structure}", "newValuesOfAttributes": {{"ranConfigurationStructure": {{"b": 1, "a": 2}}}}}}"#
+            )
+        };
+        let node = format!(
+            r#"{{"controlMessageFormat": {{"listOfConfigurationStructures": [{}]}}}}"#,
+            write("O-Bwp")
+        );
+        let of = |message: &str| {
+            of(&function(ccc::OID), &Bytes::new(), &Bytes::copy_from_slice(message.as_bytes()))
+        };
+        assert_eq!(of(&node), ["attribute node/o-bwp/a", "attribute node/o-bwp/b"]);
+        let cell = |digits: &str| {
+            format!(
+                r#"{{"controlMessageFormat": {{"listOfCellsControlled": [{{"cellGlobalId": {{"plmnIdentity": {{"mcc": "001",
+                "mnc": "01"}}, "nRCellIdentity": "{digits}"}}, "listOfConfigurationStructures": [{}]}}]}}}}"#,
+                write("O-BWP")
+            )
+        };
+        let (one, same, other) = (of(&cell("00000000A")), of(&cell("00000000a")), of(&cell("00000000B")));
+        assert_eq!((one.len(), &one), (2, &same));
+        assert_ne!(one, other);
+        assert_eq!(of("{}"), ["unread ccc"]);
     }
 
     #[test]

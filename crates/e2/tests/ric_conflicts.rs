@@ -163,3 +163,122 @@ fn an_attacker_takes_nothing_from_its_neighbour() {
     f.w.disconnect(equal.0);
     f.w.disconnect(without.0);
 }
+
+/// Controls for whoever asks, and keeps how that ended.
+struct Door(std::sync::Arc<std::sync::Mutex<Vec<Outcome>>>, GlobalE2NodeId);
+
+impl IApp for Door {
+    fn name(&self) -> &str {
+        "door"
+    }
+    fn handle(&mut self, _: ranlab_e2::Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        match input {
+            IAppInput::Northbound(request) => {
+                let details = ControlDetails {
+                    call_process_id: None,
+                    header: Bytes::new(),
+                    message: request.body.clone(),
+                    ack_request: Some(RicControlAckRequest::Ack),
+                };
+                out.control_for(request.party.clone(), self.1, 142, details);
+            }
+            IAppInput::ControlDone { outcome, .. } => self.0.lock().unwrap().push(outcome.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// As [`ByHost`], and who asks from outside has the priority that his name says; `none` may nothing.
+struct ByName;
+
+impl XappPolicy for ByName {
+    fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
+        ByHost.admit(peer)
+    }
+    fn party(&self, who: &str) -> Result<XappGrant, Cause> {
+        match who.rsplit_once('/').map(|(_, name)| name.parse()) {
+            Some(Ok(priority)) => Ok(XappGrant { priority, ..XappGrant::default() }),
+            _ if who.ends_with("none") => Err(Cause::Misc(CauseMisc::OmIntervention)),
+            _ => Ok(XappGrant::operator()),
+        }
+    }
+    fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
+        ByHost.targets(function, header, message)
+    }
+}
+
+#[test]
+fn who_asks_from_outside_and_iapps_meet_xapps_and_each_other() {
+    let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(ByName)));
+    let agent = w.agent(1);
+    let node = w.ric.snapshot().nodes[0].info.id;
+    let outcomes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let iapp = w.ric.add_iapp(Box::new(Door(outcomes.clone(), node)));
+    let mut f = Field { w, agent };
+    let xapp = f.xapp(3, true);
+    // Asks for somebody; the words of a refusal, or none.
+    let ask = |f: &mut Field, party: Option<&str>, what: &str| -> Option<String> {
+        let party = party.map(Into::into);
+        let body = Bytes::copy_from_slice(what.as_bytes());
+        let request = NorthboundRequest { token: 1, method: Method::Post, path: String::new(), body, party };
+        f.w.ric.northbound(f.w.now, iapp, request);
+        f.w.pump();
+        for message in f.w.got(f.agent) {
+            let Message::RicControlRequest(asked) = message else { panic!("{message:?}") };
+            let (request_id, function_id) = (asked.request_id, asked.function_id);
+            let done = RicControlAcknowledge {
+                request_id,
+                function_id,
+                call_process_id: None,
+                status: None,
+                outcome: None,
+            };
+            f.w.send(f.agent, Message::RicControlAcknowledge(done));
+        }
+        match outcomes.lock().unwrap().pop().unwrap() {
+            Outcome::Done(_) => None,
+            Outcome::Failed { outcome: Some(words), .. } => {
+                Some(Refusal::decode_as(Encoding::Per, &words).unwrap().detail)
+            }
+            Outcome::Failed { cause, outcome: None } => Some(cause.to_string()),
+        }
+    };
+    assert_eq!(f.set(xapp, "slice 1", true), Ok(()));
+    let refused = ask(&mut f, Some("http://2"), "slice 1").unwrap();
+    assert!(refused.contains("of priority 3, yours is 2"), "{refused}");
+    assert_eq!(ask(&mut f, Some("http://2"), "slice 2"), None);
+    let refused = ask(&mut f, Some("rmr://1"), "slice 2").unwrap();
+    assert!(refused.starts_with("slice 2 is set by http://2 of priority 2, yours is 1"), "{refused}");
+    assert!(ask(&mut f, Some("rmr://none"), "slice 9").is_some());
+    assert_eq!(ask(&mut f, Some("xapp://4"), "slice 2"), None, "the more important takes it");
+    assert_eq!(ask(&mut f, None, "slice *"), None, "the iApp itself is the operator's");
+    assert!(f.w.events.iter().any(|event| {
+        let RicEvent::Conflict { winner, loser, .. } = event else { return false };
+        &**winner == "iapp://door" && &**loser == "xapp://4"
+    }));
+    let refused = f.set(xapp, "slice 1", true).unwrap_err();
+    let words = Refusal::decode_as(Encoding::Per, &refused.outcome.unwrap()).unwrap().detail;
+    assert!(words.starts_with("slice * is set by iapp://door of priority 255, yours is 3"), "{words}");
+}
+
+/// One who floods with controls that nobody answers has a bound of his own, and the operator's go through.
+#[test]
+fn a_party_that_floods_fills_its_own_room_alone() {
+    let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(ByName)));
+    let agent = w.agent(1);
+    let node = w.ric.snapshot().nodes[0].info.id;
+    let outcomes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let iapp = w.ric.add_iapp(Box::new(Door(outcomes.clone(), node)));
+    let mut ask = |party: &str, number: usize| {
+        let body = Bytes::from(format!("ue {number}"));
+        let party = Some(party.into());
+        let request = NorthboundRequest { token: 1, method: Method::Post, path: String::new(), body, party };
+        w.ric.northbound(w.now, iapp, request);
+        w.pump();
+    };
+    (0..1_000).for_each(|number| ask("xapp://1", number));
+    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32);
+    ask("http://operator", 2_000);
+    assert_eq!(outcomes.lock().unwrap().len(), 1_000 - 32, "nobody refused it");
+    assert!(!w.got(agent).is_empty());
+}

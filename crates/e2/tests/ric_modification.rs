@@ -76,8 +76,13 @@ impl Scene {
     }
 
     fn modify(&mut self) -> Vec<Message> {
-        let request =
-            NorthboundRequest { token: 1, method: Method::Get, path: "/".into(), body: Bytes::new() };
+        let request = NorthboundRequest {
+            token: 1,
+            method: Method::Get,
+            path: "/".into(),
+            body: Bytes::new(),
+            party: None,
+        };
         self.w.ric.northbound(self.w.now, self.iapp, request);
         self.w.pump();
         self.w.got(self.agent)

@@ -245,8 +245,13 @@ fn an_iapp_is_called_when_something_happened_for_it() {
     w.send(agent, indication(id, 5, 100));
     assert_eq!((heard().len(), w.got42(xapp.0).len()), (1, 1));
 
-    let request =
-        NorthboundRequest { token: 9, method: Method::Get, path: "/".into(), body: Bytes::from_static(b"x") };
+    let request = NorthboundRequest {
+        token: 9,
+        method: Method::Get,
+        path: "/".into(),
+        body: Bytes::from_static(b"x"),
+        party: None,
+    };
     w.ric.northbound(w.now, iapp, request);
     w.pump();
     assert!(w.events.iter().any(|e| matches!(e, RicEvent::Reply(r) if r.token == 9 && r.status == 200)));
@@ -286,7 +291,13 @@ fn a_query_is_answered_in_v3() {
     w.ric.northbound(
         w.now,
         iapp,
-        NorthboundRequest { token: 1, method: Method::Get, path: "/".into(), body: Bytes::new() },
+        NorthboundRequest {
+            token: 1,
+            method: Method::Get,
+            path: "/".into(),
+            body: Bytes::new(),
+            party: None,
+        },
     );
     w.pump();
     let got = w.got(agent);

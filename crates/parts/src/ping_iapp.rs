@@ -35,6 +35,7 @@ async fn tell_when_due(ric: RicHandle, iapp: IAppId, pinger: Shared) {
             method: Method::Get,
             path: path.to_owned(),
             body: Bytes::new(),
+            party: None,
         };
         ric.with(|ric, now| ric.northbound(now, iapp, request));
     };

@@ -6,8 +6,8 @@ use crate::threads::{ThreadReport, Threads};
 use crate::transport::{Address, BindError, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::ric::{
-    ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Ric, RicConfig, RicEvent, RicInput,
-    RicOutput, Side,
+    ConnId, IApp, IAppId, Method, NorthboundReply, NorthboundRequest, Party, Ric, RicConfig, RicEvent,
+    RicInput, RicOutput, Side,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Version};
@@ -173,10 +173,22 @@ impl RicHandle {
         path: &str,
         body: Bytes,
     ) -> Option<NorthboundReply> {
+        self.northbound_for(iapp, None, method, path, body).await
+    }
+
+    /// As [`northbound`](Self::northbound), for somebody: what he asks an iApp to control is his.
+    pub async fn northbound_for(
+        &self,
+        iapp: IAppId,
+        party: Option<Party>,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Option<NorthboundReply> {
         let token = self.own().next_token.get();
         self.own().next_token.set(token + 1);
         let reply = self.own().replies.wait(token);
-        let request = NorthboundRequest { token, method, path: path.to_owned(), body };
+        let request = NorthboundRequest { token, method, path: path.to_owned(), body, party };
         self.with(|ric, now| ric.northbound(now, iapp, request));
         reply.await
     }

@@ -116,7 +116,7 @@ fn who_asks_from_outside_is_answered_while_the_ric_lives() {
     let mut lab = lab();
     let ask = |lab: &mut Lab| {
         let (token, body) = (9, Bytes::new());
-        let request = NorthboundRequest { token, method: Method::Get, path: "x".into(), body };
+        let request = NorthboundRequest { token, method: Method::Get, path: "x".into(), body, party: None };
         let echo = lab.echo.get().unwrap();
         lab.world.with_ric(lab.ric, |ric, now| ric.northbound(now, echo, request)).map(|()| {
             lab.world.take_replies().into_iter().map(|(_, reply)| (reply.token, reply.body)).collect()

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Outcome, RequestHandle};
 use ranlab_wire::e2ap::{RanFunctionId, RicControlAckRequest};
-use ranlab_wire::e2sm::{Form, Model};
+use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::{Encoding, Form, Model, Octets};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -54,10 +55,10 @@ impl Console {
             if !wanted.ack {
                 return Err(Fault::new(409, "an effect is known by the command's answer: ack must be true"));
             }
-            self.begin_effect(now, request.token, (target, &wanted.node, details), effect, out)?;
+            self.begin_effect(now, request, (target, &wanted.node, details), effect, out)?;
             return Ok(Done::Later);
         }
-        let handle = out.control(target.node, target.function, details);
+        let handle = out.control_for(request.party.clone(), target.node, target.function, details);
         if wanted.ack {
             self.controls.insert(handle, Waiting { token: request.token, model: target.model, effect: None });
         } else {
@@ -81,9 +82,19 @@ impl Console {
             }
             Outcome::Failed { cause, outcome } => {
                 let fault = refused(*cause);
-                fault.reply_with(waiting.token, shown(waiting.model, outcome.as_ref()))
+                fault.reply_with(waiting.token, refusal(waiting.model, outcome.as_ref()))
             }
         });
+    }
+}
+
+/// Why not: the RIC's own words where another holds what was to be set, else the node's.
+fn refusal(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
+    match words.map(|words| Refusal::decode_as(Encoding::Per, words)) {
+        Some(Ok(it)) if it.reason == Reason::NotOwner => {
+            json!({ "reason": it.reason.name(), "detail": it.detail })
+        }
+        _ => shown(model, words),
     }
 }
 

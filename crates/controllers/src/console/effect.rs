@@ -4,7 +4,7 @@ use crate::north::{Fault, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::effect::{self, EffectError, Next};
-use ranlab_e2::ric::{ControlDetails, IAppOutbox};
+use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Party};
 use ranlab_wire::e2ap::{RicSubscriptionDetails, fast};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
@@ -32,6 +32,7 @@ pub(super) struct Wanted {
 #[derive(Debug)]
 pub(super) struct Effect {
     token: u64,
+    party: Option<Party>,
     target: Target,
     details: Option<ControlDetails>,
     subscription: u32,
@@ -56,7 +57,7 @@ impl Console {
     pub(super) fn begin_effect(
         &mut self,
         now: Time,
-        token: u64,
+        request: &NorthboundRequest,
         (target, node, details): (Target, &str, ControlDetails),
         wanted: Wanted,
         out: &mut IAppOutbox,
@@ -83,13 +84,24 @@ impl Console {
             Fault::new(status, error.to_string())
         })?;
         let action = super::subscriptions::report(model, &self.definition(&watched), period)?;
-        let request = RicSubscriptionDetails { event_trigger, actions: vec![action] };
+        let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
         self.last_effect += 1;
         let id = self.last_effect;
-        let subscription = self.subscribe(watched, request, super::subscriptions::Asker::Effect(id), out)?;
+        let subscription = self.subscribe(watched, wanted, super::subscriptions::Asker::Effect(id), out)?;
         let details = Some(details);
-        let effect =
-            Effect { token, target, details, subscription, sm, period_ms, periods, measured, done: None };
+        let (token, party) = (request.token, request.party.clone());
+        let effect = Effect {
+            token,
+            party,
+            target,
+            details,
+            subscription,
+            sm,
+            period_ms,
+            periods,
+            measured,
+            done: None,
+        };
         self.effects.insert(id, effect);
         out.wake_at(now + TIME_MAX + period, id);
         Ok(())
@@ -107,7 +119,8 @@ impl Console {
             Next::Report => {}
             Next::Command => {
                 let Some(details) = effect.details.take() else { return };
-                let request = out.control(effect.target.node, effect.target.function, details);
+                let party = effect.party.take();
+                let request = out.control_for(party, effect.target.node, effect.target.function, details);
                 self.controls.insert(
                     request,
                     super::Waiting { token: effect.token, model: effect.target.model, effect: Some(id) },

@@ -185,7 +185,7 @@ impl Console {
             message: request.message.clone(),
             ack_request: request.ack_request,
         };
-        let (token, function) = (asked.token, request.function_id);
+        let (token, function, party) = (asked.token, request.function_id, asked.party.clone());
         let asked = Asked { token, request, version };
         let refuse = |cause| reply_octets(token, 409, asked.failure(cause, None));
         let info = self.nodes.get(&node);
@@ -195,7 +195,7 @@ impl Console {
         } else if !info.is_some_and(|info| info.connected) || self.rmr_controls.len() >= COMMANDS_MAX {
             out.reply(refuse(Cause::RicRequest(CauseRicRequest::SystemNotReady)));
         } else {
-            let handle = out.control(node, function, details);
+            let handle = out.control_for(party, node, function, details);
             self.rmr_controls.insert(handle, asked);
         }
         Ok(Done::Later)

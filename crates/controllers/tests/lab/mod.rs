@@ -308,7 +308,7 @@ impl Lab {
         self.tokens += 1;
         let (token, path) = (self.tokens, path.to_owned());
         let Seat { ric, iapps, .. } = &mut self.rics[seat];
-        ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body });
+        ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body, party: None });
         self.settle();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.token, self.replies.len()), (token, 0));
@@ -320,7 +320,7 @@ impl Lab {
         self.tokens += 1;
         let (token, path, body) = (self.tokens, path.to_owned(), Bytes::copy_from_slice(body.as_bytes()));
         let Seat { ric, iapps, .. } = &mut self.rics[0];
-        ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body });
+        ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body, party: None });
         self.settle();
         assert_eq!(self.replies.len(), 0, "answered at once");
     }
@@ -330,7 +330,11 @@ impl Lab {
         self.tokens += 1;
         let (token, path) = (self.tokens, path.to_owned());
         let Seat { ric, iapps, .. } = &mut self.rics[0];
-        ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body: Bytes::new() });
+        ric.northbound(
+            self.now,
+            iapps[0],
+            NorthboundRequest { token, method, path, body: Bytes::new(), party: None },
+        );
         self.settle();
         let reply = self.replies.pop().unwrap_or_else(|| panic!("no reply to request {token}"));
         assert_eq!((reply.status, reply.body.len()), (status, 0));

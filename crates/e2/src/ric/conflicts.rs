@@ -1,9 +1,9 @@
-//! Two xApps that set the same parameter: who set it first keeps it for a while, unless the other is more important.
+//! Two that set the same parameter: who set it first keeps it for a while, unless the other is more important.
 //!
 //! What a control sets is for the [policy](super::XappPolicy::targets) to say, in words: `KIND NAME`, or `KIND *` for all of
-//! a kind. Words are compared within a base station, whichever of its parts and service models were asked. An iApp's
-//! controls are the operator's own, and held by nobody.
-use super::Owner;
+//! a kind. Words are compared within a base station, whichever of its parts and service models were asked. Every control
+//! passes here, whoever sends it: xApps, iApps, and whoever asks one from outside.
+use super::{Owner, Party};
 use crate::Time;
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use std::collections::BTreeMap;
@@ -11,14 +11,25 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Parameters that one xApp holds at most; of more it loses those that it set first.
+/// Parameters that one holds at most; of more it loses those that it set first.
 pub(super) const HELD_PER_XAPP: usize = 1_024;
+/// Parties that hold something at once; of more the one that has set nothing for longest loses what it holds.
+const PARTIES_MAX: usize = 256;
+
+/// Who sets something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Claimant {
+    /// An xApp of E42, as long as it is connected.
+    Xapp(Owner),
+    /// Anybody else, by name.
+    Party(Party),
+}
 
 type Key = (GlobalE2NodeId, Arc<str>);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Holder {
-    owner: Owner,
+    owner: Claimant,
     priority: u8,
     until: Time,
     /// The claim that it was last set by, and its place in that order.
@@ -30,7 +41,7 @@ struct Holder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Held {
     /// Who.
-    pub(super) by: Owner,
+    pub(super) by: Claimant,
     /// What.
     pub(super) target: Arc<str>,
     /// Of what importance.
@@ -40,14 +51,14 @@ pub(super) struct Held {
 }
 
 /// What was taken from somebody less important.
-pub(super) type Taken = (Owner, Arc<str>);
+pub(super) type Taken = (Claimant, Arc<str>);
 
 /// Who holds which parameters. Without a clock: what has expired is as if it were not there.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
     held: BTreeMap<Key, Holder>,
     /// The same by owner, in the order in which they were set.
-    by_owner: BTreeMap<Owner, BTreeMap<u64, Key>>,
+    by_owner: BTreeMap<Claimant, BTreeMap<u64, Key>>,
     orders: u64,
     claims: u64,
 }
@@ -57,7 +68,7 @@ impl Conflicts {
     pub(super) fn claim(
         &mut self,
         (now, hold): (Time, Duration),
-        (owner, priority): (Owner, u8),
+        (owner, priority): (&Claimant, u8),
         node: &GlobalE2NodeId,
         targets: &[String],
     ) -> Result<(u64, Vec<Taken>), Held> {
@@ -69,32 +80,33 @@ impl Conflicts {
                     let left = Duration::from_nanos(holder.until.as_nanos().saturating_sub(now.as_nanos()));
                     return Err(Held { by: holder.owner, target: key.1, priority: holder.priority, left });
                 }
-                taken.push((holder.owner, key));
+                taken.push((holder.owner.clone(), key));
             }
         }
         for (_, key) in &taken {
             self.release(key);
         }
         self.claims += 1;
+        self.make_room(owner);
         for target in targets {
             let key: Key = (node, Arc::from(&**target));
             self.release(&key);
             self.orders += 1;
             let (claim, order) = (self.claims, self.orders);
-            let holder = Holder { owner, priority, until: now + hold, claim, order };
+            let holder = Holder { owner: owner.clone(), priority, until: now + hold, claim, order };
             self.held.insert(key.clone(), holder);
-            self.by_owner.entry(owner).or_default().insert(order, key);
+            self.by_owner.entry(owner.clone()).or_default().insert(order, key);
         }
-        while self.by_owner.get(&owner).is_some_and(|own| own.len() > HELD_PER_XAPP) {
-            let first = self.by_owner.get(&owner).and_then(|own| own.values().next().cloned());
+        while self.by_owner.get(owner).is_some_and(|own| own.len() > HELD_PER_XAPP) {
+            let first = self.by_owner.get(owner).and_then(|own| own.values().next().cloned());
             first.iter().for_each(|key| self.release(key));
         }
         Ok((self.claims, taken.into_iter().map(|(owner, (_, target))| (owner, target)).collect()))
     }
 
     /// What a claim set was not set after all: nobody holds it.
-    pub(super) fn undo(&mut self, owner: Owner, claim: u64) {
-        let own = self.by_owner.get(&owner).into_iter().flat_map(BTreeMap::values);
+    pub(super) fn undo(&mut self, owner: &Claimant, claim: u64) {
+        let own = self.by_owner.get(owner).into_iter().flat_map(BTreeMap::values);
         let undone = own.filter(|key| self.held.get(key).is_some_and(|holder| holder.claim == claim));
         for key in undone.cloned().collect::<Vec<_>>() {
             self.release(&key);
@@ -102,9 +114,24 @@ impl Conflicts {
     }
 
     /// Somebody is gone, and holds nothing any more.
-    pub(super) fn gone(&mut self, owner: Owner) {
-        for key in self.by_owner.remove(&owner).into_iter().flat_map(BTreeMap::into_values) {
+    pub(super) fn gone(&mut self, owner: &Claimant) {
+        for key in self.by_owner.remove(owner).into_iter().flat_map(BTreeMap::into_values) {
             self.held.remove(&key);
+        }
+    }
+
+    /// A party that is new here may take the place of the one that has set nothing for longest.
+    fn make_room(&mut self, owner: &Claimant) {
+        if matches!(owner, Claimant::Xapp(_)) || self.by_owner.contains_key(owner) {
+            return;
+        }
+        let parties = || self.by_owner.iter().filter(|(owner, _)| matches!(owner, Claimant::Party(_)));
+        if parties().count() < PARTIES_MAX {
+            return;
+        }
+        let last = |(_, own): &(&Claimant, &BTreeMap<u64, Key>)| own.keys().next_back().copied();
+        if let Some(longest) = parties().min_by_key(last).map(|(owner, _)| owner.clone()) {
+            self.gone(&longest);
         }
     }
 
@@ -115,11 +142,11 @@ impl Conflicts {
     }
 
     /// Others that hold what a target means.
-    fn others(&self, now: Time, owner: Owner, node: GlobalE2NodeId, target: &str) -> Vec<(Key, Holder)> {
+    fn others(&self, now: Time, owner: &Claimant, node: GlobalE2NodeId, target: &str) -> Vec<(Key, Holder)> {
         let kind = target.split_once(' ').map_or(target, |(kind, _)| kind);
         let all = format!("{kind} *");
         let of_other = |(key, holder): (&Key, &Holder)| {
-            (holder.owner != owner && holder.until > now).then(|| (key.clone(), *holder))
+            (holder.owner != *owner && holder.until > now).then(|| (key.clone(), holder.clone()))
         };
         if target == all {
             let first: Key = (node, Arc::from(format!("{kind} ")));
@@ -150,8 +177,8 @@ mod tests {
 
     const HOLD: Duration = Duration::from_secs(10);
 
-    fn xapp(place: usize) -> Owner {
-        Owner::Xapp { place, conn: ConnId(place as u64) }
+    fn xapp(place: usize) -> Claimant {
+        Claimant::Xapp(Owner::Xapp { place, conn: ConnId(place as u64) })
     }
 
     fn node(id: u32) -> GlobalE2NodeId {
@@ -167,7 +194,7 @@ mod tests {
     impl World {
         fn set(&mut self, s: u64, x: usize, priority: u8, target: &str) -> Result<Vec<Taken>, Held> {
             let one = [target.to_owned()];
-            self.0.claim((at(s), HOLD), (xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
+            self.0.claim((at(s), HOLD), (&xapp(x), priority), &node(1), &one).map(|(_, taken)| taken)
         }
     }
 
@@ -183,7 +210,7 @@ mod tests {
         assert!(w.set(4, 1, 5, "slice 1").is_err());
         assert_eq!(w.set(13, 1, 5, "slice 1"), Ok(vec![]), "ten seconds later it is free");
         let elsewhere = ["slice 1".to_owned()];
-        assert!(w.0.claim((at(13), HOLD), (xapp(2), 0), &node(2), &elsewhere).is_ok());
+        assert!(w.0.claim((at(13), HOLD), (&xapp(2), 0), &node(2), &elsewhere).is_ok());
     }
 
     #[test]
@@ -194,7 +221,7 @@ mod tests {
         assert!(w.set(0, 2, 1, "slices-of-another-kind *").is_ok());
         assert_eq!(w.set(0, 2, 2, "slice *").unwrap().len(), 1);
         assert!(w.set(0, 1, 1, "slice 8").is_err());
-        w.0.gone(xapp(2));
+        w.0.gone(&xapp(2));
         assert!(w.set(0, 1, 1, "slice 8").is_ok());
     }
 
@@ -202,11 +229,11 @@ mod tests {
     fn a_claim_is_all_or_nothing_and_can_be_undone() {
         let mut c = Conflicts::default();
         let two = ["ue 1".to_owned(), "ue 2".to_owned()];
-        let (claim, _) = c.claim((at(0), HOLD), (xapp(1), 1), &node(1), &two[1..]).unwrap();
-        assert!(c.claim((at(0), HOLD), (xapp(2), 1), &node(1), &two).is_err());
+        let (claim, _) = c.claim((at(0), HOLD), (&xapp(1), 1), &node(1), &two[1..]).unwrap();
+        assert!(c.claim((at(0), HOLD), (&xapp(2), 1), &node(1), &two).is_err());
         assert_eq!(c.len(), 1, "of a claim that failed nothing is held");
-        c.undo(xapp(1), claim);
-        assert!(c.claim((at(0), HOLD), (xapp(2), 1), &node(1), &two).is_ok());
+        c.undo(&xapp(1), claim);
+        assert!(c.claim((at(0), HOLD), (&xapp(2), 1), &node(1), &two).is_ok());
         assert_eq!(c.by_owner.len(), 1);
     }
 
@@ -229,13 +256,13 @@ mod tests {
                 now += Duration::from_millis(below(2_000));
                 let x = below(5) as usize;
                 if below(20) == 0 {
-                    c.gone(xapp(x));
+                    c.gone(&xapp(x));
                     model.retain(|_, (by, _, _)| *by != x);
                     continue;
                 }
                 let (gnb, name, priority) = (below(2), below(4), x as u8 / 2);
                 let target = [format!("ue {name}")];
-                let got = c.claim((now, HOLD), (xapp(x), priority), &node(gnb as u32), &target);
+                let got = c.claim((now, HOLD), (&xapp(x), priority), &node(gnb as u32), &target);
                 let held = model.get(&(gnb, name)).filter(|(by, _, until)| *by != x && *until > now);
                 match (held, got) {
                     (Some((by, theirs, _)), Err(held)) => {
@@ -269,5 +296,18 @@ mod tests {
         assert_eq!(w.0.len(), HELD_PER_XAPP + 1);
         assert!(w.set(1, 2, 1, "ue victim").is_err());
         assert!(w.set(1, 1, 1, "ue 5").is_ok(), "what it set first it holds no more");
+    }
+
+    #[test]
+    fn parties_are_bounded_and_xapps_lose_nothing_to_their_number() {
+        let mut w = World(Conflicts::default());
+        assert!(w.set(0, 1, 1, "ue victim").is_ok());
+        for party in 0..10 * PARTIES_MAX {
+            let (name, ue) = (Party::from(format!("http://{party}")), [format!("ue {party}")]);
+            let party = Claimant::Party(name);
+            assert!(w.0.claim((at(0), HOLD), (&party, 9), &node(1), &ue).is_ok());
+        }
+        assert_eq!((w.0.by_owner.len(), w.0.len()), (PARTIES_MAX + 1, PARTIES_MAX + 1));
+        assert!(w.set(1, 2, 1, "ue victim").is_err());
     }
 }

@@ -342,7 +342,7 @@ impl Ric {
         let owner = Owner::Xapp { place, conn };
         self.drop_owner(now, owner);
         self.drop_requests(owner);
-        self.conflicts.gone(owner);
+        self.conflicts.gone(&super::conflicts::Claimant::Xapp(owner));
         let Some(xapp) = self.xapps.remove(place) else { return };
         self.counters.xapps_gone += 1;
         self.links.event(RicEvent::XappGone(xapp.info.clone()));

@@ -59,6 +59,8 @@ pub struct NorthboundRequest {
     pub path: String,
     /// The request; empty for who only reads.
     pub body: Bytes,
+    /// Who asks, in the words of [`XappPolicy::party`](super::XappPolicy::party); `None`: the operator, or nobody knows.
+    pub party: Option<Party>,
 }
 
 /// An iApp's reply to a [`NorthboundRequest`].
@@ -78,6 +80,9 @@ impl NorthboundRequest {
         NorthboundReply { token: self.token, status, body: body.into() }
     }
 }
+
+/// Who asks or acts and is no xApp of E42: `http://10.0.0.7`, `rmr://10.0.0.7`, `xapp://NAME`, `iapp://NAME`.
+pub type Party = std::sync::Arc<str>;
 
 /// How a control or query ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -201,7 +206,7 @@ pub(super) enum IAppRequest {
     Subscribe(SubscriptionHandle, GlobalE2NodeId, RanFunctionId, RicSubscriptionDetails),
     Unsubscribe(SubscriptionHandle),
     Modify(SubscriptionHandle, SubscriptionChange),
-    Control(RequestHandle, GlobalE2NodeId, RanFunctionId, ControlDetails),
+    Control(RequestHandle, GlobalE2NodeId, RanFunctionId, ControlDetails, Option<Party>),
     Query(RequestHandle, GlobalE2NodeId, RanFunctionId, Bytes, Bytes),
     WakeAt(Time, u64),
     Reply(NorthboundReply),
@@ -248,15 +253,26 @@ impl IAppOutbox {
         self.push(IAppRequest::Modify(subscription, change));
     }
 
-    /// Sends a control; `ControlDone` follows if an answer was asked for or it failed.
+    /// Sends a control as the iApp itself; `ControlDone` follows if an answer was asked for or it failed.
     pub fn control(
         &mut self,
         node: GlobalE2NodeId,
         function: RanFunctionId,
         details: ControlDetails,
     ) -> RequestHandle {
+        self.control_for(None, node, function, details)
+    }
+
+    /// As [`control`](Self::control), for somebody: what he may, and what he holds, is his.
+    pub fn control_for(
+        &mut self,
+        party: Option<Party>,
+        node: GlobalE2NodeId,
+        function: RanFunctionId,
+        details: ControlDetails,
+    ) -> RequestHandle {
         let handle = RequestHandle(self.next_handle());
-        self.push(IAppRequest::Control(handle, node, function, details));
+        self.push(IAppRequest::Control(handle, node, function, details, party));
         handle
     }
 

@@ -46,7 +46,7 @@ pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use hints::Hint;
 pub use iapp::{
     ControlDetails, IApp, IAppId, IAppInput, IAppOutbox, Method, NorthboundReply, NorthboundRequest, Outcome,
-    RequestHandle, SubscriptionHandle,
+    Party, RequestHandle, SubscriptionHandle,
 };
 pub use limits::{Limits, RicCounters, RicTimers};
 pub use loads::{NodeLoad, XappLoad};
@@ -167,16 +167,16 @@ pub enum RicEvent {
         /// What.
         what: String,
     },
-    /// Two xApps set the same parameter.
+    /// Two set the same parameter.
     Conflict {
         /// Where.
         node: GlobalE2NodeId,
         /// What, in the policy's words.
         target: Arc<str>,
-        /// Who has it now.
-        winner: XappInfo,
+        /// Who has it now: `xapp 7`, `iapp://slicing`, `http://10.0.0.7`.
+        winner: Arc<str>,
         /// Who has it no more, or does not get it.
-        loser: XappInfo,
+        loser: Arc<str>,
     },
     /// What is likely wrong with a peer; told when it is new.
     Hint(Hint),
@@ -267,8 +267,12 @@ pub struct Ric {
     owned: subscriptions::Owned,
     /// Controls and queries under way per owner.
     requests_by: BTreeMap<Owner, usize>,
+    /// The same by party, of controls alone.
+    requests_for: BTreeMap<Party, usize>,
     xapps: e42::Xapps,
     iapps: Vec<Box<dyn IApp>>,
+    /// As whom each controls.
+    iapp_names: Vec<Party>,
     iapp_outbox: IAppOutbox,
     notices: VecDeque<(usize, Notice)>,
     /// Nodes that owe one answer less: the next in turn may be asked for.
@@ -295,8 +299,10 @@ impl Ric {
             ran_db: RanDb::default(),
             owned: subscriptions::Owned::default(),
             requests_by: BTreeMap::new(),
+            requests_for: BTreeMap::new(),
             xapps: e42::Xapps::default(),
             iapps: Vec::new(),
+            iapp_names: Vec::new(),
             iapp_outbox: IAppOutbox::default(),
             notices: VecDeque::new(),
             freed: Vec::new(),
@@ -310,6 +316,7 @@ impl Ric {
     /// Adds an iApp; it hears of the nodes and xApps that are there with the next [`handle`](Self::handle).
     pub fn add_iapp(&mut self, iapp: Box<dyn IApp>) -> IAppId {
         let place = self.iapps.len();
+        self.iapp_names.push(format!("iapp://{}", iapp.name()).into());
         self.iapps.push(iapp);
         for node in self.nodes.in_order() {
             self.notices.push_back((place, Notice::NodeAdded(node.info.clone())));
@@ -510,8 +517,9 @@ impl Ric {
                     let _ = self.unsubscribe(now, owner, handle.request_id(), None);
                 }
                 IAppRequest::Modify(handle, change) => self.modify(now, owner, handle.request_id(), change),
-                IAppRequest::Control(handle, node, function, details) => {
-                    self.iapp_control(now, place, handle.request_id(), &node, function, details);
+                IAppRequest::Control(handle, node, function, details, party) => {
+                    let party = party.unwrap_or_else(|| self.iapp_names[place].clone());
+                    self.iapp_control(now, (place, party), handle.request_id(), &node, function, details);
                 }
                 IAppRequest::Query(handle, node, function, header, definition) => {
                     self.iapp_query(now, place, handle.request_id(), &node, function, header, definition);

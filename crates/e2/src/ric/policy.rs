@@ -156,6 +156,18 @@ pub struct XappGrant {
     pub rule: usize,
 }
 
+impl XappGrant {
+    /// The operator's own: everything, of the highest priority, by no rule.
+    pub fn operator() -> Self {
+        Self { priority: u8::MAX, rule: usize::MAX, ..Self::default() }
+    }
+
+    /// Whether it is the operator's own.
+    pub fn is_operator(&self) -> bool {
+        self.rule == usize::MAX
+    }
+}
+
 /// Decides about xApps; pure functions, called in the RIC's own time.
 pub trait XappPolicy: Send {
     /// Whether an xApp may join, and as whom.
@@ -182,6 +194,14 @@ pub trait XappPolicy: Send {
     ) -> Result<(), Cause> {
         let _ = (grant, node, function);
         Ok(())
+    }
+
+    /// What somebody may control who is no xApp of E42: an iApp (`iapp://NAME`), or who asks one from outside (`http://ADDRESS`,
+    /// `rmr://ADDRESS`, `xapp://NAME` for one that the host started). Everything, before any xApp, unless a policy says
+    /// otherwise: they are the operator's.
+    fn party(&self, who: &str) -> Result<XappGrant, Cause> {
+        let _ = who;
+        Ok(XappGrant::operator())
     }
 
     /// What a control that it may send would set: `KIND NAME`, or `KIND *` for all of a kind. Another xApp that sets the same

@@ -1,6 +1,6 @@
 //! Controls and queries under way: answered once or expired, never repeated.
-use super::conflicts::Held;
-use super::iapp::ControlDetails;
+use super::conflicts::{Claimant, Held};
+use super::iapp::{ControlDetails, Party};
 use super::turns::Errand;
 use super::words;
 use super::{Notice, Outcome, Owner, Ric, RicEvent, Timer};
@@ -27,6 +27,8 @@ enum Kind {
 struct Pending {
     kind: Kind,
     owner: Owner,
+    /// For whom an iApp asked.
+    party: Option<Party>,
     /// The owner's own request id.
     request_id: RicRequestId,
     function: RanFunctionId,
@@ -44,6 +46,9 @@ struct Pending {
 
 /// Another xApp holds what a control sets.
 const CONFLICT: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
+
+/// Controls under way at once for one whom the host started and who asks over HTTP: it shares the console's room with all others.
+const PARTY_REQUESTS: usize = 32;
 
 /// A control that is not sent.
 #[derive(Debug)]
@@ -105,13 +110,14 @@ impl Ric {
     pub(super) fn iapp_control(
         &mut self,
         now: Time,
-        iapp: usize,
+        (iapp, party): (usize, Party),
         id: RicRequestId,
         node: &GlobalE2NodeId,
         function: RanFunctionId,
         details: ControlDetails,
     ) {
-        if let Err(refused) = self.control(now, Owner::IApp(iapp), id, node, function, details) {
+        let sent = self.control(now, (Owner::IApp(iapp), Some(party)), id, node, function, details);
+        if let Err(refused) = sent {
             let outcome = Outcome::Failed { cause: refused.cause, outcome: refused.outcome };
             self.notices.push_back((iapp, Notice::ControlDone(id, outcome)));
         }
@@ -126,7 +132,7 @@ impl Ric {
             message: m.message,
             ack_request: m.ack_request,
         };
-        let sent = self.control(now, owner, m.request_id, &m.node_id, m.function_id, details);
+        let sent = self.control(now, (owner, None), m.request_id, &m.node_id, m.function_id, details);
         let (Err(Refused { cause, outcome }), Some(version)) =
             (sent, self.links.conn(conn).map(|c| c.version))
         else {
@@ -136,10 +142,11 @@ impl Ric {
         self.links.say(conn, &failure);
     }
 
+    /// The one place through which every control passes, whoever sends it: what he may is asked, and what he sets claimed, here.
     fn control(
         &mut self,
         now: Time,
-        owner: Owner,
+        (owner, party): (Owner, Option<Party>),
         request_id: RicRequestId,
         node_id: &GlobalE2NodeId,
         function: RanFunctionId,
@@ -148,10 +155,10 @@ impl Ric {
         let place = self.visible_node(owner, node_id)?;
         let offered = self.nodes.at(place).and_then(|n| n.info.function(function));
         let offered = offered.ok_or(Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid))?;
-        if let Some(grant) = self.grant_of(owner) {
-            self.config.policy.may_control(grant, node_id, offered)?;
-        }
-        let claim = self.claim(now, owner, place, function, &details)?;
+        let (priority, most) = self.permit(owner, party.as_ref(), node_id, offered)?;
+        self.make_room_for(party.as_ref(), most)?;
+        let claimant = party.clone().map_or(Claimant::Xapp(owner), Claimant::Party);
+        let claim = self.claim(now, (&claimant, priority), place, function, &details)?;
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
         let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
         let ack_is_ours = !answer_due && self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time());
@@ -165,6 +172,7 @@ impl Ric {
         let pending = Pending {
             kind: Kind::Control,
             owner,
+            party,
             request_id,
             function,
             call_process_id: cpid,
@@ -188,21 +196,54 @@ impl Ric {
             control.encode(version, &mut pdu).map(|()| pdu)
         });
         if let (Err(_), Some(claim)) = (&sent, claim) {
-            self.conflicts.undo(owner, claim);
+            self.conflicts.undo(&claimant, claim);
         }
         sent.map_err(Refused::from)
     }
 
-    /// Whether an xApp may set what a control sets; others that lose it are told.
+    /// Whether somebody may control this function: with which priority, and how many a party may have under way.
+    fn permit(
+        &self,
+        owner: Owner,
+        party: Option<&Party>,
+        node: &GlobalE2NodeId,
+        function: &RanFunctionItem,
+    ) -> Result<(u8, usize), Cause> {
+        let Some(party) = party else {
+            let Some(grant) = self.grant_of(owner) else { return Ok((u8::MAX, usize::MAX)) };
+            self.config.policy.may_control(grant, node, function)?;
+            return Ok((grant.priority, usize::MAX));
+        };
+        let grant = self.config.policy.party(party)?;
+        if grant.is_operator() {
+            return Ok((grant.priority, usize::MAX));
+        }
+        if !grant.nodes.allows(node) {
+            return Err(Cause::E2Node(CauseE2Node::ComponentUnknown));
+        }
+        self.config.policy.may_control(&grant, node, function)?;
+        Ok((grant.priority, grant.limits.requests.min(PARTY_REQUESTS)))
+    }
+
+    /// Whether a party may have one more control under way.
+    fn make_room_for(&mut self, party: Option<&Party>, most: usize) -> Result<(), Cause> {
+        let own = party.and_then(|party| self.requests_for.get(party)).copied().unwrap_or(0);
+        if own >= most {
+            self.counters.requests_refused += 1;
+            return Err(Cause::RicRequest(CauseRicRequest::FunctionResourceLimit));
+        }
+        Ok(())
+    }
+
+    /// Whether somebody may set what a control sets; others that lose it are told.
     fn claim(
         &mut self,
         now: Time,
-        owner: Owner,
+        (claimant, priority): (&Claimant, u8),
         place: usize,
         function: RanFunctionId,
         details: &ControlDetails,
     ) -> Result<Option<u64>, Refused> {
-        let Some(priority) = self.grant_of(owner).map(|grant| grant.priority) else { return Ok(None) };
         let Some(info) = self.nodes.at(place).map(|node| node.info.clone()) else { return Ok(None) };
         let Some(offered) = info.function(function) else { return Ok(None) };
         let targets = self.config.policy.targets(offered, &details.header, &details.message);
@@ -210,48 +251,54 @@ impl Ric {
             return Ok(None);
         }
         let held = self.config.timers.hold;
-        match self.conflicts.claim((now, held), (owner, priority), &info.id, &targets) {
+        match self.conflicts.claim((now, held), (claimant, priority), &info.id, &targets) {
             Ok((claim, taken)) => {
                 for (loser, target) in taken {
                     self.counters.controls_overridden += 1;
-                    self.tell_conflict(info.id, target, owner, loser);
-                    self.tell_holder(loser, function);
+                    self.tell_conflict(info.id, target, claimant, &loser);
+                    self.tell_holder(&loser, function);
                 }
                 Ok(Some(claim))
             }
             Err(held) => {
                 self.counters.controls_in_conflict += 1;
-                let name = self.xapp_of(held.by).map_or(0, |xapp| xapp.id);
                 let Held { by, target, priority: theirs, left } = held;
+                let name = match &by {
+                    Claimant::Party(party) => party.to_string(),
+                    by => format!("xApp {}", self.name_of(by).trim_start_matches("xapp ")),
+                };
                 let left = left.as_secs_f64();
                 let why = format!(
-                    "{target} is set by xApp {name} of priority {theirs}, yours is {priority}; it is free in {left:.1} s"
+                    "{target} is set by {name} of priority {theirs}, yours is {priority}; it is free in {left:.1} s"
                 );
-                self.tell_conflict(info.id, target, by, owner);
-                self.tell_holder(by, function);
+                self.tell_conflict(info.id, target, &by, claimant);
+                self.tell_holder(&by, function);
                 let words = Refusal::new(Reason::NotOwner, why).to_octets(Encoding::Per);
                 Err(Refused { cause: CONFLICT, outcome: words.ok() })
             }
         }
     }
 
-    fn xapp_of(&self, owner: Owner) -> Option<super::XappInfo> {
-        match owner {
-            Owner::Xapp { place, .. } => self.xapps.at(place).map(|xapp| xapp.info.clone()),
-            Owner::IApp(_) => None,
+    /// `xapp 7`, or a party's own name.
+    fn name_of(&self, claimant: &Claimant) -> Arc<str> {
+        match claimant {
+            Claimant::Party(party) => party.clone(),
+            Claimant::Xapp(Owner::Xapp { place, .. }) => {
+                format!("xapp {}", self.xapps.at(*place).map_or(0, |xapp| xapp.info.id)).into()
+            }
+            Claimant::Xapp(Owner::IApp(_)) => "an iApp".into(),
         }
     }
 
-    fn tell_conflict(&mut self, node: GlobalE2NodeId, target: Arc<str>, winner: Owner, loser: Owner) {
-        if let (Some(winner), Some(loser)) = (self.xapp_of(winner), self.xapp_of(loser)) {
-            self.links.event(RicEvent::Conflict { node, target, winner, loser });
-        }
+    fn tell_conflict(&mut self, node: GlobalE2NodeId, target: Arc<str>, winner: &Claimant, loser: &Claimant) {
+        let (winner, loser) = (self.name_of(winner), self.name_of(loser));
+        self.links.event(RicEvent::Conflict { node, target, winner, loser });
     }
 
     /// An xApp hears that what it had set was set by another, or that another tried: by an error about no request, since the
     /// control has long been answered. Strangers' end themselves at what they do not expect, and are told nothing.
-    fn tell_holder(&mut self, owner: Owner, function: RanFunctionId) {
-        let Owner::Xapp { place, conn } = owner else { return };
+    fn tell_holder(&mut self, claimant: &Claimant, function: RanFunctionId) {
+        let &Claimant::Xapp(Owner::Xapp { place, conn }) = claimant else { return };
         if self.xapps.at(place).is_some_and(|xapp| xapp.is_ours) {
             self.links.say(conn, &words::error_about(None, Some(function), CONFLICT));
         }
@@ -273,6 +320,7 @@ impl Ric {
         let pending = Pending {
             kind: Kind::Query,
             owner,
+            party: None,
             request_id: id,
             function,
             call_process_id: None,
@@ -314,6 +362,9 @@ impl Ric {
         let written = message(request_id, version);
         let pdu = Bytes::from(written.map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?);
         let (deadline, owner) = (pending.deadline, pending.owner);
+        if let Some(party) = &pending.party {
+            *self.requests_for.entry(party.clone()).or_default() += 1;
+        }
         if self.takes_turn(now, place, Errand::Request(instance)) {
             self.links.push_control(conn, pdu);
         } else {
@@ -363,6 +414,14 @@ impl Ric {
             *n -= 1;
             if *n == 0 {
                 self.requests_by.remove(&pending.owner);
+            }
+        }
+        if let Some(party) = &pending.party
+            && let Some(n) = self.requests_for.get_mut(party)
+        {
+            *n -= 1;
+            if *n == 0 {
+                self.requests_for.remove(party);
             }
         }
         Some(pending)
@@ -451,7 +510,8 @@ impl Ric {
     fn finish(&mut self, pending: Pending, outcome: Outcome) {
         if let (Some(claim), Outcome::Failed { .. }) = (pending.claim, &outcome) {
             // What the node has not done protects nobody.
-            self.conflicts.undo(pending.owner, claim);
+            let claimant = pending.party.clone().map_or(Claimant::Xapp(pending.owner), Claimant::Party);
+            self.conflicts.undo(&claimant, claim);
         }
         let Pending { kind, owner, request_id, function, call_process_id, .. } = pending;
         let (conn, version) = match owner {
