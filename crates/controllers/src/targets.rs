@@ -149,7 +149,7 @@ mod tests {
     fn configuration_is_of_a_place_a_structure_and_an_attribute() {
         let write = |structure: &str| {
             format!(
-                r#"{{"ranConfigurationStructureName": "{structure}", "newValuesOfAttributes": {{"ranConfigurationStructure": {{"b": 1, "a": 2}}}}}}"#
+                r#"{{"ranConfigurationStructureName": "{structure}", "newValuesOfAttributes": {{"ranConfigurationStructure": {{"a": 2, "b": 1}}}}}}"#
             )
         };
         let node = format!(

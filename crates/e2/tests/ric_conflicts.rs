@@ -256,6 +256,7 @@ fn who_asks_from_outside_and_iapps_meet_xapps_and_each_other() {
         let RicEvent::Conflict { winner, loser, .. } = event else { return false };
         &**winner == "iapp://door" && &**loser == "xapp://4"
     }));
+    assert_eq!(f.told(xapp), 2, "somebody tried to take what it held, and the iApp took it");
     let refused = f.set(xapp, "slice 1", true).unwrap_err();
     let words = Refusal::decode_as(Encoding::Per, &refused.outcome.unwrap()).unwrap().detail;
     assert!(words.starts_with("slice * is set by iapp://door of priority 255, yours is 3"), "{words}");
