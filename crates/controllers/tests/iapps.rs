@@ -197,6 +197,9 @@ fn rule(peer: &str, tenant: &str) -> XappRule {
         control: true,
         models: Vec::new(),
         priority: 0,
+        name: String::new(),
+        reads: Vec::new(),
+        writes: Vec::new(),
     }
 }
 
