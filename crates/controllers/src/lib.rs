@@ -41,6 +41,8 @@ pub mod hosting;
 pub mod monitor;
 #[cfg(feature = "bus")]
 pub mod nats;
+#[cfg(feature = "bus")]
+pub mod nats_commons;
 mod north;
 #[cfg(feature = "serve")]
 mod page;

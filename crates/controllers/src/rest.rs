@@ -189,14 +189,14 @@ async fn respond(
         return Ok(page);
     }
     if let Some(policies) = config.a1.as_ref().filter(|_| a1::is_of(uri.path())) {
-        return policies.answer(wanted, uri, &wanted_body(wanted, headers, body).await?);
+        return policies.answer(wanted, uri, &wanted_body(wanted, headers, body).await?).await;
     }
     if uri.path() == "/v1/ric/drain" && wanted == Wanted::Post {
         return drain(served, headers, body).await;
     }
     if commons::serve::is_of(uri.path()) {
         let body = wanted_body(wanted, headers, body).await?;
-        return config.commons.answer(asker.as_ref(), wanted, uri, body);
+        return config.commons.answer(asker.as_ref(), wanted, uri, body).await;
     }
     if wanted == Wanted::Get
         && let Some(shown) = shown(served, uri, headers).await?

@@ -60,8 +60,7 @@ impl User {
             return Some(Self { uid, gid: uid }).filter(|_| uid != 0 && uid != u32::MAX).ok_or_else(root);
         }
         let unknown = || NoUser::Unknown(text.to_owned());
-        let all =
-            crate::trusted::read(std::path::Path::new("/etc/passwd"), PASSWD_MAX).map_err(|_| unknown())?;
+        let all = crate::trusted::read(Path::new("/etc/passwd"), PASSWD_MAX).map_err(|_| unknown())?;
         let found = all.lines().find_map(|line| {
             let mut fields = line.split(':');
             let (name, uid, gid) = (fields.next()?, fields.nth(1)?, fields.next()?);
@@ -314,11 +313,7 @@ mod tests {
         assert!(told.contains("apart"), "it may not signal who started it: {told}");
         // The folders' three names and nothing in them; three descriptors, and that of the list.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
-        assert_eq!(
-            (own[0], own[1], own[2], *own.last().unwrap()),
-            ("3", "ranlab-own", "full", "4"),
-            "{told}"
-        );
+        assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
         assert!(!Path::new("/tmp/ranlab-own").exists(), "nobody else has what it wrote");
     }
 
@@ -339,14 +334,18 @@ mod tests {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             confine(&mut command, to, group.as_ref()).unwrap();
             let mut child = command.spawn().unwrap();
-            let until = Instant::now() + Duration::from_millis(500);
-            let mut most = 0;
+            // Until it has met its bound, however slow the machine is, and a while longer.
+            let (mut until, mut most, mut met) = (Instant::now() + Duration::from_secs(20), 0, false);
             while Instant::now() < until {
                 most = most.max(to.user.processes().len());
+                let meets = group.as_ref().map_or(most >= 10, |group| group.struck().processes > 0);
+                if meets && !std::mem::replace(&mut met, true) {
+                    until = Instant::now() + Duration::from_millis(200);
+                }
             }
-            assert!(most > 2 && most <= 13, "{most} processes with a bound of 12");
+            assert!(met && most > 2 && most <= 13, "{most} processes with a bound of 12");
             if let Some(group) = &group {
-                assert!(!group.pids().is_empty() && group.struck().processes > 0, "{:?}", group.struck());
+                assert!(!group.pids().is_empty(), "{:?}", group.struck());
                 group.kill();
             } else {
                 to.user.end_all().unwrap();

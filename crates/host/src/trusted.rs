@@ -73,7 +73,8 @@ pub fn own_uid() -> u32 {
 /// # Errors
 /// It is not.
 pub fn check_file(path: &Path) -> Result<(), Distrust> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     check_folder(parent)?;
     let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
     check(path, &found)
@@ -85,7 +86,8 @@ pub fn check_file(path: &Path) -> Result<(), Distrust> {
 /// It is not, or cannot be read, or is longer than `most`.
 pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     check_folder(parent)?;
     if fs::symlink_metadata(path).map_err(unreadable)?.is_symlink() {
         return Err(Distrust::Symlink(path.to_owned()));
@@ -111,7 +113,7 @@ pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
 /// # Errors
 /// The folder is not, or the file is a link, or cannot be written.
 pub fn append(path: &Path) -> Result<fs::File, Distrust> {
-    check_folder(path.parent().unwrap_or(Path::new("/")))?;
+    check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
     // A pipe would have us wait.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -145,14 +147,14 @@ pub fn is_secret(path: &Path) -> Result<(), Distrust> {
 pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
     // The folder that holds the link decides where it leads.
-    check_folder(path.parent().unwrap_or(Path::new("/")))?;
+    check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;
     if !found.is_file() || found.mode() & 0o111 == 0 {
         return Err(Distrust::Kind { path: real, wanted: "file that can be run" });
     }
     check(&real, &found)?;
-    check_folder(real.parent().unwrap_or(Path::new("/")))?;
+    check_folder(real.parent().unwrap_or_else(|| Path::new("/")))?;
     Ok(real)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
 use ranlab_controllers::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
-use ranlab_controllers::commons::{Commons, LocalStore};
+use ranlab_controllers::commons::Commons;
 use ranlab_controllers::console::ConsoleHandle;
 use ranlab_controllers::hosted::Hosted;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
@@ -214,6 +214,7 @@ pub struct Ric {
     /// What HTTP shows, if it does.
     console: Option<ConsoleHandle>,
     bus: Option<crate::ric_bus::Joined>,
+    _shared: Option<crate::ric_bus::Shared>,
     /// What xApps share.
     commons: Commons,
     a1: Option<A1>,
@@ -261,7 +262,7 @@ impl Ric {
         let bus = crate::ric_bus::join(part, &handle, &bound).await?;
         let types = part.a1_types.as_deref().map(policy_types).transpose()?;
         let access = installation.as_ref().map(Installation::access).unwrap_or_default();
-        let commons = Commons::new(Box::<LocalStore>::default(), access);
+        let (commons, _shared) = crate::ric_bus::commons(part, access).await?;
         let mut ric = Self {
             handle,
             bound,
@@ -269,6 +270,7 @@ impl Ric {
             at_begin: RicReport::default(),
             console: None,
             bus,
+            _shared,
             a1: types.map(|types| A1::new(types, commons.clone())),
             commons,
             _hands: None,

@@ -98,28 +98,29 @@ impl A1 {
     }
 
     /// Answers a request of a non-real-time RIC.
-    pub(crate) fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
-        self.asked(method, uri, body).map_err(|fault| {
+    pub(crate) async fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
+        self.asked(method, uri, body).await.map_err(|fault| {
             problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
         })
     }
 
-    fn asked(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Fault> {
+    async fn asked(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Fault> {
         let path = segments(uri.path())?;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         match (path.get(2..).unwrap_or_default(), method) {
             (["policytypes"], Method::Get) => Ok(told(&json!(self.types.keys().collect::<Vec<_>>()))),
             (["policytypes", id], Method::Get) => Ok(told(&self.of(id)?.json())),
-            (["policytypes", id, "policies"], Method::Get) => self.list(id),
+            (["policytypes", id, "policies"], Method::Get) => self.list(id).await,
             (["policytypes", id, "policies", policy], Method::Get) => {
                 self.of(id)?;
-                Ok(told(&self.value(POLICIES, &key(id, policy)?)?.ok_or_else(|| missing(policy))?))
+                let found = self.value(POLICIES, &key(id, policy)?).await?;
+                Ok(told(&found.ok_or_else(|| missing(policy))?))
             }
             (["policytypes", id, "policies", policy], Method::Put) => {
-                self.put((*id, *policy), uri.query(), body)
+                self.put((*id, *policy), uri.query(), body).await
             }
-            (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy),
-            (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy),
+            (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy).await,
+            (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy).await,
             _ => Err(Fault::new(404, "no such resource; /openapi.json says what there is")),
         }
     }
@@ -132,8 +133,8 @@ impl A1 {
         })
     }
 
-    fn value(&self, namespace: &str, key: &str) -> Result<Option<Json>, Fault> {
-        let found = self.commons.with_store(|store| store.get(namespace, key)).map_err(of_store)?;
+    async fn value(&self, namespace: &str, key: &str) -> Result<Option<Json>, Fault> {
+        let found = self.commons.store().get(namespace, key).await.map_err(of_store)?;
         let read = |value: &Bytes| {
             serde_json::from_slice(value)
                 .map_err(|error| Fault::new(502, format!("what is stored is no JSON: {error}")))
@@ -141,16 +142,21 @@ impl A1 {
         found.map(|entry| read(&entry.value)).transpose()
     }
 
-    fn list(&self, id: &str) -> Result<Response, Fault> {
+    async fn list(&self, id: &str) -> Result<Response, Fault> {
         self.of(id)?;
-        let all = self.commons.with_store(|store| store.keys(POLICIES)).map_err(of_store)?;
+        let all = self.commons.store().keys(POLICIES).await.map_err(of_store)?;
         let of_type = |(key, ..): &(String, u64, usize)| {
             key.split_once(':').filter(|(kind, _)| *kind == id).map(|(_, policy)| policy.to_owned())
         };
         Ok(told(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
     }
 
-    fn put(&self, (id, policy): (&str, &str), query: Option<&str>, body: &Bytes) -> Result<Response, Fault> {
+    async fn put(
+        &self,
+        (id, policy): (&str, &str),
+        query: Option<&str>,
+        body: &Bytes,
+    ) -> Result<Response, Fault> {
         let kind = self.of(id)?;
         let key = key(id, policy)?;
         if let Some(query) = query.filter(|query| !query.is_empty()) {
@@ -169,13 +175,13 @@ impl A1 {
         kind.policy
             .check(&value)
             .map_err(|why| Fault::new(400, format!("the policy is none of {id}: {why}")))?;
-        let is_new = self.value(POLICIES, &key)?.is_none();
+        let is_new = self.value(POLICIES, &key).await?.is_none();
         let text = Bytes::from(value.to_string());
         if text.len() > crate::commons::VALUE_BYTES_MAX {
             let most = crate::commons::VALUE_BYTES_MAX;
             return Err(Fault::new(413, format!("{} octets; at most {most} are allowed", text.len())));
         }
-        self.commons.with_store(|store| store.put(POLICIES, &key, text, None)).map_err(of_store)?;
+        self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
         self.tell(id, policy, "put");
         if !is_new {
             return Ok(told(&value));
@@ -189,39 +195,36 @@ impl A1 {
         Ok(created)
     }
 
-    fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+    async fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
         self.of(id)?;
         let key = key(id, policy)?;
-        let gone: Result<(), StoreError> = self.commons.with_store(|store| {
-            store.delete(POLICIES, &key, None)?;
-            // An xApp may have said nothing.
-            let _ = store.delete(STATUSES, &key, None);
-            Ok(())
-        });
+        let gone = self.commons.store().delete(POLICIES, &key, None).await;
         gone.map_err(|error| match error {
             StoreError::Missing(_) => missing(policy),
             other => of_store(other),
         })?;
+        // An xApp may have said nothing.
+        let _ = self.commons.store().delete(STATUSES, &key, None).await;
         self.tell(id, policy, "delete");
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
     /// What an xApp says of a policy; that nobody enforces it if none says anything that a status may be.
-    fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+    async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
         let kind = self.of(id)?;
         let key = key(id, policy)?;
-        self.value(POLICIES, &key)?.ok_or_else(|| missing(policy))?;
+        self.value(POLICIES, &key).await?.ok_or_else(|| missing(policy))?;
         let is_status = |it: &Json| {
             let known = matches!(it["enforceStatus"].as_str(), Some("ENFORCED" | "NOT_ENFORCED"));
             known && kind.status.as_ref().is_none_or(|schema| schema.check(it).is_ok())
         };
         let nobody = || json!({ "enforceStatus": "NOT_ENFORCED", "enforceReason": "OTHER_REASON" });
-        Ok(told(&self.value(STATUSES, &key)?.filter(is_status).unwrap_or_else(nobody)))
+        Ok(told(&self.value(STATUSES, &key).await?.filter(is_status).unwrap_or_else(nobody)))
     }
 
     fn tell(&self, id: &str, policy: &str, event: &str) {
         let message = json!({ "policy": policy, "event": event }).to_string();
-        self.commons.tell(&format!("{POLICIES}/{id}"), id, message.into());
+        self.commons.tell(POLICIES, id, message.into());
     }
 }
 

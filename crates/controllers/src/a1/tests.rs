@@ -14,12 +14,17 @@ fn a1() -> A1 {
     A1::new(types.into(), Commons::default())
 }
 
+fn at_once<T>(answer: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
+}
+
 fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
     let uri: Uri = format!("/A1-P/v2/{path}").parse().unwrap();
-    let answer = a1.answer(method, &uri, &Bytes::copy_from_slice(body.as_bytes()));
+    let asked = Bytes::copy_from_slice(body.as_bytes());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(a1.answer(method, &uri, &asked));
     let (head, body) = answer.unwrap_or_else(|refused| refused).into_parts();
-    let body = to_bytes(body, 1 << 20);
-    let body = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(body).unwrap();
+    let body = runtime.block_on(to_bytes(body, 1 << 20)).unwrap();
     (head.status.as_u16(), String::from_utf8(body.to_vec()).unwrap())
 }
 
@@ -82,7 +87,7 @@ fn an_xapp_finds_policies_in_what_it_shares_and_says_what_it_does() {
     let at = "policytypes/qos_1.0.0/policies/p1";
     assert_eq!(ask(&a1, Method::Put, at, POLICY).0, 201);
     let key = "qos_1.0.0:p1";
-    let found = a1.commons.with_store(|store| store.get("a1", key)).unwrap().unwrap();
+    let found = at_once(a1.commons.store().get("a1", key)).unwrap().unwrap();
     assert_eq!(found.value, POLICY.as_bytes());
     for (said, status) in [
         (r#"{"enforceStatus":"ENFORCED"}"#, r#"{"enforceStatus":"ENFORCED"}"#),
@@ -92,10 +97,10 @@ fn an_xapp_finds_policies_in_what_it_shares_and_says_what_it_does() {
         ),
         (r#"7"#, r#"{"enforceReason":"OTHER_REASON","enforceStatus":"NOT_ENFORCED"}"#),
     ] {
-        a1.commons.with_store(|store| store.put("a1-status", key, said.into(), None)).unwrap();
+        at_once(a1.commons.store().put("a1-status", key, said.into(), None)).unwrap();
         assert_eq!(ask(&a1, Method::Get, &format!("{at}/status"), "").1, status);
     }
     assert_eq!(ask(&a1, Method::Delete, at, "").0, 204);
-    assert!(a1.commons.with_store(|store| store.keys("a1-status")).unwrap().is_empty());
+    assert!(at_once(a1.commons.store().keys("a1-status")).unwrap().is_empty());
     assert_eq!(a1.commons.counts().published, 2);
 }

@@ -8,8 +8,11 @@ pub(crate) mod serve;
 #[cfg(feature = "serve")]
 pub use serve::{Commons, CommonsCounts, OPENAPI};
 
+use crate::lock;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Mutex;
 
 /// Characters of the longest name of a namespace, key or topic.
 pub const NAME_MAX: usize = 128;
@@ -56,37 +59,34 @@ pub enum StoreError {
     Away(String),
 }
 
+/// What a store answers, now or later.
+pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
+
 /// Where values are.
-pub trait Store: Send {
+pub trait Store: Send + Sync {
     /// A key's value.
     ///
     /// # Errors
     /// [`StoreError::Away`].
-    fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, StoreError>;
+    fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>>;
 
     /// All keys of a namespace, in their order, with their revisions and octets.
     ///
     /// # Errors
     /// [`StoreError::Away`].
-    fn keys(&self, namespace: &str) -> Result<Vec<(String, u64, usize)>, StoreError>;
+    fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>>;
 
     /// Sets a key, if it is at the revision that is wanted (0: not there); returns the new one.
     ///
     /// # Errors
     /// It is at another, or there is no room.
-    fn put(
-        &mut self,
-        namespace: &str,
-        key: &str,
-        value: Bytes,
-        wanted: Option<u64>,
-    ) -> Result<u64, StoreError>;
+    fn put(&self, namespace: &str, key: &str, value: Bytes, wanted: Option<u64>) -> Answer<u64>;
 
     /// Removes a key, if it is at the revision that is wanted.
     ///
     /// # Errors
     /// It is not there, or at another.
-    fn delete(&mut self, namespace: &str, key: &str, wanted: Option<u64>) -> Result<(), StoreError>;
+    fn delete(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Answer<()>;
 }
 
 /// Values in this process: gone when it ends.
@@ -105,20 +105,41 @@ struct Namespace {
 /// Whether a key is where somebody thinks.
 fn meets(found: Option<&Entry>, wanted: Option<u64>) -> Result<(), StoreError> {
     let is = found.map_or(0, |entry| entry.revision);
-    match wanted {
-        Some(wanted) if wanted != is => Err(StoreError::Revision { is, wanted }),
-        _ => Ok(()),
+    let other = wanted.filter(|wanted| *wanted != is);
+    other.map_or(Ok(()), |wanted| Err(StoreError::Revision { is, wanted }))
+}
+
+/// Values in this process are there at once.
+impl Store for Mutex<LocalStore> {
+    fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>> {
+        known(Ok(lock(self).get(namespace, key)))
+    }
+
+    fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>> {
+        known(Ok(lock(self).keys(namespace)))
+    }
+
+    fn put(&self, namespace: &str, key: &str, value: Bytes, wanted: Option<u64>) -> Answer<u64> {
+        known(lock(self).put(namespace, key, value, wanted))
+    }
+
+    fn delete(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Answer<()> {
+        known(lock(self).delete(namespace, key, wanted))
     }
 }
 
-impl Store for LocalStore {
-    fn get(&self, namespace: &str, key: &str) -> Result<Option<Entry>, StoreError> {
-        Ok(self.namespaces.get(namespace).and_then(|it| it.entries.get(key)).cloned())
+fn known<T: Send + 'static>(answer: Result<T, StoreError>) -> Answer<T> {
+    Box::pin(std::future::ready(answer))
+}
+
+impl LocalStore {
+    fn get(&self, namespace: &str, key: &str) -> Option<Entry> {
+        self.namespaces.get(namespace).and_then(|it| it.entries.get(key)).cloned()
     }
 
-    fn keys(&self, namespace: &str) -> Result<Vec<(String, u64, usize)>, StoreError> {
+    fn keys(&self, namespace: &str) -> Vec<(String, u64, usize)> {
         let entries = self.namespaces.get(namespace).into_iter().flat_map(|it| &it.entries);
-        Ok(entries.map(|(key, entry)| (key.clone(), entry.revision, entry.value.len())).collect())
+        entries.map(|(key, entry)| (key.clone(), entry.revision, entry.value.len())).collect()
     }
 
     fn put(
@@ -196,7 +217,7 @@ mod tests {
         let first = s.put("a", "k", bytes("1"), Some(0)).unwrap();
         assert_eq!(s.put("a", "k", bytes("2"), Some(0)), Err(StoreError::Revision { is: first, wanted: 0 }));
         let second = s.put("a", "k", bytes("2"), Some(first)).unwrap();
-        assert!(second > first && s.get("b", "k") == Ok(None));
+        assert!(second > first && s.get("b", "k").is_none());
         assert_eq!(s.delete("a", "k", Some(first)), Err(StoreError::Revision { is: second, wanted: first }));
         assert_eq!(s.delete("a", "k", None), Ok(()));
         assert_eq!(s.delete("a", "k", None), Err(StoreError::Missing("k".to_owned())));

@@ -15,8 +15,8 @@ use ranlab_sdk::e2::ric::{Method, NorthboundRequest};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-use tokio::sync::OwnedSemaphorePermit;
+use std::sync::{Arc, Mutex, OnceLock};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Its resources, in the terms of OpenAPI 3.1.
 pub const OPENAPI: &str = include_str!("../../openapi/commons.json");
@@ -33,14 +33,20 @@ pub struct CommonsCounts {
     pub unheard: u64,
     /// Messages that a listener missed, as it did not read.
     pub missed: u64,
+    /// Messages that other RICs were not told, as the bus was slow or away.
+    pub untold: u64,
 }
 
 /// What xApps share. A copy is the same.
 #[derive(Clone)]
 pub struct Commons(Arc<Inside>);
 
+/// Messages on their way to other RICs: namespace, topic, message.
+pub(crate) type Abroad = mpsc::Sender<(String, String, Bytes)>;
+
 struct Inside {
-    store: Mutex<Box<dyn Store>>,
+    store: Box<dyn Store>,
+    abroad: OnceLock<Abroad>,
     access: BTreeMap<String, Access>,
     topics: Mutex<Topics>,
 }
@@ -53,7 +59,7 @@ struct Topics {
 
 impl Default for Commons {
     fn default() -> Self {
-        Self::new(Box::<LocalStore>::default(), BTreeMap::new())
+        Self::local(BTreeMap::new())
     }
 }
 
@@ -115,7 +121,18 @@ pub(crate) fn is_of(path: &str) -> bool {
 impl Commons {
     /// Values are there; hosted xApps may use what is said beside what is theirs.
     pub fn new(store: Box<dyn Store>, access: BTreeMap<String, Access>) -> Self {
-        Self(Arc::new(Inside { store: Mutex::new(store), access, topics: Mutex::default() }))
+        Self(Arc::new(Inside { store, abroad: OnceLock::new(), access, topics: Mutex::default() }))
+    }
+
+    /// Values are in this process, and end with it.
+    pub fn local(access: BTreeMap<String, Access>) -> Self {
+        Self::new(Box::<Mutex<LocalStore>>::default(), access)
+    }
+
+    /// Has what is published here go to other RICs as well; the first such way is kept.
+    #[cfg(feature = "bus")]
+    pub(crate) fn carried(&self, abroad: Abroad) {
+        let _ = self.0.abroad.set(abroad);
     }
 
     /// What was counted.
@@ -125,25 +142,35 @@ impl Commons {
         CommonsCounts { missed: topics.counts.missed + missed, ..topics.counts }
     }
 
-    /// Looks at the values, or changes them.
-    pub(crate) fn with_store<T>(&self, act: impl FnOnce(&mut dyn Store) -> T) -> T {
-        act(&mut **lock(&self.0.store))
+    /// Where the values are.
+    pub(crate) fn store(&self) -> &dyn Store {
+        &*self.0.store
     }
 
-    /// A message, on one line, to whoever listens to that topic now; returns how many do.
-    pub(crate) fn tell(&self, name: &str, topic: &str, message: Bytes) -> usize {
-        let mut topics = lock(&self.0.topics);
-        topics.counts.published += 1;
-        let listeners = topics.buses.get_mut(name).map_or(0, |bus| {
-            bus.publish(topic, message);
-            bus.listeners()
+    /// A message, on one line, to whoever listens to that topic now; returns how many do at this RIC.
+    pub(crate) fn tell(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
+        let untold = self.0.abroad.get().is_some_and(|abroad| {
+            abroad.try_send((namespace.to_owned(), topic.to_owned(), message.clone())).is_err()
         });
-        topics.counts.unheard += u64::from(listeners == 0);
+        let listeners = self.hear(namespace, topic, message);
+        let counts = &mut lock(&self.0.topics).counts;
+        counts.published += 1;
+        counts.unheard += u64::from(listeners == 0);
+        counts.untold += u64::from(untold);
         listeners
     }
 
+    /// A message to whoever listens to that topic at this RIC.
+    pub(crate) fn hear(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
+        let mut topics = lock(&self.0.topics);
+        topics.buses.get_mut(&format!("{namespace}/{topic}")).map_or(0, |bus| {
+            bus.publish(topic, message);
+            bus.listeners()
+        })
+    }
+
     /// Answers a request; `xapp` is who asks if it is a hosted one, else the operator does.
-    pub(crate) fn answer(
+    pub(crate) async fn answer(
         &self,
         xapp: Option<&Asker>,
         method: Method,
@@ -155,7 +182,7 @@ impl Commons {
             Resource::Topic(..) if method == Method::Get => xapp.map(Asker::listens).transpose()?,
             _ => None,
         };
-        self.asked(resource, method, uri, &body, kept).map_err(refused)
+        self.asked(resource, method, uri, &body, kept).await.map_err(refused)
     }
 
     /// What a path means, if who asks may have it.
@@ -175,7 +202,7 @@ impl Commons {
         Err(Fault::new(403, detail))
     }
 
-    fn asked(
+    async fn asked(
         &self,
         resource: Resource,
         method: Method,
@@ -184,41 +211,39 @@ impl Commons {
         listens: Option<OwnedSemaphorePermit>,
     ) -> Result<Response, Fault> {
         match (resource, method) {
-            (Resource::Keys(namespace), Method::Get) => self.keys(&namespace),
-            (Resource::Key(namespace, key), Method::Get) => self.get(&namespace, &key),
-            (Resource::Key(namespace, key), Method::Put) => self.put(&namespace, &key, octets),
+            (Resource::Keys(namespace), Method::Get) => self.keys(&namespace).await,
+            (Resource::Key(namespace, key), Method::Get) => self.get(&namespace, &key).await,
+            (Resource::Key(namespace, key), Method::Put) => self.put(&namespace, &key, octets).await,
             (Resource::Key(namespace, key), Method::Delete) => {
                 let wanted = revision(uri.query())?;
-                lock(&self.0.store).delete(&namespace, &key, wanted).map_err(of_store)?;
+                self.0.store.delete(&namespace, &key, wanted).await.map_err(of_store)?;
                 Ok(StatusCode::NO_CONTENT.into_response())
             }
             (Resource::Topic(namespace, topic), Method::Get) => {
                 self.listen(&format!("{namespace}/{topic}"), listens)
             }
-            (Resource::Topic(namespace, topic), Method::Post) => {
-                self.publish(&format!("{namespace}/{topic}"), &topic, octets)
-            }
+            (Resource::Topic(namespace, topic), Method::Post) => self.publish(&namespace, &topic, octets),
             (Resource::Keys(_), _) => Err(Fault::method("GET")),
             (Resource::Key(..), _) => Err(Fault::method("GET, PUT, DELETE")),
             (Resource::Topic(..), _) => Err(Fault::method("GET, POST")),
         }
     }
 
-    fn keys(&self, namespace: &str) -> Result<Response, Fault> {
-        let keys = lock(&self.0.store).keys(namespace).map_err(of_store)?;
+    async fn keys(&self, namespace: &str) -> Result<Response, Fault> {
+        let keys = self.0.store.keys(namespace).await.map_err(of_store)?;
         let key = |(key, revision, bytes): (String, u64, usize)| json!({ "key": key, "revision": revision, "bytes": bytes });
         Ok(told(&json!({ "keys": keys.into_iter().map(key).collect::<Vec<_>>() })))
     }
 
-    fn get(&self, namespace: &str, key: &str) -> Result<Response, Fault> {
-        let found = lock(&self.0.store).get(namespace, key).map_err(of_store)?;
+    async fn get(&self, namespace: &str, key: &str) -> Result<Response, Fault> {
+        let found = self.0.store.get(namespace, key).await.map_err(of_store)?;
         let entry = found.ok_or_else(|| of_store(StoreError::Missing(key.to_owned())))?;
         let value: Json = serde_json::from_slice(&entry.value)
             .map_err(|error| Fault::new(502, format!("what is stored is no JSON: {error}")))?;
         Ok(told(&json!({ "key": key, "revision": entry.revision, "value": value })))
     }
 
-    fn put(&self, namespace: &str, key: &str, octets: &Bytes) -> Result<Response, Fault> {
+    async fn put(&self, namespace: &str, key: &str, octets: &Bytes) -> Result<Response, Fault> {
         let request = NorthboundRequest {
             token: 0,
             method: Method::Put,
@@ -228,15 +253,15 @@ impl Commons {
         };
         let Put { value, revision } = body(&request)?;
         let value = bounded(value.to_string())?;
-        let revision = lock(&self.0.store).put(namespace, key, value, revision).map_err(of_store)?;
+        let revision = self.0.store.put(namespace, key, value, revision).await.map_err(of_store)?;
         Ok(told(&json!({ "key": key, "revision": revision })))
     }
 
-    fn publish(&self, name: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
+    fn publish(&self, namespace: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
         let message: Json = serde_json::from_slice(octets)
             .map_err(|error| Fault::new(400, format!("the body is no JSON: {error}")))?;
         // On one line, as an event must be.
-        let listeners = self.tell(name, topic, bounded(message.to_string())?);
+        let listeners = self.tell(namespace, topic, bounded(message.to_string())?);
         Ok(told(&json!({ "listeners": listeners })))
     }
 
@@ -297,19 +322,28 @@ fn refused(fault: Fault) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::task::{Context, Poll, Waker};
+
+    /// What values in this process answer, for which nobody waits.
+    fn at_once<T>(answer: impl Future<Output = T>) -> T {
+        match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => panic!("it is not there"),
+        }
+    }
 
     fn status(commons: &Commons, xapp: Option<&str>, method: Method, uri: &str, body: &str) -> u16 {
         let uri: Uri = uri.parse().unwrap();
         let body = Bytes::copy_from_slice(body.as_bytes());
         let answer = commons.allowed(xapp, method, uri.path());
-        let answer = answer.and_then(|resource| commons.asked(resource, method, &uri, &body, None));
-        answer.unwrap_or_else(refused).status().as_u16()
+        let asked = |resource| at_once(commons.asked(resource, method, &uri, &body, None));
+        answer.and_then(asked).unwrap_or_else(refused).status().as_u16()
     }
 
     #[test]
     fn an_xapp_writes_what_is_its_own_and_reads_what_its_rule_says() {
         let access = Access { reads: ["shared".to_owned()].into(), writes: ["out".to_owned()].into() };
-        let commons = Commons::new(Box::<LocalStore>::default(), [("one".to_owned(), access)].into());
+        let commons = Commons::local([("one".to_owned(), access)].into());
         let put = |xapp, namespace: &str| {
             status(&commons, xapp, Method::Put, &format!("/v1/kv/{namespace}/k"), "{\"value\": 1}")
         };
@@ -352,7 +386,7 @@ mod tests {
         }
         let long = format!("{{\"value\": \"{}\"}}", "x".repeat(VALUE_BYTES_MAX));
         assert_eq!(ask(Method::Put, "/v1/kv/n/k", &long), 413);
-        let held = lock(&commons.0.store).get("n", "k").unwrap().unwrap();
+        let held = at_once(commons.store().get("n", "k")).unwrap().unwrap();
         assert_eq!((&held.value[..], held.revision), (&b"[1]"[..], 1));
         assert_eq!(ask(Method::Delete, "/v1/kv/n/k?revision=1", ""), 204);
     }
@@ -362,11 +396,14 @@ mod tests {
         let commons = Commons::default();
         let publish = || status(&commons, None, Method::Post, "/v1/topics/n/t", "{\"a\":\n1}");
         assert_eq!(publish(), 200);
-        assert_eq!(commons.counts(), CommonsCounts { published: 1, unheard: 1, missed: 0 });
+        assert_eq!(commons.counts(), CommonsCounts { published: 1, unheard: 1, missed: 0, untold: 0 });
         let uri: Uri = "/v1/topics/n/t".parse().unwrap();
-        let listener = commons.answer(None, Method::Get, &uri, Bytes::new()).unwrap();
-        (0..2_000).for_each(|_| drop(publish()));
-        assert_eq!(commons.counts(), CommonsCounts { published: 2_001, unheard: 1, missed: 2_000 - 1_024 });
+        let listener = at_once(commons.answer(None, Method::Get, &uri, Bytes::new())).unwrap();
+        (0..2_000).for_each(|_| assert_eq!(publish(), 200));
+        assert_eq!(
+            commons.counts(),
+            CommonsCounts { published: 2_001, unheard: 1, missed: 2_000 - 1_024, untold: 0 }
+        );
         drop(listener);
         publish();
         assert_eq!(commons.counts().unheard, 2);

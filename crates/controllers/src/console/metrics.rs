@@ -110,6 +110,7 @@ pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
         ("published", "Messages that xApps and others published under topics.", counts.published),
         ("unheard", "Those to which nobody listened.", counts.unheard),
         ("missed", "Messages that listeners missed because they did not read in time.", counts.missed),
+        ("untold", "Messages that other RICs were not told.", counts.untold),
     ] {
         out.metric(&format!("ranlab_topics_{name}_total"), help, "counter", [(String::new(), value)]);
     }
