@@ -12,13 +12,14 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::serve::Listener;
+use ranlab_e2::Time;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::SocketAddr as Peer;
@@ -62,13 +63,13 @@ pub struct Door {
 #[derive(Debug)]
 struct Pace {
     left: f64,
-    at: Instant,
+    at: Time,
 }
 
 impl Pace {
     /// Whether one may come; a second's worth may come at once.
-    fn take(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+    fn take(&mut self, now: Time) -> bool {
+        let passed = now.since(self.at).as_secs_f64();
         self.left = (self.left + passed * XAPP_REQUESTS_PER_S).min(XAPP_REQUESTS_PER_S);
         self.at = now;
         let may = self.left >= 1.0;
@@ -80,7 +81,7 @@ impl Pace {
 impl Door {
     /// A door for the xApp of that name.
     pub fn new(name: String, token: Token, socket: UnixListener) -> Self {
-        let pace = Pace { left: XAPP_REQUESTS_PER_S, at: Instant::now() };
+        let pace = Pace { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
         Self {
             name,
             token,
@@ -159,7 +160,7 @@ impl Asker {
             );
             problem(StatusCode::TOO_MANY_REQUESTS, &detail)
         };
-        if !lock(&door.pace).take(Instant::now()) {
+        if !lock(&door.pace).take(ranlab_sdk::now()) {
             return Err(busy());
         }
         door.turns.clone().try_acquire_owned().map_err(|_| busy())
@@ -255,11 +256,10 @@ impl AsyncWrite for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn who_asks_too_often_waits_and_no_longer_than_a_second_pays_for() {
-        let begun = Instant::now();
+        let begun = Time::ZERO;
         let mut pace = Pace { left: XAPP_REQUESTS_PER_S, at: begun };
         let taken = (0..1_000).filter(|_| pace.take(begun)).count();
         assert_eq!(taken, XAPP_REQUESTS_PER_S as usize);

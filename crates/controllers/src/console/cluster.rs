@@ -96,8 +96,8 @@ mod tests {
 
     /// A RIC `north` whose store has told these keys.
     fn told(keys: &[(&str, &str)]) -> (Ric, Time) {
-        let mut config = RicConfig::default();
-        config.directory = Some(DirectoryConfig::new("north", 7).unwrap());
+        let config =
+            RicConfig::default().with(|it| it.directory = Some(DirectoryConfig::new("north", 7).unwrap()));
         let (mut ric, now) = (Ric::new(config), Time::ZERO + Duration::from_secs(10));
         ric.bus(now, BusNews::Began);
         for (revision, (key, value)) in (1..).zip(keys) {
