@@ -47,10 +47,12 @@ cat >there.toml <<'T'
 "path.resource" = "none"
 T
 touch anything.toml
+mkdir -p types && chmod 0755 . types
+echo '{"policySchema": {"type": "object"}}' >types/a.json
 for which in ${WHICH:-ric slicing traffic association virt}; do
     verb=(controller "$which")
     [[ $which != virt ]] || verb+=(--tenant "A:0.5:505.01@unix://$PWD/none.e2")
-    [[ $which != ric ]] || verb=(ric --e42 unix://"$PWD/$which.e42")
+    [[ $which != ric ]] || verb=(ric --e42 unix://"$PWD/$which.e42" --a1-types types)
     "$RANLAB" "${verb[@]}" --e2 unix://"$PWD/$which.e2" --http 127.0.0.1:0 --format ndjson >"$which.log" & controller=$!
     for _ in {1..100}; do grep -q 'http://' "$which.log" && break || sleep 0.1; done
     http=$(grep -o 'http://[0-9.:]*' "$which.log" | head -n 1)
@@ -60,7 +62,7 @@ for which in ${WHICH:-ric slicing traffic association virt}; do
     for names in there anything; do
         # Events and indications have no end.
         "$root/.venv/bin/schemathesis" --config-file $names.toml run "$http/openapi.json" --max-examples "$EXAMPLES" \
-            --seed 1 --exclude-path /v1/events --exclude-path /v1/indications --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
+            --seed 1 --exclude-path /v1/events --exclude-path /v1/indications --exclude-operation-id listen --phases examples,coverage,fuzzing,stateful || failed+=("$which, $names")
     done
     # Requests of which none is right change nothing.
     if [[ $which == ric ]]; then
@@ -74,7 +76,7 @@ for which in ${WHICH:-ric slicing traffic association virt}; do
             "EventTriggers": [100, 0, 0, 0], "ActionToBeSetupList": [{"ActionID": 0, "ActionType": "report"}]}]}' >group.json
         state "$http" >before.txt
         "$root/.venv/bin/schemathesis" run "$http/openapi.json" --mode negative --max-examples "$EXAMPLES" --seed 1 \
-            --exclude-path /v1/indications --phases coverage,fuzzing || failed+=("$which, wrong requests")
+            --exclude-path /v1/indications --exclude-operation-id listen --phases coverage,fuzzing || failed+=("$which, wrong requests")
         state "$http" >after.txt
         same before.txt after.txt || failed+=("$which: a refused request changed something")
     fi

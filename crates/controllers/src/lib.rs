@@ -3,7 +3,10 @@
 //! | module | iApp |
 //! |---|---|
 //! | [`console`] | nodes, subscriptions, controls and indications of any RIC, for people and programs |
+//! | `a1` | policies of a non-real-time RIC, for xApps |
 //! | [`association`] | which controllers see which UEs, by what UEs chose |
+//! | [`commons`] | values and messages that xApps share |
+//! | [`hosting`] | xApps that the RIC starts itself: which, when, within what |
 //! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
 //! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
 //! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
@@ -16,10 +19,13 @@
 //! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
 //!
 //! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+#[cfg(feature = "serve")]
+pub mod a1;
 pub mod association;
 #[cfg(feature = "serve")]
 pub mod board;
 pub mod bus;
+pub mod commons;
 pub mod console;
 #[cfg(feature = "serve")]
 mod describe;
@@ -29,9 +35,14 @@ pub mod empower;
 pub mod flexran;
 #[cfg(feature = "serve")]
 mod guard;
+#[cfg(feature = "serve")]
+pub mod hosted;
+pub mod hosting;
 pub mod monitor;
 #[cfg(feature = "bus")]
 pub mod nats;
+#[cfg(feature = "bus")]
+pub mod nats_commons;
 mod north;
 #[cfg(feature = "serve")]
 mod page;

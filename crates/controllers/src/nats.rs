@@ -27,7 +27,7 @@ const WRITES_MAX: usize = 256;
 /// News that wait for the RIC, and asks that wait for the thread; beyond, whoever brings more waits.
 const WAITING_MAX: usize = 1_024;
 /// How long the servers may take for one request.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// How often a connection is tried; a silent server is noticed after three.
 const PING: Duration = Duration::from_secs(1);
 /// How long the first bucket may take: a cluster that has just begun elects first.
@@ -100,7 +100,7 @@ pub enum NatsError {
     Thread(#[from] std::io::Error),
 }
 
-fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
+pub(crate) fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
     let all: Vec<_> = servers.split(',').map(|it| it.trim().to_owned()).collect();
     for server in &all {
         let wrong = || NatsError::Address(server.split('@').next_back().unwrap_or_default().to_owned());
@@ -126,7 +126,7 @@ fn read(file: &Path) -> Result<String, NatsError> {
     Ok(text)
 }
 
-async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
+pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
     let mut options = ConnectOptions::new()
         .name(&config.name)
         .ping_interval(PING)

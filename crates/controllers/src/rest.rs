@@ -9,17 +9,25 @@
 //! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
 //! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
+//! | `/v1/ric/cluster`, `/v1/ric/drain` | one of several RICs: who serves what; hand its base stations over |
+//! | `/v1/host/xapps/NAME/…` | xApps that the host starts |
+//! | `/v1/kv/NAMESPACE/KEY`, `/v1/topics/NAMESPACE/TOPIC` | what xApps share |
+//! | `/A1-P/v2/…` | policies, if types of them are installed |
 //! | `/v1/iapps/NAME/…` | any iApp |
 //! | `/v1/…`, `/v1/events` | the iApp beside it |
 //!
 //! A request means this server (`guard`), knows its token if there is one, and says that its body is JSON, which no form can.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
+use crate::a1::{self, A1};
 use crate::bus::Bus;
-use crate::console::{self, Console, ConsoleHandle, metrics};
+use crate::commons::{self, Commons};
+use crate::console::{self, Console, ConsoleHandle, cluster, metrics};
 use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
 use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
+use crate::hosted::{Asker, Hosted, serve_sockets};
+use crate::hosting;
 use crate::stream;
 use crate::token::{Token, Trust};
 use axum::Router;
@@ -34,6 +42,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -44,6 +53,8 @@ pub use crate::guard::BODY_MAX;
 const LISTENERS_MAX: usize = 64;
 /// Events that wait for one of them; beyond, it misses some.
 const EVENTS_MAX: usize = 1_024;
+/// Octets of them; beyond, likewise.
+const WAITING_BYTES_MAX: usize = 1 << 20;
 /// How long an iApp may take to reply; beyond, the answer is 504. A base station has 5 s for a control, and three times 2 s
 /// for a subscription.
 const REPLY_PATIENCE: Duration = Duration::from_secs(8);
@@ -63,6 +74,12 @@ pub struct RestConfig {
     pub iapp: Option<Resources>,
     /// The RIC's console: [`mod@console`].
     pub console: ConsoleHandle,
+    /// xApps that the RIC starts, and what each has to know. With them everybody else needs the token, on loopback too.
+    pub hosted: Option<Hosted>,
+    /// What xApps share.
+    pub commons: Commons,
+    /// Policies, if types of them are installed.
+    pub a1: Option<A1>,
 }
 
 /// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
@@ -101,13 +118,29 @@ struct Served {
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
     check_reach(address, config.token.is_some() || config.trust.is_some())?;
+    if config.hosted.is_some() && config.token.is_none() {
+        let why = "xApps that are hosted could ask there as if they were the operator: it takes a token (--http-token-file)";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     let openapi = config.iapp.as_ref().map(|own| own.openapi);
     let own = Routes::described(&together(openapi.as_slice()));
-    let description = together(&openapi.into_iter().chain([console::OPENAPI]).collect::<Vec<_>>());
+    let of_policies = config.a1.as_ref().map(|_| a1::OPENAPI);
+    let of_host = config.hosted.as_ref().map(|_| hosting::OPENAPI);
+    let description = together(
+        &openapi
+            .into_iter()
+            .chain([console::OPENAPI, commons::OPENAPI])
+            .chain(of_host)
+            .chain(of_policies)
+            .collect::<Vec<_>>(),
+    );
     let routes = Routes::described(&description);
     let (desk, description) = (Desk::open(ric), description.to_string());
+    let sockets = config.hosted.as_ref().map(Hosted::sockets).unwrap_or_default();
     let served = Arc::new(Served { desk, config, description, routes, own });
-    desk::serve(Router::new().fallback(handle_request).with_state(served), address).await
+    let router = Router::new().fallback(handle_request).with_state(served);
+    serve_sockets(&router, sockets)?;
+    desk::serve(router, address).await
 }
 
 async fn handle_request(
@@ -132,12 +165,12 @@ async fn respond(
     let config = &served.config;
     check_host(headers, uri, &config.hosts)?;
     let page = crate::page::file(uri.path());
-    if uri.path() != "/healthz"
-        && page.is_none()
-        && !may_ask(config.token.as_ref(), config.trust.as_ref(), peer, headers)
-    {
+    let asker = config.hosted.as_ref().and_then(|hosted| hosted.asker(headers));
+    if uri.path() != "/healthz" && page.is_none() && asker.is_none() && !is_heard(config, peer, headers) {
         return Err(unauthorized());
     }
+    // As long as it is answered.
+    let _turn = asker.as_ref().map(|asker| asker.may(method, uri.path())).transpose()?;
     let wanted = match *method {
         Method::GET | Method::HEAD => Some(Wanted::Get),
         Method::PUT => Some(Wanted::Put),
@@ -155,15 +188,24 @@ async fn respond(
     if let Some(page) = page.filter(|_| wanted == Wanted::Get) {
         return Ok(page);
     }
+    if let Some(policies) = config.a1.as_ref().filter(|_| a1::is_of(uri.path())) {
+        return policies.answer(wanted, uri, &wanted_body(wanted, headers, body).await?).await;
+    }
+    if uri.path() == "/v1/ric/drain" && wanted == Wanted::Post {
+        return drain(served, headers, body).await;
+    }
+    if commons::serve::is_of(uri.path()) {
+        let body = wanted_body(wanted, headers, body).await?;
+        return config.commons.answer(asker.as_ref(), wanted, uri, body).await;
+    }
     if wanted == Wanted::Get
         && let Some(shown) = shown(served, uri, headers).await?
     {
         return Ok(shown);
     }
     let (iapp, path) = whose(served, wanted, peer, uri.path()).ok_or_else(not_found)?;
-    let has_body = matches!(wanted, Wanted::Put | Wanted::Post);
-    let body = if has_body { checked_body(headers, body).await? } else { Bytes::new() };
-    let party = format!("http://{}", peer.to_canonical());
+    let body = wanted_body(wanted, headers, body).await?;
+    let party = asker.as_ref().map_or_else(|| format!("http://{}", peer.to_canonical()), Asker::party);
     let question = Question { iapp, party, method: wanted, path, body };
     match ask(&served.desk, question).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
@@ -173,6 +215,14 @@ async fn respond(
         }
         Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
     }
+}
+
+/// Whether somebody who is no hosted xApp is heard.
+fn is_heard(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
+    // An address of this machine may be a hosted xApp's.
+    let trust =
+        config.trust.as_ref().filter(|_| config.hosted.is_none() || !peer.to_canonical().is_loopback());
+    may_ask(config.token.as_ref(), trust, peer, headers)
 }
 
 /// What is read without asking an iApp; `None` if the path is none of these.
@@ -191,7 +241,19 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
             let feeds = [console.feed.counts(), console.overview.counts()];
             let mut text = metrics::text(&snapshot(served).await?, &feeds, &console.rmr.counts());
             text.push_str(&metrics::threads(&served.desk.ask(RicHandle::threads).await?));
+            text.push_str(&metrics::commons(&served.config.commons.counts()));
+            if let Some(hosted) = &served.config.hosted {
+                text.push_str(&metrics::hosted(&hosted.desk.statuses()));
+            }
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
+        }
+        "/v1/ric/cluster" => {
+            let after = uri.query().and_then(|query| query.strip_prefix("after=")).map(decoded);
+            let after = after.unwrap_or_default();
+            let look =
+                move |ric: &RicHandle| ric.read(|ric| cluster::cluster(ric, ranlab_sdk::now(), &after));
+            let told = served.desk.ask(look).await?;
+            json(told.ok_or_else(|| refused_drain(&cluster::NotDrained::Alone))?.to_string())
         }
         "/v1/iapps" => json(json!({ "iapps": snapshot(served).await?.iapps }).to_string()),
         "/v1/indications" => stream::indications(&served.config.console.feed, uri, headers)?,
@@ -202,7 +264,7 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
         }
         "/v1/events" => {
             let bus = served.config.iapp.as_ref().and_then(|own| own.events.as_ref());
-            bus.map_or_else(|| Err(not_found()), events)?
+            bus.map_or_else(|| Err(not_found()), |bus| events(bus, LISTENERS_MAX, ()))?
         }
         _ if nodes => {
             let told = served
@@ -220,6 +282,18 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
 
 async fn snapshot(served: &Served) -> Result<RicSnapshot, Response> {
     served.desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
+}
+
+/// Has one of several RICs hand its base stations over.
+async fn drain(served: &Served, headers: &HeaderMap, body: Body) -> Result<Response, Response> {
+    // Its type is what no form of a foreign page can say; there is nothing to read.
+    checked_body(headers, body).await?;
+    let asked = served.desk.ask(|ric| ric.with(cluster::drain)).await?;
+    asked.map(|()| StatusCode::ACCEPTED.into_response()).map_err(|why| refused_drain(&why))
+}
+
+fn refused_drain(why: &cluster::NotDrained) -> Response {
+    problem(StatusCode::CONFLICT, &why.to_string())
 }
 
 /// One node of the RIC by its name.
@@ -246,6 +320,9 @@ fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
 
 /// Which iApp answers, and what it is asked for.
 fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(String, String)> {
+    if let Some(rest) = path.strip_prefix("/v1/host/xapps").filter(|_| served.config.hosted.is_some()) {
+        return Some(("host".to_owned(), rest.trim_start_matches('/').to_owned()));
+    }
     if let Some(rest) = path.strip_prefix("/v1/iapps/") {
         let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
         return Some((name.to_owned(), decoded(rest)));
@@ -337,15 +414,25 @@ fn not_allowed(allow: &str) -> Response {
     refused
 }
 
+/// The body of a method that has one.
+async fn wanted_body(method: Wanted, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
+    let has_body = matches!(method, Wanted::Put | Wanted::Post);
+    if has_body { checked_body(headers, body).await } else { Ok(Bytes::new()) }
+}
+
 /// A bus in this process: whoever asks for `/v1/events` hears it, as server-sent events (`event:` is the subject).
 #[derive(Debug, Clone, Default)]
 pub struct LocalBus(Arc<Mutex<Listeners>>);
 
 #[derive(Debug, Default)]
 struct Listeners {
-    senders: Vec<mpsc::Sender<Bytes>>,
+    senders: Vec<Sender>,
     missed: u64,
 }
+
+/// To one listener, and how many octets wait for it.
+#[derive(Debug)]
+struct Sender(mpsc::Sender<Bytes>, Arc<AtomicUsize>);
 
 impl LocalBus {
     /// Messages that a listener could not take, as it did not read.
@@ -353,15 +440,22 @@ impl LocalBus {
         crate::lock(&self.0).missed
     }
 
-    fn listen(&self) -> Option<Listener> {
+    /// Who listens now.
+    pub(crate) fn listeners(&self) -> usize {
+        crate::lock(&self.0).senders.iter().filter(|sender| !sender.0.is_closed()).count()
+    }
+
+    /// One of `most` listeners, who keeps this for as long as he listens.
+    fn listen<K>(&self, most: usize, kept: K) -> Option<Listener<K>> {
         let mut listeners = crate::lock(&self.0);
-        listeners.senders.retain(|sender| !sender.is_closed());
-        if listeners.senders.len() >= LISTENERS_MAX {
+        listeners.senders.retain(|sender| !sender.0.is_closed());
+        if listeners.senders.len() >= most {
             return None;
         }
-        let (sender, listener) = mpsc::channel(EVENTS_MAX);
-        listeners.senders.push(sender);
-        Some(Listener(listener))
+        let (sender, events) = mpsc::channel(EVENTS_MAX);
+        let waiting = Arc::<AtomicUsize>::default();
+        listeners.senders.push(Sender(sender, waiting.clone()));
+        Some(Listener { events, waiting, _kept: kept })
     }
 }
 
@@ -374,30 +468,48 @@ impl Bus for LocalBus {
         // The message is JSON on one line, as an event must be.
         let event = Bytes::from([b"event: ", subject.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat());
         let mut missed = 0;
-        listeners.senders.retain(|sender| match sender.try_send(event.clone()) {
-            Ok(()) => true,
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                missed += 1;
-                true
-            }
-            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        listeners.senders.retain(|Sender(sender, waiting)| {
+            let before = waiting.fetch_add(event.len(), Relaxed);
+            let sent = if before > 0 && before + event.len() > WAITING_BYTES_MAX {
+                Err(mpsc::error::TrySendError::Full(event.clone()))
+            } else {
+                sender.try_send(event.clone())
+            };
+            let Err(why) = sent else { return true };
+            waiting.fetch_sub(event.len(), Relaxed);
+            let is_there = matches!(why, mpsc::error::TrySendError::Full(_));
+            missed += u64::from(is_there);
+            is_there
         });
         listeners.missed += missed;
     }
 }
 
-struct Listener(mpsc::Receiver<Bytes>);
+struct Listener<K> {
+    events: mpsc::Receiver<Bytes>,
+    waiting: Arc<AtomicUsize>,
+    _kept: K,
+}
 
-impl futures_core::Stream for Listener {
+impl<K: Unpin> futures_core::Stream for Listener<K> {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx).map(|event| event.map(Ok))
+        let next = self.events.poll_recv(cx);
+        if let Poll::Ready(Some(event)) = &next {
+            self.waiting.fetch_sub(event.len(), Relaxed);
+        }
+        next.map(|event| event.map(Ok))
     }
 }
 
-fn events(bus: &LocalBus) -> Result<Response, Response> {
+/// What a bus tells from now on, to one of `most` at once, who keeps `kept` meanwhile.
+pub(crate) fn events<K: Unpin + Send + 'static>(
+    bus: &LocalBus,
+    most: usize,
+    kept: K,
+) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::from_stream(bus.listen().ok_or_else(full)?)).into_response())
+    Ok((headers, Body::from_stream(bus.listen(most, kept).ok_or_else(full)?)).into_response())
 }

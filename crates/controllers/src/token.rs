@@ -66,6 +66,18 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
+    /// A new one, of the system's randomness; and its text, for who is to know it.
+    ///
+    /// # Errors
+    /// The system gives none.
+    pub fn made() -> std::io::Result<(Self, String)> {
+        use std::io::Read;
+        let mut octets = [0; 16];
+        std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+        let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
+        Ok((Self(text.clone()), text))
+    }
+
     /// Whether a request bears it. What differs, and how early, is not told by the time that it takes.
     pub(crate) fn is_borne(&self, headers: &HeaderMap) -> bool {
         let told = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();

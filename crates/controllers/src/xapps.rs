@@ -1,4 +1,5 @@
 //! Hosting of xApps: who may join, as which tenant, what it sees and how much it may ask for; and who is there.
+use crate::commons::Access;
 use crate::{lock, no_such, targets};
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -22,6 +23,7 @@ use toml::Spanned;
 pub struct XappRule {
     /// The peer's address as the transport prints it (`tcp://127.0.0.1:40112`, `unix:///run/e42.sock pid 17`); a trailing
     /// `*` stands for any rest.
+    #[serde(default)]
     pub peer: String,
     /// On whose behalf its xApps act. Rules with the same tenant share nothing but that.
     #[serde(default)]
@@ -46,6 +48,15 @@ pub struct XappRule {
     /// `[conflicts]` in a file, [`XappRules::guard`] otherwise.
     #[serde(default)]
     pub priority: u8,
+    /// How a manifest of a hosted xApp refers to it; it may have no `peer` then.
+    #[serde(default)]
+    pub name: String,
+    /// Namespaces of values and topics that its hosted xApps read beside their own ...
+    #[serde(default)]
+    pub reads: Vec<String>,
+    /// ... and that they read and write.
+    #[serde(default)]
+    pub writes: Vec<String>,
 }
 
 /// `[conflicts]` of a file: what one xApp has set another of no higher priority does not set for a while.
@@ -80,6 +91,19 @@ pub enum XappRuleError {
         rule: usize,
         /// What was written.
         text: String,
+    },
+    /// Nobody is meant.
+    #[error(
+        "rule {0} says neither whose it is (peer) nor how a manifest of a hosted xApp refers to it (name)"
+    )]
+    Nobody(usize),
+    /// Two rules are called so.
+    #[error("rule {rule} is called {name:?} as one before; a name is of one rule")]
+    Name {
+        /// Number of the rule, from one.
+        rule: usize,
+        /// Which.
+        name: String,
     },
     /// Not a network.
     #[error("rule {rule}: {text:?} is no network; write MCC.MNC, e.g. 505.01")]
@@ -118,6 +142,8 @@ impl XappRuleError {
     pub fn rule(&self) -> usize {
         match self {
             Self::Both(rule)
+            | Self::Nobody(rule)
+            | Self::Name { rule, .. }
             | Self::Peer { rule, .. }
             | Self::Plmn { rule, .. }
             | Self::Model { rule, .. }
@@ -172,6 +198,22 @@ pub struct XappRules {
     /// Object identifiers that each rule allows; none: all.
     models: Vec<Vec<String>>,
     hold: Option<Duration>,
+    /// What the xApps of each rule share.
+    shares: Vec<Access>,
+    /// Rules by name.
+    names: BTreeMap<String, usize>,
+    /// xApps that the host starts: their own address at the RIC, and their rule.
+    hosted: BTreeMap<String, (String, usize)>,
+}
+
+/// No rule is called so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no [[rule]] has the name {name:?}; there are: {there}")]
+pub struct NoSuchRule {
+    /// What was asked for.
+    pub name: String,
+    /// What there is.
+    pub there: String,
 }
 
 impl XappRules {
@@ -184,6 +226,32 @@ impl XappRules {
     /// How long a parameter is held, if xApps are guarded from each other: [`RicTimers::hold`](ranlab_e2::ric::RicTimers::hold).
     pub fn hold(&self) -> Option<Duration> {
         self.hold
+    }
+
+    /// An xApp that the host starts: whoever connects at `address`, which nobody else can, is granted what the rule of that name
+    /// says, whatever its pattern; and so is who asks over HTTP with that xApp's token.
+    ///
+    /// # Errors
+    /// No rule is called so.
+    pub fn host(&mut self, xapp: &str, address: &str, rule: &str) -> Result<(), NoSuchRule> {
+        let found = self.names.get(rule).copied().ok_or_else(|| {
+            let there: Vec<&str> = self.names.keys().map(String::as_str).collect();
+            let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+            NoSuchRule { name: rule.to_owned(), there }
+        })?;
+        self.hosted.insert(xapp.to_owned(), (address.to_owned(), found));
+        Ok(())
+    }
+
+    /// What a hosted xApp may use beside its own namespace.
+    pub fn access(&self, xapp: &str) -> Access {
+        let rule = self.hosted.get(xapp).and_then(|(_, rule)| self.shares.get(*rule));
+        rule.cloned().unwrap_or_default()
+    }
+
+    /// The grant of a rule.
+    fn granted(&self, rule: usize) -> Result<XappGrant, Cause> {
+        self.rules.get(rule).map(|(_, grant)| grant.clone()).ok_or(REFUSED)
     }
 
     /// The first rule for an address.
@@ -243,10 +311,23 @@ impl XappRules {
 
     /// Checks the rules.
     pub fn new(rules: &[XappRule]) -> Result<Self, XappRuleError> {
-        let mut made =
-            Self { rules: Vec::new(), may_control: BTreeMap::new(), models: Vec::new(), hold: None };
+        let mut made = Self {
+            rules: Vec::new(),
+            may_control: BTreeMap::new(),
+            models: Vec::new(),
+            hold: None,
+            shares: Vec::new(),
+            names: BTreeMap::new(),
+            hosted: BTreeMap::new(),
+        };
         for (i, rule) in rules.iter().enumerate() {
-            if rule.peer != "*" && !rule.peer.contains("://") {
+            if !rule.name.is_empty() && made.names.insert(rule.name.clone(), i).is_some() {
+                return Err(XappRuleError::Name { rule: i + 1, name: rule.name.clone() });
+            }
+            if rule.peer.is_empty() && rule.name.is_empty() {
+                return Err(XappRuleError::Nobody(i + 1));
+            }
+            if !rule.peer.is_empty() && rule.peer != "*" && !rule.peer.contains("://") {
                 return Err(XappRuleError::Peer { rule: i + 1, text: rule.peer.clone() });
             }
             let tenant = Tenant::new(&rule.tenant);
@@ -258,6 +339,8 @@ impl XappRules {
                 it.subscriptions = rule.subscriptions.unwrap_or(usize::MAX);
                 it.requests = rule.requests.unwrap_or(usize::MAX);
             });
+            let set = |names: &[String]| names.iter().cloned().collect();
+            made.shares.push(Access { reads: set(&rule.reads), writes: set(&rule.writes) });
             made.models.push(oids(i + 1, &rule.models)?);
             let grant = XappGrant { tenant, nodes, limits, priority: rule.priority, rule: i };
             made.rules.push((rule.peer.clone(), grant));
@@ -296,16 +379,27 @@ fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError
 }
 
 fn matches(pattern: &str, peer: &str) -> bool {
-    pattern.strip_suffix('*').map_or(pattern == peer, |start| peer.starts_with(start))
+    // A rule that has but a name is nobody's by address.
+    !pattern.is_empty() && pattern.strip_suffix('*').map_or(pattern == peer, |start| peer.starts_with(start))
 }
 
 impl XappPolicy for XappRules {
     fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
-        self.rule_for(peer.peer)
+        let at = |address: &str| {
+            peer.peer.strip_prefix(address).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        };
+        match self.hosted.values().find(|(address, _)| at(address)) {
+            Some((_, rule)) => self.granted(*rule),
+            None => self.rule_for(peer.peer),
+        }
     }
 
-    /// xApps that come by RMR by the first rule that matches, as over E42. All others are the operator's, unless a rule names them.
+    /// xApps that the host started by their rule; those that come by RMR by the first that matches, as over E42. All others are the
+    /// operator's, unless a rule names them.
     fn party(&self, who: &str) -> Result<XappGrant, Cause> {
+        if let Some(name) = who.strip_prefix("xapp://") {
+            return self.hosted.get(name).map_or(Err(REFUSED), |(_, rule)| self.granted(*rule));
+        }
         if who.starts_with("rmr://") {
             return self.rule_for(who);
         }

@@ -197,6 +197,9 @@ fn rule(peer: &str, tenant: &str) -> XappRule {
         control: true,
         models: Vec::new(),
         priority: 0,
+        name: String::new(),
+        reads: Vec::new(),
+        writes: Vec::new(),
     }
 }
 
@@ -267,7 +270,7 @@ fn a_bad_file_of_rules_says_where_and_what_is_allowed() {
             "[[rule]]\npeer = \"*\"\nmodels = [\"mak\"]\n",
             "line 1: rule 1: \"mak\" is no service model; allowed are",
         ),
-        ("[[rule]]\ntenant = \"a\"\n", "line 1: missing field `peer`"),
+        ("[[rule]]\ntenant = \"a\"\n", "line 1: rule 1 says neither whose it is (peer) nor how a manifest"),
         ("# nobody\n", "line 1: there is no rule"),
         (
             "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",

@@ -1,5 +1,9 @@
 //! A share of a CPU for some threads of this process, by a control group of its own: `cpu.max` of cgroup v2, or
-//! `cpu.cfs_quota_us` of v1. Real-time threads are not held by it.
+//! `cpu.cfs_quota_us` of v1. Real-time threads are not held by it. And [`Group`]: bounds for processes that this one starts.
+
+mod group;
+
+pub use group::{Bounds, Group, Struck};
 
 use std::fs;
 use std::io;
@@ -58,10 +62,9 @@ impl CpuQuota {
     fn below(root: &Path, share: f64) -> Result<Self, CgroupError> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let (mounts, groups) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
-        let (second, first) = (second(&mounts, &groups), first(&mounts, &groups));
+        let (second, first) = (second(&mounts, &groups), first(&mounts, &groups, "cpu"));
         let quota_us = ((share * PERIOD_US as f64) as u64).max(QUOTA_US_MIN);
-        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let name = own_name();
         let mut lacks = "none is mounted".to_owned();
         for (parent, is_second) in [(second, true), (first, false)] {
             let Some(parent) = parent.map(|parent| root.join(parent)) else { continue };
@@ -126,12 +129,22 @@ impl CpuQuota {
 
 impl Drop for CpuQuota {
     fn drop(&mut self) {
-        // A thread that has ended for its owner may not have for the kernel.
-        for _ in 0..REMOVALS {
-            match fs::remove_dir(&self.folder) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(REMOVAL),
-                _ => return,
-            }
+        remove(&self.folder);
+    }
+}
+
+/// The name of the next group of this process.
+fn own_name() -> String {
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("{PREFIX}{}-{number}", std::process::id())
+}
+
+/// Removes a group. A thread that has ended for its owner may not have for the kernel.
+fn remove(folder: &Path) {
+    for _ in 0..REMOVALS {
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(REMOVAL),
+            _ => return,
         }
     }
 }
@@ -142,14 +155,14 @@ fn second(mounts: &str, groups: &str) -> Option<PathBuf> {
     Some(joined(&mount(mounts, |kind, _| kind == "cgroup2")?, own))
 }
 
-/// The group of this process under v1's cpu controller.
-fn first(mounts: &str, groups: &str) -> Option<PathBuf> {
-    let has_cpu = |list: &str| list.split(',').any(|controller| controller == "cpu");
+/// The group of this process under one of v1's controllers.
+fn first(mounts: &str, groups: &str, wanted: &str) -> Option<PathBuf> {
+    let has_it = |list: &str| list.split(',').any(|controller| controller == wanted);
     let own = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
-        parts.next().filter(|controllers| has_cpu(controllers)).and_then(|_| parts.next())
+        parts.next().filter(|controllers| has_it(controllers)).and_then(|_| parts.next())
     })?;
-    Some(joined(&mount(mounts, |kind, options| kind == "cgroup" && has_cpu(options))?, own))
+    Some(joined(&mount(mounts, |kind, options| kind == "cgroup" && has_it(options))?, own))
 }
 
 fn joined(mount: &str, own: &str) -> PathBuf {
@@ -173,6 +186,8 @@ fn sweep(parent: &Path) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // What it had started may live on: nobody looks after it any more.
+            group::kill_all(&entry.path());
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -203,8 +218,8 @@ mod tests {
     fn the_process_finds_its_own_groups() {
         let path = |path: &str| Some(PathBuf::from(path));
         assert_eq!(second(MOUNTS, GROUPS), path("sys/fs/cgroup/unified/user.slice/me"));
-        assert_eq!(first(MOUNTS, GROUPS), path("sys/fs/cgroup/cpu,cpuacct/b/c"));
-        assert_eq!((second("", GROUPS), first(MOUNTS, "0::/")), (None, None));
+        assert_eq!(first(MOUNTS, GROUPS, "cpu"), path("sys/fs/cgroup/cpu,cpuacct/b/c"));
+        assert_eq!((second("", GROUPS), first(MOUNTS, "0::/", "cpu")), (None, None));
     }
 
     /// A tree of ordinary files in place of the kernel's: what is written where.

@@ -9,7 +9,9 @@
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
 //! * [`kin`]: a program with whatever it starts.
-//! * [`cgroup`]: a share of a CPU for some threads of this process.
+//! * [`cgroup`]: a share of a CPU for some threads of this process, and bounds for processes that it starts.
+//! * [`confine`]: a process that is not trusted: another user, within bounds.
+//! * [`trusted`]: files that nobody else could have written.
 //! * [`doctor`]: what is missing here, and what to do about it.
 //!
 //! Everything is read from `/proc` and `/sys`; where the kernel does not say, the value is `None` and never a guess.
@@ -17,6 +19,7 @@
 
 pub mod cgroup;
 mod clock;
+pub mod confine;
 pub mod doctor;
 mod facts;
 pub mod kin;
@@ -29,6 +32,7 @@ mod signal;
 mod subject;
 mod terminal;
 pub mod traffic;
+pub mod trusted;
 
 pub use clock::of_this_thread as thread_cpu_ns;
 pub use facts::{Facts, IdleState, Sctp};

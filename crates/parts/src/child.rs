@@ -65,10 +65,15 @@ impl Child {
 
     /// How it has ended, as half a sentence; `None`: it lives.
     pub fn ended(&mut self) -> Option<String> {
+        self.ended_as().map(|(_, how)| how)
+    }
+
+    /// The same, and whether with success.
+    pub fn ended_as(&mut self) -> Option<(bool, String)> {
         match self.child.try_wait() {
             Ok(None) => None,
-            Ok(Some(status)) => Some(how_ended(status)),
-            Err(error) => Some(format!("it cannot be waited for: {error}")),
+            Ok(Some(status)) => Some((status.success(), how_ended(status))),
+            Err(error) => Some((false, format!("it cannot be waited for: {error}"))),
         }
     }
 

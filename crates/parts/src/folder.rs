@@ -26,13 +26,23 @@ impl Folder {
 
     /// Where it is; it is made if it is not there yet.
     pub(crate) fn made(&mut self) -> Result<PathBuf, Trouble> {
-        use std::os::unix::fs::DirBuilderExt;
+        let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        self.made_below(&base, 0o700)
+    }
+
+    /// One that others may pass through, where they could reach it: `/run`, or the folder of temporary files.
+    pub(crate) fn passable(&mut self) -> Result<PathBuf, Trouble> {
+        let run = Path::new("/run");
+        self.made_below(run, 0o711).or_else(|_| self.made_below(&std::env::temp_dir(), 0o711))
+    }
+
+    fn made_below(&mut self, base: &Path, mode: u32) -> Result<PathBuf, Trouble> {
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
         static MADE: AtomicU32 = AtomicU32::new(0);
         if let Some(path) = &self.0 {
             return Ok(path.clone());
         }
-        let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
-        sweep(&base);
+        sweep(base);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
         // A leftover of an earlier process of that number is ours; anybody else's cannot be removed and is an error.
@@ -40,6 +50,7 @@ impl Folder {
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
+            .and_then(|()| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)))
             .map_err(|error| environment(format!("cannot make {}: {error}", path.display())))?;
         Ok(self.0.insert(path).clone())
     }

@@ -15,6 +15,7 @@ pub mod field;
 mod fleet;
 mod folder;
 mod gateway;
+mod hosting;
 mod lab;
 mod meters;
 mod monitor;

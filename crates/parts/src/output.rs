@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 
@@ -15,8 +16,29 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 const LINE_BYTES_MAX: u64 = 4 << 10;
 /// Lines that are quoted.
 const LAST_LINES: usize = 5;
+/// Of a bounded program this much is read ahead of its pace.
+const BURST: Duration = Duration::from_secs(1);
 /// Characters of each.
 const QUOTED_CHARS: usize = 160;
+
+/// What is kept of what a program prints, and how fast it is read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep {
+    /// Octets of its file; then that is put aside.
+    pub(crate) file_bytes: u64,
+    /// Last lines at hand.
+    pub(crate) lines: usize,
+    /// Characters of each.
+    pub(crate) chars: usize,
+    /// Octets a second that are read; who prints more waits. `None`: as fast as they come.
+    pub(crate) bytes_per_s: Option<u64>,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { file_bytes: FILE_BYTES_MAX, lines: LAST_LINES, chars: QUOTED_CHARS, bytes_per_s: None }
+    }
+}
 
 /// A line that is waited for.
 pub(crate) struct Wanted(Regex);
@@ -36,6 +58,7 @@ struct Kept {
     file: Option<(PathBuf, File, u64)>,
     last: VecDeque<String>,
     wanted: Option<Wanted>,
+    keep: Keep,
 }
 
 impl Output {
@@ -49,8 +72,30 @@ impl Output {
             let length = file.metadata()?.len();
             Ok::<_, io::Error>((path, file, length))
         };
-        let kept = Kept { file: file.map(open).transpose()?, last: VecDeque::new(), wanted };
-        Ok(Self { kept: Mutex::new(kept) })
+        Ok(Self::of(file.map(open).transpose()?, wanted, Keep::default()))
+    }
+
+    /// Kept in this open file of that path, within such bounds.
+    pub(crate) fn keeping(path: PathBuf, file: File, keep: Keep) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self::of(Some((path, file, length)), None, keep))
+    }
+
+    fn of(file: Option<(PathBuf, File, u64)>, wanted: Option<Wanted>, keep: Keep) -> Self {
+        Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, keep }) }
+    }
+
+    /// The last lines, oldest first.
+    pub(crate) fn last_lines(&self) -> Vec<String> {
+        self.kept().last.iter().cloned().collect()
+    }
+
+    /// As [`spawn`](Self::spawn), with both of the command's outputs as one.
+    pub(crate) fn spawn_as_one(self: &Arc<Self>, mut command: Command) -> io::Result<Child> {
+        let (reader, writer) = io::pipe()?;
+        let child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+        self.read(Some(reader));
+        Ok(child)
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -69,8 +114,12 @@ impl Output {
         let (Some(from), own) = (from, self.clone()) else { return };
         std::thread::spawn(move || {
             let (mut from, mut line) = (BufReader::new(from), Vec::new());
+            let mut pace = own.kept().keep.bytes_per_s.map(Pace::new);
             while matches!(from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line), Ok(1..)) {
                 own.kept().line(&line);
+                if let Some(pace) = &mut pace {
+                    pace.wait(line.len() as u64);
+                }
                 line.clear();
             }
         });
@@ -94,6 +143,31 @@ impl Output {
     }
 }
 
+/// Reads no faster than so many octets a second; a second's worth may come at once.
+struct Pace {
+    per_s: u64,
+    begun: Instant,
+    read: u64,
+}
+
+impl Pace {
+    fn new(per_s: u64) -> Self {
+        Self { per_s: per_s.max(1), begun: Instant::now(), read: 0 }
+    }
+
+    fn wait(&mut self, read: u64) {
+        self.read += read;
+        let due = Duration::from_secs_f64(self.read as f64 / self.per_s as f64);
+        let passed = self.begun.elapsed();
+        if passed > due + BURST {
+            // Quiet before is no right to a flood now.
+            (self.begun, self.read) = (Instant::now(), 0);
+        } else if let Some(early) = due.checked_sub(passed + BURST) {
+            std::thread::sleep(early);
+        }
+    }
+}
+
 impl Kept {
     fn line(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
@@ -102,10 +176,10 @@ impl Kept {
             self.wanted = None;
         }
         if !text.is_empty() {
-            let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(QUOTED_CHARS);
+            let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(self.keep.chars);
             self.last.push_back(plain.collect());
         }
-        if self.last.len() > LAST_LINES {
+        if self.last.len() > self.keep.lines {
             self.last.pop_front();
         }
         self.write(line);
@@ -116,7 +190,7 @@ impl Kept {
         let Some((path, file, length)) = &mut self.file else { return };
         *length += line.len() as u64;
         let mut written = file.write_all(line);
-        if *length >= FILE_BYTES_MAX {
+        if *length >= self.keep.file_bytes {
             let mut aside = path.clone().into_os_string();
             aside.push(".1");
             written = std::fs::rename(&*path, aside).and_then(|()| {

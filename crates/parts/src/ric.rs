@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ranlab_campaign::schema::Kind;
+use ranlab_controllers::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
+use ranlab_controllers::commons::Commons;
 use ranlab_controllers::console::ConsoleHandle;
+use ranlab_controllers::hosted::Hosted;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
 use ranlab_controllers::rmr::{self, RmrConfig};
 use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
+use ranlab_host::trusted;
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};
@@ -22,6 +26,7 @@ use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
 use crate::folder::Folder;
+use crate::hosting::{Hands, Installation};
 use crate::ping_iapp;
 use crate::pinger::{Pace, PingReport, Shared, lock};
 use crate::settings::{choices, customary_models, service_models};
@@ -111,6 +116,11 @@ config! {
         advertise_e2: Option<Address> = None, wiring();
         /// with --bus: where other RICs find this one [default: the first --e42 that is no Unix socket]
         advertise_e42: Option<Address> = None, wiring();
+        /// a folder of manifests (NAME.toml) of xApps that the RIC starts itself, each as a user of its own and within bounds, as a
+        /// rule of --xapps says; needs root, and with --http a token
+        manifests: Option<PathBuf> = None, local();
+        /// a folder of types of A1 policies (NAME.json: a PolicyTypeObject); --http serves A1-P version 2 for them
+        a1_types: Option<PathBuf> = None, local();
         /// payload of the iApp's pings
         size: u32 = 1_500, inner();
         /// between two of them; 0s: each follows an echo
@@ -128,6 +138,10 @@ impl RicPart {
     /// # Errors
     /// The file of xApps is none.
     pub(crate) fn machine(&self) -> Result<RicConfig, Trouble> {
+        self.machine_for(None)
+    }
+
+    fn machine_for(&self, installation: Option<&mut Installation>) -> Result<RicConfig, Trouble> {
         let limits = Limits::for_nodes(usize::try_from(self.max_nodes).unwrap_or(usize::MAX));
         let mut config = RicConfig::default().with(|it| {
             it.version = self.e2ap;
@@ -135,11 +149,38 @@ impl RicPart {
             it.admissions.clone_from(&self.admit);
         });
         if let Some(file) = &self.xapps {
-            let rules = rules(file)?;
+            let mut rules = rules(file)?;
+            if let Some(installation) = installation {
+                trusted::check_file(file).map_err(rig)?;
+                installation.bind(&mut rules)?;
+            }
             config.timers.hold = rules.hold().unwrap_or(config.timers.hold);
             config.policy = Box::new(rules);
         }
         Ok(config)
+    }
+}
+
+impl RicPart {
+    /// What the operator installed, if it is to be started.
+    fn installation(&self) -> Result<Option<Installation>, Trouble> {
+        let Some(from) = &self.manifests else { return Ok(None) };
+        if self.xapps.is_none() {
+            return Err(rig(
+                "each manifest names a [[rule]] that says what its xApp may: --manifests takes --xapps as well",
+            ));
+        }
+        if self.http.is_some() && self.http_token_file.is_none() {
+            return Err(rig(
+                "a hosted xApp could ask over HTTP as if it were the operator: with --manifests, --http takes \
+                 --http-token-file on loopback as well",
+            ));
+        }
+        if let Some(token) = &self.http_token_file {
+            // Whoever knows it is the operator.
+            trusted::is_secret(token).map_err(rig)?;
+        }
+        Installation::read(from).map(Some)
     }
 }
 
@@ -173,6 +214,12 @@ pub struct Ric {
     /// What HTTP shows, if it does.
     console: Option<ConsoleHandle>,
     bus: Option<crate::ric_bus::Joined>,
+    _shared: Option<crate::ric_bus::Shared>,
+    /// What xApps share.
+    commons: Commons,
+    a1: Option<A1>,
+    /// What starts xApps; they end with it.
+    _hands: Option<Hands>,
     _folder: Folder,
 }
 
@@ -188,7 +235,8 @@ impl Ric {
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let threads = usize::try_from(part.threads).ok().and_then(NonZeroUsize::new);
-        let mut config = part.machine()?;
+        let mut installation = part.installation()?;
+        let mut config = part.machine_for(installation.as_mut())?;
         config.directory = crate::ric_bus::directory(part)?;
         let handle =
             RicHandle::start_on(threads.unwrap_or(NonZeroUsize::MIN), config, SocketOptions::default());
@@ -212,17 +260,43 @@ impl Ric {
             }
         }
         let bus = crate::ric_bus::join(part, &handle, &bound).await?;
-        let at_begin = RicReport::default();
-        let mut ric = Self { handle, bound, inside, at_begin, console: None, bus, _folder: folder };
+        let types = part.a1_types.as_deref().map(policy_types).transpose()?;
+        let access = installation.as_ref().map(Installation::access).unwrap_or_default();
+        let (commons, _shared) = crate::ric_bus::commons(part, access).await?;
+        let mut ric = Self {
+            handle,
+            bound,
+            inside,
+            at_begin: RicReport::default(),
+            console: None,
+            bus,
+            _shared,
+            a1: types.map(|types| A1::new(types, commons.clone())),
+            commons,
+            _hands: None,
+            _folder: folder,
+        };
+        let supervisor = installation.as_ref().map(Installation::supervisor);
+        let mut desk = None;
+        if let (Some(installation), Some(supervisor)) = (&installation, &supervisor) {
+            installation.listen(&ric.handle).await?;
+            desk = Some(installation.doors(&ric.handle, supervisor)?);
+        }
         if let Some(address) = part.http {
             let door = Door::new(address, &part.host, part.http_token_file.as_deref())?;
-            ric.serve("http", door.trusting(trust(&part.trust)), None).await?;
+            let hosted = desk.as_ref().map(|(_, hosted)| hosted.clone());
+            ric.serve("http", Door { hosted, ..door.trusting(trust(&part.trust)) }, None).await?;
         }
         if let Some(address) = part.rmr {
             if part.http.is_none() {
                 return Err(rig("xApps that speak RMR subscribe over HTTP: --rmr takes --http as well"));
             }
             ric.serve_rmr(address, trust(&part.trust)).await?;
+        }
+        if let (Some(installation), Some(supervisor), Some((desk, _))) = (installation, supervisor, desk) {
+            let http = ric.bound.iter().find(|(name, _)| *name == "http").map(|(_, address)| address.clone());
+            let hands = Hands::start(installation, supervisor, desk, http);
+            ric._hands = Some(hands.map_err(|error| environment(format!("no thread for xApps: {error}")))?);
         }
         Ok(ric)
     }
@@ -237,9 +311,10 @@ impl Ric {
         door: Door,
         iapp: Option<Resources>,
     ) -> Result<(), Trouble> {
-        let Door { address, hosts, token, trust } = door;
+        let Door { address, hosts, token, trust, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
-        let config = RestConfig { address, hosts, token, trust, iapp, console };
+        let (commons, a1) = (self.commons.clone(), self.a1.clone());
+        let config = RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1 };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
             served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
@@ -312,6 +387,7 @@ pub(crate) struct Door {
     hosts: Vec<String>,
     token: Option<Token>,
     trust: Option<Trust>,
+    hosted: Option<Hosted>,
 }
 
 /// A list of who is trusted; nobody if it is empty.
@@ -325,13 +401,37 @@ impl Door {
     /// The file holds no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
         let token = token.map(Token::read).transpose().map_err(rig)?;
-        Ok(Self { address, hosts: hosts.to_vec(), token, trust: None })
+        Ok(Self { address, hosts: hosts.to_vec(), token, trust: None, hosted: None })
     }
 
     /// These need not know the token.
     fn trusting(self, trust: Option<Trust>) -> Self {
         Self { trust, ..self }
     }
+}
+
+/// Types of policies, by the names of their files.
+fn policy_types(from: &Path) -> Result<BTreeMap<String, PolicyType>, Trouble> {
+    let wrong = |path: &Path, why: String| rig(format!("{}: {why}", path.display()));
+    let entries = std::fs::read_dir(from).map_err(|error| wrong(from, error.to_string()))?;
+    let mut types = BTreeMap::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")) else {
+            continue;
+        };
+        if !a1::is_id(name) || types.len() >= TYPES_MAX {
+            let why = format!(
+                "a type is called by up to 60 of A-Z, a-z, 0-9, '-', '_' and '.', and {TYPES_MAX} are allowed"
+            );
+            return Err(wrong(&path, why));
+        }
+        let text = trusted::read(&path, TYPE_BYTES_MAX).map_err(rig)?;
+        types.insert(name.to_owned(), PolicyType::read(&text).map_err(|why| wrong(&path, why))?);
+    }
+    if types.is_empty() {
+        return Err(wrong(from, "no type of policies (NAME.json) is there".to_owned()));
+    }
+    Ok(types)
 }
 
 fn rules(file: &Path) -> Result<XappRules, Trouble> {

@@ -1,4 +1,7 @@
 //! A RIC among several: what its part's config says of the bus.
+use std::collections::BTreeMap;
+
+use ranlab_controllers::commons::{Access, Commons};
 use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::DirectoryConfig;
 use ranlab_sdk::transport::Address;
@@ -9,10 +12,15 @@ use crate::worker::Trouble;
 
 #[cfg(feature = "bus")]
 pub(crate) use ranlab_controllers::nats::Joined;
+#[cfg(feature = "bus")]
+pub(crate) use ranlab_controllers::nats_commons::Shared;
 
 /// A build without NATS joins nothing.
 #[cfg(not(feature = "bus"))]
 pub(crate) enum Joined {}
+/// Nor shares anything.
+#[cfg(not(feature = "bus"))]
+pub(crate) enum Shared {}
 
 /// What the machine is told of the others, if there are others.
 ///
@@ -62,25 +70,64 @@ pub(crate) async fn join(
     ric: &RicHandle,
     bound: &[(&'static str, String)],
 ) -> Result<Option<Joined>, Trouble> {
-    use ranlab_controllers::nats::{NatsConfig, NatsError, join};
-    let (Some(servers), Some(name)) = (&part.bus, &part.bus_name) else { return Ok(None) };
+    let Some(config) = config(part, "") else { return Ok(None) };
     let e2 = advertised(part.advertise_e2.as_ref(), bound, "e2");
     let e42 = advertised(part.advertise_e42.as_ref(), bound, "e42");
     ric.with(|ric, _| ric.advertise(e2, e42));
-    let config = NatsConfig {
+    ranlab_controllers::nats::join(ric.clone(), config).await.map(Some).map_err(told)
+}
+
+#[cfg(feature = "bus")]
+fn told(error: ranlab_controllers::nats::NatsError) -> Trouble {
+    use ranlab_controllers::nats::NatsError;
+    match error {
+        NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
+        other => crate::environment(other),
+    }
+}
+
+/// Which servers, if any; `what` tells this client from the RIC's others.
+#[cfg(feature = "bus")]
+fn config(part: &RicPart, what: &str) -> Option<ranlab_controllers::nats::NatsConfig> {
+    let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
+    Some(ranlab_controllers::nats::NatsConfig {
         servers: servers.clone(),
         bucket: part.bus_bucket.clone(),
         replicas: usize::try_from(part.bus_replicas).unwrap_or(1),
-        name: format!("ranlab ric {name}"),
+        name: format!("ranlab ric {name}{what}"),
         credentials: part.bus_credentials_file.clone(),
         password: part.bus_password_file.clone(),
         ca: part.bus_ca_file.clone(),
         certificate: part.bus_certificate_file.clone().zip(part.bus_key_file.clone()),
-    };
-    join(ric.clone(), config).await.map(Some).map_err(|error| match error {
-        NatsError::Address(_) | NatsError::Secret | NatsError::File { .. } => rig(error),
-        other => crate::environment(other),
     })
+}
+
+/// What this RIC's xApps share, which are to be allowed so much: among several RICs by the bus. Who serves no HTTP shares nothing.
+///
+/// # Errors
+/// The servers are not there or let nobody in.
+#[cfg(feature = "bus")]
+pub(crate) async fn commons(
+    part: &RicPart,
+    access: BTreeMap<String, Access>,
+) -> Result<(Commons, Option<Shared>), Trouble> {
+    let Some(config) = config(part, " (shared)").filter(|_| part.http.is_some()) else {
+        return Ok((Commons::local(access), None));
+    };
+    let mut shared = Shared::open(config).await.map_err(told)?;
+    let commons = Commons::new(shared.store(), access);
+    shared.carry(&commons);
+    Ok((commons, Some(shared)))
+}
+
+/// Within this process, without NATS.
+#[cfg(not(feature = "bus"))]
+#[allow(clippy::unused_async, reason = "as with NATS")]
+pub(crate) async fn commons(
+    _: &RicPart,
+    access: BTreeMap<String, Access>,
+) -> Result<(Commons, Option<Shared>), Trouble> {
+    Ok((Commons::local(access), None))
 }
 
 /// Nobody is joined without NATS.

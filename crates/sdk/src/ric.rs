@@ -3,7 +3,7 @@ use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, Waiting};
 use crate::handle::Handle;
 use crate::threads::{ThreadReport, Threads};
-use crate::transport::{Address, BindError, SocketOptions};
+use crate::transport::{Address, BindError, Listener, SocketOptions};
 use bytes::Bytes;
 use ranlab_e2::ric::directory::{BusAsk, BusNews};
 use ranlab_e2::ric::{
@@ -172,6 +172,28 @@ impl RicHandle {
         address: &Address,
         allow: impl Fn(&str) -> bool + 'static,
     ) -> Result<Address, BindError> {
+        self.listen_for(side, address, None, allow).await
+    }
+
+    /// As [`listen`](Self::listen), for peers that are not trusted: so many connections from there at once at most, whatever room
+    /// the RIC has, and some 50 a second.
+    pub async fn listen_within(
+        &self,
+        side: Side,
+        address: &Address,
+        most: usize,
+        allow: impl Fn(&str) -> bool + 'static,
+    ) -> Result<Address, BindError> {
+        self.listen_for(side, address, Some(most), allow).await
+    }
+
+    async fn listen_for(
+        &self,
+        side: Side,
+        address: &Address,
+        most: Option<usize>,
+        allow: impl Fn(&str) -> bool + 'static,
+    ) -> Result<Address, BindError> {
         let next_conn = self.own().next_conn.clone();
         let admit = move |ric: &mut Ric, now: Time, peer: &str| {
             if !allow(peer) {
@@ -182,9 +204,15 @@ impl RicHandle {
             ric.handle(now, RicInput::Connected { conn, side, peer: peer.to_owned() });
             Some(conn)
         };
-        let Some(threads) = &self.own().threads else { return self.driver().listen(address, admit).await };
-        let listener = threads.listener(kind_of(side), address, self.driver().options()).await?;
-        Ok(self.driver().listen_at(listener, admit))
+        let options = self.driver().options();
+        let listener = match &self.own().threads {
+            Some(threads) => threads.listener(kind_of(side), address, options).await?,
+            None => Listener::bind(address, options).await?,
+        };
+        Ok(match most {
+            Some(most) => self.driver().listen_within(listener, most, admit),
+            None => self.driver().listen_at(listener, admit),
+        })
     }
 
     /// The next thing that a RIC among several ([`RicConfig::directory`]) asks of their store. Cancel-safe.

@@ -102,6 +102,46 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     out.0
 }
 
+/// What is counted of messages between xApps.
+#[cfg(feature = "serve")]
+pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
+    let mut out = Text(String::new());
+    for (name, help, value) in [
+        ("published", "Messages that xApps and others published under topics.", counts.published),
+        ("unheard", "Those to which nobody listened.", counts.unheard),
+        ("missed", "Messages that listeners missed because they did not read in time.", counts.missed),
+        ("untold", "Messages that other RICs were not told.", counts.untold),
+    ] {
+        out.metric(&format!("ranlab_topics_{name}_total"), help, "counter", [(String::new(), value)]);
+    }
+    out.0
+}
+
+/// What the host of xApps counts of each.
+#[cfg(feature = "serve")]
+pub fn hosted(xapps: &[crate::hosting::Status]) -> String {
+    use crate::hosting::{Phase, Status};
+    let mut out = Text(String::new());
+    type Of = fn(&Status) -> u64;
+    let all: [(&str, &str, &str, Of); 6] = [
+        ("up", "Whether the xApp runs.", "gauge", |it| u64::from(it.phase == Phase::Running)),
+        ("is_given_up", "Whether it ended so often that somebody has to start it.", "gauge", |it| {
+            u64::from(it.phase == Phase::GivenUp)
+        }),
+        ("starts_total", "Starts of its process.", "counter", |it| it.starts),
+        ("ends_total", "Ends of its process that nobody asked for.", "counter", |it| it.ends),
+        ("kills_total", "Times that it had to be killed after it was asked to end.", "counter", |it| {
+            it.kills
+        }),
+        ("given_up_total", "Times that it was given up.", "counter", |it| it.given_up),
+    ];
+    for (name, help, kind, of) in all.into_iter().filter(|_| !xapps.is_empty()) {
+        let samples = xapps.iter().map(|it| (labels(&[("xapp", &it.name)]), of(it)));
+        out.metric(&format!("ranlab_hosted_{name}"), help, kind, samples);
+    }
+    out.0
+}
+
 struct Text(String);
 
 impl Text {

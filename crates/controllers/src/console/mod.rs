@@ -14,6 +14,7 @@
 //! | `rmr/MEID` | | commands a base station: the body is a PDU, and so is the answer's | |
 //!
 //! Indications go to whoever [listens](Feed::listen). What a RIC shows of itself needs no iApp: [`nodes`], [`metrics`].
+pub mod cluster;
 mod control;
 mod effect;
 mod feed;

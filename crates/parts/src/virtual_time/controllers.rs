@@ -54,6 +54,11 @@ fn brain(
         Part::Ric(part) if part.threads != 1 => {
             return Err(rig(format!("{} threads have no meaning in virtual time; 1 has", part.threads)));
         }
+        Part::Ric(part) if part.manifests.is_some() => {
+            return Err(rig(
+                "xApps that the RIC starts are processes, which have no form in virtual time: no `manifests`",
+            ));
+        }
         Part::Ric(part) if part.iapp.is_empty() => (part.machine()?, None),
         other => {
             return Err(refused(other, "controller", "`slicing`, `traffic`, `virt` or `ric` without iApps"));

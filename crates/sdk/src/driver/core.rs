@@ -21,6 +21,10 @@ const AHEAD_BYTES: usize = 64 << 10;
 const HELD_BACK: Duration = Duration::from_millis(1);
 /// How long accepting rests when the process is out of file descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// How long it rests after each who came to a listener that bounds its links: who comes again and again costs little.
+const BOUNDED_REST: Duration = Duration::from_millis(20);
+/// Refusals of a listener are told of so often at most.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> Reading>;
 
@@ -41,6 +45,25 @@ struct Inner<M: Machine> {
     links: BTreeMap<M::Key, Link>,
     armed: Option<Time>,
     events: Events<M::Event>,
+}
+
+/// Who was refused at a listener; whoever comes back at once fills nobody's log.
+#[derive(Default)]
+struct Refused {
+    told: Option<Time>,
+    untold: u64,
+}
+
+impl Refused {
+    fn tell(&mut self, peer: &str) {
+        if self.told.is_some_and(|told| now().since(told) < TOLD_EVERY) {
+            self.untold += 1;
+            return;
+        }
+        let before = std::mem::take(&mut self.untold);
+        self.told = Some(now());
+        tracing::warn!(peer, before, "refused: not on the list of allowed peers, or one too many");
+    }
 }
 
 impl<M: Machine> Core<M> {
@@ -111,14 +134,15 @@ impl<M: Machine> Core<M> {
         self.inner.borrow().links.len()
     }
 
-    /// Takes in who arrives at a listener.
+    /// Takes in who arrives at a listener, so many at once at most.
     pub(super) fn listen(
         self: &Rc<Self>,
         listener: Listener,
+        most: Option<usize>,
         admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
     ) -> Address {
         let bound = listener.address().clone();
-        let task = spawn_local(Self::accept(Rc::downgrade(self), listener, admit));
+        let task = spawn_local(Self::accept(Rc::downgrade(self), listener, most, admit));
         self.listeners.borrow_mut().push(task);
         bound
     }
@@ -126,8 +150,10 @@ impl<M: Machine> Core<M> {
     async fn accept(
         core: Weak<Self>,
         listener: Listener,
+        most: Option<usize>,
         mut admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key>,
     ) {
+        let (mut taken, mut refused) = (Vec::new(), Refused::default());
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -138,12 +164,26 @@ impl<M: Machine> Core<M> {
                 }
             };
             let Some(core) = core.upgrade() else { return };
-            let admitted = admit(&mut core.inner.borrow_mut().machine, now(), &peer);
+            let admitted = {
+                let inner = &mut *core.inner.borrow_mut();
+                let has_room = most.is_none_or(|most| {
+                    taken.retain(|key| inner.links.contains_key(key));
+                    taken.len() < most
+                });
+                has_room.then(|| admit(&mut inner.machine, now(), &peer)).flatten()
+            };
             match admitted {
-                Some(key) => core.attach(key, stream),
-                None => tracing::warn!(peer, "refused: not on the list of allowed peers, or one too many"),
+                Some(key) => {
+                    taken.extend(most.map(|_| key));
+                    core.attach(key, stream);
+                }
+                None => refused.tell(&peer),
             }
             core.with(|_, _| ());
+            drop(core);
+            if most.is_some() {
+                tokio::time::sleep(BOUNDED_REST).await;
+            }
         }
     }
 

@@ -184,7 +184,18 @@ impl<M: Machine> Driver<M> {
         listener: Listener,
         admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
     ) -> Address {
-        self.0.listen(listener, admit)
+        self.0.listen(listener, None, admit)
+    }
+
+    /// As [`listen_at`](Self::listen_at), with so many links from there open at once at most, and no more than some 50 arrivals a
+    /// second: for peers that may want others to find no room.
+    pub(crate) fn listen_within(
+        &self,
+        listener: Listener,
+        most: usize,
+        admit: impl FnMut(&mut M, Time, &str) -> Option<M::Key> + 'static,
+    ) -> Address {
+        self.0.listen(listener, Some(most), admit)
     }
 
     /// How its sockets are set.

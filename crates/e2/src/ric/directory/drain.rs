@@ -19,6 +19,11 @@ impl Directory {
         self.drain.get_or_insert_default();
     }
 
+    /// Whether it hands its nodes over, or has: it takes none.
+    pub fn is_draining(&self) -> bool {
+        self.drain.is_some()
+    }
+
     /// Whether another RIC was heard of just now that takes base stations.
     pub fn has_others(&self) -> bool {
         let takes = |ric: &RicSeen| !ric.presence.over && !ric.presence.draining;

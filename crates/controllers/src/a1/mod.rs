@@ -1,0 +1,254 @@
+//! A1 policies (O-RAN.WG2.A1AP, A1-P version 2): types that the operator installed, policies that a non-real-time RIC puts, and what
+//! xApps say of them.
+//!
+//! | what | where xApps have it |
+//! |---|---|
+//! | a policy of a type | the value `a1/TYPE:POLICY` |
+//! | that one came, changed or went | the topic `a1/TYPE`: `{"policy": …, "event": "put" or "delete"}` |
+//! | whether it is enforced | the value `a1-status/TYPE:POLICY`, as a PolicyStatusObject; an xApp writes it |
+//!
+//! So a hosted xApp's rule says `reads = ["a1"]`, `writes = ["a1-status"]`.
+mod schema;
+
+pub use schema::Schema;
+
+use crate::commons::{Commons, StoreError};
+use crate::guard::problem;
+use crate::north::{Fault, segments};
+use axum::body::Bytes;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use ranlab_sdk::e2::ric::Method;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Its resources, in the terms of OpenAPI 3.1.
+pub const OPENAPI: &str = include_str!("../../openapi/a1.json");
+/// Types that may be installed.
+pub const TYPES_MAX: usize = 64;
+/// Octets of the longest file of a type.
+pub const TYPE_BYTES_MAX: u64 = 256 << 10;
+/// Characters of the longest identifier of a type or a policy.
+const ID_MAX: usize = 60;
+/// Where policies are, and what xApps say of them.
+const POLICIES: &str = "a1";
+const STATUSES: &str = "a1-status";
+
+/// A type of policies: PolicyTypeObject.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyType {
+    policy: Schema,
+    status: Option<Schema>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypeFile {
+    #[serde(rename = "policySchema")]
+    policy: Json,
+    #[serde(rename = "statusSchema")]
+    status: Option<Json>,
+}
+
+impl PolicyType {
+    /// Reads a PolicyTypeObject: `{"policySchema": …, "statusSchema": …}`.
+    ///
+    /// # Errors
+    /// It is none, or a schema has a keyword that would not be checked.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let TypeFile { policy, status } = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let policy = Schema::new(policy).map_err(|why| format!("policySchema {why}"))?;
+        let status = status.map(Schema::new).transpose().map_err(|why| format!("statusSchema {why}"))?;
+        Ok(Self { policy, status })
+    }
+
+    fn json(&self) -> Json {
+        let mut told = json!({ "policySchema": self.policy.json() });
+        if let Some(status) = &self.status {
+            told["statusSchema"] = status.json().clone();
+        }
+        told
+    }
+}
+
+/// Whether a text may be the identifier of a type or a policy.
+pub fn is_id(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (1..=ID_MAX).contains(&text.len()) && text.bytes().all(fits) && !matches!(text, "." | "..")
+}
+
+/// The types that were installed, and their policies. A copy is the same.
+#[derive(Debug, Clone)]
+pub struct A1 {
+    types: Arc<BTreeMap<String, PolicyType>>,
+    commons: Commons,
+}
+
+/// Whether a path is of A1-P.
+pub(crate) fn is_of(path: &str) -> bool {
+    path.starts_with("/A1-P/v2/")
+}
+
+impl A1 {
+    /// Policies of these types, which xApps find in what they share.
+    pub fn new(types: BTreeMap<String, PolicyType>, commons: Commons) -> Self {
+        Self { types: Arc::new(types), commons }
+    }
+
+    /// Answers a request of a non-real-time RIC.
+    pub(crate) async fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
+        self.asked(method, uri, body).await.map_err(|fault| {
+            problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
+        })
+    }
+
+    async fn asked(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Fault> {
+        let path = segments(uri.path())?;
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match (path.get(2..).unwrap_or_default(), method) {
+            (["policytypes"], Method::Get) => Ok(told(&json!(self.types.keys().collect::<Vec<_>>()))),
+            (["policytypes", id], Method::Get) => Ok(told(&self.of(id)?.json())),
+            (["policytypes", id, "policies"], Method::Get) => self.list(id).await,
+            (["policytypes", id, "policies", policy], Method::Get) => {
+                self.of(id)?;
+                let found = self.value(POLICIES, &key(id, policy)?).await?;
+                Ok(told(&found.ok_or_else(|| missing(policy))?))
+            }
+            (["policytypes", id, "policies", policy], Method::Put) => {
+                self.put((*id, *policy), uri.query(), body).await
+            }
+            (["policytypes", id, "policies", policy], Method::Delete) => self.delete(id, policy).await,
+            (["policytypes", id, "policies", policy, "status"], Method::Get) => self.status(id, policy).await,
+            _ => Err(Fault::new(404, "no such resource; /openapi.json says what there is")),
+        }
+    }
+
+    fn of(&self, id: &str) -> Result<&PolicyType, Fault> {
+        self.types.get(id).ok_or_else(|| {
+            let there: Vec<_> = self.types.keys().map(String::as_str).collect();
+            let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+            Fault::new(404, format!("no policy type {id:?} is installed; there are: {there}"))
+        })
+    }
+
+    async fn value(&self, namespace: &str, key: &str) -> Result<Option<Json>, Fault> {
+        let found = self.commons.store().get(namespace, key).await.map_err(of_store)?;
+        let read = |value: &Bytes| {
+            serde_json::from_slice(value)
+                .map_err(|error| Fault::new(502, format!("what is stored is no JSON: {error}")))
+        };
+        found.map(|entry| read(&entry.value)).transpose()
+    }
+
+    async fn list(&self, id: &str) -> Result<Response, Fault> {
+        self.of(id)?;
+        let all = self.commons.store().keys(POLICIES).await.map_err(of_store)?;
+        let of_type = |(key, ..): &(String, u64, usize)| {
+            key.split_once(':').filter(|(kind, _)| *kind == id).map(|(_, policy)| policy.to_owned())
+        };
+        Ok(told(&json!(all.iter().filter_map(of_type).collect::<Vec<_>>())))
+    }
+
+    async fn put(
+        &self,
+        (id, policy): (&str, &str),
+        query: Option<&str>,
+        body: &Bytes,
+    ) -> Result<Response, Fault> {
+        let kind = self.of(id)?;
+        let key = key(id, policy)?;
+        if let Some(query) = query.filter(|query| !query.is_empty()) {
+            let why = if query.starts_with("notificationDestination=") {
+                "no destination is notified from here (none is on a list of allowed ones): ask for the policy's status instead"
+            } else {
+                "there is no such parameter"
+            };
+            return Err(Fault::new(400, format!("{why}: {query:?}")));
+        }
+        let value: Json = serde_json::from_slice(body)
+            .map_err(|error| Fault::new(400, format!("the policy is no JSON: {error}")))?;
+        if !value.is_object() {
+            return Err(Fault::new(400, "the policy: an object is expected"));
+        }
+        kind.policy
+            .check(&value)
+            .map_err(|why| Fault::new(400, format!("the policy is none of {id}: {why}")))?;
+        let is_new = self.value(POLICIES, &key).await?.is_none();
+        let text = Bytes::from(value.to_string());
+        if text.len() > crate::commons::VALUE_BYTES_MAX {
+            let most = crate::commons::VALUE_BYTES_MAX;
+            return Err(Fault::new(413, format!("{} octets; at most {most} are allowed", text.len())));
+        }
+        self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
+        self.tell(id, policy, "put");
+        if !is_new {
+            return Ok(told(&value));
+        }
+        let place = format!("/A1-P/v2/policytypes/{id}/policies/{policy}");
+        let mut created = told(&value);
+        *created.status_mut() = StatusCode::CREATED;
+        if let Ok(place) = place.parse() {
+            created.headers_mut().insert(header::LOCATION, place);
+        }
+        Ok(created)
+    }
+
+    async fn delete(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+        self.of(id)?;
+        let key = key(id, policy)?;
+        let gone = self.commons.store().delete(POLICIES, &key, None).await;
+        gone.map_err(|error| match error {
+            StoreError::Missing(_) => missing(policy),
+            other => of_store(other),
+        })?;
+        // An xApp may have said nothing.
+        let _ = self.commons.store().delete(STATUSES, &key, None).await;
+        self.tell(id, policy, "delete");
+        Ok(StatusCode::NO_CONTENT.into_response())
+    }
+
+    /// What an xApp says of a policy; that nobody enforces it if none says anything that a status may be.
+    async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
+        let kind = self.of(id)?;
+        let key = key(id, policy)?;
+        self.value(POLICIES, &key).await?.ok_or_else(|| missing(policy))?;
+        let is_status = |it: &Json| {
+            let known = matches!(it["enforceStatus"].as_str(), Some("ENFORCED" | "NOT_ENFORCED"));
+            known && kind.status.as_ref().is_none_or(|schema| schema.check(it).is_ok())
+        };
+        let nobody = || json!({ "enforceStatus": "NOT_ENFORCED", "enforceReason": "OTHER_REASON" });
+        Ok(told(&self.value(STATUSES, &key).await?.filter(is_status).unwrap_or_else(nobody)))
+    }
+
+    fn tell(&self, id: &str, policy: &str, event: &str) {
+        let message = json!({ "policy": policy, "event": event }).to_string();
+        self.commons.tell(POLICIES, id, message.into());
+    }
+}
+
+fn key(id: &str, policy: &str) -> Result<String, Fault> {
+    let wrong = || {
+        let what = format!(
+            "{policy:?} is no policy's identifier; 1 to {ID_MAX} of A-Z, a-z, 0-9, '-', '_' and '.' are allowed"
+        );
+        Fault::new(404, what)
+    };
+    is_id(policy).then(|| format!("{id}:{policy}")).ok_or_else(wrong)
+}
+
+fn missing(policy: &str) -> Fault {
+    Fault::new(404, format!("there is no policy {policy:?}"))
+}
+
+fn of_store(error: StoreError) -> Fault {
+    Fault::new(if matches!(error, StoreError::Full) { 409 } else { 503 }, error.to_string())
+}
+
+fn told(value: &Json) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests;

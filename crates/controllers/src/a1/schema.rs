@@ -1,0 +1,403 @@
+//! JSON Schema as policy types use it: a named part of draft 2020-12, whole or refused. A keyword that is not known here would
+//! mean something that nobody checks, so a type that has one is not taken.
+use serde_json::{Map, Value as Json};
+
+/// How deep a schema, and what it describes, may be nested.
+const DEPTH_MAX: usize = 32;
+/// Steps of one check: alternatives of alternatives multiply.
+const STEPS_MAX: usize = 20_000;
+/// Keywords that say nothing about what is allowed.
+const NOTES: [&str; 9] =
+    ["$schema", "$id", "$comment", "title", "description", "default", "examples", "definitions", "$defs"];
+/// Keywords that are checked.
+const KNOWN: [&str; 25] = [
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "$ref",
+    "format",
+];
+
+/// A schema of which every keyword is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema(Json);
+
+/// What a check may still cost, and the whole schema for references.
+struct Check<'a> {
+    root: &'a Json,
+    steps: usize,
+}
+
+impl Schema {
+    /// Looks at a schema.
+    ///
+    /// # Errors
+    /// A keyword that is not known here, or whose value it cannot have: where, and what is allowed.
+    pub fn new(schema: Json) -> Result<Self, String> {
+        known(&schema, &schema, "#", 0)?;
+        Ok(Self(schema))
+    }
+
+    /// The schema itself.
+    pub fn json(&self) -> &Json {
+        &self.0
+    }
+
+    /// Whether a value is one of it.
+    ///
+    /// # Errors
+    /// Where it is not, and why.
+    pub fn check(&self, value: &Json) -> Result<(), String> {
+        Check { root: &self.0, steps: STEPS_MAX }.value(&self.0, value, "", 0)
+    }
+}
+
+/// Looks at each keyword of a schema, and of those within.
+fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("{at}: nested deeper than {DEPTH_MAX}"));
+    }
+    let Json::Object(members) = schema else {
+        return if schema.is_boolean() {
+            Ok(())
+        } else {
+            Err(format!("{at}: a schema is an object or a boolean"))
+        };
+    };
+    for (name, value) in members {
+        let here = format!("{at}/{name}");
+        let within = |value: &Json, at: &str| known(root, value, at, depth + 1);
+        match name.as_str() {
+            "properties" | "definitions" | "$defs" => {
+                let parts = value.as_object().ok_or_else(|| format!("{here}: an object is expected"))?;
+                parts.iter().try_for_each(|(part, schema)| within(schema, &format!("{here}/{part}")))?;
+            }
+            "items" | "additionalProperties" | "not" => within(value, &here)?,
+            "allOf" | "anyOf" | "oneOf" => {
+                let parts = value.as_array().filter(|it| !it.is_empty());
+                let parts = parts.ok_or_else(|| format!("{here}: a list of schemas is expected"))?;
+                parts.iter().try_for_each(|schema| within(schema, &here))?;
+            }
+            "$ref" => {
+                let target = value.as_str().and_then(|text| referred(root, text));
+                target.ok_or_else(|| {
+                    format!("{here}: {value} leads nowhere in this file (#/definitions/NAME)")
+                })?;
+            }
+            name if NOTES.contains(&name) => {}
+            name if KNOWN.contains(&name) => fits(name, value).map_err(|why| format!("{here}: {why}"))?,
+            _ => {
+                return Err(format!(
+                    "{here}: this keyword is not checked here; known are {}",
+                    KNOWN.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a keyword may have such a value.
+fn fits(name: &str, value: &Json) -> Result<(), &'static str> {
+    let is_type = |it: &Json| {
+        let types = ["null", "boolean", "object", "array", "number", "integer", "string"];
+        it.as_str().is_some_and(|it| types.contains(&it))
+    };
+    let (fits, expected) = match name {
+        "type" => (
+            is_type(value) || value.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(is_type)),
+            "a type or a list of types is expected",
+        ),
+        "enum" => (value.is_array(), "a list is expected"),
+        "required" => (
+            value.as_array().is_some_and(|all| all.iter().all(Json::is_string)),
+            "a list of names is expected",
+        ),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
+            (value.is_number(), "a number is expected")
+        }
+        "multipleOf" => (value.as_f64().is_some_and(|it| it > 0.0), "a number above 0 is expected"),
+        "uniqueItems" => (value.is_boolean(), "true or false is expected"),
+        "const" => (true, ""),
+        "format" => (value.is_string(), "a word is expected"),
+        _ => (value.is_u64(), "a whole number is expected"),
+    };
+    if fits { Ok(()) } else { Err(expected) }
+}
+
+fn referred<'a>(root: &'a Json, text: &str) -> Option<&'a Json> {
+    root.pointer(text.strip_prefix('#')?).filter(|it| it.is_object() || it.is_boolean())
+}
+
+impl Check<'_> {
+    fn value(&mut self, schema: &Json, value: &Json, at: &str, depth: usize) -> Result<(), String> {
+        self.steps = self.steps.checked_sub(1).ok_or_else(|| format!("{at}: more than {STEPS_MAX} steps"))?;
+        if depth > DEPTH_MAX {
+            return Err(format!("{at}: nested deeper than {DEPTH_MAX}"));
+        }
+        let members = match schema {
+            Json::Object(members) => members,
+            Json::Bool(true) => return Ok(()),
+            _ => return Err(format!("{at}: nothing is allowed here")),
+        };
+        for (name, wanted) in members {
+            self.keyword((name.as_str(), wanted), members, value, at, depth)?;
+        }
+        Ok(())
+    }
+
+    fn keyword(
+        &mut self,
+        (name, wanted): (&str, &Json),
+        members: &Map<String, Json>,
+        value: &Json,
+        at: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let refuse = |why: &str| Err(format!("{}: {why}", if at.is_empty() { "/" } else { at }));
+        match (name, value) {
+            ("type", _) if !is_of(wanted, value) => refuse(&format!("{wanted} is expected")),
+            ("enum", _) if !wanted.as_array().is_some_and(|all| all.iter().any(|it| same(it, value))) => {
+                refuse(&format!("one of {wanted} is expected"))
+            }
+            ("const", _) if !same(wanted, value) => refuse(&format!("{wanted} is expected")),
+            ("$ref", _) => {
+                let root = self.root;
+                match wanted.as_str().and_then(|text| referred(root, text)) {
+                    Some(schema) => self.value(schema, value, at, depth + 1),
+                    None => refuse("a reference leads nowhere"),
+                }
+            }
+            ("allOf" | "anyOf" | "oneOf", _) => self.several((name, wanted), value, at, depth),
+            ("not", _) if self.value(wanted, value, at, depth + 1).is_ok() => {
+                refuse("it is what it must not be")
+            }
+            ("items", Json::Array(all)) => {
+                let mut each = all.iter().enumerate();
+                each.try_for_each(|(i, it)| self.value(wanted, it, &format!("{at}/{i}"), depth + 1))
+            }
+            (_, Json::Object(of)) => self.object((name, wanted), members, of, at, depth),
+            (_, Json::Array(all)) => {
+                let twice =
+                    || all.iter().enumerate().any(|(i, it)| all[..i].iter().any(|other| same(it, other)));
+                match name {
+                    "uniqueItems" if wanted == &Json::Bool(true) && twice() => {
+                        refuse("an item is there twice")
+                    }
+                    _ => counted(name, "Items", wanted, all.len()).map_or(Ok(()), |why| refuse(&why)),
+                }
+            }
+            (_, Json::String(text)) => {
+                counted(name, "Length", wanted, text.chars().count()).map_or(Ok(()), |why| refuse(&why))
+            }
+            (_, Json::Number(number)) => {
+                let (is, limit) = (number.as_f64().unwrap_or(f64::NAN), wanted.as_f64().unwrap_or(f64::NAN));
+                let wrong = match name {
+                    "minimum" => is < limit,
+                    "maximum" => is > limit,
+                    "exclusiveMinimum" => is <= limit,
+                    "exclusiveMaximum" => is >= limit,
+                    "multipleOf" => (is / limit).fract() != 0.0,
+                    _ => false,
+                };
+                if wrong { refuse(&format!("{name} is {wanted}")) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn several(
+        &mut self,
+        (name, wanted): (&str, &Json),
+        value: &Json,
+        at: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let all = wanted.as_array().map(Vec::as_slice).unwrap_or_default();
+        let (mut fits, mut why) = (0, String::new());
+        for schema in all {
+            match self.value(schema, value, at, depth + 1) {
+                Ok(()) => fits += 1,
+                Err(error) => why = error,
+            }
+        }
+        match name {
+            "allOf" if fits < all.len() => Err(why),
+            "anyOf" if fits == 0 => Err(format!("{at}: none of {} forms fits; the last: {why}", all.len())),
+            "oneOf" if fits != 1 => Err(format!("{at}: {fits} of {} forms fit; one must. {why}", all.len())),
+            _ => Ok(()),
+        }
+    }
+
+    fn object(
+        &mut self,
+        (name, wanted): (&str, &Json),
+        members: &Map<String, Json>,
+        value: &Map<String, Json>,
+        at: &str,
+        depth: usize,
+    ) -> Result<(), String> {
+        let properties = members.get("properties").and_then(Json::as_object);
+        match name {
+            "required" => {
+                let mut names = wanted.as_array().into_iter().flatten().filter_map(Json::as_str);
+                let missing = names.find(|name| !value.contains_key(*name));
+                missing.map_or(Ok(()), |name| Err(format!("{at}/{name}: it is missing")))
+            }
+            "properties" => {
+                let known = wanted.as_object().into_iter().flatten();
+                let mut there = known.filter_map(|(name, schema)| Some((name, schema, value.get(name)?)));
+                there.try_for_each(|(name, schema, it)| {
+                    self.value(schema, it, &format!("{at}/{name}"), depth + 1)
+                })
+            }
+            "additionalProperties" => {
+                let is_known = |name: &str| properties.is_some_and(|all| all.contains_key(name));
+                let mut others = value.iter().filter(|(name, _)| !is_known(name));
+                others.try_for_each(|(name, it)| self.value(wanted, it, &format!("{at}/{name}"), depth + 1))
+            }
+            _ => match counted(name, "Properties", wanted, value.len()) {
+                Some(why) => Err(format!("{at}: {why}")),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Why there are too few or too many.
+fn counted(name: &str, of: &str, wanted: &Json, is: usize) -> Option<String> {
+    let limit = wanted.as_u64()?;
+    let wrong = match name.strip_suffix(of)? {
+        "min" => (is as u64) < limit,
+        "max" => is as u64 > limit,
+        _ => false,
+    };
+    wrong.then(|| format!("{name} is {limit}, here are {is}"))
+}
+
+/// Numbers are the same whatever they are written as.
+fn same(one: &Json, other: &Json) -> bool {
+    match (one, other) {
+        (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        _ => one == other,
+    }
+}
+
+fn is_of(wanted: &Json, value: &Json) -> bool {
+    let is = |name: &str| match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|it| it.fract() == 0.0),
+        "string" => value.is_string(),
+        _ => false,
+    };
+    match wanted {
+        Json::Array(any) => any.iter().filter_map(Json::as_str).any(is),
+        one => one.as_str().is_some_and(is),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(schema: Json, value: Json) -> Result<(), String> {
+        Schema::new(schema).unwrap().check(&value)
+    }
+
+    #[test]
+    fn each_keyword_takes_what_it_allows_and_nothing_else() {
+        for (schema, right, wrong) in [
+            (json!({"type": "integer"}), json!(3.0), json!(3.5)),
+            (json!({"type": ["string", "null"]}), json!(null), json!(1)),
+            (json!({"enum": [1, "a"]}), json!(1.0), json!("b")),
+            (json!({"const": {"a": 1}}), json!({"a": 1}), json!({"a": 2})),
+            (json!({"required": ["a"]}), json!({"a": 1}), json!({"b": 1})),
+            (json!({"properties": {"a": {"type": "string"}}}), json!({"b": 1}), json!({"a": 1})),
+            (
+                json!({"properties": {"a": true}, "additionalProperties": false}),
+                json!({"a": 1}),
+                json!({"b": 1}),
+            ),
+            (json!({"additionalProperties": {"type": "null"}}), json!({"a": null}), json!({"a": 1})),
+            (json!({"items": {"minimum": 2}}), json!([2, 3]), json!([2, 1])),
+            (json!({"minItems": 1, "maxItems": 2}), json!([1]), json!([])),
+            (json!({"uniqueItems": true}), json!([1, 2]), json!([1, 1.0])),
+            (json!({"minProperties": 1}), json!({"a": 1}), json!({})),
+            (json!({"exclusiveMinimum": 0, "maximum": 5}), json!(5), json!(0)),
+            (json!({"multipleOf": 5}), json!(15), json!(16)),
+            (json!({"minLength": 2, "maxLength": 3}), json!("äöü"), json!("ä")),
+            (json!({"allOf": [{"minimum": 1}, {"maximum": 2}]}), json!(2), json!(3)),
+            (json!({"anyOf": [{"type": "null"}, {"minimum": 5}]}), json!(null), json!(4)),
+            (json!({"oneOf": [{"minimum": 1}, {"minimum": 5}]}), json!(3), json!(7)),
+            (json!({"not": {"type": "string"}}), json!(1), json!("a")),
+            (
+                json!({"$ref": "#/definitions/x", "definitions": {"x": {"type": "null"}}}),
+                json!(null),
+                json!(1),
+            ),
+            (json!(true), json!(1), json!(null)),
+        ] {
+            assert_eq!(check(schema.clone(), right), Ok(()), "{schema}");
+            assert!(schema == json!(true) || check(schema.clone(), wrong).is_err(), "{schema}");
+        }
+        let told = check(json!({"properties": {"a": {"items": {"type": "string"}}}}), json!({"a": ["x", 1]}));
+        assert_eq!(told.unwrap_err(), "/a/1: \"string\" is expected");
+    }
+
+    #[test]
+    fn what_would_not_be_checked_is_no_type_of_ours() {
+        for (schema, words) in [
+            (
+                json!({"properties": {"a": {"pattern": "^a"}}}),
+                "#/properties/a/pattern: this keyword is not checked",
+            ),
+            (json!({"if": true}), "#/if: this keyword"),
+            (json!({"type": "int"}), "#/type: a type or"),
+            (json!({"$ref": "http://elsewhere/x"}), "leads nowhere"),
+            (json!({"minItems": -1}), "a whole number"),
+            (json!({"anyOf": []}), "a list of schemas"),
+            (json!([]), "an object or a boolean"),
+        ] {
+            let told = Schema::new(schema).unwrap_err();
+            assert!(told.contains(words), "{told}");
+        }
+        let deep = (0..40).fold(json!(true), |inner, _| json!({ "items": inner }));
+        assert!(Schema::new(deep).is_err());
+    }
+
+    #[test]
+    fn what_refers_to_itself_ends() {
+        let round = json!({"$ref": "#"});
+        assert!(check(round, json!(1)).is_err());
+        let tree = json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#/definitions/x"}, true],
+            "definitions": {"x": {"anyOf": [{"$ref": "#/definitions/x"}, {"$ref": "#/definitions/x"}]}}});
+        assert!(check(tree, json!({"next": {"next": {}}})).is_err(), "more steps than are taken");
+        let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
+        assert_eq!(check(list, json!({"next": {"next": {}}})), Ok(()));
+    }
+}

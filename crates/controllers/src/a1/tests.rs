@@ -1,0 +1,106 @@
+//! Requests of a non-real-time RIC, golden: what is asked, the status, and the answer to the letter.
+use super::*;
+use axum::body::to_bytes;
+
+const QOS: &str = r##"{"policySchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+    "properties": {"scope": {"type": "object", "properties": {"ueId": {"type": "string"}, "qosId": {"type": "integer"}},
+    "additionalProperties": false, "required": ["ueId"]}, "qosObjectives": {"type": "object",
+    "properties": {"gfbr": {"type": "number", "minimum": 0}}}}, "additionalProperties": false,
+    "required": ["scope", "qosObjectives"]}, "statusSchema": {"type": "object", "required": ["enforceStatus"]}}"##;
+const POLICY: &str = r#"{"qosObjectives":{"gfbr":30},"scope":{"qosId":1,"ueId":"17"}}"#;
+
+fn a1() -> A1 {
+    let types = [("qos_1.0.0".to_owned(), PolicyType::read(QOS).unwrap())];
+    A1::new(types.into(), Commons::default())
+}
+
+fn at_once<T>(answer: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answer)
+}
+
+fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
+    let uri: Uri = format!("/A1-P/v2/{path}").parse().unwrap();
+    let asked = Bytes::copy_from_slice(body.as_bytes());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(a1.answer(method, &uri, &asked));
+    let (head, body) = answer.unwrap_or_else(|refused| refused).into_parts();
+    let body = runtime.block_on(to_bytes(body, 1 << 20)).unwrap();
+    (head.status.as_u16(), String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[test]
+fn a_policy_is_put_read_changed_and_removed() {
+    let a1 = a1();
+    let at = "policytypes/qos_1.0.0/policies/p1";
+    let status_at = format!("{at}/status");
+    let golden: [(Method, &str, &str, u16, &str); 14] = [
+        (Method::Get, "policytypes", "", 200, r#"["qos_1.0.0"]"#),
+        (Method::Get, "policytypes/qos_1.0.0/policies", "", 200, "[]"),
+        (Method::Put, at, POLICY, 201, POLICY),
+        (Method::Put, at, POLICY, 200, POLICY),
+        (Method::Get, at, "", 200, POLICY),
+        (Method::Get, "policytypes/qos_1.0.0/policies", "", 200, r#"["p1"]"#),
+        (
+            Method::Get,
+            &status_at,
+            "",
+            200,
+            r#"{"enforceReason":"OTHER_REASON","enforceStatus":"NOT_ENFORCED"}"#,
+        ),
+        (Method::Put, at, r#"{"scope":{}}"#, 400, ""),
+        (Method::Put, at, r#"{"scope":{"ueId":"1"},"qosObjectives":{"gfbr":-1}}"#, 400, ""),
+        (Method::Put, at, "[]", 400, ""),
+        (Method::Put, at, "no", 400, ""),
+        (Method::Get, at, "", 200, POLICY),
+        (Method::Delete, at, "", 204, ""),
+        (Method::Delete, at, "", 404, ""),
+    ];
+    for (method, path, body, status, told) in golden {
+        let answer = ask(&a1, method, path, body);
+        assert_eq!(answer.0, status, "{method:?} {path} {body}: {}", answer.1);
+        assert!(told.is_empty() || answer.1 == told, "{method:?} {path}: {}", answer.1);
+    }
+    let kept: Json = serde_json::from_str(&ask(&a1, Method::Get, "policytypes/qos_1.0.0", "").1).unwrap();
+    assert_eq!(kept, serde_json::from_str::<Json>(QOS).unwrap());
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let a1 = a1();
+    let told = |path: &str, body: &str| ask(&a1, Method::Put, path, body).1;
+    assert!(
+        told("policytypes/qos_1.0.0/policies/p", r#"{"scope":{"ueId":1},"qosObjectives":{}}"#)
+            .contains("/scope/ueId: ")
+    );
+    assert!(told("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
+    assert!(told("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is no policy's identifier"));
+    let elsewhere = "policytypes/qos_1.0.0/policies/p?notificationDestination=http://10.0.0.1/x";
+    assert!(told(elsewhere, POLICY).contains("no destination is notified"));
+    assert_eq!(ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1, "[]", "nothing was put");
+    let unknown = PolicyType::read(r#"{"policySchema": {"pattern": "x"}}"#).unwrap_err();
+    assert!(unknown.starts_with("policySchema #/pattern: this keyword is not checked here"), "{unknown}");
+}
+
+#[test]
+fn an_xapp_finds_policies_in_what_it_shares_and_says_what_it_does() {
+    let a1 = a1();
+    let at = "policytypes/qos_1.0.0/policies/p1";
+    assert_eq!(ask(&a1, Method::Put, at, POLICY).0, 201);
+    let key = "qos_1.0.0:p1";
+    let found = at_once(a1.commons.store().get("a1", key)).unwrap().unwrap();
+    assert_eq!(found.value, POLICY.as_bytes());
+    for (said, status) in [
+        (r#"{"enforceStatus":"ENFORCED"}"#, r#"{"enforceStatus":"ENFORCED"}"#),
+        (
+            r#"{"enforceStatus":"PERHAPS"}"#,
+            r#"{"enforceReason":"OTHER_REASON","enforceStatus":"NOT_ENFORCED"}"#,
+        ),
+        (r#"7"#, r#"{"enforceReason":"OTHER_REASON","enforceStatus":"NOT_ENFORCED"}"#),
+    ] {
+        at_once(a1.commons.store().put("a1-status", key, said.into(), None)).unwrap();
+        assert_eq!(ask(&a1, Method::Get, &format!("{at}/status"), "").1, status);
+    }
+    assert_eq!(ask(&a1, Method::Delete, at, "").0, 204);
+    assert!(at_once(a1.commons.store().keys("a1-status")).unwrap().is_empty());
+    assert_eq!(a1.commons.counts().published, 2);
+}

@@ -1,0 +1,344 @@
+//! What xApps share among several RICs: each namespace is a JetStream stream with a namespace's bounds, its subjects are its keys; a
+//! message under a topic is one of NATS's own.
+//!
+//! Values are read from the stream's leader, so whoever reads, at whichever RIC, reads what was written last. Without a quorum
+//! nothing is read or written.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an adapter to a server, in real time, with a thread of its own"
+)]
+
+use crate::commons::{
+    Answer, Commons, Entry, KEYS_MAX, NAMESPACE_BYTES_MAX, NAMESPACES_MAX, Store, StoreError, VALUE_BYTES_MAX,
+};
+use crate::lock;
+use crate::nats::{NatsConfig, NatsError, PATIENCE, checked, options};
+use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, LastRawMessageErrorKind, StorageType, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use async_nats::{Client, Message, Subscriber};
+use bytes::Bytes;
+use futures_core::Stream as _;
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use tokio::sync::{mpsc, oneshot};
+
+/// Messages that wait on either way; beyond, they are dropped and counted.
+const WAITING_MAX: usize = 1_024;
+/// Octets that a stream may need for a key beside its value.
+const KEY_BYTES: usize = 512;
+/// Times that a key is looked at anew which others change while it is removed.
+const TRIES: usize = 4;
+
+/// A connection for what xApps share. Its thread ends with it.
+#[derive(Debug)]
+pub struct Shared {
+    client: Client,
+    config: Arc<NatsConfig>,
+    commons: Option<oneshot::Sender<Commons>>,
+    _end: oneshot::Sender<()>,
+}
+
+impl Shared {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The servers are not there or let nobody in.
+    pub async fn open(config: NatsConfig) -> Result<Self, NatsError> {
+        let (begun, begins) = oneshot::channel();
+        let (commons, given) = oneshot::channel();
+        let (end, ends) = oneshot::channel::<()>();
+        let config = Arc::new(config);
+        let of_thread = config.clone();
+        thread::Builder::new().name("shared".to_owned()).spawn(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(begun.send(Err(NatsError::Thread(error)))),
+            };
+            runtime.block_on(async move {
+                match connect(&of_thread).await {
+                    Ok(client) => {
+                        // Whoever waits for it may have gone.
+                        let _ = begun.send(Ok(client.clone()));
+                        tokio::select! {
+                            () = carry(client, &of_thread.bucket, given) => {}
+                            _ = ends => {}
+                        }
+                    }
+                    Err(error) => drop(begun.send(Err(error))),
+                }
+            });
+        })?;
+        let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
+        let client = begins.await.map_err(|_| gone())??;
+        Ok(Self { client, config, commons: Some(commons), _end: end })
+    }
+
+    /// Where values are.
+    pub fn store(&self) -> Box<dyn Store> {
+        let mut context = jetstream::new(self.client.clone());
+        context.set_timeout(PATIENCE);
+        Box::new(NatsStore(Arc::new(Place { context, config: self.config.clone(), made: Mutex::default() })))
+    }
+
+    /// Carries messages between what is published here and elsewhere, once.
+    pub fn carry(&mut self, commons: &Commons) {
+        if let Some(give) = self.commons.take() {
+            // A thread that has ended carries nothing.
+            let _ = give.send(commons.clone());
+        }
+    }
+}
+
+async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
+    let servers = checked(&config.servers)?;
+    let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
+    let addresses: Result<Vec<async_nats::ServerAddr>, _> = servers.iter().map(|it| it.parse()).collect();
+    let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
+    // What is published here is told here already.
+    let options = options(config).await?.no_echo().subscription_capacity(WAITING_MAX);
+    options.connect(addresses).await.map_err(|error| unreachable(error.to_string()))
+}
+
+/// Carries messages both ways, from when it is told between what.
+async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) {
+    let Ok(commons) = given.await else { return std::future::pending().await };
+    let (out, mut published) = mpsc::channel(WAITING_MAX);
+    commons.carried(out);
+    let begins = format!("ranlab.{bucket}.topic.");
+    let mut heard = match client.subscribe(format!("{begins}*.*")).await {
+        Ok(heard) => Some(heard),
+        Err(error) => {
+            tracing::warn!(%error, "messages of other RICs are not heard");
+            None
+        }
+    };
+    loop {
+        tokio::select! {
+            message = published.recv() => {
+                let Some((namespace, topic, message)) = message else { return };
+                let subject = format!("{begins}{}.{}", escaped(&namespace), escaped(&topic));
+                if let Err(error) = client.publish(subject, message).await {
+                    tracing::debug!(%error, "a message was not published");
+                }
+            }
+            message = next(&mut heard) => match message {
+                Some(message) => hear(&commons, &begins, &message),
+                None => heard = None,
+            },
+        }
+    }
+}
+
+fn hear(commons: &Commons, begins: &str, message: &Message) {
+    let names = message.subject.strip_prefix(begins).and_then(|rest| rest.split_once('.'));
+    let names = names.and_then(|(namespace, topic)| Some((unescaped(namespace)?, unescaped(topic)?)));
+    // Who else publishes there may say anything: one line of JSON is what listeners may be told.
+    let is_ours = message.payload.len() <= VALUE_BYTES_MAX
+        && !message.payload.contains(&b'\n')
+        && serde_json::from_slice::<serde::de::IgnoredAny>(&message.payload).is_ok();
+    if let Some((namespace, topic)) = names.filter(|_| is_ours) {
+        commons.hear(&namespace, &topic, message.payload.clone());
+    }
+}
+
+/// The next message; never, without a subscription.
+async fn next(heard: &mut Option<Subscriber>) -> Option<Message> {
+    match heard {
+        Some(heard) => poll_fn(|context| Pin::new(&mut *heard).poll_next(context)).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A name as a part of a subject, in which a dot would begin the next part.
+fn escaped(name: &str) -> String {
+    name.replace('.', "=2E")
+}
+
+fn unescaped(part: &str) -> Option<String> {
+    let name = part.replace("=2E", ".");
+    crate::commons::is_name(&name).then_some(name)
+}
+
+struct Place {
+    context: Context,
+    config: Arc<NatsConfig>,
+    /// Namespaces that were written here.
+    made: Mutex<BTreeSet<String>>,
+}
+
+/// Values at NATS servers.
+#[derive(Clone)]
+struct NatsStore(Arc<Place>);
+
+fn away(why: impl Display) -> StoreError {
+    StoreError::Away(why.to_string())
+}
+
+impl Place {
+    fn stream_of(&self, namespace: &str) -> String {
+        format!("{}_shared_{}", self.config.bucket, escaped(namespace))
+    }
+
+    fn subject(&self, namespace: &str, key: &str) -> String {
+        format!("ranlab.{}.kv.{}.{}", self.config.bucket, escaped(namespace), key_part(key))
+    }
+
+    /// The stream of a namespace, if anything was ever written there.
+    async fn there(&self, namespace: &str) -> Result<Option<Stream>, StoreError> {
+        match self.context.get_stream(self.stream_of(namespace)).await {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(why) if why.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                    Ok(None)
+                }
+                _ => Err(away(error)),
+            },
+        }
+    }
+
+    /// The same, made if it is not there.
+    async fn made(&self, namespace: &str) -> Result<(), StoreError> {
+        if lock(&self.made).contains(namespace) {
+            return Ok(());
+        }
+        if lock(&self.made).len() >= NAMESPACES_MAX {
+            return Err(StoreError::Full);
+        }
+        let config = Config {
+            name: self.stream_of(namespace),
+            description: Some("what xApps share (ranlab ric --bus)".to_owned()),
+            subjects: vec![self.subject(namespace, ">")],
+            max_messages: i64::try_from(KEYS_MAX).unwrap_or(i64::MAX),
+            max_messages_per_subject: 1,
+            max_bytes: i64::try_from(NAMESPACE_BYTES_MAX + KEYS_MAX * KEY_BYTES).unwrap_or(i64::MAX),
+            storage: StorageType::File,
+            discard: DiscardPolicy::New,
+            num_replicas: self.config.replicas,
+            ..Config::default()
+        };
+        self.context.get_or_create_stream(config).await.map_err(away)?;
+        lock(&self.made).insert(namespace.to_owned());
+        Ok(())
+    }
+
+    async fn look(&self, namespace: &str, key: &str) -> Result<Option<Entry>, StoreError> {
+        let Some(stream) = self.there(namespace).await? else { return Ok(None) };
+        self.last(&stream, &self.subject(namespace, key)).await
+    }
+
+    async fn last(&self, stream: &Stream, subject: &str) -> Result<Option<Entry>, StoreError> {
+        match stream.get_last_raw_message_by_subject(subject).await {
+            Ok(found) => Ok(Some(Entry { revision: found.sequence, value: found.payload })),
+            Err(error) if matches!(error.kind(), LastRawMessageErrorKind::NoMessageFound) => Ok(None),
+            Err(error) => Err(away(error)),
+        }
+    }
+
+    async fn all(&self, namespace: &str) -> Result<Vec<(String, u64, usize)>, StoreError> {
+        let Some(stream) = self.there(namespace).await? else { return Ok(Vec::new()) };
+        let begins = self.subject(namespace, "");
+        let mut subjects = stream.info_with_subjects(format!("{begins}>")).await.map_err(away)?;
+        let mut all = Vec::new();
+        while let Some(subject) = poll_fn(|context| Pin::new(&mut subjects).poll_next(context)).await {
+            let (subject, _) = subject.map_err(away)?;
+            let Some(key) = subject.strip_prefix(&begins).and_then(unescaped) else { continue };
+            if let Some(entry) = self.last(&stream, &subject).await? {
+                all.push((key, entry.revision, entry.value.len()));
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    async fn write(
+        &self,
+        namespace: &str,
+        key: &str,
+        value: Bytes,
+        wanted: Option<u64>,
+    ) -> Result<u64, StoreError> {
+        self.made(namespace).await?;
+        let mut message = PublishMessage::build().payload(value);
+        if let Some(wanted) = wanted {
+            message = message.expected_last_subject_sequence(wanted);
+        }
+        let written = self.context.send_publish(self.subject(namespace, key), message).await.map_err(away)?;
+        let error = match written.await {
+            Ok(acknowledged) => return Ok(acknowledged.sequence),
+            Err(error) => error,
+        };
+        match (error.kind(), wanted) {
+            (PublishErrorKind::WrongLastSequence, Some(wanted)) => {
+                let is = self.look(namespace, key).await?.map_or(0, |entry| entry.revision);
+                Err(StoreError::Revision { is, wanted })
+            }
+            _ if error.to_string().contains("maximum") => Err(StoreError::Full),
+            _ => Err(away(error)),
+        }
+    }
+
+    async fn remove(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Result<(), StoreError> {
+        let missing = || StoreError::Missing(key.to_owned());
+        let stream = self.there(namespace).await?.ok_or_else(missing)?;
+        for _ in 0..TRIES {
+            let found = self.last(&stream, &self.subject(namespace, key)).await?.ok_or_else(missing)?;
+            if let Some(wanted) = wanted.filter(|wanted| *wanted != found.revision) {
+                return Err(StoreError::Revision { is: found.revision, wanted });
+            }
+            // Of that revision: if somebody has set the key meanwhile it is gone, and nothing is removed.
+            if stream.delete_message(found.revision).await.is_ok_and(|removed| removed) {
+                return Ok(());
+            }
+        }
+        Err(away("others change the key again and again, or the servers do not remove it"))
+    }
+}
+
+/// A key as a part of a subject; `>` and nothing are parts of patterns.
+fn key_part(key: &str) -> String {
+    if key == ">" { key.to_owned() } else { escaped(key) }
+}
+
+impl Store for NatsStore {
+    fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>> {
+        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        Box::pin(async move { place.look(&namespace, &key).await })
+    }
+
+    fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>> {
+        let (place, namespace) = (self.0.clone(), namespace.to_owned());
+        Box::pin(async move { place.all(&namespace).await })
+    }
+
+    fn put(&self, namespace: &str, key: &str, value: Bytes, wanted: Option<u64>) -> Answer<u64> {
+        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        Box::pin(async move { place.write(&namespace, &key, value, wanted).await })
+    }
+
+    fn delete(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Answer<()> {
+        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        Box::pin(async move { place.remove(&namespace, &key, wanted).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parts_of_subjects_and_come_back() {
+        for name in ["a1", "quota_1.0.0:night", ".x.", "a-b"] {
+            assert!(!escaped(name).contains('.'), "{name}");
+            assert_eq!(unescaped(&escaped(name)).as_deref(), Some(name));
+        }
+        for other in ["", "a=b", "=2E", "a b", "*", ">"] {
+            assert_eq!(unescaped(other), None, "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Bounds for processes that this one starts, and for whatever they start: memory, CPU and processes by a control group.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{
+    CgroupError, PERIOD_US, QUOTA_US_MIN, first, make, own_name, refused, remove, second, sweep, write,
+};
+use crate::signal::send;
+
+/// What a group bounds.
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+/// Rounds of killing where the kernel kills one by one: a group that forks meanwhile has so many processes at most.
+const KILLS: u32 = 200;
+/// Between two rounds.
+const KILL_PAUSE: Duration = Duration::from_millis(5);
+
+/// What processes may use at most, together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// Octets of memory; beyond, the kernel ends one of them.
+    pub memory_bytes: u64,
+    /// CPUs: 0.5 is half of one.
+    pub cpus: f64,
+    /// Processes and threads; beyond, no further one is made.
+    pub processes: u64,
+}
+
+/// How often bounds were met since the group was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Struck {
+    /// Processes that the kernel ended for want of memory.
+    pub memory: u64,
+    /// Processes that were not made.
+    pub processes: u64,
+    /// Times that they waited for their share of CPU.
+    pub cpu: u64,
+}
+
+/// A control group below this process's own; dropping it ends whatever is in it, and removes it.
+#[derive(Debug)]
+pub struct Group {
+    folders: Vec<PathBuf>,
+    is_second: bool,
+}
+
+impl Group {
+    /// Makes one: of cgroup v2 where its three controllers can be had, else of v1.
+    ///
+    /// # Errors
+    /// Neither can be had here; why.
+    pub fn new(bounds: &Bounds) -> Result<Self, CgroupError> {
+        Self::below(Path::new("/"), bounds)
+    }
+
+    fn below(root: &Path, bounds: &Bounds) -> Result<Self, CgroupError> {
+        let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        let (mounts, groups) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
+        let name = own_name();
+        let second = second(&mounts, &groups).map(|parent| root.join(parent));
+        let mut lacks = match second.map(|parent| Self::make_second(&parent, &name, bounds)) {
+            Some(Ok(made)) => return Ok(made),
+            Some(Err(why)) => format!("v2: {why}"),
+            None => "v2 is not mounted".to_owned(),
+        };
+        let mut made = Self { folders: Vec::new(), is_second: false };
+        for controller in CONTROLLERS {
+            let parent = first(&mounts, &groups, controller).map(|parent| root.join(parent));
+            let Some(parent) = parent else {
+                lacks.push_str(&format!("; v1 has no {controller}"));
+                return Err(CgroupError::Lacking(lacks));
+            };
+            sweep(&parent);
+            let folder = parent.join(&name);
+            // Controllers may share a hierarchy.
+            if !made.folders.contains(&folder) {
+                make(&folder).map_err(|why| CgroupError::Lacking(format!("{lacks}; v1: {why}")))?;
+                made.folders.push(folder.clone());
+            }
+            bound_first(&folder, controller, bounds)
+                .map_err(|why| CgroupError::Lacking(format!("{lacks}; v1: {why}")))?;
+        }
+        Ok(made)
+    }
+
+    fn make_second(parent: &Path, name: &str, bounds: &Bounds) -> Result<Self, CgroupError> {
+        let controllers = parent.join("cgroup.controllers");
+        let has = fs::read_to_string(&controllers).map_err(|error| refused(&controllers, &error))?;
+        if let Some(lacking) = CONTROLLERS.iter().find(|it| !has.split_whitespace().any(|has| has == **it)) {
+            return Err(CgroupError::Lacking(format!("{} has no {lacking}", controllers.display())));
+        }
+        sweep(parent);
+        write(&parent.join("cgroup.subtree_control"), "+cpu +memory +pids")?;
+        let folder = parent.join(name);
+        make(&folder)?;
+        let made = Self { folders: vec![folder.clone()], is_second: true };
+        write(&folder.join("memory.max"), &bounds.memory_bytes.to_string())?;
+        // Memory that is put aside counts, too; a kernel without swap has no such file.
+        let _ = fs::write(folder.join("memory.swap.max"), "0");
+        write(&folder.join("pids.max"), &bounds.processes.to_string())?;
+        write(&folder.join("cpu.max"), &format!("{} {PERIOD_US}", quota_us(bounds)))?;
+        Ok(made)
+    }
+
+    /// What it is, for people.
+    pub fn kind(&self) -> &'static str {
+        if self.is_second { "cgroup v2" } else { "cgroup v1" }
+    }
+
+    /// The files by which a process joins (`0`: who writes).
+    ///
+    /// # Errors
+    /// The system's word.
+    pub(crate) fn entries(&self) -> std::io::Result<Vec<File>> {
+        let open = |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
+        self.folders.iter().map(open).collect()
+    }
+
+    /// The processes in it.
+    pub fn pids(&self) -> Vec<u32> {
+        self.folders.first().map(|folder| pids(folder)).unwrap_or_default()
+    }
+
+    /// Ends whatever is in it (SIGKILL).
+    pub fn kill(&self) {
+        self.folders.iter().for_each(|folder| kill_all(folder));
+    }
+
+    /// How often its bounds were met.
+    pub fn struck(&self) -> Struck {
+        let number = |file: &str, name: &str| {
+            self.folders.iter().find_map(|folder| {
+                let text = fs::read_to_string(folder.join(file)).ok()?;
+                text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+            })
+        };
+        let memory = if self.is_second { "memory.events" } else { "memory.oom_control" };
+        Struck {
+            memory: number(memory, "oom_kill ").unwrap_or(0),
+            processes: number("pids.events", "max ").unwrap_or(0),
+            cpu: number("cpu.stat", "nr_throttled ").unwrap_or(0),
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        self.folders.iter().for_each(|folder| remove(folder));
+    }
+}
+
+fn quota_us(bounds: &Bounds) -> u64 {
+    ((bounds.cpus * PERIOD_US as f64) as u64).max(QUOTA_US_MIN)
+}
+
+fn bound_first(folder: &Path, controller: &str, bounds: &Bounds) -> Result<(), CgroupError> {
+    match controller {
+        "memory" => {
+            write(&folder.join("memory.limit_in_bytes"), &bounds.memory_bytes.to_string())?;
+            // Together with what is put aside, where the kernel counts that.
+            let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), bounds.memory_bytes.to_string());
+            Ok(())
+        }
+        "pids" => write(&folder.join("pids.max"), &bounds.processes.to_string()),
+        _ => {
+            write(&folder.join("cpu.cfs_period_us"), &PERIOD_US.to_string())?;
+            write(&folder.join("cpu.cfs_quota_us"), &quota_us(bounds).to_string())
+        }
+    }
+}
+
+fn pids(folder: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// Ends what is in a group: at once where the kernel can (v2, Linux 5.14), else one by one until nothing is left.
+pub(super) fn kill_all(folder: &Path) {
+    let _ = fs::write(folder.join("cgroup.kill"), "1");
+    for _ in 0..KILLS {
+        let left = pids(folder);
+        if left.is_empty() {
+            return;
+        }
+        left.into_iter().for_each(|pid| drop(send(pid, libc::SIGKILL, false)));
+        std::thread::sleep(KILL_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { memory_bytes: 64 << 20, cpus: 0.5, processes: 16 };
+
+    /// A tree of ordinary files in place of the kernel's: what is written where.
+    #[test]
+    fn the_second_version_is_taken_where_it_has_what_is_bounded() {
+        let root = std::env::temp_dir().join(format!("ranlab-group-{}", std::process::id()));
+        let own = root.join("sys/fs/cgroup/me");
+        fs::create_dir_all(&own).unwrap();
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        let mounts = "31 25 0:27 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw\n";
+        fs::write(root.join("proc/self/mountinfo"), mounts).unwrap();
+        fs::write(root.join("proc/self/cgroup"), "0::/me\n").unwrap();
+        fs::write(own.join("cgroup.controllers"), "cpu pids\n").unwrap();
+        let lacks = Group::below(&root, &BOUNDS).unwrap_err().to_string();
+        assert!(lacks.contains("has no memory") && lacks.contains("v1 has no cpu"), "{lacks}");
+        fs::write(own.join("cgroup.controllers"), "cpu memory pids\n").unwrap();
+        let group = Group::below(&root, &BOUNDS).unwrap();
+        let told = |file: &str| fs::read_to_string(group.folders[0].join(file)).unwrap();
+        assert_eq!(
+            (told("memory.max"), told("pids.max"), told("cpu.max")),
+            ("67108864".to_owned(), "16".to_owned(), "5000 10000".to_owned())
+        );
+        assert_eq!(fs::read_to_string(own.join("cgroup.subtree_control")).unwrap(), "+cpu +memory +pids");
+        fs::write(group.folders[0].join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
+        fs::write(group.folders[0].join("pids.events"), "max 7\n").unwrap();
+        assert_eq!(group.struck(), Struck { memory: 2, processes: 7, cpu: 0 });
+        assert_eq!(group.kind(), "cgroup v2");
+        std::mem::forget(group);
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,0 +1,385 @@
+//! A process that is not trusted: another user, without a way back, within bounds, without a network, with folders of its own where
+//! everybody writes, and gone with this one.
+#![allow(unsafe_code, reason = "system calls between fork and exec")]
+
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cgroup::{Bounds, Group};
+use crate::kin;
+
+/// How unimportant such a process is where the machine's memory ends (`oom_score_adj`, at most 1,000).
+const OOM_SCORE: &[u8] = b"800";
+/// How far behind it stands for a CPU (nice(2), at most 19) where no group gives it a share.
+const NICE: libc::c_int = 10;
+/// Folders in which everybody writes: each such process has its own in their place, empty, in memory, and gone with it.
+pub const OWN_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const OWN_FOLDERS_C: [&CStr; 3] = [c"/tmp", c"/var/tmp", c"/dev/shm"];
+/// What each of them may hold: this part of the bound on memory, to which it counts.
+const OWN_FOLDER_PART: u64 = 4;
+/// Descriptors that are looked at where the kernel does not do it.
+const DESCRIPTORS_MAX: libc::c_int = 65_536;
+/// Octets of `/etc/passwd` that are looked at.
+const PASSWD_MAX: u64 = 1 << 20;
+
+/// A user and its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct User {
+    /// Its number, never 0.
+    pub uid: u32,
+    /// Its group's, never 0.
+    pub gid: u32,
+}
+
+/// Why somebody is not such a user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoUser {
+    /// Nobody is called so.
+    #[error("/etc/passwd has no user {0:?}; write a name that it has, or a number above 0")]
+    Unknown(String),
+    /// Root's rights are never given.
+    #[error("user {0:?} is root, or of root's group; name one without rights")]
+    Root(String),
+}
+
+impl User {
+    /// By name, or by number: then the group has the same number.
+    ///
+    /// # Errors
+    /// There is no such user, or it is root.
+    pub fn named(text: &str) -> Result<Self, NoUser> {
+        let root = || NoUser::Root(text.to_owned());
+        if let Ok(uid) = text.parse::<u32>() {
+            // The last one stands for "leave it as it is" in the system's calls.
+            return Some(Self { uid, gid: uid }).filter(|_| uid != 0 && uid != u32::MAX).ok_or_else(root);
+        }
+        let unknown = || NoUser::Unknown(text.to_owned());
+        let all = crate::trusted::read(Path::new("/etc/passwd"), PASSWD_MAX).map_err(|_| unknown())?;
+        let found = all.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let (name, uid, gid) = (fields.next()?, fields.nth(1)?, fields.next()?);
+            (name == text).then(|| Some(Self { uid: uid.parse().ok()?, gid: gid.parse().ok()? }))?
+        });
+        found
+            .ok_or_else(unknown)
+            .and_then(|it| Some(it).filter(|it| it.uid != 0 && it.gid != 0).ok_or_else(root))
+    }
+
+    /// The processes that run as it; not those that have ended and were not waited for.
+    pub fn processes(&self) -> Vec<u32> {
+        let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());
+        let runs_as = |pid: &u32| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let line =
+                |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+            // Real, effective, saved and that of files.
+            let is_its = line("Uid:").split_whitespace().any(|uid| uid.parse() == Ok(self.uid));
+            is_its && !line("State:").starts_with(['Z', 'X'])
+        };
+        pids.filter(runs_as).collect()
+    }
+
+    /// Ends every process of this user at once (SIGKILL), whatever it forks meanwhile, by a process that becomes this user and
+    /// signals all that it may.
+    ///
+    /// # Errors
+    /// This process may not become it; or it is this process's own user, which would end itself.
+    pub fn end_all(&self) -> io::Result<()> {
+        if self.uid == 0 || self.uid == crate::trusted::own_uid() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let user = *self;
+        let mut command = Command::new("/proc/self/exe");
+        // SAFETY: between fork and exec there are system calls with numbers alone, which are async-signal-safe. The program is
+        // never run: the last of them returns an error.
+        unsafe {
+            command.pre_exec(move || {
+                become_user(user)?;
+                // -1: all that this user may signal, itself left out.
+                if libc::kill(-1, libc::SIGKILL) != 0 && *libc::__errno_location() != libc::ESRCH {
+                    return Err(io::Error::last_os_error());
+                }
+                Err(io::Error::from_raw_os_error(libc::ECANCELED))
+            });
+        }
+        match command.spawn() {
+            Err(error) if error.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
+            Err(error) => Err(error),
+            Ok(mut child) => child.wait().map(drop),
+        }
+    }
+}
+
+/// To what a process is kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Confinement {
+    /// As whom it runs.
+    pub user: User,
+    /// What it may use, with all that it starts.
+    pub bounds: Bounds,
+    /// Files that each of its processes may hold open.
+    pub open_files: u64,
+    /// Whether it sees this machine's network; otherwise it has an empty one, and Unix sockets where it may open their files.
+    pub network: bool,
+}
+
+/// How bounds are held, for people; `why` is why there is no group.
+pub fn described(group: Option<&Group>, why: &str) -> String {
+    match group {
+        Some(group) => format!("memory, CPU and processes by {}; open files by rlimit", group.kind()),
+        None => format!(
+            "memory of each process, processes and open files by rlimit; CPU by nice {NICE}, which is no bound ({why})"
+        ),
+    }
+}
+
+/// Has this command start a process so. Its environment, folder and files are the caller's to choose.
+///
+/// # Errors
+/// The group cannot be joined.
+pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) -> io::Result<()> {
+    let entries: Vec<File> = group.map(Group::entries).transpose()?.unwrap_or_default();
+    let grouped = group.is_some();
+    let size = format!("mode=1777,size={}", to.bounds.memory_bytes / OWN_FOLDER_PART);
+    let size = CString::new(size).map_err(io::Error::other)?;
+    // SAFETY: between fork and exec there are system calls alone, with numbers and with strings and files that were made before;
+    // nothing is allocated, and no lock is taken.
+    unsafe {
+        command.pre_exec(move || {
+            for entry in &entries {
+                let written = libc::write(entry.as_raw_fd(), b"0".as_ptr().cast(), 1);
+                told(if written == 1 { 0 } else { -1 })?;
+            }
+            own_descriptors();
+            put(c"/proc/self/oom_score_adj", OOM_SCORE);
+            // A session of its own: no terminal, and a group that it leads.
+            told(libc::setsid())?;
+            limit(libc::RLIMIT_CORE, 0)?;
+            limit(libc::RLIMIT_NOFILE, to.open_files)?;
+            if !grouped {
+                limit(libc::RLIMIT_NPROC, to.bounds.processes)?;
+                limit(libc::RLIMIT_AS, to.bounds.memory_bytes)?;
+                told(libc::setpriority(libc::PRIO_PROCESS, 0, NICE))?;
+            }
+            let network = if to.network { 0 } else { libc::CLONE_NEWNET };
+            told(libc::unshare(network | libc::CLONE_NEWNS | libc::CLONE_NEWIPC))?;
+            own_folders(&size)?;
+            libc::umask(0o077);
+            become_user(to.user)?;
+            told(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        });
+    }
+    // After the user was changed, which would undo it.
+    kin::die_with_us(command);
+    Ok(())
+}
+
+/// Has whatever this process holds open beyond its three, or was started with, end where another program begins.
+fn own_descriptors() {
+    let (first, last, at_exec) = (3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    // SAFETY: system calls with numbers alone; nothing is closed here.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, last, at_exec) != 0 {
+            // Linux before 5.11.
+            for descriptor in 3..DESCRIPTORS_MAX {
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+            }
+        }
+    }
+}
+
+/// Whether a process that is confined would not find this file or folder.
+pub fn is_hidden(path: &Path) -> bool {
+    OWN_FOLDERS.iter().any(|own| path.starts_with(own))
+}
+
+/// Puts this process's own in the place of folders in which everybody writes; nobody else sees them, nor what is shared by memory.
+fn own_folders(options: &CStr) -> io::Result<()> {
+    let none = std::ptr::null();
+    let (flags, kind) = (libc::MS_NOSUID | libc::MS_NODEV, c"tmpfs".as_ptr());
+    // SAFETY: system calls with numbers and with strings that outlive them; what is null is not read by them.
+    unsafe {
+        // What is mounted from here on stays here.
+        told(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
+        for folder in OWN_FOLDERS_C {
+            let mounted = libc::mount(kind, folder.as_ptr(), kind, flags, options.as_ptr().cast());
+            // A machine may lack one of them.
+            if mounted != 0 && *libc::__errno_location() != libc::ENOENT {
+                return Err(io::Error::last_os_error());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Gives up this process's rights for good.
+fn become_user(user: User) -> io::Result<()> {
+    // SAFETY: system calls with numbers alone; the list of further groups is empty and not read.
+    unsafe {
+        told(libc::setgroups(0, std::ptr::null()))?;
+        told(libc::setresgid(user.gid, user.gid, user.gid))?;
+        told(libc::setresuid(user.uid, user.uid, user.uid))
+    }
+}
+
+fn limit(what: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
+    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `found` is a valid `rlimit` that outlives both calls.
+    unsafe {
+        told(libc::getrlimit(what, &raw mut found))?;
+        // What is lower already stays so.
+        let most = most.min(found.rlim_max);
+        told(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))
+    }
+}
+
+/// Writes a small file of the kernel's; where it cannot be written nothing is lost.
+fn put(file: &CStr, text: &[u8]) {
+    // SAFETY: both are valid for as long as the calls take, and the descriptor is this function's own.
+    unsafe {
+        let at = libc::open(file.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+        if at >= 0 {
+            libc::write(at, text.as_ptr().cast(), text.len());
+            libc::close(at);
+        }
+    }
+}
+
+fn told(returned: libc::c_int) -> io::Result<()> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+
+    fn confinement(uid: u32, network: bool) -> Confinement {
+        let bounds = Bounds { memory_bytes: 64 << 20, cpus: 0.5, processes: 12 };
+        Confinement { user: User { uid, gid: uid }, bounds, open_files: 32, network }
+    }
+
+    fn may_not() -> bool {
+        let root = crate::trusted::own_uid() == 0;
+        if !root {
+            crate::doctor::skipped("processes of other users are started by root alone");
+        }
+        !root
+    }
+
+    fn said(to: Confinement, group: Option<&Group>, script: &str) -> String {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env_clear().current_dir("/").stdin(Stdio::null());
+        confine(&mut command, to, group).unwrap();
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    }
+
+    #[test]
+    fn users_are_found_and_root_never_is() {
+        assert_eq!(User::named("65001"), Ok(User { uid: 65_001, gid: 65_001 }));
+        assert_eq!(User::named("0"), Err(NoUser::Root("0".to_owned())));
+        assert_eq!(User::named("root"), Err(NoUser::Root("root".to_owned())));
+        assert_eq!(User::named("4294967295"), Err(NoUser::Root("4294967295".to_owned())));
+        assert!(matches!(User::named("no-such-user-here"), Err(NoUser::Unknown(_))));
+        assert!(User::named("daemon").is_ok_and(|it| it.uid > 0));
+    }
+
+    #[test]
+    fn it_is_another_user_within_bounds_and_without_a_network() {
+        if may_not() {
+            return;
+        }
+        let to = confinement(65_101, false);
+        let told = said(
+            to,
+            None,
+            "id -u; id -g; id -G; ulimit -n; grep NoNewPrivs /proc/self/status; tail -n +3 /proc/net/dev; umask; \
+             kill -0 $PPID || echo apart; ls -A /tmp /var/tmp /dev/shm | wc -w; echo x >/tmp/ranlab-own && ls /tmp; \
+             head -c 20m /dev/zero >/tmp/ranlab-more || echo full; ls /proc/self/fd | wc -w",
+        );
+        let lines: Vec<&str> = told.lines().map(str::trim).collect();
+        assert_eq!(lines[..4], ["65101", "65101", "65101", "32"], "{told}");
+        assert_eq!(lines[4], "NoNewPrivs:\t1");
+        assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{told}");
+        assert!(told.contains("apart"), "it may not signal who started it: {told}");
+        // The folders' three names and nothing in them; three descriptors, and that of the list.
+        let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
+        assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
+        assert!(!Path::new("/tmp/ranlab-own").exists(), "nobody else has what it wrote");
+    }
+
+    /// A process that forks as fast as it can stays within its bound, and ends whole.
+    #[test]
+    fn a_fork_bomb_is_held_and_ended() {
+        if may_not() {
+            return;
+        }
+        for (uid, wants_group) in [(65_102, false), (65_103, true)] {
+            let to = confinement(uid, false);
+            let group = match wants_group.then(|| Group::new(&to.bounds)).transpose() {
+                Ok(group) => group,
+                Err(why) => return crate::doctor::skipped(why),
+            };
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", "f() { f | f & sleep 30; }; f"]).env_clear().current_dir("/");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            confine(&mut command, to, group.as_ref()).unwrap();
+            let mut child = command.spawn().unwrap();
+            // Until it has met its bound, however slow the machine is, and a while longer.
+            let (mut until, mut most, mut met) = (Instant::now() + Duration::from_secs(20), 0, false);
+            while Instant::now() < until {
+                most = most.max(to.user.processes().len());
+                let meets = group.as_ref().map_or(most >= 10, |group| group.struck().processes > 0);
+                if meets && !std::mem::replace(&mut met, true) {
+                    until = Instant::now() + Duration::from_millis(200);
+                }
+            }
+            assert!(met && most > 2 && most <= 13, "{most} processes with a bound of 12");
+            if let Some(group) = &group {
+                assert!(!group.pids().is_empty(), "{:?}", group.struck());
+                group.kill();
+            } else {
+                to.user.end_all().unwrap();
+            }
+            child.wait().unwrap();
+            let until = Instant::now() + Duration::from_secs(20);
+            while !to.user.processes().is_empty() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(to.user.processes(), Vec::<u32>::new());
+        }
+    }
+
+    #[test]
+    fn memory_beyond_the_bound_is_not_had() {
+        if may_not() {
+            return;
+        }
+        let to = confinement(65_104, false);
+        let group = Group::new(&to.bounds).ok();
+        // Each `x` is doubled in the shell's memory.
+        let script = "x=0123456789abcdef; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i+1)); done; echo had it";
+        for group in [None, group.as_ref()] {
+            let told = said(to, group, script);
+            assert!(!told.contains("had it"), "{told:.200}");
+        }
+        if let Some(group) = group {
+            assert!(group.struck().memory > 0, "{:?}", group.struck());
+        }
+    }
+
+    #[test]
+    fn nobody_ends_its_own_user() {
+        let own = crate::trusted::own_uid();
+        assert!(User { uid: own, gid: own }.end_all().is_err() && User { uid: 0, gid: 0 }.end_all().is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! Files that decide what this process does: nobody but root and this process's own user may have written them, nor be able
+//! to put others in their place.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Why a file is not believed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Distrust {
+    /// It cannot be read.
+    #[error("{}: {why}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// The system's word.
+        why: io::Error,
+    },
+    /// It leads elsewhere.
+    #[error("{} is a symbolic link; a file itself is needed", .0.display())]
+    Symlink(PathBuf),
+    /// It is of another kind.
+    #[error("{} is no {wanted}", path.display())]
+    Kind {
+        /// Which.
+        path: PathBuf,
+        /// What was wanted: `file`, `folder`.
+        wanted: &'static str,
+    },
+    /// Somebody else's.
+    #[error("{} belongs to user {uid}; it must be root's or of the user that runs this (chown)", path.display())]
+    Owner {
+        /// Which.
+        path: PathBuf,
+        /// Whose.
+        uid: u32,
+    },
+    /// Others may write it.
+    #[error("{} may be written by its group or by everybody (mode {mode:04o}); take that away (chmod go-w)", path.display())]
+    Writable {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Others may read it.
+    #[error("{} may be read by others (mode {mode:04o}); take that away (chmod 0600)", path.display())]
+    Readable {
+        /// Which.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It does not end.
+    #[error("{} has more than {most} octets", path.display())]
+    TooLong {
+        /// Which.
+        path: PathBuf,
+        /// What is allowed.
+        most: u64,
+    },
+}
+
+/// The user that this process runs as.
+pub fn own_uid() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |own| own.uid())
+}
+
+/// Whether a file is trusted, itself and whatever folder it is in.
+///
+/// # Errors
+/// It is not.
+pub fn check_file(path: &Path) -> Result<(), Distrust> {
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    check_folder(parent)?;
+    let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
+    check(path, &found)
+}
+
+/// Reads a file that is trusted, itself and whatever folder it is in.
+///
+/// # Errors
+/// It is not, or cannot be read, or is longer than `most`.
+pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
+    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+    let parent =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    check_folder(parent)?;
+    if fs::symlink_metadata(path).map_err(unreadable)?.is_symlink() {
+        return Err(Distrust::Symlink(path.to_owned()));
+    }
+    // What is opened is what is looked at, whoever exchanges names meanwhile; a pipe would have us wait.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(Distrust::Kind { path: path.to_owned(), wanted: "file" });
+    }
+    check(path, &found)?;
+    let mut text = String::new();
+    file.take(most + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > most {
+        return Err(Distrust::TooLong { path: path.to_owned(), most });
+    }
+    Ok(text)
+}
+
+/// Opens a file to write at its end, in a folder that is trusted; it is made for this user alone.
+///
+/// # Errors
+/// The folder is not, or the file is a link, or cannot be written.
+pub fn append(path: &Path) -> Result<fs::File, Distrust> {
+    check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
+    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+    // A pipe would have us wait.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
+    let file = file.map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?;
+    if !found.is_file() {
+        return Err(Distrust::Kind { path: path.to_owned(), wanted: "file" });
+    }
+    check(path, &found)?;
+    Ok(file)
+}
+
+/// Whether a file with a secret is for this user and root alone.
+///
+/// # Errors
+/// Somebody else may read or write it, or it cannot be looked at.
+pub fn is_secret(path: &Path) -> Result<(), Distrust> {
+    let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
+    check(path, &found)?;
+    if found.mode() & 0o077 != 0 {
+        return Err(Distrust::Readable { path: path.to_owned(), mode: found.mode() & 0o7777 });
+    }
+    Ok(())
+}
+
+/// A program that is trusted, by its real name: links are followed, and what they lead to is looked at.
+///
+/// # Errors
+/// It is not, or is no file that can be run.
+pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
+    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+    // The folder that holds the link decides where it leads.
+    check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
+    let real = fs::canonicalize(path).map_err(unreadable)?;
+    let found = fs::metadata(&real).map_err(unreadable)?;
+    if !found.is_file() || found.mode() & 0o111 == 0 {
+        return Err(Distrust::Kind { path: real, wanted: "file that can be run" });
+    }
+    check(&real, &found)?;
+    check_folder(real.parent().unwrap_or_else(|| Path::new("/")))?;
+    Ok(real)
+}
+
+/// A folder that is trusted, and all that it is in.
+///
+/// # Errors
+/// It is not, or is no folder.
+pub fn check_folder(path: &Path) -> Result<(), Distrust> {
+    let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
+    let real = fs::canonicalize(path).map_err(unreadable)?;
+    for folder in real.ancestors() {
+        let found = fs::symlink_metadata(folder).map_err(unreadable)?;
+        if !found.is_dir() {
+            return Err(Distrust::Kind { path: folder.to_owned(), wanted: "folder" });
+        }
+        check(folder, &found)?;
+    }
+    Ok(())
+}
+
+fn check(path: &Path, found: &Metadata) -> Result<(), Distrust> {
+    if found.uid() != 0 && found.uid() != own_uid() {
+        return Err(Distrust::Owner { path: path.to_owned(), uid: found.uid() });
+    }
+    // In a folder as /tmp is nobody takes away what is another's.
+    let is_shared = found.is_dir() && found.mode() & 0o1000 != 0;
+    if found.mode() & 0o022 != 0 && !is_shared {
+        return Err(Distrust::Writable { path: path.to_owned(), mode: found.mode() & 0o7777 });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn only_what_nobody_else_could_have_written_is_read() {
+        let folder = std::env::temp_dir().join(format!("ranlab-trusted-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        mode(&folder, 0o755);
+        let file = folder.join("a.toml");
+        fs::write(&file, "name").unwrap();
+        mode(&file, 0o644);
+        assert_eq!(read(&file, 9).unwrap(), "name");
+        assert!(matches!(read(&file, 3), Err(Distrust::TooLong { most: 3, .. })));
+        for wrong in [0o646, 0o664, 0o666, 0o777] {
+            mode(&file, wrong);
+            assert!(matches!(read(&file, 9), Err(Distrust::Writable { .. })), "{wrong:o}");
+        }
+        mode(&file, 0o644);
+        assert!(matches!(is_secret(&file), Err(Distrust::Readable { mode: 0o644, .. })));
+        mode(&file, 0o600);
+        assert!(is_secret(&file).is_ok());
+        mode(&file, 0o644);
+        assert!(append(&file).is_ok());
+        for wrong in [Path::new("/dev/null"), &folder.join("pipe")] {
+            if !wrong.exists() {
+                assert!(std::process::Command::new("mkfifo").arg(wrong).status().unwrap().success());
+            }
+            assert!(append(wrong).is_err(), "{}", wrong.display());
+        }
+        let link = folder.join("b.toml");
+        symlink(&file, &link).unwrap();
+        assert!(matches!(read(&link, 9), Err(Distrust::Symlink(_))));
+        assert!(matches!(read(&folder, 9), Err(Distrust::Kind { .. })));
+        assert!(matches!(read(&folder.join("none"), 9), Err(Distrust::Unreadable { .. })));
+        assert!(matches!(program(&file), Err(Distrust::Kind { .. })));
+        mode(&file, 0o755);
+        assert_eq!(program(&link).unwrap(), fs::canonicalize(&file).unwrap());
+        mode(&folder, 0o777);
+        assert!(matches!(read(&file, 9), Err(Distrust::Writable { .. })), "others could exchange it");
+        mode(&folder, 0o1777);
+        assert_eq!(read(&file, 9).unwrap(), "name");
+        mode(&folder, 0o755);
+        if own_uid() == 0 {
+            chown(&file, Some(65_001), None).unwrap();
+            assert!(matches!(read(&file, 9), Err(Distrust::Owner { uid: 65_001, .. })));
+            assert!(matches!(program(&file), Err(Distrust::Owner { .. })));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,203 @@
+//! The thread that starts hosted xApps, and with which they end.
+
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ranlab_controllers::hosting::{Action, Desk, End, Supervisor, What};
+use ranlab_host::cgroup::Group;
+use ranlab_host::{confine, trusted};
+
+use super::{Installation, Installed};
+use crate::child::Child;
+
+/// Between two looks at orders, ends and deadlines.
+const POLL: Duration = Duration::from_millis(20);
+/// How long what was killed may take to be gone.
+const GONE_WAIT: Duration = Duration::from_secs(2);
+/// The variable by which a process is known as one that a host has started.
+const MARK: &str = "RANLAB_XAPP=";
+
+/// Starts and ends hosted xApps; they end with this value.
+pub(crate) struct Hands {
+    end: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hands {
+    /// Begins; `http` is where the RIC serves.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn start(
+        installation: Installation,
+        supervisor: Supervisor,
+        desk: Desk,
+        http: Option<String>,
+    ) -> std::io::Result<Self> {
+        let (end, ended) = sync_channel(1);
+        // What it starts dies with this thread, which lives as long as the RIC.
+        let thread = std::thread::Builder::new().name("xapp-host".to_owned()).spawn(move || {
+            let running = installation.xapps.iter().map(|_| None).collect();
+            let mut work = Work { installation, supervisor, desk, http, running };
+            loop {
+                let ends = match ended.recv_timeout(POLL) {
+                    Err(RecvTimeoutError::Timeout) => false,
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+                };
+                if ends {
+                    return work.end();
+                }
+                work.step();
+            }
+        })?;
+        Ok(Self { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has let its processes go already.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Running {
+    child: Child,
+    group: Option<Group>,
+}
+
+struct Work {
+    installation: Installation,
+    supervisor: Supervisor,
+    desk: Desk,
+    http: Option<String>,
+    running: Vec<Option<Running>>,
+}
+
+impl Work {
+    fn step(&mut self) {
+        while let Some((name, verb)) = self.desk.next_order() {
+            // The desk knows the same names.
+            let _ = self.supervisor.order(ranlab_sdk::now(), &name, verb);
+        }
+        self.look();
+        self.supervisor.wake(ranlab_sdk::now());
+        while let Some(action) = self.supervisor.poll() {
+            self.act(action);
+        }
+        self.desk.show(self.supervisor.statuses());
+    }
+
+    /// Everything is asked to end, and ended.
+    fn end(mut self) {
+        self.supervisor.end_all(ranlab_sdk::now());
+        loop {
+            self.step();
+            if self.supervisor.is_idle() {
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Which have ended.
+    fn look(&mut self) {
+        for (place, slot) in self.running.iter_mut().enumerate() {
+            let Some((success, how)) = slot.as_mut().and_then(|running| running.child.ended_as()) else {
+                continue;
+            };
+            let (Some(running), Some(xapp)) = (slot.take(), self.installation.xapps.get(place)) else {
+                continue;
+            };
+            let struck = running.group.as_ref().map(Group::struck).unwrap_or_default();
+            clear(xapp, running.group);
+            let how = match (struck.memory, struck.processes) {
+                (0, 0) => how,
+                (memory, processes) => format!(
+                    "{how}; its bounds were met: {memory} processes ended for memory, {processes} not made"
+                ),
+            };
+            self.supervisor.ended(ranlab_sdk::now(), place, End { success, how });
+        }
+    }
+
+    fn act(&mut self, Action { xapp: place, what }: Action) {
+        let (Some(xapp), Some(slot)) = (self.installation.xapps.get(place), self.running.get_mut(place))
+        else {
+            return;
+        };
+        if what == What::Start {
+            let started = start(xapp, self.http.as_deref()).map(|(running, held_by)| {
+                let pid = running.child.id();
+                *slot = Some(running);
+                (pid, held_by)
+            });
+            self.supervisor.started(ranlab_sdk::now(), place, started);
+        } else if let Some(running) = slot {
+            let pid = running.child.id();
+            // One that has ended meanwhile is seen with the next look. What it started goes when it is gone.
+            let _ =
+                if what == What::Ask { ranlab_host::ask_to_end(pid) } else { ranlab_host::kill_group(pid) };
+        }
+    }
+}
+
+/// Nothing of an xApp is left.
+fn clear(xapp: &Installed, group: Option<Group>) {
+    if let Some(group) = &group {
+        group.kill();
+    }
+    // Where no group holds them, whatever runs as its user is its own.
+    let _ = xapp.user.end_all();
+    let until = Instant::now() + GONE_WAIT;
+    while !xapp.user.processes().is_empty() && Instant::now() < until {
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Starts an xApp; says how its bounds are held, or why there is none.
+fn start(xapp: &Installed, http: Option<&str>) -> Result<(Running, String), String> {
+    let said = &xapp.manifest.said;
+    // Its file may be another than when the manifest was read.
+    let program = trusted::program(&said.command).map_err(|why| why.to_string())?;
+    alone(xapp)?;
+    let to = xapp.confinement();
+    let (group, why) = match Group::new(&to.bounds) {
+        Ok(group) => (Some(group), String::new()),
+        Err(why) => (None, why.to_string()),
+    };
+    let mut command = Command::new(program);
+    command.args(&said.arguments).env_clear().envs(xapp.environment(http));
+    command.current_dir(&said.folder).stdin(Stdio::null());
+    let cannot = |error: std::io::Error| format!("it cannot be started: {error}");
+    confine::confine(&mut command, to, group.as_ref()).map_err(cannot)?;
+    let child = xapp.output.spawn_as_one(command).map_err(cannot)?;
+    let held_by = confine::described(group.as_ref(), &why);
+    Ok((Running { child: Child::apart(child), group }, held_by))
+}
+
+/// Whether nothing else runs as its user; what an earlier RIC has left behind, which it could not end, ends now.
+fn alone(xapp: &Installed) -> Result<(), String> {
+    let others = xapp.user.processes();
+    let is_ours = |pid: &u32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mark = format!("{MARK}{}", xapp.manifest.name);
+        environ.split(|octet| *octet == 0).any(|variable| variable == mark.as_bytes())
+    };
+    match others.iter().find(|pid| !is_ours(pid)) {
+        Some(pid) => Err(format!(
+            "user {} has processes already (pid {pid}); an xApp takes a user that nothing else runs as",
+            xapp.user.uid
+        )),
+        None if others.is_empty() => Ok(()),
+        None => {
+            clear(xapp, None);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The RIC's hands for xApps that it starts itself: reads what the operator installed, opens each its own doors, and starts,
+//! watches and ends processes as [`ranlab_controllers::hosting::Supervisor`] decides.
+mod hands;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::chown;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ranlab_controllers::commons::Access;
+use ranlab_controllers::hosted::{Door, Hosted};
+use ranlab_controllers::hosting::manifest::MANIFEST_BYTES_MAX;
+use ranlab_controllers::hosting::{Desk, HOSTED_MAX, Host, Manifest, Spec, Supervisor};
+use ranlab_controllers::token::Token;
+use ranlab_controllers::xapps::XappRules;
+use ranlab_host::cgroup::Bounds;
+use ranlab_host::confine::{self, Confinement, User};
+use ranlab_host::trusted;
+use ranlab_sdk::RicHandle;
+use ranlab_sdk::e2::ric::Side;
+use ranlab_sdk::transport::Address;
+
+use crate::folder::Folder;
+use crate::output::{Keep, Output};
+use crate::worker::Trouble;
+use crate::{environment, rig};
+
+pub(crate) use hands::Hands;
+
+/// Entries of the folder that are looked at.
+const ENTRIES_MAX: usize = 1_024;
+/// E42 connections of one xApp: 64 xApps with as many leave half of the RIC's to others.
+const CONNECTIONS_MAX: usize = 8;
+/// Last lines of an xApp that the north sees, and characters of each.
+const TAIL_LINES: usize = 100;
+const TAIL_CHARS: usize = 4_096;
+
+/// An xApp that was installed, with what it was given.
+pub(crate) struct Installed {
+    manifest: Manifest,
+    user: User,
+    /// Its folder at the RIC: sockets that it alone may open.
+    folder: PathBuf,
+    token: (Token, String),
+    output: Arc<Output>,
+}
+
+/// All that were installed. Nothing runs yet.
+pub(crate) struct Installation {
+    xapps: Vec<Installed>,
+    /// What each may use beside its own namespace.
+    access: BTreeMap<String, Access>,
+    _folder: Folder,
+}
+
+impl Installation {
+    /// Reads the folder, and makes each xApp's own; nobody but the operator may have written any of it.
+    ///
+    /// # Errors
+    /// Somebody else might have; a manifest is wrong; or this process cannot start others' processes.
+    pub(crate) fn read(from: &Path) -> Result<Self, Trouble> {
+        if trusted::own_uid() != 0 {
+            return Err(environment(
+                "--manifests starts xApps as users of their own, which takes root (or leave the flag out, and start them yourself)",
+            ));
+        }
+        let wrong = |path: &Path, why: &dyn std::fmt::Display| rig(format!("{}: {why}", path.display()));
+        trusted::check_folder(from).map_err(rig)?;
+        let entries = std::fs::read_dir(from).map_err(|error| wrong(from, &error))?;
+        let mut files: Vec<PathBuf> = entries.take(ENTRIES_MAX).flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+        if files.is_empty() || files.len() > HOSTED_MAX {
+            let why =
+                format!("{} manifests (NAME.toml) are there; 1 to {HOSTED_MAX} are allowed", files.len());
+            return Err(wrong(from, &why));
+        }
+        let mut folder = Folder::default();
+        let place = folder.passable()?;
+        let (mut xapps, mut users) = (Vec::new(), BTreeMap::new());
+        for file in files {
+            let text = trusted::read(&file, MANIFEST_BYTES_MAX).map_err(rig)?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let manifest = Manifest::from_toml(&name, &text).map_err(|why| wrong(&file, &why))?;
+            let user = User::named(&manifest.said.user).map_err(|why| wrong(&file, &why))?;
+            if let Some(other) = users.insert(user.uid, name.clone()) {
+                let why = format!("user {} is {other}'s already; each xApp takes one of its own", user.uid);
+                return Err(wrong(&file, &why));
+            }
+            let program = trusted::program(&manifest.said.command).map_err(|why| wrong(&file, &why))?;
+            for path in [&program, &manifest.said.folder] {
+                check_seen(path).map_err(|why| wrong(&file, &why))?;
+            }
+            xapps.push(Installed::new(manifest, user, &place)?);
+        }
+        Ok(Self { xapps, access: BTreeMap::new(), _folder: folder })
+    }
+
+    /// Gives each the rule that its manifest names.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(crate) fn bind(&mut self, rules: &mut XappRules) -> Result<(), Trouble> {
+        for xapp in &self.xapps {
+            let address = Address::Unix(xapp.e42()).to_string();
+            let name = &xapp.manifest.name;
+            rules
+                .host(name, &address, &xapp.manifest.said.rule)
+                .map_err(|why| rig(format!("xApp {name}: {why}")))?;
+            self.access.insert(name.clone(), rules.access(name));
+        }
+        Ok(())
+    }
+
+    /// What each may use beside its own namespace, once they are bound.
+    pub(crate) fn access(&self) -> BTreeMap<String, Access> {
+        self.access.clone()
+    }
+
+    /// Opens each xApp's own door to the RIC.
+    ///
+    /// # Errors
+    /// It cannot listen there.
+    pub(crate) async fn listen(&self, ric: &RicHandle) -> Result<(), Trouble> {
+        for xapp in &self.xapps {
+            let address = Address::Unix(xapp.e42());
+            let listens = ric.listen_within(Side::E42, &address, CONNECTIONS_MAX, |_| true).await;
+            listens.map_err(environment)?;
+            xapp.give(&xapp.e42())?;
+        }
+        Ok(())
+    }
+
+    /// A desk for all of them, its iApp at the RIC, and the doors to HTTP.
+    ///
+    /// # Errors
+    /// A socket cannot be made.
+    pub(crate) fn doors(&self, ric: &RicHandle, supervisor: &Supervisor) -> Result<(Desk, Hosted), Trouble> {
+        let tail = |xapp: &Installed| -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
+            let output = xapp.output.clone();
+            Arc::new(move || output.last_lines())
+        };
+        let desk = Desk::new(supervisor.statuses(), self.xapps.iter().map(tail).collect());
+        ric.add_iapp(Box::new(Host::new(desk.clone())));
+        let mut doors = Vec::new();
+        for xapp in &self.xapps {
+            let path = xapp.http();
+            let socket = UnixListener::bind(&path)
+                .map_err(|error| environment(format!("cannot listen at {}: {error}", path.display())))?;
+            xapp.give(&path)?;
+            doors.push(Door::new(xapp.manifest.name.clone(), xapp.token.0.clone(), socket));
+        }
+        Ok((desk.clone(), Hosted::new(desk, doors)))
+    }
+
+    /// Who decides when they run.
+    pub(crate) fn supervisor(&self) -> Supervisor {
+        let spec = |xapp: &Installed| Spec {
+            name: xapp.manifest.name.clone(),
+            restart: xapp.manifest.restart(),
+            start: xapp.manifest.said.start,
+        };
+        Supervisor::new(ranlab_sdk::now(), self.xapps.iter().map(spec).collect())
+    }
+}
+
+/// Whether an xApp can find this.
+fn check_seen(path: &Path) -> Result<(), String> {
+    let real = std::fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if confine::is_hidden(&real) {
+        let why = format!(
+            "{} cannot be seen by an xApp: it has folders of its own in place of {}; put it elsewhere",
+            path.display(),
+            confine::OWN_FOLDERS.join(", ")
+        );
+        return Err(why);
+    }
+    Ok(())
+}
+
+impl Installed {
+    fn new(manifest: Manifest, user: User, place: &Path) -> Result<Self, Trouble> {
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+        let name = &manifest.name;
+        let cannot = |path: &Path, error: &dyn std::fmt::Display| {
+            environment(format!("cannot make {}: {error}", path.display()))
+        };
+        let folder = place.join(name);
+        // Ours, so that nobody exchanges its sockets; its group may pass.
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .and_then(|()| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o710)))
+            .map_err(|error| cannot(&folder, &error))?;
+        chown(&folder, None, Some(user.gid)).map_err(|error| cannot(&folder, &error))?;
+        let log = &manifest.said.log;
+        let path = log.file.clone().unwrap_or_else(|| place.join(format!("{name}.log")));
+        let file = trusted::append(&path).map_err(|why| rig(format!("log of xApp {name}: {why}")))?;
+        let keep = Keep {
+            file_bytes: log.file_kib << 10,
+            lines: TAIL_LINES,
+            chars: TAIL_CHARS,
+            bytes_per_s: Some(log.kib_per_s << 10),
+        };
+        let output = Output::keeping(path.clone(), file, keep).map_err(|error| cannot(&path, &error))?;
+        let token = Token::made().map_err(|error| environment(format!("no token can be made: {error}")))?;
+        Ok(Self { manifest, user, folder, token, output: Arc::new(output) })
+    }
+
+    fn e42(&self) -> PathBuf {
+        self.folder.join("e42.sock")
+    }
+
+    fn http(&self) -> PathBuf {
+        self.folder.join("http.sock")
+    }
+
+    /// Makes a socket this xApp's, and nobody else's but root's.
+    fn give(&self, path: &Path) -> Result<(), Trouble> {
+        use std::os::unix::fs::PermissionsExt;
+        let given = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+            .and_then(|()| chown(path, Some(self.user.uid), Some(self.user.gid)));
+        given.map_err(|error| environment(format!("cannot give {} away: {error}", path.display())))
+    }
+
+    fn confinement(&self) -> Confinement {
+        let said = &self.manifest.said;
+        let bounds = Bounds {
+            memory_bytes: said.limits.memory_mib << 20,
+            cpus: said.limits.cpus,
+            processes: said.limits.processes,
+        };
+        Confinement { user: self.user, bounds, open_files: said.limits.open_files, network: said.network }
+    }
+
+    /// Its environment: what its manifest allows and sets, and where it finds the RIC.
+    fn environment(&self, http: Option<&str>) -> Vec<(String, String)> {
+        let said = &self.manifest.said;
+        let mut all = vec![
+            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("HOME".to_owned(), said.folder.display().to_string()),
+        ];
+        let own = said.environment.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        all.extend(own);
+        all.extend(said.set.iter().map(|(name, value)| (name.clone(), value.clone())));
+        all.extend([
+            ("RANLAB_XAPP".to_owned(), self.manifest.name.clone()),
+            ("RANLAB_E42".to_owned(), Address::Unix(self.e42()).to_string()),
+        ]);
+        if let Some(http) = http {
+            all.extend([
+                ("RANLAB_HTTP".to_owned(), http.to_owned()),
+                ("RANLAB_HTTP_SOCKET".to_owned(), self.http().display().to_string()),
+                ("RANLAB_TOKEN".to_owned(), self.token.1.clone()),
+            ]);
+        }
+        all
+    }
+}
