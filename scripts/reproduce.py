@@ -6,8 +6,8 @@
   scripts/reproduce.py --again                       judges all that is kept by the rules of today; measures nothing
 
 What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
-verdicts, and of each point its outcome, the metrics that the scenario's figures and expectations name, and the distributions
-that they draw whole, in few steps; the campaign itself stays in --out. The release binary measures; build it first.
+verdicts, and of each point its outcome, the metrics that the scenario's figures and expectations name (where points are compared
+repeat by repeat, of each repeat), and the distributions that they draw whole, in few steps; the campaign itself stays in --out. The release binary measures; build it first.
 """
 
 import argparse
@@ -28,7 +28,7 @@ METRICS_EXTRA = (
     "loss_ratio", "delivered_ratio", "tool.cpu_cores", "tool.skipped_ratio", "tool.unsent_ratio",
     "host.steal_share", "host.foreign_share", "host.disturbed",
 )  # fmt: skip
-PAIR = re.compile(r"\[\n\s*(-?[0-9]+),\n\s*(-?[0-9]+)\n\s*\]")
+NUMBERS = re.compile(r"\[\n\s*(-?[0-9][^\[\]{}\"]*?)\n\s*\]")
 # `ROW against ROW: ...`: where two rows of a figure differ, and which stage hides it.
 ATTRIBUTED = re.compile(r"\S+ against \S+: before the radio ")
 LEFT_OUT = re.compile(r"The load generator left out up to ([0-9.]+) %")
@@ -87,7 +87,7 @@ def named(resolved):
     """Metrics that figures and expectations of the resolved scenario name."""
     names = {METRIC for METRIC in METRICS_EXTRA}
     for plot in resolved.get("plots", []):
-        for name in filter(None, (plot.get("y"), plot.get("z"))):
+        for name in filter(None, (plot.get("y"), plot.get("z"), *plot.get("stack", []))):
             names.update((name, f"{name}_p50", f"{name}_p99"))
     names.update(expect["metric"] for expect in resolved.get("expects", []))
     return names
@@ -103,15 +103,27 @@ def keep_figure(folder, number, name):
     print(f"{file.relative_to(ROOT)}: {len(drawing)} bytes")
 
 
+def compared(resolved):
+    """Metrics of which an expectation compares points with points: of those each repeat's own value is kept."""
+    return {expect["metric"] for expect in resolved.get("expects", []) if expect["law"]["type"] in ("ratio", "order", "shape")}
+
+
 def rounded(value):
+    if isinstance(value, list):
+        # Differences of paired repeats are far smaller than the values.
+        return [float(f"{one:.6g}") for one in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
-def reduced(points, names):
+def reduced(points, names, compared):
     kept = []
     for point in points:
         metrics = {
-            name: {part: rounded(value) for part, value in metric.items() if value not in (None, "")}
+            name: {
+                part: rounded(value)
+                for part, value in metric.items()
+                if value not in (None, "") and (part != "values" or name in compared)
+            }
             for name, metric in point["metrics"].items()
             if name in names
         }
@@ -125,9 +137,9 @@ def reduced(points, names):
 
 
 def text_of(kept):
-    """As JSON for people and for git: a pair of numbers takes one line."""
+    """As JSON for people and for git: a list of numbers takes one line."""
     text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
-    return PAIR.sub(r"[\1, \2]", text)
+    return NUMBERS.sub(lambda found: "[" + re.sub(r",\s+", ", ", found[1]) + "]", text)
 
 
 def unsent(warnings):
@@ -182,7 +194,7 @@ def main():
         "unsent_share_max": unsent(result["warnings"]),
         "counting": counting,
         "attribution": [sentence for sentence in result.get("verdict", []) if ATTRIBUTED.match(sentence)],
-        "points": reduced(result["points"], named(resolved)),
+        "points": reduced(result["points"], named(resolved), compared(resolved)),
         "expects": result["expects"],
     }
     if not kept["attribution"]:

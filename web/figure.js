@@ -3,11 +3,11 @@
 /**
  * @typedef {import("./history.js").Sample & {least?: number, most?: number}} Sample `least` and `most`: whiskers of a box
  *
- * @typedef {"line" | "band" | "area" | "cells" | "whiskers" | "steps" | "bars" | "boxes" | "contour" | "dots" | "guide" | "trials"} Form
+ * @typedef {"line" | "band" | "area" | "cells" | "whiskers" | "steps" | "bars" | "falls" | "boxes" | "contour" | "dots" | "guide" | "trials"} Form
  *
  * @typedef {object} Series
  * @property {string} name in the legend
- * @property {Form} form `band` has a range around its line, an `area` stands on those before it, `cells` are coloured by `y`, row by row
+ * @property {Form} form `band` has a range around its line, an `area` stands on those before it, `falls` are bars from `low` to `high`, `cells` are coloured by `y`, row by row
  * @property {number} color which of the palette
  * @property {Sample[]} samples in the order of x; of cells, `low` is the row
  * @property {string} [sign] of trials: what they gave, and `full` if they took the full time
@@ -132,7 +132,7 @@ export function place(figure, x) {
 
 /** Forms whose samples have a range. @param {{form: Form}} series */
 export function ranged({ form }) {
-  return form === "band" || form === "whiskers" || form === "bars" || form === "boxes";
+  return form === "band" || form === "whiskers" || form === "bars" || form === "falls" || form === "boxes";
 }
 
 /** A value and its range. @param {Figure} figure @param {Series} series @param {Sample} sample */

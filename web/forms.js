@@ -36,7 +36,7 @@ export function laid(figure) {
 
 /** Whether series of a form stand beside each other. @param {{form: import("./figure.js").Form}} series */
 export function standing({ form }) {
-  return form === "bars" || form === "boxes" || form === "whiskers";
+  return form === "bars" || form === "falls" || form === "boxes" || form === "whiskers";
 }
 
 /** Points without holes between them. @param {Place[]} points @param {boolean} time */
@@ -99,6 +99,7 @@ function upright(field, series) {
       const ground = y.kind === "log" ? y.from : y.at(Math.min(Math.max(0, y.low), y.high));
       return [bar(y.at(p.y), ground), p.high > p.low && whisker(field, at, p.low, p.high, "ink")];
     }
+    if (series.form === "falls") return [bar(y.at(p.low), y.at(p.high))];
     if (series.form === "boxes") {
       const middle = s("line", { class: "middle", x1: at - wide / 2, x2: at + wide / 2, y1: y.at(p.y), y2: y.at(p.y) });
       return [whisker(field, at, p.least, p.most, look), bar(y.at(p.low), y.at(p.high)), middle];
@@ -138,7 +139,7 @@ export function shapes(field, series) {
     case "cells": return cells(field, series);
     case "trials": return trials(field, series);
     case "steps": return steps(field, series);
-    case "bars": case "boxes": case "whiskers": return upright(field, series);
+    case "bars": case "falls": case "boxes": case "whiskers": return upright(field, series);
     case "dots": return series.points.map((p) => s("circle", { class: "faint", cx: field.x.at(p.x).toFixed(1), cy: field.y.at(p.y).toFixed(1), r: 2.2 }));
     default: return lines(field, series);
   }

@@ -111,7 +111,9 @@ fn words(filter: &BTreeMap<String, Value>) -> String {
 
 /// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.
 pub fn with_interval(mean: f64, half: Option<f64>) -> String {
-    let Some(half) = half.filter(|half| *half > 0.0 && half.is_finite() && mean.is_finite()) else {
+    // Below the last digits of a sum there is no interval, only the order of adding up.
+    let told = |half: &f64| *half > mean.abs() * 1e-12 && half.is_finite() && mean.is_finite();
+    let Some(half) = half.filter(told) else {
         return short(mean);
     };
     // Two digits of the interval; none of the mean beyond them.
@@ -264,6 +266,39 @@ mod tests {
         let noisy = laws(0.4, 3);
         assert_eq!(of(noisy.clone()), [Inconclusive; 5], "{noisy:#?}");
         assert!(noisy.iter().all(|(_, told)| told.contains("lies on both sides")), "{noisy:#?}");
+    }
+
+    /// One seed for a repeat at both points: half as much again of kappa is far less than what repeats differ by, and is told
+    /// all the same, as an order and as a ratio; and a difference that is none is told to be none.
+    #[test]
+    fn paired_repeats_tell_what_alone_they_cannot() {
+        let verdicts = |paired: bool, law: &str| {
+            let text = format!(
+                "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\nsigma = 0.0\n[load]\nworkers = 20\n[sweep.axes]\n\
+                 \"sut.kappa\" = [0.0002, 0.0003]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 4\npaired = {paired}\n\
+                 [[expect]]\nmetric = \"throughput\"\n{law}\n"
+            );
+            let rig = MockRig::default();
+            let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
+            let plan = Plan::new(&scenario, &rig.describe());
+            let (mut journal, metrics) = (MemoryJournal::default(), rig.describe().metrics);
+            crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {})
+                .unwrap();
+            let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished)).remove(0);
+            (judged.verdict, judged.ours)
+        };
+        use Verdict::{Differs, Holds};
+        let order = "along = \"sut.kappa\"\norder = [0.0002, 0.0003]";
+        let less = "where = { \"sut.kappa\" = 0.0003 }\nagainst = { \"sut.kappa\" = 0.0002 }\nat_most = 0.99";
+        let same = "where = { \"sut.build\" = \"b\" }\nagainst = { \"sut.build\" = \"a\" }\nat_least = 1.01";
+        for (law, told) in [(order, Holds), (less, Holds), (same, Differs)] {
+            let paired = verdicts(true, law);
+            assert_eq!(paired.0, told, "{paired:?}");
+        }
+        // (1 + 20 * 19 * 0.0002) / (1 + 20 * 19 * 0.0003), in every repeat.
+        let ratio = verdicts(true, less).1;
+        let alone = verdicts(false, less).1;
+        assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");
     }
 
     /// What somebody else's work did to a repeat that was kept is no failure of the system.

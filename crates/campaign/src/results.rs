@@ -7,7 +7,7 @@ use crate::plan::Point;
 use crate::record::{Distribution, Recording};
 use crate::rig::{Metric, MetricKind, Outcome};
 use crate::scenario::Scenario;
-use crate::stats::{Estimate, Summary, aa_spread, summarise};
+use crate::stats::{Estimate, Number, Summary, aa_spread, summarise};
 use crate::value::Value;
 
 /// A finished repeat of a point.
@@ -94,6 +94,8 @@ pub struct Kept {
     pub warnings: Vec<String>,
     /// Why nothing can be concluded from it.
     pub caveat: Option<String>,
+    /// Metrics whose repeats are kept one by one, at every point that has them: no stand-ins.
+    pub whole: BTreeSet<String>,
 }
 
 /// A point and its finished repeats.
@@ -136,6 +138,19 @@ impl Results {
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         Some(Estimate::of(&point.summary(name, self.scenario.measure.confidence)?, exact))
+    }
+
+    /// The same as it is compared with other points: repeat by repeat where the scenario's repeats are paired, unless
+    /// all that is left of them are stand-ins.
+    pub fn number(&self, point: &PointResult, name: &str) -> Option<Number> {
+        let estimate = self.estimate(point, name)?;
+        let own = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
+        if !self.scenario.measure.paired || !own {
+            return Some(Number::alone(estimate));
+        }
+        let counting = point.runs.iter().filter(|run| run.outcome.counts());
+        let own = counting.filter_map(|run| Some((run.repeat, *run.recording.metrics.get(name)?)));
+        Some(Number::paired(estimate, own.collect()))
     }
 
     /// The [A/A spread](aa_spread) of a metric; `None` too where only means are left of the repeats.

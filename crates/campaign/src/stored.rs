@@ -1,6 +1,6 @@
 //! A stored result (`docs/results/*.json`): what a campaign found, as summaries, without its repeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -49,11 +49,14 @@ struct StoredPoint {
     distributions: BTreeMap<String, Distribution>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct StoredMetric {
     mean: f64,
     ci95: Option<f64>,
     n: usize,
+    /// Each repeat's own value, in order, where repeats are compared with those of other points.
+    #[serde(default)]
+    values: Vec<f64>,
 }
 
 /// The file's fault.
@@ -79,6 +82,12 @@ impl Stored {
                 )));
             }
         }
+        for (name, metric) in stored.points.iter().flat_map(|point| &point.metrics) {
+            if !metric.values.is_empty() && metric.values.len() != metric.n {
+                let (values, n) = (metric.values.len(), metric.n);
+                return Err(StoredError(format!("`{name}` has {values} values and claims {n} repeats")));
+            }
+        }
         let claims = stored.points.iter().flat_map(|point| point.metrics.values());
         match claims.map(|metric| metric.n).max() {
             Some(n) if n > REPEATS_MAX => {
@@ -98,6 +107,14 @@ impl Stored {
             }
         }
         sets
+    }
+
+    /// Metrics whose repeats are kept one by one, at every point that has them.
+    fn whole(&self) -> BTreeSet<String> {
+        let all = || self.points.iter().flat_map(|point| &point.metrics);
+        let lacking: BTreeSet<&String> =
+            all().filter(|(_, metric)| metric.values.is_empty()).map(|(name, _)| name).collect();
+        all().map(|(name, _)| name).filter(|name| !lacking.contains(name)).cloned().collect()
     }
 
     /// As results, of the points that the scenario still has. Their repeats are stand-ins: as many as there were, with
@@ -130,7 +147,7 @@ impl Stored {
         let mut results = Results::new(scenario, metrics, plan.points, finished);
         results.host = serde_json::json!({ "machine": self.machine });
         results.versions = serde_json::json!({ "command": self.command, "measured": self.measured });
-        results.kept = Some(Kept { warnings: self.warnings.clone(), caveat });
+        results.kept = Some(Kept { warnings: self.warnings.clone(), caveat, whole: self.whole() });
         results
     }
 }
@@ -164,8 +181,11 @@ impl StoredPoint {
 }
 
 impl StoredMetric {
-    /// Values of the same number, mean and standard deviation.
-    fn stand_ins(self, confidence: f64) -> Vec<f64> {
+    /// The repeats' own values, or others of the same number, mean and standard deviation.
+    fn stand_ins(&self, confidence: f64) -> Vec<f64> {
+        if !self.values.is_empty() {
+            return self.values.clone();
+        }
         let n = self.n;
         let deviation = match self.ci95 {
             Some(half) if n > 1 => {
@@ -198,7 +218,7 @@ mod tests {
     #[test]
     fn stand_ins_have_the_mean_and_the_interval_that_are_kept() {
         for n in [2, 3, 4, 5, 10] {
-            let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n };
+            let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n, values: Vec::new() };
             let summary = summarise(&metric.stand_ins(0.95), 0.95).unwrap();
             assert_eq!(summary.n, n);
             assert!(
@@ -206,7 +226,8 @@ mod tests {
                 "{summary:?}"
             );
         }
-        assert_eq!(StoredMetric { mean: 7.0, ci95: None, n: 1 }.stand_ins(0.95), [7.0]);
+        let one = StoredMetric { mean: 7.0, ci95: None, n: 1, values: Vec::new() };
+        assert_eq!(one.stand_ins(0.95), [7.0]);
     }
 
     fn results(n: usize, unsent: f64) -> Results {
@@ -238,6 +259,36 @@ mod tests {
         let (verdict, _, why) = told(3, 0.258);
         assert_eq!(verdict, Verdict::Inconclusive);
         assert!(why.starts_with("up to 25.8 % of the load was not sent"), "{why}");
+    }
+
+    #[test]
+    fn repeats_that_are_kept_one_by_one_are_compared_one_by_one() {
+        let told = |values: [&str; 2]| {
+            let rig = MockRig::default().describe();
+            let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\npaired = true\n\
+                        [[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [2, 1]\n";
+            let point = |workers: usize, values: &str| {
+                format!(
+                    "{{\"axes\": {{\"load.workers\": {workers}}}, \"outcome\": \"ok\", \"metrics\": {{\"throughput\": \
+                     {{\"mean\": {workers}0.0, \"ci95\": 30.0, \"n\": 3{values}}}}}}}"
+                )
+            };
+            let json = format!(
+                "{{\"scenario\": \"t\", \"command\": \"ranlab bench run t.toml\", \"points\": [{}, {}]}}",
+                point(1, values[0]),
+                point(2, values[1])
+            );
+            let stored = Stored::parse(&json).map_err(|error| error.to_string())?;
+            let over = Overrides::default();
+            let scenario = Scenario::parse(text, "t.toml", &over, std::slice::from_ref(&rig)).unwrap();
+            Ok::<_, String>(judge(&stored.results(scenario, &rig)).remove(0).verdict)
+        };
+        let (one, two) = (", \"values\": [2.0, 10.0, 18.0]", ", \"values\": [3.0, 11.0, 19.5]");
+        assert_eq!(told([one, two]), Ok(Verdict::Holds));
+        // Of which repeat a stand-in is, nobody knows.
+        assert_eq!(told(["", ""]), Ok(Verdict::Inconclusive));
+        assert_eq!(told([one, ""]), Ok(Verdict::Inconclusive));
+        assert!(told([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));
     }
 
     #[test]

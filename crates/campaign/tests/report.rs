@@ -74,7 +74,7 @@ fn every_form_of_figure_is_drawn_whole() {
         command: "ranlab bench run gallery.toml".to_owned(),
     };
     let written = write(&results, &context, &directory("gallery")).unwrap();
-    assert_eq!(written.figures.len(), 20);
+    assert_eq!(written.figures.len(), 22);
     for path in &written.figures {
         let bytes = std::fs::read(path).unwrap();
         if path.extension().is_some_and(|ext| ext == "png") {
@@ -88,7 +88,7 @@ fn every_form_of_figure_is_drawn_whole() {
     }
     let page = data(&page);
     let json: serde_json::Value = serde_json::from_str(&page).unwrap();
-    assert_eq!(json["figures"].as_array().unwrap().len(), 10);
+    assert_eq!(json["figures"].as_array().unwrap().len(), 11);
     assert!(page.contains("λ (one alone)") && !page.contains("NaN"));
     numbers_are_the_results(&json, &results);
     for figure in &figures(&results) {
@@ -96,8 +96,8 @@ fn every_form_of_figure_is_drawn_whole() {
     }
     let figures = figures(&results);
     assert_eq!(figures[0].marks.iter().map(|mark| mark.color).collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // Every table of the page is a file as well: verdicts, what ten figures draw, and the numbers below two of them.
-    assert_eq!(written.tables.len(), 13);
+    // Every table of the page is a file as well: verdicts, what eleven figures draw, and the numbers below two of them.
+    assert_eq!(written.tables.len(), 14);
     for path in &written.tables {
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.lines().count() > 1 && !text.contains("NaN"), "{path:?}: {text}");

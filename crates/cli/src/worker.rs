@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ranlab_parts::Allowed;
 use ranlab_parts::child::Child;
-use ranlab_parts::worker::{Trust, serve};
+use ranlab_parts::worker::{Trust, grace, serve};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -33,10 +33,10 @@ pub struct Arguments {
     socket: bool,
 }
 
-/// How long what is held may take to end in order once the campaign has gone.
+/// How long what is held may take to end in order once the campaign has gone, if it has no [`grace`] of its own.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The input of a campaign. With its end this process ends too, within [`GRACE`], and with it, by the kernel's word, what it has
+/// The input of a campaign. With its end this process ends too, within [`GRACE`] or its part's own, and with it, by the kernel's word, what it has
 /// started: a part that is being brought up may wait for a program far longer than that, and does not look at the input.
 struct Watched<R>(R);
 
@@ -45,7 +45,7 @@ impl<R: Read> Read for Watched<R> {
         let read = self.0.read(buffer);
         if matches!(read, Ok(0)) && !buffer.is_empty() {
             std::thread::spawn(|| {
-                std::thread::sleep(GRACE);
+                std::thread::sleep(GRACE.max(grace()));
                 std::process::exit(0);
             });
         }

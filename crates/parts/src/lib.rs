@@ -211,13 +211,25 @@ impl Part {
                 SWITCH_START_WAIT
             }
             Self::RingTester(part) if part.plugin.is_some() => SWITCH_START_WAIT,
+            Self::Xhaul(part) if part.borrows() => CARDS_START_WAIT,
             _ => START_WAIT,
         }
     }
 
     /// How long it may take to be gone.
     pub(crate) fn end_wait(&self) -> Duration {
-        if let Self::Program(part) = self { part.end_wait() } else { LEAVE_WAIT }
+        if let Self::Program(part) = self { part.end_wait() } else { LEAVE_WAIT.max(self.farewell()) }
+    }
+
+    /// How long it may take to give back what it borrowed of the machine once nobody asks for it any more; 0: nothing of the kind.
+    pub(crate) fn farewell(&self) -> Duration {
+        if let Self::Xhaul(part) = self
+            && part.borrows()
+        {
+            CARDS_END_WAIT
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Refuses what a stranger over TCP may not choose on this machine.
@@ -237,6 +249,9 @@ impl Part {
 const START_WAIT: Duration = Duration::from_secs(60);
 /// How long a foreign switch may take to be verified and filled.
 const SWITCH_START_WAIT: Duration = Duration::from_secs(300);
+/// How long cards may take that reset themselves and make functions, on a machine that may be emulated, and to be given back.
+const CARDS_START_WAIT: Duration = Duration::from_secs(300);
+const CARDS_END_WAIT: Duration = Duration::from_secs(60);
 /// What [`PipelinePart::engine`] calls ours.
 const NATIVE: &str = "native";
 /// How long taking leave may last.

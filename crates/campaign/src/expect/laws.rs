@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::results::{PointResult, Results};
 use crate::scaling::growth_of;
 use crate::scenario::{Expect, Law, Shape};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, Number};
 use crate::value::Value;
 
 use super::{short, with_interval, words};
@@ -50,9 +50,9 @@ fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> Told {
 }
 
 /// Whether a difference is above 0.
-fn above_zero(difference: Estimate, confidence: f64) -> Told {
-    match within(difference.interval(confidence), (0.0, f64::INFINITY)) {
-        Told::Holds if difference.value <= 0.0 => Told::Broken,
+fn above_zero(difference: &Number, confidence: f64) -> Told {
+    match within(difference.estimate.interval(confidence), (0.0, f64::INFINITY)) {
+        Told::Holds if difference.estimate.value <= 0.0 => Told::Broken,
         told => told,
     }
 }
@@ -78,11 +78,11 @@ fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> Zone {
 /// A measured point of a law.
 struct Seen<'a> {
     point: &'a PointResult,
-    estimate: Estimate,
+    number: Number,
 }
 
 impl Seen<'_> {
-    fn number(&self, axis: &str) -> Result<f64, String> {
+    fn at(&self, axis: &str) -> Result<f64, String> {
         let number = self.point.point.settings.get(axis).and_then(Value::number);
         number.ok_or_else(|| format!("`{axis}` is no number at {}", self.point.point.label()))
     }
@@ -120,8 +120,8 @@ impl Asked<'_> {
             .iter()
             .filter(|point| point.point.matches(filter))
             .map(|point| {
-                let estimate = self.results.estimate(point, &self.expect.metric);
-                Ok(Seen { point, estimate: estimate.ok_or_else(|| missing(point))? })
+                let number = self.results.number(point, &self.expect.metric);
+                Ok(Seen { point, number: number.ok_or_else(|| missing(point))? })
             })
             .collect();
         if found.as_ref().is_ok_and(Vec::is_empty) {
@@ -131,9 +131,9 @@ impl Asked<'_> {
     }
 
     /// The mean over all points that match.
-    fn mean(&self, filter: &BTreeMap<String, Value>) -> Result<Estimate, String> {
-        let estimates: Vec<Estimate> = self.seen(filter)?.iter().map(|seen| seen.estimate).collect();
-        Ok(Estimate::mean(&estimates))
+    fn mean(&self, filter: &BTreeMap<String, Value>) -> Result<Number, String> {
+        let numbers: Vec<Number> = self.seen(filter)?.into_iter().map(|seen| seen.number).collect();
+        Ok(Number::mean(&numbers))
     }
 
     fn words(&self, estimate: &Estimate) -> String {
@@ -143,35 +143,39 @@ impl Asked<'_> {
     /// All matching points must lie in the zone; shown is the first that does not, or else the first that cannot be told.
     fn every(&self, zone: Zone) -> Finding {
         let seen = self.seen(&self.expect.filter)?;
-        let one = |seen: &Seen<'_>| within(seen.estimate.interval(self.confidence), zone);
+        let one = |seen: &Seen<'_>| within(seen.number.estimate.interval(self.confidence), zone);
         let told = all(seen.iter().map(one));
         let same = |told: Told, other: Told| std::mem::discriminant(&told) == std::mem::discriminant(&other);
         let shown = seen.iter().find(|seen| same(one(seen), told)).unwrap_or(&seen[0]);
-        let mut ours = self.words(&shown.estimate);
+        let mut ours = self.words(&shown.number.estimate);
         if seen.len() > 1 {
             ours.push_str(&format!(" at {}", shown.point.point.label()));
         }
         let told = one(shown);
-        Ok(Found { told, ours, repeats: seen.iter().map(|seen| seen.estimate.n).min().unwrap_or(0) })
+        Ok(Found { told, ours, repeats: seen.iter().map(|seen| seen.number.estimate.n).min().unwrap_or(0) })
     }
 
     fn ratio(&self, against: &BTreeMap<String, Value>, zone: Zone) -> Finding {
         let mut filter = self.expect.filter.clone();
         filter.extend(against.clone());
         let (ours, theirs) = (self.mean(&self.expect.filter)?, self.mean(&filter)?);
-        if theirs.value == 0.0 {
+        if theirs.estimate.value == 0.0 {
             return Err(format!("{} is 0 at {}", self.expect.metric, words(&filter)));
         }
-        let interval = ours.ratio(theirs, self.confidence);
-        let by = short(ours.value / theirs.value);
+        let (interval, paired) = ours.ratio(&theirs, self.confidence);
+        let by = short(ours.estimate.value / theirs.estimate.value);
+        let paired = if paired { ", repeat by repeat" } else { "" };
         let ours_words = match interval {
             Some((low, high)) if low.is_infinite() || high.is_infinite() => {
                 format!("{by} times, and may be any number")
             }
-            Some((low, high)) if low < high => format!("{by} times ({} to {})", short(low), short(high)),
+            Some((low, high)) if low < high => {
+                format!("{by} times ({} to {}{paired})", short(low), short(high))
+            }
             _ => format!("{by} times"),
         };
-        Ok(Found { told: within(interval, zone), ours: ours_words, repeats: ours.n.min(theirs.n) })
+        let repeats = ours.estimate.n.min(theirs.estimate.n);
+        Ok(Found { told: within(interval, zone), ours: ours_words, repeats })
     }
 
     fn order(&self, along: &str, order: &[Value]) -> Finding {
@@ -180,47 +184,51 @@ impl Asked<'_> {
             filter.insert(along.to_owned(), value.clone());
             self.mean(&filter)
         });
-        let means = means.collect::<Result<Vec<Estimate>, String>>()?;
-        let falls = |pair: &[Estimate]| above_zero(pair[0].minus(pair[1]), self.confidence);
-        let ours = order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", self.words(mean)));
+        let means = means.collect::<Result<Vec<Number>, String>>()?;
+        let falls = |pair: &[Number]| above_zero(&pair[0].minus(&pair[1]), self.confidence);
+        let ours =
+            order.iter().zip(&means).map(|(value, mean)| format!("{value}: {}", self.words(&mean.estimate)));
         Ok(Found {
             told: all(means.windows(2).map(falls)),
             ours: ours.collect::<Vec<_>>().join(", "),
-            repeats: means.iter().map(|mean| mean.n).min().unwrap_or(0),
+            repeats: means.iter().map(|mean| mean.estimate.n).min().unwrap_or(0),
         })
     }
 
     fn shape(&self, along: &str, shape: Shape, tolerance: f64) -> Finding {
         let mut points = Vec::new();
         for seen in self.seen(&self.expect.filter)? {
-            points.push((seen.number(along)?, seen.estimate));
+            points.push((seen.at(along)?, seen.number));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         if points.len() < 2 || (shape == Shape::Peaked && points.len() < 3) {
             return Err(format!("{} points along {along} show no shape", points.len()));
         }
-        let ys: Vec<Estimate> = points.iter().map(|(_, y)| *y).collect();
-        let (first, last) = (ys[0], ys[ys.len() - 1]);
-        let mut ours = format!("{} to {}", self.words(&first), self.words(&last));
+        let ys: Vec<Number> = points.iter().map(|(_, y)| y.clone()).collect();
+        let (first, last) = (&ys[0], &ys[ys.len() - 1]);
+        let mut ours = format!("{} to {}", self.words(&first.estimate), self.words(&last.estimate));
         let told = match shape {
             Shape::Increasing => {
-                all([self.rises(&ys, tolerance), above_zero(last.minus(first), self.confidence)])
+                all([self.rises(&ys, tolerance), above_zero(&last.minus(first), self.confidence)])
             }
             Shape::Decreasing => {
-                all([self.falls(&ys, tolerance), above_zero(first.minus(last), self.confidence)])
+                all([self.falls(&ys, tolerance), above_zero(&first.minus(last), self.confidence)])
             }
             Shape::Flat => self.flat(&ys, tolerance),
             Shape::Peaked => {
                 let inner = 1..ys.len() - 1;
-                let top = inner.max_by(|&a, &b| ys[a].value.total_cmp(&ys[b].value)).unwrap_or(1);
-                let largest =
-                    points.iter().max_by(|a, b| a.1.value.total_cmp(&b.1.value)).unwrap_or(&points[top]);
-                ours = format!("largest, {}, at {}", self.words(&largest.1), short(largest.0));
-                let beyond = |end: Estimate| above_zero(ys[top].minus(end), self.confidence);
+                let top =
+                    inner.max_by(|&a, &b| ys[a].estimate.value.total_cmp(&ys[b].estimate.value)).unwrap_or(1);
+                let value = |point: &(f64, Number)| point.1.estimate.value;
+                let largest = points.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+                let largest = largest.unwrap_or(&points[top]);
+                ours = format!("largest, {}, at {}", self.words(&largest.1.estimate), short(largest.0));
+                let beyond = |end: &Number| above_zero(&ys[top].minus(end), self.confidence);
                 let slopes = [self.rises(&ys[..=top], tolerance), self.falls(&ys[top..], tolerance)];
                 all(slopes.into_iter().chain([beyond(first), beyond(last)]))
             }
             Shape::Linear | Shape::Sublinear | Shape::Superlinear => {
+                let points: Vec<(f64, Estimate)> = points.iter().map(|(x, y)| (*x, y.estimate)).collect();
                 let growth = growth_of(&points, self.confidence)
                     .ok_or("a growth exponent needs numbers above 0 at two loads")?;
                 ours = format!("exponent {}", with_interval(growth.exponent, growth.half_width));
@@ -233,32 +241,32 @@ impl Asked<'_> {
                 within(interval, zone)
             }
         };
-        Ok(Found { told, ours, repeats: ys.iter().map(|y| y.n).min().unwrap_or(0) })
+        Ok(Found { told, ours, repeats: ys.iter().map(|y| y.estimate.n).min().unwrap_or(0) })
     }
 
     /// No value lies below its left neighbour by more than the tolerance.
-    fn rises(&self, ys: &[Estimate], tolerance: f64) -> Told {
-        let one = |pair: &[Estimate]| {
-            let lowest = -tolerance * pair[0].value.abs();
-            within(pair[1].minus(pair[0]).interval(self.confidence), (lowest, f64::INFINITY))
+    fn rises(&self, ys: &[Number], tolerance: f64) -> Told {
+        let one = |pair: &[Number]| {
+            let lowest = -tolerance * pair[0].estimate.value.abs();
+            within(pair[1].minus(&pair[0]).estimate.interval(self.confidence), (lowest, f64::INFINITY))
         };
         all(ys.windows(2).map(one))
     }
 
     /// No value lies above its left neighbour by more than the tolerance.
-    fn falls(&self, ys: &[Estimate], tolerance: f64) -> Told {
-        let mirrored: Vec<Estimate> = ys.iter().map(|y| Estimate { value: -y.value, ..*y }).collect();
+    fn falls(&self, ys: &[Number], tolerance: f64) -> Told {
+        let mirrored: Vec<Number> = ys.iter().map(|y| Number::sum(&[(-1.0, y)])).collect();
         self.rises(&mirrored, tolerance)
     }
 
     /// Every value lies within the tolerance of the mean of all.
-    fn flat(&self, ys: &[Estimate], tolerance: f64) -> Told {
+    fn flat(&self, ys: &[Number], tolerance: f64) -> Told {
         let share = 1.0 / ys.len() as f64;
-        let may = tolerance * Estimate::mean(ys).value.abs();
+        let may = tolerance * Number::mean(ys).estimate.value.abs();
         all((0..ys.len()).map(|own| {
             let weight = |index: usize| if index == own { 1.0 - share } else { -share };
-            let parts: Vec<_> = ys.iter().enumerate().map(|(index, y)| (weight(index), *y)).collect();
-            within(Estimate::sum(&parts).interval(self.confidence), (-may, may))
+            let parts: Vec<_> = ys.iter().enumerate().map(|(index, y)| (weight(index), y)).collect();
+            within(Number::sum(&parts).estimate.interval(self.confidence), (-may, may))
         }))
     }
 }

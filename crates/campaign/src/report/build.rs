@@ -15,7 +15,7 @@ use crate::value::Value;
 use super::figure::{Across, Figure, Form, Sample, Series};
 use super::pooled::{Group, groups, marks, name_at, number, percentile, places, pool, together};
 use super::words::{self, label, quantity, why_nothing};
-use super::{contour, latency, law, trials};
+use super::{contour, latency, law, trials, waterfall};
 
 /// The most series of a figure; more cannot be told apart. The rest is left out and said.
 const SERIES_MAX: usize = 8;
@@ -130,13 +130,14 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         PlotKind::Cdf => cdf(plot, groups, &mut figure),
         PlotKind::Series => over_time(plot, groups, &mut figure),
         PlotKind::Areas => stacked(results, plot, &mut figure),
+        PlotKind::Waterfall => waterfall::falls(results, plot, groups, &mut figure),
         PlotKind::Usl => law::scaling(results, plot, groups, &mut figure),
         PlotKind::Iso => contour::iso(results, plot, &mut figure),
         PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Box => {
             means(results, plot, groups, &mut figure)
         }
     }
-    if plot.kind != PlotKind::Areas {
+    if !matches!(plot.kind, PlotKind::Areas | PlotKind::Waterfall) {
         clip(results, plot, &mut figure);
     }
     let shown =

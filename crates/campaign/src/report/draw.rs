@@ -283,7 +283,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 self.whisker(x, (s.low, s.high), stroke)?;
                 self.dot((x, self.y.at(s.y)), series.color)
             }),
-            Form::Bars | Form::Boxes => {
+            Form::Bars | Form::Falls | Form::Boxes => {
                 series.samples.iter().try_for_each(|s| self.block(series.form, s, index))
             }
             Form::Cells => self.cells(&series.samples),
@@ -312,6 +312,9 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let (low, high) = if form == Form::Bars { (zero, s.y) } else { (s.low, s.high) };
         let area = [(from, self.y.at(low.max(high))), (to, self.y.at(low.min(high)))];
         self.area.draw(&Rectangle::new(area, color.mix(0.45).filled())).map_err(wrong)?;
+        if form == Form::Falls {
+            return self.path(vec![(from, self.y.at(high)), (to, self.y.at(high))], stroke);
+        }
         self.path(vec![(from, self.y.at(s.y)), (to, self.y.at(s.y))], stroke)?;
         let ends = if form == Form::Bars { (s.low, s.high) } else { s.ends };
         if form == Form::Bars {

@@ -94,6 +94,8 @@ pub enum Form {
     Steps,
     /// Bars with whiskers.
     Bars,
+    /// Bars in steps: `low` and `high` are a bar's edges, `y` is its own height.
+    Falls,
     /// Boxes from quartile to quartile.
     Boxes,
     /// Cells of a heat map: `y` is the row's index, the ends the colour's value.
@@ -124,6 +126,7 @@ impl Form {
             Self::Area => "area",
             Self::Steps => "steps",
             Self::Bars => "bars",
+            Self::Falls => "falls",
             Self::Boxes => "boxes",
             Self::Cells => "cells",
             Self::Contour => "contour",
@@ -135,7 +138,7 @@ impl Form {
 
     /// Whether each sample has an interval or edges of its own.
     fn ranged(self) -> bool {
-        matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Boxes | Self::Area)
+        matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Falls | Self::Boxes | Self::Area)
     }
 }
 

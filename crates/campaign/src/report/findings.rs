@@ -126,7 +126,7 @@ fn spoken_of(results: &Results) -> Vec<String> {
         let name = match plot.kind {
             PlotKind::Heat | PlotKind::Iso => plot.z.clone(),
             // A whole distribution or series has no one number.
-            PlotKind::Cdf | PlotKind::Series | PlotKind::Areas => None,
+            PlotKind::Cdf | PlotKind::Series | PlotKind::Areas | PlotKind::Waterfall => None,
             _ => Some(plot.y.clone()),
         };
         if let Some(name) = name.filter(|name| measured.contains(name) && !metrics.contains(name)) {

@@ -15,6 +15,7 @@ mod legend;
 mod live;
 mod pooled;
 mod trials;
+mod waterfall;
 mod words;
 
 use std::path::{Path, PathBuf};

@@ -28,6 +28,9 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
                 capital(&in_unit(&names.join(", "), &unit(results, y, false)))
             )
         }
+        (PlotKind::Waterfall, _) => {
+            format!("{} and those behind it, adding up", capital(&quantity(results, y)))
+        }
         (PlotKind::Series, _) => format!("{} over time (s)", capital(&quantity(results, y))),
         _ => format!("{} against {}", capital(&quantity(results, y)), quantity(results, x)),
     }

@@ -36,7 +36,7 @@ pub(super) fn measure(
     let run = Run {
         point,
         repeat,
-        seed: seed_of(measure.seed, point.index, repeat),
+        seed: seed_of(measure.seed, if measure.paired { 0 } else { point.index }, repeat),
         warm_up,
         duration,
         stop: stop.clone(),

@@ -32,6 +32,7 @@ pub(super) fn measure() -> Vec<Key> {
         ("measure.seed", Kind::count(), "of the order and of the load").or(1);
         ("measure.order", Kind::choice(&["random", "given"]), "of the points within each repeat").or("random");
         ("measure.confidence", Kind::Float { min: 0.5, max: 0.9999 }, "of intervals").or(0.95);
+        ("measure.paired", Kind::Bool, "one seed for a repeat at all points, and points compared repeat by repeat: for what is simulated").or(false);
     }
 }
 
@@ -82,9 +83,9 @@ pub(super) fn plot() -> Vec<Key> {
         ("plot.x", Kind::Text, "axis or metric across");
         ("plot.y", Kind::Text, "metric upwards (of heat and iso: the second axis)");
         ("plot.group_by", Kind::Text, "axis whose values become series").optional();
-        ("plot.z", Kind::Text, "metric of a heat map's colour or of lines of equal value (iso)").optional();
+        ("plot.z", Kind::Text, "metric of a heat map's colour, of lines of equal value (iso), or that a waterfall's sum never exceeds").optional();
         ("plot.levels", Kind::List(Box::new(number())), "values of iso's lines; otherwise round ones").optional();
-        ("plot.stack", Kind::List(Box::new(Kind::Text)), "series that are stacked upon y, the next above (areas)").optional();
+        ("plot.stack", Kind::List(Box::new(Kind::Text)), "series that are stacked upon y, the next above (areas); metrics that come behind it (waterfall)").optional();
         ("plot.log", Kind::choice(&["", "x", "y", "xy"]), "logarithmic axes").or("");
         ("plot.zero", Kind::choice(&["", "x", "y", "xy"]), "axes that begin at 0, if not logarithmic").or("xy");
     }

@@ -172,6 +172,10 @@ pub struct Measure {
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
+    /// Repeats of one number have one seed at all points, and are compared with one another: common random numbers. What
+    /// points differ by then is theirs, and not what repeats differ by. For rigs whose randomness is the seed's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paired: bool,
 }
 
 impl Measure {
@@ -205,12 +209,12 @@ pub struct Plot {
     pub y: String,
     /// Axis whose values become series.
     pub group_by: Option<String>,
-    /// Metric of a heat map's colour or of lines of equal value.
+    /// Metric of a heat map's colour, of lines of equal value, or of a waterfall's bound.
     pub z: Option<String>,
     /// Values of the lines of equal value; empty: round ones.
     #[serde(default)]
     pub levels: Vec<f64>,
-    /// Series that are stacked upon `y` (areas), the next above.
+    /// Series that are stacked upon `y` (areas), the next above; metrics that come behind it (waterfall).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
@@ -250,6 +254,8 @@ named! {
         Series = "series",
         /// Series over time, one upon the other: who has how much of what there is.
         Areas = "areas",
+        /// Bars in steps: what each of several metrics adds to those before it, beside what their sum never exceeds.
+        Waterfall = "waterfall",
         /// Colour over two axes.
         Heat = "heat",
         /// Throughput over concurrency with the fitted scaling law.

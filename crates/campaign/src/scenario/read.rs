@@ -157,6 +157,7 @@ impl Reader<'_> {
             seed: whole(&values, "measure.seed")?,
             order: if text(&values, "measure.order")? == "random" { Order::Random } else { Order::Given },
             confidence: values.get("measure.confidence")?.number()?,
+            paired: values.get("measure.paired") == Some(&Value::Bool(true)),
         };
         let node = root.child("measure").unwrap_or(root);
         if measure.duration.is_zero() {

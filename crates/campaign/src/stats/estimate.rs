@@ -71,14 +71,7 @@ impl Estimate {
         let (a, b) = (self.value, by.value);
         // Degrees of freedom of a - rb at the ratio r that was found.
         let spread = Self::sum(&[(1.0, self), (-a / b, by)]);
-        let t2 = if va + vb > 0.0 { quantile(confidence, spread.freedom).powi(2) } else { 0.0 };
-        let divisor = b * b - t2 * vb;
-        if divisor <= 0.0 || divisor.is_nan() {
-            return Some((f64::NEG_INFINITY, f64::INFINITY));
-        }
-        let root = (a * b).powi(2) - divisor * (a * a - t2 * va);
-        let root = root.max(0.0).sqrt();
-        Some(((a * b - root) / divisor, (a * b + root) / divisor))
+        Some(fieller((a, b), (va, vb, 0.0), spread.freedom, confidence))
     }
 
     /// Welch's test against 0: the probability of a value at least this far from it if it were 0. `None` for a single
@@ -89,6 +82,23 @@ impl Estimate {
             _ => Some(if self.value == 0.0 { 1.0 } else { 0.0 }),
         }
     }
+}
+
+/// Fieller's interval of `a / b`, two means with these variances and this covariance; unbounded where `b` may be 0.
+pub(super) fn fieller(
+    (a, b): (f64, f64),
+    (va, vb, cab): (f64, f64, f64),
+    freedom: f64,
+    confidence: f64,
+) -> (f64, f64) {
+    let t2 = if va + vb > 0.0 { quantile(confidence, freedom).powi(2) } else { 0.0 };
+    let (across, divisor) = (a * b - t2 * cab, b * b - t2 * vb);
+    if divisor <= 0.0 || divisor.is_nan() {
+        return (f64::NEG_INFINITY, f64::INFINITY);
+    }
+    let root = across.powi(2) - divisor * (a * a - t2 * va);
+    let root = root.max(0.0).sqrt();
+    ((across - root) / divisor, (across + root) / divisor)
 }
 
 /// Student's two-sided quantile; beyond a million degrees of freedom it is the normal one to six digits.

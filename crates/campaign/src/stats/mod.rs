@@ -1,9 +1,11 @@
 //! Honest numbers: intervals over repeats, spread of the same against the same, significance.
 
 mod estimate;
+mod repeated;
 mod special;
 
 pub use estimate::Estimate;
+pub use repeated::Number;
 pub use special::{student_p, student_quantile};
 
 use rand::SeedableRng;

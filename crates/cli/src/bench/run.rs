@@ -344,9 +344,14 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             .into_iter()
             .filter_map(|name| {
                 let summary = results.summary(point, name)?;
-                let value = json!({
+                let mut value = json!({
                     "mean": summary.mean, "ci95": summary.half_width, "n": summary.n, "unit": results.unit(name),
                 });
+                // What points are compared by: of each repeat, where all have it.
+                let whole = point.runs.iter().all(|run| run.outcome.counts());
+                if results.scenario.measure.paired && whole {
+                    value["values"] = json!(point.values(name));
+                }
                 Some((name.clone(), value))
             })
             .collect();

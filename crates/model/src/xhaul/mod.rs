@@ -15,6 +15,7 @@
 
 mod air;
 mod bound;
+mod chance;
 mod engine;
 mod error;
 mod network;
@@ -29,6 +30,7 @@ mod time;
 
 pub use air::{Access, Air};
 pub use bound::{Bound, BoundError, Curves, bounds};
+pub use chance::{named, numbered};
 pub use engine::{Delivery, FlowReport, Options, Report, Segment, Simulation};
 pub use error::{FLOWS_MAX, HOPS_MAX, NetworkError, STAGES_MAX};
 pub use network::{Flow, Host, Network, Port, RATE_BPS_MAX, Stage, StageId};

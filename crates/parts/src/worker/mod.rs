@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::Part;
 pub use client::{Crew, Worker};
-pub use serve::{Trust, serve};
+pub use serve::{Trust, grace, serve};
 
 /// The longest line of either side; a longer one is an error, and the last.
 pub const LINE_BYTES_MAX: usize = 8 << 20;

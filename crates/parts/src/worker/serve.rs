@@ -2,9 +2,9 @@
 
 use std::io::{self, BufReader, Read, Write};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Once, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ranlab_host::thread_cpu_ns;
 use serde::Serialize;
@@ -22,6 +22,15 @@ pub enum Trust {
     Full,
     /// Parts of this program alone: whoever reaches the socket.
     PartsOnly,
+}
+
+/// What [`grace`] tells, ms.
+static GRACE_MS: AtomicU64 = AtomicU64::new(0);
+
+/// How long what this process holds may take to end in order once the campaign has gone: cards that were lent to it are given back
+/// port by port. 0: no longer than anything else.
+pub fn grace() -> Duration {
+    Duration::from_millis(GRACE_MS.load(Ordering::Relaxed))
 }
 
 /// The first panic of this process since a worker serves here; what it ran cannot be believed any more.
@@ -166,6 +175,8 @@ impl Bench {
                 Err(Trouble { fault: Fault::Rig, what: "a worker holds one part".to_owned() })
             }
             Request::Start { part } => {
+                // Kept before it is up: the campaign may go while it comes.
+                GRACE_MS.fetch_max(part.farewell().as_millis() as u64, Ordering::Relaxed);
                 let running = start(*part, self.trust).await?;
                 let (subject, addresses, pid) = (running.subject(), running.addresses(), running.pid());
                 self.part =

@@ -140,6 +140,11 @@ impl Lab {
 }
 
 impl XhaulPart {
+    /// Whether ports of this machine's are given to it.
+    pub(crate) const fn borrows(&self) -> bool {
+        self.midhaul_ports.is_some() || self.backhaul_ports.is_some()
+    }
+
     /// The same in slow motion, as it says.
     pub(super) fn slowed(&self) -> Self {
         let times = u64::from(self.slowdown.max(1));

@@ -7,7 +7,7 @@ use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, RigError, Stop};
 use ranlab_model::xhaul::{
     Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler, Search,
-    Segment, Simulation, Stage, bounds, worst_phase,
+    Segment, Simulation, Stage, bounds, named, numbered, worst_phase,
 };
 
 use ranlab_parts::xhaul::{numbers, seen_by_user};
@@ -22,8 +22,6 @@ pub(super) const ROLES: [&str; 7] =
 /// Where time goes: host software, queues, lines, cables with forwarding, the far side of the CU, the core, the radio.
 pub(super) const SEGMENTS: [&str; 7] =
     ["host", "midhaul_queue", "midhaul_line", "midhaul_transit", "backhaul", "core", "air"];
-/// Further phases are the same network with its sources moved.
-const PHASE_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The role of a flow; `None`: nobody asks for it.
 pub(super) fn role(flow: &str) -> Option<&'static str> {
@@ -204,11 +202,12 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
     if phase == 0 {
         return moved;
     }
-    let mut state = seed ^ phase.wrapping_mul(PHASE_SEED);
-    let together = splitmix(&mut state) % setup.tti_ps();
+    // By name: a row with one flow more finds the others at the same phases.
+    let seed = numbered(seed, phase);
+    let together = named(seed, "cells") % setup.tti_ps();
     let gated = setup.scheduler == "gates";
     for flow in &mut moved.flows {
-        let own = splitmix(&mut state) % flow.pattern.cycle_ps();
+        let own = named(seed, &flow.name) % flow.pattern.cycle_ps();
         flow.offset_ps = match role(&flow.name) {
             Some("cell_dl" | "cell_ul") if gated => flow.offset_ps,
             Some("cell_dl" | "cell_ul") => flow.offset_ps + together,
@@ -216,14 +215,6 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
         };
     }
     moved
-}
-
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(PHASE_SEED);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
 }
 
 fn add_segment(found: &mut Found, network: &Network, segment: &Segment) {

@@ -58,6 +58,31 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!((digest(2), digest(5)), (one, one));
 }
 
+/// Two networks of one seed differ by what they are, and not by chance: the background, its port and its host come before the
+/// user's in every list, and what goes the other way on a host that takes no time leaves the user's packets and the radio as
+/// they were.
+#[test]
+fn what_a_background_does_not_touch_is_the_same_to_the_bit() {
+    let of = |direction: &str| {
+        let set = [
+            ("sut.sharing", text("none")),
+            ("cu.service_ns", Value::Int(0)),
+            ("background.direction", text(direction)),
+            ("cells.split", text("2")),
+            ("air.on", Value::Bool(true)),
+            ("air.bler", Value::Float(0.2)),
+            ("user.kind", text("udp")),
+            ("sim.phases", Value::Int(3)),
+        ];
+        let (_, recording) = measure(&set);
+        assert!(recording.metrics["user.sent"] > 20.0, "{direction}");
+        ["user.delay_us_mean", "user.delay_us_max", "user.lost_ratio", "user.at_air_us", "wire_delay_us_mean"]
+            .map(|name| recording.metrics[name])
+    };
+    assert_eq!(of("none"), of("up"));
+    assert_ne!(of("none"), of("down"));
+}
+
 #[test]
 fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
     let two = [("cells.split", text("2"))];

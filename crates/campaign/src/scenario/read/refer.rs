@@ -1,5 +1,6 @@
 //! Plots and expectations: what refers to settings and metrics.
 
+use crate::description::RigDescription;
 use crate::rig::MetricKind;
 use crate::schema::{Kind, nearest};
 use crate::value::Value;
@@ -32,6 +33,8 @@ impl Reader<'_> {
                 self.declared(node, "y", &y);
             }
             PlotKind::Areas => self.stack(node, &y, &stack),
+            // Across are the metrics themselves.
+            PlotKind::Waterfall => self.steps(node, &y, &stack, text(&values, "plot.z")),
             PlotKind::Heat | PlotKind::Iso => {
                 axis_or_metric(self, "x", &x);
                 axis_or_metric(self, "y", &y);
@@ -223,6 +226,33 @@ impl Reader<'_> {
                 Some(_) => continue,
             };
             self.errors.push(node.child(key).unwrap_or(node).error(format!("`{key}`: {offence}")));
+            return;
+        }
+    }
+
+    /// Numbers of one unit, each once, and what their sum never exceeds.
+    fn steps(&mut self, node: &Node, y: &str, stack: &[String], bound: Option<&str>) {
+        if stack.len() >= AREAS_MAX {
+            let sentence = format!("`stack`: at most {} metrics come behind `y`", AREAS_MAX - 1);
+            self.errors.push(node.child("stack").unwrap_or(node).error(sentence));
+        }
+        let unit = |rig: &RigDescription, name: &str| rig.metric(name).map(|metric| metric.unit.clone());
+        let behind = stack.iter().map(|name| ("stack", name.as_str()));
+        let names: Vec<(&str, &str)> =
+            std::iter::once(("y", y)).chain(behind).chain(bound.map(|name| ("z", name))).collect();
+        for (at, (key, name)) in names.iter().enumerate() {
+            if self.metric(node, key, name).is_none() {
+                return;
+            }
+            let offence = if names[..at].iter().any(|(_, before)| before == name) {
+                "is there twice"
+            } else if unit(self.rig, name) != unit(self.rig, y) {
+                "is in another unit than `y`, and cannot be added to it"
+            } else {
+                continue;
+            };
+            let sentence = format!("`{key}`: `{name}` {offence}");
+            self.errors.push(node.child(key).unwrap_or(node).error(sentence));
             return;
         }
     }

@@ -6,6 +6,7 @@ use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
 use super::super::air::{Air, WIRE_ONLY_BYTES};
+use super::super::chance::numbered;
 use super::super::time::Ps;
 
 #[derive(Debug)]
@@ -25,7 +26,9 @@ pub(super) struct AirState<'n> {
     /// TTIs that retransmissions need.
     taken: BTreeSet<Ps>,
     delivered_at: Ps,
-    random: ChaCha8Rng,
+    /// Seed of the channel. Whether a block fails is its TTI's, whoever sends in it, so that a packet that comes a little
+    /// later meets the same channel.
+    channel: u64,
 }
 
 /// A packet that leaves the air interface, and when it is handed on; `None`: lost.
@@ -35,7 +38,7 @@ pub(super) struct Left {
 }
 
 impl<'n> AirState<'n> {
-    pub(super) fn new(config: &'n Air, random: ChaCha8Rng) -> Self {
+    pub(super) fn new(config: &'n Air, mut random: ChaCha8Rng) -> Self {
         Self {
             config,
             backlog_max: 0,
@@ -47,7 +50,7 @@ impl<'n> AirState<'n> {
             broken: false,
             taken: BTreeSet::new(),
             delivered_at: 0,
-            random,
+            channel: random.next_u64(),
         }
     }
 
@@ -110,7 +113,8 @@ impl<'n> AirState<'n> {
             if at > now {
                 self.taken.insert(at);
             }
-            if self.random.next_u64() % 1_000_000 >= u64::from(self.config.error_ppm) {
+            if numbered(self.channel, at / self.config.tti_ps) % 1_000_000 >= u64::from(self.config.error_ppm)
+            {
                 return Some(at + self.config.tti_ps + self.config.processing_ps);
             }
             // A retransmission begins with a TTI.

@@ -9,9 +9,10 @@ mod shaping;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use rand::{RngCore, SeedableRng};
+use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
+use super::chance::Sequences;
 use super::error::NetworkError;
 use super::network::{Network, Stage, StageId};
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
@@ -34,7 +35,8 @@ const SOURCES: u32 = 1 << 16;
 pub struct Options {
     /// How long sources send, ps, at most 10^6 s; longer is cut to that. Frames under way then still arrive.
     pub duration_ps: Ps,
-    /// Seed of everything random. Each source and stage has its own sequence.
+    /// Seed of everything random. Each source and stage has its own sequence, by its name: what two networks both have meets
+    /// the same chance in both.
     pub seed: u64,
 }
 
@@ -199,17 +201,17 @@ impl<'n> Simulation<'n> {
     /// Checks the network and sets it up at time zero.
     pub fn new(network: &'n Network, options: Options) -> Result<Self, NetworkError> {
         network.check()?;
-        let seeded = |kind: u64, index: usize| {
-            let mut random = ChaCha8Rng::seed_from_u64(options.seed);
-            random.set_stream(kind << 32 | index as u64);
-            random
-        };
-        let stages = network.stages.iter().enumerate().map(|(index, stage)| match stage {
-            Stage::Port(port) => StageState::Port(Box::new(PortState::new(port, seeded(1, index)))),
-            Stage::Host(host) => StageState::Host(Box::new(HostState::new(host, seeded(1, index)))),
-            Stage::Air(air) => StageState::Air(Box::new(AirState::new(air, seeded(1, index)))),
+        let mut sequences = Sequences::new(options.seed);
+        let stages = network.stages.iter().map(|stage| {
+            let random = sequences.of(1, stage.name());
+            match stage {
+                Stage::Port(port) => StageState::Port(Box::new(PortState::new(port, random))),
+                Stage::Host(host) => StageState::Host(Box::new(HostState::new(host, random))),
+                Stage::Air(air) => StageState::Air(Box::new(AirState::new(air, random))),
+            }
         });
-        let flows = network.flows.iter().enumerate().map(|(index, flow)| FlowState {
+        let stages: Vec<StageState<'_>> = stages.collect();
+        let flows = network.flows.iter().map(|flow| FlowState {
             releases: 0,
             frames: 0,
             dropped: 0,
@@ -217,7 +219,7 @@ impl<'n> Simulation<'n> {
             delays: Delays::new(),
             wired: ends_with_air(network, &flow.path).then(Box::default),
             segments: flow.path.iter().map(|&stage| Segment { stage, ..Segment::default() }).collect(),
-            random: seeded(2, index),
+            random: sequences.of(2, &flow.name),
         });
         let mut simulation = Self {
             network,
@@ -227,7 +229,7 @@ impl<'n> Simulation<'n> {
             duration_ps: options.duration_ps.min(DURATION_PS_MAX),
             packets: Vec::new(),
             free: Vec::new(),
-            stages: stages.collect(),
+            stages,
             flows: flows.collect(),
             events: 0,
             digest: 0xCBF2_9CE4_8422_2325,
@@ -544,6 +546,8 @@ fn exponential(mean_ps: Ps, random: u64) -> Ps {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::scenario::Law;
-use ranlab_campaign::stats::Estimate;
+use ranlab_campaign::stats::Number;
 use ranlab_campaign::value::Value;
 
 use super::super::answer::SEGMENTS;
@@ -17,6 +17,9 @@ const ROW: &str = "net.row";
 const SEEN: [&str; 2] = ["jitter_ms_median", "rtt_ms"];
 /// Steps of a base station that come at most so often: what arrives within one leaves together.
 const TTI_US: f64 = 1000.0;
+
+/// A change of what a user sees that is none, as a share: a fourth of the least that the published rows differ by, 0.2 ms of 1.
+const MARGIN: f64 = 0.05;
 
 /// A row and its points.
 type Row<'a> = (String, Vec<&'a PointResult>);
@@ -76,25 +79,13 @@ fn sentence(
     let (most, segment) = more.into_iter().max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()))?;
     let (metric, seen_ms) =
         SEEN.iter().find_map(|metric| Some((metric, over(points, metric)? - over(first, metric)?)))?;
-    let estimate = |points: &[&PointResult]| {
-        let all: Option<Vec<_>> = points.iter().map(|point| results.estimate(point, metric)).collect();
-        all.filter(|all| !all.is_empty()).map(|all| Estimate::mean(&all))
+    let number = |points: &[&PointResult]| {
+        let all: Option<Vec<_>> = points.iter().map(|point| results.number(point, metric)).collect();
+        all.filter(|all| !all.is_empty()).map(|all| Number::mean(&all))
     };
-    let change = estimate(points).zip(estimate(first)).map(|(row, base)| row.minus(base));
-    let interval = change.and_then(|change| change.interval(results.scenario.measure.confidence));
-    let shows = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
-    let moves = format!("{metric} moves by {} ms", short(round(seen_ms)));
-    let tail = if shows {
-        format!("{moves}, more than repeats of one setting differ by")
-    } else if all.abs() < TTI_US {
-        format!(
-            "{moves}, and may not at all: the radio hides it, whose blocks leave each {} us and take packets \
-             together that come within",
-            short(TTI_US)
-        )
-    } else {
-        format!("{moves}: nothing shown")
-    };
+    let (own, other) = number(points).zip(number(first))?;
+    let interval = own.minus(&other).estimate.interval(results.scenario.measure.confidence);
+    let tail = tail((metric, seen_ms), interval, MARGIN * other.estimate.value.abs(), all);
     Some(format!(
         "{row} against {base}: before the radio a user's packet takes {} us {}, most of it at {} ({} us); {tail}.",
         short(round(all.abs())),
@@ -104,7 +95,53 @@ fn sentence(
     ))
 }
 
+/// What reaches the user of what the stages in front differ by, and what hides it if nothing does: a change of `ms` with its
+/// interval, of which `margin` is none.
+fn tail((metric, ms): (&str, f64), interval: Option<(f64, f64)>, margin: f64, before_us: f64) -> String {
+    let moves = format!("{metric} moves by {} ms", short(round(ms)));
+    let within = interval.filter(|(low, high)| *low > -margin && *high < margin);
+    let none = match (interval, within) {
+        (_, Some((low, high))) => format!(
+            "{moves} ({} to {}), less than the {} % that are called a difference here",
+            short(round(low)),
+            short(round(high)),
+            short(MARGIN * 100.0)
+        ),
+        (Some((low, high)), None) if low > 0.0 || high < 0.0 => {
+            return format!("{moves}, more than repeats of one setting differ by");
+        }
+        _ => format!("{moves}, and may not at all"),
+    };
+    if before_us.abs() >= TTI_US {
+        return format!("{none}: nothing shown");
+    }
+    format!(
+        "{none}: the radio hides it, whose blocks leave each {} us and take packets together that come within",
+        short(TTI_US)
+    )
+}
+
 /// Three digits behind the point are more than is known.
 fn round(value: f64) -> f64 {
-    (value * 1000.0).round() / 1000.0
+    // No minus before nothing.
+    (value * 1000.0).round() / 1000.0 + 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tail;
+
+    #[test]
+    fn a_change_is_shown_or_none_or_unknown() {
+        let said = |interval, us| tail(("rtt_ms", 0.02), interval, 0.05, us);
+        let none = said(Some((-0.01, 0.03)), 9.0);
+        assert!(none.starts_with("rtt_ms moves by 0.02 ms (-0.01 to 0.03), less than the 5 %"), "{none}");
+        assert!(none.contains("the radio hides it"), "{none}");
+        // Surely not 0, and still too little to be called a difference.
+        assert!(said(Some((0.01, 0.03)), 9.0).contains("less than the 5 %"));
+        assert!(said(Some((0.01, 0.09)), 9.0).ends_with("more than repeats of one setting differ by"));
+        assert!(said(Some((-0.01, 0.09)), 9.0).contains("may not at all: the radio hides it"));
+        assert!(said(None, 9.0).contains("may not at all"));
+        assert!(said(Some((-0.01, 0.09)), 2000.0).ends_with("may not at all: nothing shown"));
+    }
 }

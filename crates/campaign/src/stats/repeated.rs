@@ -1,0 +1,160 @@
+//! Numbers of points whose repeats share their random numbers: what differs within a repeat is the points', and what
+//! repeats differ by is in no difference.
+
+use std::collections::BTreeMap;
+
+use super::estimate::{Estimate, fieller};
+use super::summarise;
+
+/// An estimate, and where points are compared repeat by repeat ([`crate::scenario::Measure::paired`]) what each repeat says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Number {
+    /// Over all repeats.
+    pub estimate: Estimate,
+    /// Each repeat's own value; empty: repeats of other points have nothing to do with these.
+    own: BTreeMap<u32, f64>,
+}
+
+/// Fewest repeats that two numbers must share for a spread.
+const SHARED_MIN: usize = 2;
+
+impl Number {
+    /// One that stands for itself.
+    pub const fn alone(estimate: Estimate) -> Self {
+        Self { estimate, own: BTreeMap::new() }
+    }
+
+    /// One whose repeats, by number, share their random numbers with those of the same number at other points.
+    pub const fn paired(estimate: Estimate, own: BTreeMap<u32, f64>) -> Self {
+        Self { estimate, own }
+    }
+
+    /// The weighted sum. Of numbers that share at least two repeats it is taken in each of these, and the error is that
+    /// of the sums; of others errors add ([`Estimate::sum`]).
+    pub fn sum(parts: &[(f64, &Self)]) -> Self {
+        let shared = shared(parts.iter().map(|(_, part)| *part));
+        if shared.len() < SHARED_MIN {
+            let parts: Vec<(f64, Estimate)> = parts.iter().map(|(by, part)| (*by, part.estimate)).collect();
+            return Self::alone(Estimate::sum(&parts));
+        }
+        let in_repeat =
+            |repeat: &u32| (*repeat, parts.iter().map(|(by, part)| by * part.own[repeat]).sum::<f64>());
+        let own: BTreeMap<u32, f64> = shared.iter().map(in_repeat).collect();
+        let values: Vec<f64> = own.values().copied().collect();
+        // The width of the summary's interval is not asked for.
+        let found = summarise(&values, 0.95).map(|summary| Estimate::of(&summary, false));
+        found.map_or_else(|| Self::alone(parts[0].1.estimate), |estimate| Self { estimate, own })
+    }
+
+    /// This minus another one.
+    pub fn minus(&self, other: &Self) -> Self {
+        Self::sum(&[(1.0, self), (-1.0, other)])
+    }
+
+    /// The mean of several.
+    pub fn mean(all: &[Self]) -> Self {
+        let share = 1.0 / all.len() as f64;
+        Self::sum(&all.iter().map(|one| (share, one)).collect::<Vec<_>>())
+    }
+
+    /// The interval of this by another one, as [`Estimate::ratio`]; of two that share repeats by their covariance, too.
+    /// And whether it was taken repeat by repeat.
+    pub fn ratio(&self, by: &Self, confidence: f64) -> (Option<(f64, f64)>, bool) {
+        let shared = shared([self, by].into_iter());
+        let n = shared.len();
+        if n < SHARED_MIN {
+            return (self.estimate.ratio(by.estimate, confidence), false);
+        }
+        let of = |number: &Self| shared.iter().map(|repeat| number.own[repeat]).collect::<Vec<f64>>();
+        let (ours, theirs) = (of(self), of(by));
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / n as f64;
+        let (a, b) = (mean(&ours), mean(&theirs));
+        // Of the means, hence by n once more.
+        let moment = |one: &[f64], other: &[f64]| {
+            let products = one.iter().zip(other).map(|(x, y)| (x - mean(one)) * (y - mean(other)));
+            products.sum::<f64>() / ((n - 1) * n) as f64
+        };
+        let spread = (moment(&ours, &ours), moment(&theirs, &theirs), moment(&ours, &theirs));
+        (Some(fieller((a, b), spread, (n - 1) as f64, confidence)), true)
+    }
+}
+
+/// The repeats that all of these have.
+fn shared<'n>(mut numbers: impl Iterator<Item = &'n Number>) -> Vec<u32> {
+    let Some(first) = numbers.next() else { return Vec::new() };
+    let others: Vec<&Number> = numbers.collect();
+    first
+        .own
+        .keys()
+        .copied()
+        .filter(|repeat| others.iter().all(|other| other.own.contains_key(repeat)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+
+    fn of(values: &[f64]) -> Number {
+        let estimate = Estimate::of(&summarise(values, 0.95).unwrap(), false);
+        Number::paired(estimate, (0..).zip(values.iter().copied()).collect())
+    }
+
+    #[test]
+    fn what_repeats_share_is_in_no_difference() {
+        let (a, b) = (of(&[11.0, 21.0, 31.5]), of(&[10.0, 20.0, 30.0]));
+        let (low, high) = a.minus(&b).estimate.interval(0.95).unwrap();
+        // Student's, over 1, 1 and 1.5: mean 7/6, deviation 0.2887, t(0.975, 2) = 4.3027.
+        assert!(
+            (low - (7.0 / 6.0 - 0.7172)).abs() < 1e-3 && (high - (7.0 / 6.0 + 0.7172)).abs() < 1e-3,
+            "{low} {high}"
+        );
+        let alone = |number: &Number| Number::alone(number.estimate);
+        let (low, high) = alone(&a).minus(&alone(&b)).estimate.interval(0.95).unwrap();
+        assert!(low < -20.0 && high > 20.0, "{low} {high}");
+        // The same in each repeat, whatever repeats differ by.
+        let c = of(&[10.0, 11.0, 12.0]);
+        assert_eq!(c.ratio(&c, 0.95), (Some((1.0, 1.0)), true));
+        // A divisor that may be 0 divides nothing, paired or not.
+        assert_eq!(a.ratio(&a, 0.95), (Some((f64::NEG_INFINITY, f64::INFINITY)), true));
+        assert_eq!(a.minus(&a).estimate.interval(0.95), Some((0.0, 0.0)));
+    }
+
+    #[test]
+    fn repeats_that_one_lacks_are_left_out_and_too_few_stand_alone() {
+        let (a, mut b) = (of(&[1.0, 2.0, 4.0]), of(&[1.0, 2.0, 4.0]));
+        b.own.remove(&1);
+        let difference = a.minus(&b);
+        assert_eq!((difference.estimate.n, difference.estimate.interval(0.95)), (2, Some((0.0, 0.0))));
+        b.own.remove(&0);
+        assert_eq!(a.minus(&b).estimate, a.estimate.minus(b.estimate));
+        assert_eq!(a.ratio(&b, 0.95), (a.estimate.ratio(b.estimate, 0.95), false));
+    }
+
+    /// Both, of 2,000 draws whose truth is known, hold it as often as they say, and are far narrower than alone.
+    #[test]
+    fn paired_intervals_hold_what_they_promise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(9);
+        let mut draw = || Distribution::<f64>::sample(&StandardNormal, &mut rng);
+        let (mut difference, mut ratio, mut narrower) = (0, 0, 0);
+        for _ in 0..2000 {
+            let shared: Vec<f64> = (0..6).map(|_| 10.0 + 2.0 * draw()).collect();
+            let a = of(&shared.iter().map(|x| 1.5 * x + 0.05 * draw()).collect::<Vec<_>>());
+            let b = of(&shared);
+            let (low, high) = a.ratio(&b, 0.95).0.unwrap();
+            ratio += i32::from((low..=high).contains(&1.5));
+            let (alone_low, alone_high) = a.estimate.ratio(b.estimate, 0.95).unwrap();
+            narrower += i32::from((high - low) * 5.0 < alone_high - alone_low);
+            let c = of(&shared.iter().map(|x| x + 1.0 + 0.1 * draw()).collect::<Vec<_>>());
+            let (low, high) = c.minus(&b).estimate.interval(0.95).unwrap();
+            difference += i32::from((low..=high).contains(&1.0));
+        }
+        assert!((1865..=1935).contains(&difference), "{difference} of 2000");
+        assert!((1865..=1935).contains(&ratio), "{ratio} of 2000");
+        assert!(narrower > 1990, "{narrower}");
+    }
+}
