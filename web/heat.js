@@ -137,7 +137,7 @@ export class Heat {
     pen.font = `11px ${color("--font")}`;
     pen.textBaseline = "middle";
     pen.textAlign = "right";
-    const every = Math.ceil(13 / this.row);
+    const every = Math.ceil(15 / this.row);
     rows.forEach((row, n) => n % every === 0 && pen.fillText(short(row.name), LEFT - 8, Math.max((n + 0.5) * this.row, 6), LEFT - 12));
     pen.textAlign = "center";
     const step = Math.max(10, Math.ceil((to - this.from) / Math.max(1, (width - LEFT) / 90) / 10) * 10);

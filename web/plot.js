@@ -274,12 +274,18 @@ export class Plot {
   lines(figure) {
     const { left, right, top, bottom } = this.field;
     const parts = [];
+    /** @type {{x: number, y: number}[]} */
+    const taken = [];
     for (const it of figure.bounds) {
       if (this.y.kind === "log" && it.y <= 0) continue;
       const at = this.y.at(it.y);
       if (at < top - 1 || at > bottom + 1) continue;
       parts.push(s("line", { class: `mark ${it.color === null ? "" : `c${it.color % 8}`}`, x1: left, x2: right, y1: at, y2: at }));
-      parts.push(s("text", { class: "tick", x: right - 4, y: at > top + 16 ? at - 5 : at + 14, "text-anchor": "end" }, it.name));
+      // Where no other name is.
+      const all = [at - 5, at + 14].flatMap((y) => [{ x: right - 4, y, "text-anchor": "end" }, { x: left + 4, y, "text-anchor": "start" }]);
+      const free = all.find((own) => own.y > top + 8 && taken.every((other) => other.x !== own.x || Math.abs(other.y - own.y) > 13)) ?? all[0];
+      taken.push(free);
+      parts.push(s("text", { class: "tick", ...free }, it.name));
     }
     const upwards = figure.answer ? [...figure.marks, figure.answer] : figure.marks;
     if (figure.answer) {

@@ -159,7 +159,12 @@ class Page {
   async picture(file, { whole = true } = {}) {
     if (whole) {
       // What sticks to the window's edge is drawn once, at the top.
-      await this.run(() => scrollTo(0, 0));
+      // What is beyond the window is laid out only for who looks there.
+      await this.run(async () => {
+        document.querySelectorAll(".beyond > *").forEach((it) => { it.style.contentVisibility = "visible"; });
+        scrollTo(0, 0);
+        await new Promise((done) => setTimeout(done, 300));
+      });
       const { cssContentSize } = await this.send("Page.getLayoutMetrics");
       const clip = { x: 0, y: 0, width: cssContentSize.width, height: Math.min(cssContentSize.height, 6000), scale: 1 };
       const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });

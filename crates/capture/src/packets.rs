@@ -84,6 +84,9 @@ impl<R: Read> Read for Watched<'_, R> {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // No more for now, of a capture that still grows: what there is is taken, and the next call waits.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && filled > 0 => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => {
                     let kind = error.kind();
                     *self.failed = Some(error);

@@ -139,6 +139,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     if plot.kind != PlotKind::Areas {
         clip(results, plot, &mut figure);
     }
+    without_value(&mut figure);
     let shown =
         plot.z.as_ref().filter(|_| matches!(plot.kind, PlotKind::Heat | PlotKind::Iso)).unwrap_or(&plot.y);
     if let Some(metric) = results.metric(shown) {
@@ -154,6 +155,27 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         };
     }
     figure
+}
+
+/// Series and names across that have no value: they are said, and of the series those are kept of which something is expected.
+fn without_value(figure: &mut Figure) {
+    let has = |series: &Series| !series.samples.is_empty();
+    if !figure.series.iter().any(has) || figure.series.iter().any(|series| series.form == Form::Cells) {
+        return;
+    }
+    let empty = figure.series.iter().filter(|series| !has(series)).map(|series| series.name.clone());
+    let mut missing: Vec<String> = empty.collect();
+    if let Across::Names(names) = &figure.x {
+        let samples = || figure.series.iter().flat_map(|series| &series.samples);
+        let met = |at: usize| samples().any(|sample| sample.x == at as f64);
+        missing.extend(names.iter().enumerate().filter(|(at, _)| !met(*at)).map(|(_, name)| name.clone()));
+    }
+    let colors = figure.marks.iter().map(|mark| mark.color).chain(figure.bounds.iter().map(|it| it.color));
+    let expected: Vec<usize> = colors.flatten().collect();
+    figure.series.retain(|series| has(series) || expected.contains(&series.color));
+    if !missing.is_empty() {
+        figure.caption.push_str(&format!(" Without a value: {}.", missing.join(", ")));
+    }
 }
 
 /// Intervals end where the quantity does; where a value already lies beyond, the unit promised too much.
