@@ -106,6 +106,22 @@ class Page {
     }
     if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) this.faults.push(`${params.entry.text} ${params.entry.url ?? ""}`);
     if (method === "Network.requestWillBeSent") this.asked.push(params.request.url);
+    if (method === "Tracing.dataCollected") this.traced.push(...params.value);
+    if (method === "Tracing.tracingComplete") this.complete();
+  }
+
+  /** Tasks of the page's main thread in so many seconds, the longest first: milliseconds by the clock and of CPU. @param {number} seconds */
+  async tasks(seconds) {
+    this.traced = [];
+    await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "devtools.timeline"] } });
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    const complete = new Promise((resolve) => { this.complete = resolve; });
+    await this.send("Tracing.end");
+    await complete;
+    const own = this.traced.find((it) => it.name === "FunctionCall" && (it.args.data?.url ?? "").includes("/web/"));
+    if (!own) throw new Error("nothing of the page has run");
+    return this.traced.filter((it) => it.pid === own.pid && it.tid === own.tid && it.ph === "X" && it.name.endsWith("RunTask"))
+      .map((it) => ({ ms: it.dur / 1000, cpu_ms: (it.tdur ?? 0) / 1000 })).sort((a, b) => b.ms - a.ms);
   }
 
   async go(url) {
@@ -161,7 +177,7 @@ class Page {
       // What sticks to the window's edge is drawn once, at the top.
       // What is beyond the window is laid out only for who looks there.
       await this.run(async () => {
-        document.querySelectorAll(".beyond > *").forEach((it) => { it.style.contentVisibility = "visible"; });
+        document.querySelectorAll(".beyond > section, .beyond > .two").forEach((it) => { it.style.contentVisibility = "visible"; });
         scrollTo(0, 0);
         await new Promise((done) => setTimeout(done, 300));
       });
