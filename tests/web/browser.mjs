@@ -1,5 +1,5 @@
 // A browser without a screen, driven over a pipe by its DevTools protocol: nothing but Node is needed.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,25 @@ export async function start(program) {
   const browser = new Browser(child, profile);
   await browser.send("Browser.getVersion");
   return browser;
+}
+
+/** A process and those that it started. */
+export function family(pid) {
+  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
+  const found = [pid];
+  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
+  return found;
+}
+
+/** Sends a signal to processes, of which some may have ended. @param {number[]} all @param {NodeJS.Signals} name */
+export function signal(all, name) {
+  for (const pid of all) {
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  }
 }
 
 class Browser {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { start } from "./browser.mjs";
+import { family, signal, start } from "./browser.mjs";
 import { front } from "./front.mjs";
 import { crowd } from "./hostile.mjs";
 
@@ -140,14 +140,6 @@ async function page_alone(browser) {
   return Math.max(...longest.get(webs[webs.length - 1]).map((it) => it.ms)) <= LONG_MS;
 }
 
-/** A process and those that it started. */
-function family(pid) {
-  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
-  const found = [pid];
-  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
-  return found;
-}
-
 /** What an indication costs the RIC to forward, with a tab that was stopped and without, in turns whose order changes. */
 async function stopped() {
   const { ric, http } = await network(50, "20ms");
@@ -161,9 +153,9 @@ async function stopped() {
       await page.until(() => document.querySelector(".long a"), "the list");
       await sleep(2);
       const all = family(browser.child.pid);
-      all.forEach((pid) => process.kill(pid, "SIGSTOP"));
+      signal(all, "SIGSTOP");
       beside.push((await window(ric, http)).us_each);
-      all.forEach((pid) => process.kill(pid, "SIGCONT"));
+      signal(all, "SIGCONT");
       await browser.close();
       await sleep(1);
     },

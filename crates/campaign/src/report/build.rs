@@ -420,3 +420,72 @@ pub(super) fn thin(samples: Vec<Sample>) -> Vec<Sample> {
         .map(|(_, sample)| sample)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::figure::Bound;
+    use super::*;
+
+    fn figure(x: Across, bars: &[(&str, &[(f64, f64)])]) -> Figure {
+        let series = bars.iter().enumerate().map(|(color, (name, samples))| {
+            let samples = samples.iter().map(|&(x, y)| Sample::at(x, y)).collect();
+            Series { name: (*name).to_owned(), color, form: Form::Bars, samples }
+        });
+        let (title, caption, missing) = ("t".to_owned(), String::new(), String::new());
+        let (x_label, y_label, table) = ("x".to_owned(), "y".to_owned(), Table::default());
+        let (marks, bounds, answer, series) = (Vec::new(), Vec::new(), None, series.collect());
+        let (log_y, zero) = (false, (true, true));
+        Figure {
+            title,
+            caption,
+            missing,
+            x,
+            x_label,
+            y_label,
+            log_y,
+            zero,
+            series,
+            marks,
+            bounds,
+            answer,
+            table,
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_is_said_and_shown_only_where_something_is_expected_of_it() {
+        let names = || Across::Names(vec!["10ms".to_owned(), "1ms".to_owned()]);
+        let all: [(&str, &[(f64, f64)]); 3] = [("a", &[]), ("b", &[(0.0, 1.0)]), ("c", &[])];
+        let mut shown = figure(names(), &all);
+        shown.bounds.push(Bound { y: 2.0, color: Some(2), name: "published ≤ 2".to_owned() });
+        without_value(&mut shown);
+        let left: Vec<&str> = shown.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!((left, shown.caption.as_str()), (vec!["b", "c"], " Without a value: a, c, 1ms."));
+        // One of which nothing has a value says why elsewhere.
+        let mut nothing = figure(names(), &[("a", &[]), ("c", &[])]);
+        without_value(&mut nothing);
+        assert_eq!((nothing.series.len(), nothing.caption.as_str()), (2, ""));
+    }
+
+    #[test]
+    fn names_of_bounds_lie_apart() {
+        let mut close = figure(Across::Names(vec!["n".to_owned()]), &[("a", &[(0.0, 1.0)])]);
+        let bound = |y: f64| Bound { y, color: None, name: format!("published {y}") };
+        close.bounds = [0.95, 1.0, 1.05].map(bound).into();
+        let svg = super::super::draw::svg(&close).unwrap();
+        let number = |text: &str, name: &str| -> f64 {
+            text.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let names: Vec<(f64, f64)> = svg
+            .split("<text")
+            .filter(|text| text.contains("published "))
+            .map(|text| (number(text, "x"), number(text, "y")))
+            .collect();
+        assert_eq!(names.len(), 3, "{svg}");
+        for (at, a) in names.iter().enumerate() {
+            for b in &names[at + 1..] {
+                assert!((a.0 - b.0).abs() > 60.0 || (a.1 - b.1).abs() >= 15.0, "{a:?} covers {b:?}");
+            }
+        }
+    }
+}
