@@ -159,7 +159,9 @@ fn build(results: &Results, plot: &Plot) -> Figure {
 
 /// Series and names across that have no value: they are said, and of the series those are kept of which something is expected.
 fn without_value(figure: &mut Figure) {
-    let has = |series: &Series| !series.samples.is_empty();
+    fn has(series: &Series) -> bool {
+        !series.samples.is_empty()
+    }
     if !figure.series.iter().any(has) || figure.series.iter().any(|series| series.form == Form::Cells) {
         return;
     }

@@ -408,33 +408,28 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.figure.bounds.iter().try_for_each(|bound| self.bound_name(bound, &mut taken))
     }
 
-    /// The name of a bound: at the right above or below its line, else at the left; where no other name is, nor another bound's line.
+    /// The name of a bound: at the right above or below its line, else at the left; where no other name is, nor, if it can be, another bound's line.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
         let ((left, right), (bottom, top)) = (self.x.pixels, self.y.pixels);
         let (y, gap) = (self.y.at(bound.y), self.px(2));
         let (width, height) = (self.width(&bound.name, 13) + self.px(8), self.px(17));
-        let other = |line: &Bound| line.y != bound.y;
-        let lines: Vec<i32> =
-            self.figure.bounds.iter().filter(|own| other(own)).map(|own| self.y.at(own.y)).collect();
+        let others = self.figure.bounds.iter().filter(|other| other.y != bound.y);
+        let lines: Vec<i32> = others.map(|other| self.y.at(other.y)).collect();
         let places = [
             (right - width, y - gap - height),
             (right - width, y + gap),
             (left + gap, y - gap - height),
             (left + gap, y + gap),
         ];
-        let free = |&(x, from): &(i32, i32)| {
-            let clear = |other: &[(i32, i32); 2]| {
-                x >= other[1].0
-                    || x + width <= other[0].0
-                    || from >= other[1].1
-                    || from + height <= other[0].1
+        let of_names = |&(x, from): &(i32, i32)| {
+            let clear = |[(left, top), (right, bottom)]: &[(i32, i32); 2]| {
+                x >= *right || x + width <= *left || from >= *bottom || from + height <= *top
             };
-            from >= top
-                && from + height <= bottom
-                && taken.iter().all(clear)
-                && lines.iter().all(|line| *line < from || *line > from + height)
+            from >= top && from + height <= bottom && taken.iter().all(clear)
         };
-        let (x, from) = places.iter().copied().find(free).unwrap_or(places[0]);
+        let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
+        let best = places.iter().find(|place| of_names(place) && of_lines(place.1));
+        let (x, from) = *best.or_else(|| places.iter().find(|place| of_names(place))).unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
         taken.push(place);
         // Readable on whatever lies below.
