@@ -428,8 +428,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             from >= top && from + height <= bottom && taken.iter().all(clear)
         };
         let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
-        let best = places.iter().find(|place| of_names(place) && of_lines(place.1));
-        let (x, from) = *best.or_else(|| places.iter().find(|place| of_names(place))).unwrap_or(&places[0]);
+        let best = places.iter().find(|place| of_names(*place) && of_lines(place.1));
+        let (x, from) = *best.or_else(|| places.iter().find(|place| of_names(*place))).unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
         taken.push(place);
         // Readable on whatever lies below.
