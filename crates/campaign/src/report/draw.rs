@@ -408,28 +408,34 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.figure.bounds.iter().try_for_each(|bound| self.bound_name(bound, &mut taken))
     }
 
-    /// The name of a bound: at the right above or below its line, else at the left; where no other name is, nor, if it can be, another bound's line.
+    /// The name of a bound, above or below its line: where no other name is nor, if it can be, another bound's line or a value.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
         let ((left, right), (bottom, top)) = (self.x.pixels, self.y.pixels);
         let (y, gap) = (self.y.at(bound.y), self.px(2));
         let (width, height) = (self.width(&bound.name, 13) + self.px(8), self.px(17));
         let others = self.figure.bounds.iter().filter(|other| other.y != bound.y);
         let lines: Vec<i32> = others.map(|other| self.y.at(other.y)).collect();
-        let places = [
-            (right - width, y - gap - height),
-            (right - width, y + gap),
-            (left + gap, y - gap - height),
-            (left + gap, y + gap),
-        ];
+        let (above, below, middle) = (y - gap - height, y + gap, (left + right - width) / 2);
+        let places: Vec<(i32, i32)> =
+            [right - width, left + gap, middle].into_iter().flat_map(|x| [(x, above), (x, below)]).collect();
         let of_names = |&(x, from): &(i32, i32)| {
             let clear = |[(left, top), (right, bottom)]: &[(i32, i32); 2]| {
                 x >= *right || x + width <= *left || from >= *bottom || from + height <= *top
             };
             from >= top && from + height <= bottom && taken.iter().all(clear)
         };
+        let drawn: Vec<(i32, i32)> =
+            self.figure.series.iter().flat_map(|own| &own.samples).map(|it| self.at(it.x, it.y)).collect();
+        let of_values = |&(left, top): &(i32, i32)| {
+            !drawn
+                .iter()
+                .any(|&(x, y)| (left..=left + width).contains(&x) && (top..=top + height).contains(&y))
+        };
         let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
-        let best = places.iter().find(|place| of_names(*place) && of_lines(place.1));
-        let (x, from) = *best.or_else(|| places.iter().find(|place| of_names(*place))).unwrap_or(&places[0]);
+        let free = || places.iter().filter(|place| of_names(*place));
+        let best = free().find(|place| of_lines(place.1) && of_values(*place));
+        let best = best.or_else(|| free().find(|place| of_lines(place.1))).or_else(|| free().next());
+        let (x, from) = *best.unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
         taken.push(place);
         // Readable on whatever lies below.
