@@ -57,11 +57,12 @@ async function opened(browser, http, options = {}) {
 }
 
 const HOSTILE = "<img src=x onerror=window.hit=1> \u202egnilaer";
+// Slow enough that a machine busy with other work sends all of it.
 const CAMPAIGN = (more) => `title = ${JSON.stringify(HOSTILE)}
 rig = "controller"
 [load]
 ues = 2
-period = "50ms"
+period = "250ms"
 [host]
 when_noisy = "warn"
 ${more}`;
@@ -137,7 +138,7 @@ async function search(browser) {
 type = "knee"
 axis = "load.nodes"
 metric = "indications_per_s"
-at_most = 140
+at_most = 28
 min = 1
 max = 16
 [measure]
