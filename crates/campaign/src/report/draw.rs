@@ -424,12 +424,13 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             };
             from >= top && from + height <= bottom && taken.iter().all(clear)
         };
-        let drawn: Vec<(i32, i32)> =
-            self.figure.series.iter().flat_map(|own| &own.samples).map(|it| self.at(it.x, it.y)).collect();
+        let samples = self.figure.series.iter().flat_map(|own| &own.samples).map(|it| (it.x, it.y));
+        let marks = self.figure.marks.iter().map(|it| (it.x, it.y));
+        let drawn: Vec<(i32, i32)> = samples.chain(marks).map(|(x, y)| self.at(x, y)).collect();
         let of_values = |&(left, top): &(i32, i32)| {
-            !drawn
-                .iter()
-                .any(|&(x, y)| (left..=left + width).contains(&x) && (top..=top + height).contains(&y))
+            !drawn.iter().any(|&(x, y)| {
+                (left..=left + width).contains(&x) && (top - gap..=top + height + gap).contains(&y)
+            })
         };
         let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
         let free = || places.iter().filter(|place| of_names(*place));
