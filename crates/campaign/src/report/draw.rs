@@ -433,8 +433,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             })
         };
         let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
-        let free = || places.iter().filter(|place| of_names(*place));
-        let best = free().find(|place| of_lines(place.1) && of_values(*place));
+        let free = || places.iter().filter(|place| of_names(place));
+        let best = free().find(|place| of_lines(place.1) && of_values(place));
         let best = best.or_else(|| free().find(|place| of_lines(place.1))).or_else(|| free().next());
         let (x, from) = *best.unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
