@@ -108,10 +108,9 @@ impl Sequence {
             Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
         };
         let Flow { source, destination, transport } = pdu.flow;
-        if transport != Transport::File && name.ends_with("etupRequest") {
-            if self.rics.len() < ENDS_MAX {
-                self.rics.insert(destination);
-            }
+        let sets_up = transport != Transport::File && name.ends_with("etupRequest");
+        if sets_up && self.rics.len() < ENDS_MAX {
+            self.rics.insert(destination);
         }
         let (from, to) = (self.lane(source, *side), self.lane(destination, *side));
         let at_us = pdu.time_us.zip(self.begin_us).map(|(time, begin)| time as i64 - begin as i64);
