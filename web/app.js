@@ -6,6 +6,7 @@ import { NodeView } from "./node.js";
 import { nodeLink, Overview } from "./overview.js";
 import { Store } from "./store.js";
 import { themed } from "./theme.js";
+import { Turns, whole } from "./turns.js";
 
 /** Milliseconds between two drawings. */
 const DRAW = 1_000;
@@ -15,6 +16,7 @@ const HIDDEN = 20_000;
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const main = element("main"), nav = element("nav"), health = element("health"), theme = element("theme");
 const store = new Store();
+const turns = new Turns();
 /** @type {Overview | NodeView | null} */
 let view = null;
 /** @type {import("./watch.js").Model[]} */
@@ -36,6 +38,7 @@ function tellHealth(now, why) {
 
 /** Shows what the address names. */
 function route() {
+  turns.stop();
   view?.close();
   const found = location.hash.match(/^#\/node\/(.+)$/);
   let id = "";
@@ -54,7 +57,7 @@ function route() {
 }
 
 function draw() {
-  if (view && !document.hidden) view.show(Date.now() / 1000);
+  if (view && !document.hidden) turns.run(view.show());
 }
 
 async function start() {
@@ -100,7 +103,8 @@ function visible() {
 let hidden;
 let rests = false;
 
-themed(theme, draw);
+// On paper it is light at once.
+themed(theme, () => view && whole(view.show()));
 takeToken();
 addEventListener("hashchange", () => {
   const token = location.hash.startsWith("#token=");

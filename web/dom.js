@@ -44,7 +44,10 @@ export function set(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value === false || value === undefined) element.removeAttribute(name);
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else {
+      const wanted = value === true ? "" : String(value);
+      if (element.getAttribute(name) !== wanted) element.setAttribute(name, wanted);
+    }
   }
 }
 
@@ -56,6 +59,12 @@ export function set(element, attributes) {
 export function put(element, ...children) {
   const kept = children.filter((child) => child !== null && child !== undefined && child !== false);
   element.replaceChildren(...kept.map((child) => (child instanceof Node ? child : seen(String(child)))));
+}
+
+/** Puts elements in the place of those that are there, unless they are the same. @param {Element} element @param {Element[]} wanted */
+export function keep(element, wanted) {
+  const same = element.children.length === wanted.length && wanted.every((it, n) => it.isEqualNode(element.children[n]));
+  if (!same) put(element, ...wanted);
 }
 
 /**

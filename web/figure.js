@@ -113,11 +113,14 @@ export function show(value, unit = "") {
   return unit ? `${digits(value)} ${unit}` : digits(value);
 }
 
+/** Made once: it takes longer than to write a number. */
+const EXACT = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 5 });
+
 /** A number with what somebody who reads values wants of it. @param {number | null | undefined} value */
 export function exact(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-4 || size >= 1e12) ? value.toExponential(3) : value.toLocaleString("en-US", { maximumSignificantDigits: 5 });
+  return size !== 0 && (size < 1e-4 || size >= 1e12) ? value.toExponential(3) : EXACT.format(value);
 }
 
 /** A value of a figure in words: measured ones exactly, what changes once a second by its prefix. @param {Figure} figure @param {number | undefined} value */

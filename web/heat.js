@@ -1,14 +1,21 @@
 // Heat on a canvas: values by time and row, and a map with a cell for each node.
-import { h, put, seen, tell } from "./dom.js";
+import { h, put, seen, set, tell } from "./dom.js";
 import { clock, show } from "./figure.js";
 import { key, STEPS } from "./forms.js";
 import { behind } from "./table.js";
+import { whole } from "./turns.js";
 
 /** @typedef {import("./figure.js").Figure} Figure */
 
-/** A colour of page.css as it is now. @param {string} name */
+/** Colours that have been looked up, by theme and name. @type {Map<string, string>} */
+const known = new Map();
+
+/** A colour of page.css as it is now. @param {string} name @returns {string} */
 export function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const key = `${document.documentElement.dataset.theme} ${name}`;
+  const found = known.get(key) || getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  known.set(key, found);
+  return found;
 }
 
 /** The scale, least first. @returns {string[]} */
@@ -27,11 +34,12 @@ export function sized(canvas, width, height) {
   }
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.setTransform(dense, 0, 0, dense, 0, 0);
-  pen.clearRect(0, 0, width, height);
   return pen;
 }
 
 const LEFT = 132, BOTTOM = 22, ROW_MIN = 6, ROW_MAX = 18, HEIGHT_MAX = 420, NAME_MAX = 21;
+/** Rows that are drawn between two looks at the clock. */
+const ABREAST = 8;
 
 /** A name that fits beside its row. @param {string} name */
 function short(name) {
@@ -53,6 +61,9 @@ export class Heat {
     this.figure = null;
     this.title = h("figcaption", { class: "title" });
     this.canvas = h("canvas", { role: "img" });
+    /** What is drawn in turns, and seen when it is whole. */
+    this.next = h("canvas");
+    this.width = 0;
     this.readout = h("p", { class: "readout", "aria-live": "polite" });
     this.note = h("p", { class: "soft caption" });
     this.details = behind(() => this.figure);
@@ -61,7 +72,10 @@ export class Heat {
     this.element = h("figure", { class: "chart" }, this.title, this.legend, this.box, this.note, this.details);
     this.canvas.addEventListener("pointermove", (event) => this.look(event));
     this.canvas.addEventListener("pointerleave", () => this.readout.classList.remove("on"));
-    new ResizeObserver(() => this.figure && this.draw(this.figure)).observe(this.box);
+    new ResizeObserver(() => {
+      this.width = this.box.clientWidth;
+      if (this.figure) this.draw(this.figure);
+    }).observe(this.box);
   }
 
   /** @param {number} value */
@@ -73,13 +87,19 @@ export class Heat {
 
   /** @param {Figure} figure */
   draw(figure) {
+    whole(this.drawing(figure));
+  }
+
+  /** In turns: see `Turns`. @param {Figure} figure @returns {Generator<void>} */
+  *drawing(figure) {
     this.figure = figure;
     tell(this.title, figure.title);
     tell(this.note, figure.missing || figure.caption);
-    this.canvas.setAttribute("aria-label", `${figure.title}. ${figure.caption} The table below has the values.`);
+    set(this.canvas, { "aria-label": `${figure.title}. ${figure.caption} The table below has the values.` });
     this.details.refresh();
     this.box.hidden = this.legend.hidden = figure.missing !== "" || figure.series.length === 0;
-    const width = this.box.clientWidth;
+    this.width ||= this.box.clientWidth;
+    const { width } = this;
     if (this.box.hidden || width === 0) return;
     if (!this.legend.firstChild) {
       put(this.legend, key((n) => (n === 0 ? `< ${show(this.steps[1], figure.unit)}` : `≥ ${show(this.steps[n], figure.unit)}`)));
@@ -87,7 +107,8 @@ export class Heat {
     const rows = figure.series;
     this.row = Math.max(ROW_MIN, Math.min(ROW_MAX, HEIGHT_MAX / rows.length));
     const height = rows.length * this.row + BOTTOM;
-    const pen = sized(this.canvas, width, height);
+    const pen = sized(this.next, width, height);
+    pen.clearRect(0, 0, width, height);
     let to = 0, from = Infinity;
     for (const row of rows) {
       from = Math.min(from, row.samples[0]?.x ?? Infinity);
@@ -96,13 +117,18 @@ export class Heat {
     this.from = Math.min(from, to - this.span);
     this.cell = (width - LEFT) / (to - this.from + 1);
     const colors = scale();
-    rows.forEach((row, n) => {
+    for (const [n, row] of rows.entries()) {
+      if (n % ABREAST === 0) yield;
       for (const { x, y } of row.samples) {
         pen.fillStyle = colors[this.step(y)];
         pen.fillRect(LEFT + (x - this.from) * this.cell, n * this.row, Math.max(this.cell - 0.5, 1), Math.max(this.row - 1, 1));
       }
-    });
+    }
+    yield;
     this.words(pen, rows, to, width, height);
+    const front = sized(this.canvas, width, height);
+    front.clearRect(0, 0, width, height);
+    front.drawImage(this.next, 0, 0, width, height);
   }
 
   /** @param {CanvasRenderingContext2D} pen @param {Figure["series"]} rows @param {number} to @param {number} width @param {number} height */
@@ -111,7 +137,7 @@ export class Heat {
     pen.font = `11px ${color("--font")}`;
     pen.textBaseline = "middle";
     pen.textAlign = "right";
-    const every = Math.ceil(13 / this.row);
+    const every = Math.ceil(15 / this.row);
     rows.forEach((row, n) => n % every === 0 && pen.fillText(short(row.name), LEFT - 8, Math.max((n + 0.5) * this.row, 6), LEFT - 12));
     pen.textAlign = "center";
     const step = Math.max(10, Math.ceil((to - this.from) / Math.max(1, (width - LEFT) / 90) / 10) * 10);

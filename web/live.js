@@ -1,5 +1,5 @@
 // A verb that runs for a while: what it says of itself, and its document; told by its server, whatever the verb.
-import { h, put, tell } from "./dom.js";
+import { h, keep, put, tell } from "./dom.js";
 import { unpack } from "./document.js";
 import { figure } from "./figure.js";
 import { lock, tellPill } from "./lock.js";
@@ -9,6 +9,7 @@ import { Shown } from "./shown.js";
 import { plain } from "./table.js";
 import { themed } from "./theme.js";
 import { tooled } from "./tools.js";
+import { Turns } from "./turns.js";
 
 /**
  * @typedef {{title: string, y_label: string, unit: string, caption: string, lines: [string, string][]}} OverTime
@@ -66,6 +67,7 @@ class Live {
     /** @type {Plot[]} */
     this.overTime = [];
     this.fresh = true;
+    this.turns = new Turns();
     /** Documents: the newest that is told of, the one that is shown, and when it was asked for. */
     this.version = 0;
     this.has = 0;
@@ -127,6 +129,11 @@ class Live {
 
   draw() {
     if (document.hidden || !this.fresh) return;
+    this.turns.run(this.drawing());
+  }
+
+  /** In turns: see `Turns`. @returns {Generator<void>} */
+  *drawing() {
     this.fresh = false;
     const { about, now } = this;
     if (about && about !== this.titled) {
@@ -136,13 +143,14 @@ class Live {
       put(this.facts, ...about.facts.map((it) => h("p", { class: "soft" }, it)));
       put(nav, h("a", { href: "#main", "aria-current": "page" }, about.kind));
     }
-    if (about) this.meter(about.time);
     if (now) this.state(now);
-    this.told.forEach((told, n) => {
+    if (about) yield* this.meter(about.time);
+    for (const [n, told] of this.told.entries()) {
       this.drawn[n] ??= tooled(new Plot({ height: 280, labels: true }), `live-${n + 1}`);
       if (!this.drawn[n].element.isConnected) this.figures.append(this.drawn[n].element);
       this.drawn[n].draw(unpack(told));
-    });
+      yield;
+    }
     this.drawn.splice(this.told.length).forEach((plot) => plot.element.remove());
     this.list();
     void this.read();
@@ -154,8 +162,8 @@ class Live {
     this.bar.hidden = now.total === 0;
     this.bar.max = Math.max(now.total, 1);
     this.bar.value = now.done;
-    put(this.notes, ...now.notes.map(([text, look]) => h("p", { class: `note ${look}` }, text)));
-    put(this.tiles, ...now.tiles.map(([name, value, note, bad]) => h("div", {}, h("dt", {}, name), h("dd", { class: bad && "bad" }, value, " ", h("small", {}, note)))));
+    keep(this.notes, now.notes.map(([text, look]) => h("p", { class: `note ${look}` }, text)));
+    keep(this.tiles, now.tiles.map(([name, value, note, bad]) => h("div", {}, h("dt", {}, name), h("dd", { class: bad && "bad" }, value, " ", h("small", {}, note)))));
     const key = now.actions.join();
     if (this.actions.dataset.key === key) return;
     this.actions.dataset.key = key;
@@ -165,15 +173,16 @@ class Live {
     } }, label)));
   }
 
-  /** @param {OverTime[]} all */
-  meter(all) {
-    all.forEach((it, n) => {
+  /** @param {OverTime[]} all @returns {Generator<void>} */
+  *meter(all) {
+    for (const [n, it] of all.entries()) {
       this.overTime[n] ??= new Plot({ height: 200, small: true });
       if (!this.overTime[n].element.isConnected) this.meters.append(this.overTime[n].element);
       const series = it.lines.map(([key, name], color) => ({ name, color, form: /** @type {const} */ ("line"), samples: this.samples
         .filter((sample) => typeof sample[key] === "number").map((sample) => ({ x: sample.t, y: sample[key], low: sample[key], high: sample[key] })) }));
       this.overTime[n].draw(figure({ ...it, series }));
-    });
+      yield;
+    }
   }
 
   list() {

@@ -1,9 +1,10 @@
 // The map: a cell for each node, coloured by what it does; however many there are.
-import { h, put, tell } from "./dom.js";
+import { h, put, set, tell } from "./dom.js";
 import { key } from "./forms.js";
 import { color, scale, sized } from "./heat.js";
 import { show } from "./figure.js";
 import { STATES } from "./store.js";
+import { whole } from "./turns.js";
 
 /** @typedef {import("./store.js").NodeRow} NodeRow */
 
@@ -19,6 +20,8 @@ const MEASURES = {
 };
 
 const CELL_MAX = 26, CELL_MIN = 4, HEIGHT = 300;
+/** Cells that are looked at between two looks at the clock; what stands for a cell that is not drawn. */
+const ABREAST = 256, UNDRAWN = 255;
 
 export class NodeMap {
   /** @param {(node: NodeRow) => void} open */
@@ -42,7 +45,14 @@ export class NodeMap {
       const node = this.under(event);
       if (node) open(node);
     });
-    new ResizeObserver(() => this.draw(this.nodes)).observe(this.box);
+    this.width = 0;
+    /** What is on the canvas: of each cell the step of its colour, and what else must be as it was. */
+    this.drawn = new Uint8Array();
+    this.shown = "";
+    new ResizeObserver(() => {
+      this.width = this.box.clientWidth;
+      this.draw(this.nodes);
+    }).observe(this.box);
     this.choose("state");
   }
 
@@ -57,8 +67,14 @@ export class NodeMap {
 
   /** @param {NodeRow[]} nodes */
   draw(nodes) {
+    whole(this.drawing(nodes));
+  }
+
+  /** In turns (see `Turns`), and of the cells those whose colour is another. @param {NodeRow[]} nodes @returns {Generator<void>} */
+  *drawing(nodes) {
     this.nodes = nodes;
-    const width = this.box.clientWidth;
+    this.width ||= this.box.clientWidth;
+    const { width } = this;
     if (width === 0) return;
     let size = CELL_MAX;
     while (size > CELL_MIN && Math.ceil(nodes.length / Math.floor(width / size)) * size > HEIGHT) size -= 1;
@@ -67,15 +83,27 @@ export class NodeMap {
     const height = Math.max(1, Math.ceil(nodes.length / this.columns)) * size;
     const pen = sized(this.canvas, width, height);
     const it = MEASURES[this.measure];
-    const colors = it ? scale() : ["--line", "--idle", "--c2", "--bad"].map(color);
-    const none = color("--line");
-    const gap = size > 8 ? 2 : 1;
-    nodes.forEach((node, n) => {
-      pen.fillStyle = it ? hue(it.of(node), it.steps, colors, none) : colors[node.state];
-      pen.fillRect((n % this.columns) * size, Math.floor(n / this.columns) * size, size - gap, size - gap);
-    });
     const what = it ? it.name.toLowerCase() : "state";
-    this.canvas.setAttribute("aria-label", `${nodes.length} base stations by ${what}. The list below has the same.`);
+    set(this.canvas, { "aria-label": `${nodes.length} base stations by ${what}. The list below has the same.` });
+    const colors = it ? [...scale(), color("--line")] : ["--line", "--idle", "--c2", "--bad"].map(color);
+    const look = [width, size, nodes.length, devicePixelRatio, ...colors].join();
+    if (look !== this.shown) {
+      this.shown = look;
+      this.drawn = new Uint8Array(nodes.length).fill(UNDRAWN);
+      pen.clearRect(0, 0, width, height);
+    }
+    const { drawn, columns } = this;
+    const gap = size > 8 ? 2 : 1;
+    for (const [n, node] of nodes.entries()) {
+      if (n % ABREAST === ABREAST - 1) yield;
+      // Somebody has chosen another look meanwhile.
+      if (drawn !== this.drawn) return;
+      const step = it ? stepped(it.of(node), it.steps) : node.state;
+      if (step === drawn[n]) continue;
+      drawn[n] = step;
+      pen.fillStyle = colors[step];
+      pen.fillRect((n % columns) * size, Math.floor(n / columns) * size, size - gap, size - gap);
+    }
   }
 
   /** @param {any} event */
@@ -99,10 +127,10 @@ export class NodeMap {
   }
 }
 
-/** @param {number | null} value @param {number[]} steps @param {string[]} colors @param {string} none */
-function hue(value, steps, colors, none) {
-  if (value === null) return none;
+/** The step of a value; the one after the last of none. @param {number | null} value @param {number[]} steps */
+function stepped(value, steps) {
+  if (value === null) return steps.length;
   let step = 0;
   while (step + 1 < steps.length && value >= steps[step + 1]) step += 1;
-  return colors[step];
+  return step;
 }

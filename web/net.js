@@ -1,4 +1,5 @@
 // Requests, streams and leases. The token is kept for this tab and sent in a header: never in an address, which is logged.
+import { pause, turn } from "./turns.js";
 
 const KEY = "ranlab token";
 /** Seconds that a subscription outlives a tab that says nothing more. */
@@ -85,9 +86,14 @@ async function follow(path, signal, opened, hear) {
     if (done) return;
     const events = (rest + value).split("\n\n");
     rest = events.pop() ?? "";
+    let over = turn();
     for (const event of events) {
       const line = /^event: (.*)\ndata: (.*)$/.exec(event);
       if (line) hear(line[1], JSON.parse(line[2]));
+      if (!over()) continue;
+      await pause();
+      if (signal.aborted) return;
+      over = turn();
     }
   }
 }

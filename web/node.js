@@ -7,6 +7,7 @@ import { ask, Stream } from "./net.js";
 import { Plot } from "./plot.js";
 import { STATES } from "./store.js";
 import { plain } from "./table.js";
+import { whole } from "./turns.js";
 import { Watch } from "./watch.js";
 
 /** @typedef {import("./watch.js").Model} Model */
@@ -120,13 +121,13 @@ export class NodeView {
     this.open.delete(name);
   }
 
-  /** @param {number} _now */
-  show(_now) {
+  /** In turns: see `Turns`. @returns {Generator<void>} */
+  *show() {
     const node = this.store.byId(this.id);
     this.state.className = `state s${node?.state ?? 0}`;
     tell(this.state, node ? `${STATES[node.state]}${node.state === 2 ? `, ${show(node.rate)} reports/s` : ""}` : "unknown");
     if (performance.now() - this.asked > LOOK) void this.look();
-    for (const panel of this.open.values()) panel.show(this.marks);
+    for (const panel of [...this.open.values()]) yield* panel.drawing(this.marks);
   }
 
   /** Nobody sees the page: nothing is subscribed. */
@@ -180,6 +181,11 @@ class Panel {
 
   /** @param {{x: number, name: string}[]} marks */
   show(marks) {
+    whole(this.drawing(marks));
+  }
+
+  /** @param {{x: number, name: string}[]} marks @returns {Generator<void>} */
+  *drawing(marks) {
     this.marks = marks;
     const { watch } = this;
     const lost = watch.missed > 0 ? `, ${watch.missed} lost` : "";
@@ -192,6 +198,7 @@ class Panel {
     this.wide.hidden = !slices;
     if (slices) {
       this.areas[0].draw(watch.areas("dl_prbs", "Resource blocks a second by slice", "", marks));
+      yield;
       this.areas[1].draw(watch.areas("dl_bytes", "Octets a second by slice", "B/s", marks));
     }
     const columns = watch.columns(this.every.checked);
@@ -208,6 +215,7 @@ class Panel {
         this.grid.append(plot.element);
       }
       plot.draw(watch.figure(column, this.scope.value, marks));
+      yield;
     }
     if (this.late.open) this.heat.draw(watch.heat());
     if (this.values.open) this.table();

@@ -1,5 +1,5 @@
 // The first view: all nodes and xApps.
-import { h, put, tell } from "./dom.js";
+import { h, keep, put, tell } from "./dom.js";
 import { clock, figure, show } from "./figure.js";
 import { Heat } from "./heat.js";
 import { NodeMap } from "./map.js";
@@ -41,7 +41,7 @@ export class Overview {
     this.log = h("ul", { class: "lines" });
     this.empty = h("p", { class: "note" }, "No base station has connected yet. ", h("code", {}, "ranlab emulate --nodes 20"), " on this machine is one way; ",
       h("code", {}, "ranlab ric --hint oai"), " tells what others need in their configuration.");
-    this.element = h("div", { class: "views" });
+    this.element = h("div", { class: "views beyond" });
     this.parts = this.build();
   }
 
@@ -60,22 +60,27 @@ export class Overview {
     ];
   }
 
-  /** @param {number} _now */
-  show(_now) {
+  /** In turns: see `Turns`. @returns {Generator<void>} */
+  *show() {
     const { store } = this;
     if (!store.totals) return;
     this.tiles.show(store.totals);
+    yield;
     this.rates.draw(rates(store));
+    yield;
     this.drops.draw(drops(store));
+    yield;
     const all = [...store.nodes.values()];
     this.empty.hidden = all.length > 0;
     this.map.element.hidden = all.length === 0;
-    this.map.draw(all);
-    this.delays.show();
+    yield* this.map.drawing(all);
+    yield* this.delays.show();
     this.noXapps.hidden = store.xapps.length > 0;
     this.xapps.element.hidden = store.xapps.length === 0;
     if (store.xapps.length > 0) this.xapps.fill(store.xapps);
+    yield;
     this.list();
+    yield;
     const hints = store.hints.map((hint) => h("li", {}, h("b", {}, hint.node ?? hint.peer), `: ${hint.hint}`, hint.times > 1 && ` (${hint.times} times)`));
     lines(this.hints, hints, "Nothing that the RIC knows of.");
     lines(this.log, store.log.slice(0, 12).map(({ at, text }) => h("li", {}, h("time", {}, clock(at)), text)), "Nothing since this page is open.");
@@ -100,9 +105,7 @@ export class Overview {
 
 /** @param {HTMLElement} list @param {HTMLElement[]} items @param {string} none */
 function lines(list, items, none) {
-  const wanted = items.length > 0 ? items : [h("li", { class: "soft" }, none)];
-  const same = list.children.length === wanted.length && wanted.every((item, n) => item.isEqualNode(list.children[n]));
-  if (!same) put(list, ...wanted);
+  keep(list, items.length > 0 ? items : [h("li", { class: "soft" }, none)]);
 }
 
 class Tiles {
@@ -204,14 +207,15 @@ class Delays {
     this.button.setAttribute("aria-pressed", "false");
   }
 
-  show() {
+  /** @returns {Generator<void>} */
+  *show() {
     const rows = [...this.store.delays].slice(0, MEASURED_MAX).flatMap(([key, track]) => {
       const node = this.store.nodes.get(key);
       return node ? [{ name: node.id, form: /** @type {const} */ ("cells"), color: 0, samples: track.samples }] : [];
     });
     this.heat.element.hidden = rows.length === 0;
     if (rows.length === 0) return;
-    this.heat.draw(figure({
+    yield* this.heat.drawing(figure({
       title: "Longest delay in each second, base station to RIC",
       caption: "By the clocks of both: from the report's time stamp to its arrival, of subscriptions made over HTTP.",
       unit: "us", series: rows,
@@ -221,7 +225,7 @@ class Delays {
 
 /** @type {import("./table.js").Column<NodeRow>[]} */
 const NODE_COLUMNS = [
-  { name: "Base station", fixed: true, sort: (node) => node.id, cell: (node) => h("a", { href: nodeLink(node.id) }, node.id) },
+  { name: "Base station", fixed: true, sort: (node) => node.order, cell: (node) => h("a", { href: nodeLink(node.id) }, node.id) },
   { name: "State", sort: (node) => STATES[node.state], cell: (node) => h("span", { class: `state s${node.state}` }, STATES[node.state]) },
   { name: "Reports/s", number: true, sort: (node) => node.rate, cell: (node) => show(node.rate) },
   { name: "Delay", number: true, wide: true, sort: (node) => node.delay ?? -1, cell: (node) => show(node.delay, "us") },

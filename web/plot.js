@@ -1,5 +1,5 @@
 // A figure as SVG: what lies under the pointer or the arrow keys in words, zoom, its table behind it.
-import { h, put, s, tell } from "./dom.js";
+import { h, keep, put, s, set, tell } from "./dom.js";
 import { exact, place, ranged, say, told } from "./figure.js";
 import { key, laid, shapes, standing, STEPS } from "./forms.js";
 import { edges, Scale } from "./scale.js";
@@ -87,11 +87,12 @@ export class Plot {
   draw(figure) {
     figure = { ...figure, log_x: this.log.x ?? figure.log_x, log_y: this.log.y ?? figure.log_y };
     this.figure = figure;
-    this.width = this.box.clientWidth;
+    // Later widths are told: whoever asks in the middle of writing has all laid out anew.
+    this.width ||= this.box.clientWidth;
     tell(this.title, figure.title);
     tell(this.note, figure.missing || figure.caption);
     const keys = this.labels ? "Arrow keys read values, plus and minus zoom, 0 shows all" : "Arrow keys read values";
-    this.svg.setAttribute("aria-label", `${figure.title}. ${figure.caption} ${keys}; the table below has all.`);
+    set(this.svg, { "aria-label": `${figure.title}. ${figure.caption} ${keys}; the table below has all.` });
     this.details.refresh();
     this.drawn = laid(figure);
     const empty = figure.missing !== "" || this.drawn.every((series) => series.points.length === 0);
@@ -121,12 +122,12 @@ export class Plot {
       .map((published) => h("li", {}, h("b", {}, published ? "✕" : "◇"), published ? "published" : "expected"));
     const all = signs.length + expected.length > 1 || expected.length > 0 ? [...signs, ...expected] : [];
     this.legend.hidden = all.length === 0 && figure.rows.length === 0;
-    put(this.legend, ...all);
+    if (figure.rows.length === 0) keep(this.legend, all);
     if (figure.rows.length > 0) {
       const [least, most] = this.heat();
       put(this.legend, h("li", {}, figure.series[0].name), ...key((n) => exact(least + ((most - least) * n) / STEPS)).children);
-      this.legend.classList.add("scale");
     }
+    this.legend.classList.toggle("scale", figure.rows.length > 0);
   }
 
   /** The least and the largest value of cells. @returns {[number, number]} */
@@ -227,9 +228,7 @@ export class Plot {
     this.cross = s("line", { class: "cross", y1: top, y2: bottom });
     this.chosen = s("rect", { class: "chosen", y: top, height: bottom - top, x: left, width: 0 });
     put(this.svg, ...this.frame(figure), inside, ...this.lines(figure), this.cross, this.chosen);
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-    this.svg.setAttribute("width", String(this.width));
-    this.svg.setAttribute("height", String(this.height));
+    set(this.svg, { viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height });
     this.look(this.at);
   }
 
@@ -275,12 +274,18 @@ export class Plot {
   lines(figure) {
     const { left, right, top, bottom } = this.field;
     const parts = [];
+    /** @type {{x: number, y: number}[]} */
+    const taken = [];
     for (const it of figure.bounds) {
       if (this.y.kind === "log" && it.y <= 0) continue;
       const at = this.y.at(it.y);
       if (at < top - 1 || at > bottom + 1) continue;
       parts.push(s("line", { class: `mark ${it.color === null ? "" : `c${it.color % 8}`}`, x1: left, x2: right, y1: at, y2: at }));
-      parts.push(s("text", { class: "tick", x: right - 4, y: at > top + 16 ? at - 5 : at + 14, "text-anchor": "end" }, it.name));
+      // Where no other name is.
+      const all = [at - 5, at + 14].flatMap((y) => [{ x: right - 4, y, "text-anchor": "end" }, { x: left + 4, y, "text-anchor": "start" }]);
+      const free = all.find((own) => own.y > top + 8 && taken.every((other) => other.x !== own.x || Math.abs(other.y - own.y) > 13)) ?? all[0];
+      taken.push(free);
+      parts.push(s("text", { class: "tick", ...free }, it.name));
     }
     const upwards = figure.answer ? [...figure.marks, figure.answer] : figure.marks;
     if (figure.answer) {

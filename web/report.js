@@ -46,6 +46,7 @@ export class Report {
     const part = () => h("div", { class: "views" });
     this.parts = { head: part(), main: part(), below: part(), figures: part(), expected: part(), points: part(), how: part() };
     const { head, main, below, figures, expected, points, how } = this.parts;
+    points.classList.add("beyond");
     this.overlay = overlaying((overlays) => {
       this.overlays = overlays;
       if (this.doc) this.show(this.doc);

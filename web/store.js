@@ -1,12 +1,14 @@
 // What the server has told of all nodes and xApps.
 import { SPAN_S, Track } from "./history.js";
+import { natural } from "./table.js";
 
 export const STATES = ["away", "idle", "reporting", "silent"];
 /** Lines of the log. */
 const LOG_MAX = 60;
 
 /**
- * @typedef {{key: number, id: string, kind: string, models: string[], peer: string, state: number, rate: number,
+ * `order`: what it is sorted by.
+ * @typedef {{key: number, id: string, order: string, kind: string, models: string[], peer: string, state: number, rate: number,
  *   subscriptions: number, requests: number, queued: number, delay: number | null}} NodeRow
  * @typedef {{id: string, peer: string, tenant: string, subscriptions: number, requests: number, taken_per_s: number | null,
  *   dropped_per_s: number | null, dropped: number, queued_bytes: number}} XappRow
@@ -56,7 +58,7 @@ export class Store {
       const list = models ? models.split(",") : [];
       const before = this.nodes.get(key);
       const row = before ?? { state: 0, rate: 0, subscriptions: 0, requests: 0, queued: 0, delay: null };
-      this.nodes.set(key, { ...row, key, id, kind, models: list, peer });
+      this.nodes.set(key, { ...row, key, id, order: natural(id), kind, models: list, peer });
       if (this.totals && !before && !known.has(id)) this.note(now, `${id} came`);
     }
     for (const [key, state, rate, subscriptions, requests, queued, delay] of line.set) {

@@ -47,7 +47,7 @@ export function behind(get) {
  * @template R
  * @typedef {object} Column
  * @property {string} name
- * @property {(row: R) => string | number} sort
+ * @property {(row: R) => string | number} sort what it is sorted by: `natural` for names
  * @property {(row: R) => import("./dom.js").Child} cell
  * @property {boolean} [number]
  * @property {boolean} [fixed] of a row it never changes: the order by it lasts as long as the rows
@@ -75,8 +75,16 @@ export class Long {
     this.space = h("div", { class: "space", role: "rowgroup" });
     this.view = h("div", { class: "long", role: "table", "aria-label": label, tabindex: 0 },
       h("div", { role: "rowgroup", class: "top" }, this.head), this.space);
-    this.view.addEventListener("scroll", () => this.show(), { passive: true });
-    new ResizeObserver(() => this.show()).observe(this.view);
+    // Whoever asks for these in the middle of writing has all laid out anew.
+    this.top = this.tall = 0;
+    this.view.addEventListener("scroll", () => {
+      this.top = this.view.scrollTop;
+      this.show();
+    }, { passive: true });
+    new ResizeObserver(() => {
+      [this.top, this.tall] = [this.view.scrollTop, this.view.clientHeight];
+      this.show();
+    }).observe(this.view);
     this.element = this.view;
   }
 
@@ -101,11 +109,7 @@ export class Long {
     this.version = version;
     const sign = this.down ? -1 : 1;
     const keyed = rows.map((row) => ({ row, by: sort(row) }));
-    keyed.sort((a, b) => {
-      if (a.by === b.by) return 0;
-      const natural = typeof a.by === "string" && typeof b.by === "string" ? ORDER.compare(a.by, b.by) : a.by < b.by ? -1 : 1;
-      return natural * sign;
-    });
+    keyed.sort((a, b) => (a.by === b.by ? 0 : a.by < b.by ? -sign : sign));
     this.rows = keyed.map(({ row }) => row);
     [...this.head.children].forEach((cell, n) => {
       set(cell, { "aria-sort": n === this.by ? (this.down ? "descending" : "ascending") : undefined });
@@ -117,8 +121,8 @@ export class Long {
 
   /** Makes the rows that are seen. */
   show() {
-    const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - BEYOND);
-    const last = Math.min(this.rows.length, Math.ceil((this.view.scrollTop + this.view.clientHeight) / ROW) + BEYOND);
+    const first = Math.max(0, Math.floor(this.top / ROW) - BEYOND);
+    const last = Math.min(this.rows.length, Math.ceil((this.top + this.tall) / ROW) + BEYOND);
     const wanted = this.rows.slice(first, last);
     const keys = new Set(wanted.map(this.key));
     for (const [key, { row }] of this.shown) {
@@ -144,7 +148,10 @@ export class Long {
   }
 }
 
-const ORDER = new Intl.Collator("en", { numeric: true });
+/** A text by which texts are sorted as people count: `gnb 9` before `gnb 10`. A number is preceded by how many digits it has. @param {string} text */
+export function natural(text) {
+  return text.toLowerCase().replace(/0*(\d+)/g, (_, digits) => String.fromCharCode(0x2f + digits.length) + digits);
+}
 
 /** @param {Column<any>} column */
 function kind(column) {

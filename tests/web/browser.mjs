@@ -1,5 +1,5 @@
 // A browser without a screen, driven over a pipe by its DevTools protocol: nothing but Node is needed.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,25 @@ export async function start(program) {
   const browser = new Browser(child, profile);
   await browser.send("Browser.getVersion");
   return browser;
+}
+
+/** A process and those that it started. */
+export function family(pid) {
+  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
+  const found = [pid];
+  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
+  return found;
+}
+
+/** Sends a signal to processes, of which some may have ended. @param {number[]} all @param {NodeJS.Signals} name */
+export function signal(all, name) {
+  for (const pid of all) {
+    try {
+      process.kill(pid, name);
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error;
+    }
+  }
 }
 
 class Browser {
@@ -106,6 +125,22 @@ class Page {
     }
     if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) this.faults.push(`${params.entry.text} ${params.entry.url ?? ""}`);
     if (method === "Network.requestWillBeSent") this.asked.push(params.request.url);
+    if (method === "Tracing.dataCollected") this.traced.push(...params.value);
+    if (method === "Tracing.tracingComplete") this.complete();
+  }
+
+  /** Tasks of the page's main thread in so many seconds, the longest first: milliseconds by the clock and of CPU. @param {number} seconds */
+  async tasks(seconds) {
+    this.traced = [];
+    await this.send("Tracing.start", { transferMode: "ReportEvents", traceConfig: { includedCategories: ["toplevel", "devtools.timeline"] } });
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    const complete = new Promise((resolve) => { this.complete = resolve; });
+    await this.send("Tracing.end");
+    await complete;
+    const own = this.traced.find((it) => it.name === "FunctionCall" && (it.args.data?.url ?? "").includes("/web/"));
+    if (!own) throw new Error("nothing of the page has run");
+    return this.traced.filter((it) => it.pid === own.pid && it.tid === own.tid && it.ph === "X" && it.name.endsWith("RunTask"))
+      .map((it) => ({ ms: it.dur / 1000, cpu_ms: (it.tdur ?? 0) / 1000 })).sort((a, b) => b.ms - a.ms);
   }
 
   async go(url) {
@@ -159,7 +194,12 @@ class Page {
   async picture(file, { whole = true } = {}) {
     if (whole) {
       // What sticks to the window's edge is drawn once, at the top.
-      await this.run(() => scrollTo(0, 0));
+      // What is beyond the window is laid out only for who looks there.
+      await this.run(async () => {
+        document.querySelectorAll(".beyond > section, .beyond > .two").forEach((it) => { it.style.contentVisibility = "visible"; });
+        scrollTo(0, 0);
+        await new Promise((done) => setTimeout(done, 300));
+      });
       const { cssContentSize } = await this.send("Page.getLayoutMetrics");
       const clip = { x: 0, y: 0, width: cssContentSize.width, height: Math.min(cssContentSize.height, 6000), scale: 1 };
       const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip });

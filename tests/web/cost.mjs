@@ -1,10 +1,12 @@
-// What pages cost the RIC: 5,000 base stations live, and a tab that was stopped. `cost.mjs PROGRAM [many|stopped]`; numbers with the machine's
+// What pages cost: 5,000 base stations on the page alone, the RIC with a page that shows them, and a tab that was stopped. `cost.mjs PROGRAM [page|many|stopped]`; numbers with the machine's
 // load beside them. They are no test of a busy machine: the bars are judged, and a miss is told with what else ran.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import { start } from "./browser.mjs";
+import { family, signal, start } from "./browser.mjs";
+import { front } from "./front.mjs";
+import { crowd } from "./hostile.mjs";
 
 const [program, what = "all"] = process.argv.slice(2);
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
@@ -83,12 +85,15 @@ const told = ([low, high]) => `${((low + high) / 2).toFixed(3)} (${low.toFixed(3
 /** So many nodes, each heard once a second: what the RIC uses with a page that looks and without, in turns. */
 async function many(browser) {
   const { ric, http } = await network(NODES, "1s");
+  // Files of a folder instead of those in the program.
+  const before = process.env.WEB ? await front(http) : null;
+  const shown = before?.url ?? http;
   const [without, looked] = [[], []];
   let long = [];
   for (let n = 0; n < 3; n += 1) {
     without.push((await window(ric, http)).cores);
     const page = await browser.page();
-    await page.go(`${http}/`);
+    await page.go(`${shown}/`);
     await page.until((count) => document.querySelector(".long[aria-label='Base stations']")?.getAttribute("aria-rowcount") === String(count + 1), `${NODES} rows`, NODES);
     await sleep(2);
     await page.run(() => {
@@ -100,6 +105,7 @@ async function many(browser) {
     await page.close();
     await sleep(1);
   }
+  before?.close();
   const cost = mean(looked) - mean(without);
   const longest = Math.max(0, ...long);
   console.log(`${NODES} base stations, each heard once a second: the RIC uses ${mean(without).toFixed(3)} cores, with a page ${mean(looked).toFixed(3)}: `
@@ -107,12 +113,31 @@ async function many(browser) {
   return cost <= CORE_MOST && longest <= LONG_MS;
 }
 
-/** A process and those that it started. */
-function family(pid) {
-  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
-  const found = [pid];
-  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
-  return found;
+/** The page alone: so many nodes that all change each second, and some that come. Of several folders (`WEBS`) in turns, to compare them. */
+async function page_alone(browser) {
+  const ric = ranlab("ric", "--e2", "tcp://127.0.0.1:0", "--http", "127.0.0.1:0", "--format", "ndjson");
+  await until(async () => ric.lines.length >= 2, "the RIC", 60);
+  const http = ric.lines.map((line) => JSON.parse(line)).find((it) => it.listening === "http").address;
+  const webs = (process.env.WEBS ?? "").split(",");
+  const longest = new Map(webs.map((web) => [web, []]));
+  for (let n = 0; n < 3; n += 1) {
+    for (const web of webs) {
+      if (web) process.env.WEB = web;
+      const before = await front(http, crowd(NODES, { one_in: 1, comes: true }));
+      const page = await browser.page();
+      await page.go(`${before.url}/`);
+      await page.until((least) => Number(document.querySelector(".long[aria-label='Base stations']")?.getAttribute("aria-rowcount")) > least, `${NODES} rows`, NODES);
+      await sleep(2);
+      longest.get(web).push((await page.tasks(WINDOW))[0]);
+      await page.close();
+      before.close();
+    }
+  }
+  for (const [web, all] of longest) {
+    console.log(`${web || "the page"}, ${NODES} base stations that all change each second, windows of ${WINDOW} s: the longest task ${all.map((it) => `${it.ms.toFixed(0)} ms (${it.cpu_ms.toFixed(0)} of CPU)`).join(", ")}`
+      + ` (at most ${LONG_MS}); load ${loadavg().map((it) => it.toFixed(1))}`);
+  }
+  return Math.max(...longest.get(webs[webs.length - 1]).map((it) => it.ms)) <= LONG_MS;
 }
 
 /** What an indication costs the RIC to forward, with a tab that was stopped and without, in turns whose order changes. */
@@ -128,9 +153,9 @@ async function stopped() {
       await page.until(() => document.querySelector(".long a"), "the list");
       await sleep(2);
       const all = family(browser.child.pid);
-      all.forEach((pid) => process.kill(pid, "SIGSTOP"));
+      signal(all, "SIGSTOP");
       beside.push((await window(ric, http)).us_each);
-      all.forEach((pid) => process.kill(pid, "SIGCONT"));
+      signal(all, "SIGCONT");
       await browser.close();
       await sleep(1);
     },
@@ -146,15 +171,16 @@ async function stopped() {
 let status = 0;
 let browser;
 try {
-  assert.ok(["all", "many", "stopped"].includes(what), `${what} is none of all, many, stopped`);
-  if (what !== "stopped") {
+  assert.ok(["all", "page", "many", "stopped"].includes(what), `${what} is none of all, page, many, stopped`);
+  for (const [name, test] of Object.entries({ page: page_alone, many })) {
+    if (what !== "all" && what !== name) continue;
     browser = await start(process.env.CHROMIUM ?? "chromium");
-    if (!(await many(browser))) status = 1;
+    if (!(await test(browser))) status = 1;
     await browser.close();
     browser = undefined;
     started.splice(0).forEach((child) => child.kill());
   }
-  if (what !== "many" && !(await stopped())) status = 1;
+  if (["all", "stopped"].includes(what) && !(await stopped())) status = 1;
 } catch (error) {
   console.error(error);
   status = 1;

@@ -59,8 +59,8 @@ export function hostile(path, response, request) {
   return false;
 }
 
-/** So many nodes, of which a tenth changes each second. */
-export function crowd(count) {
+/** So many nodes, of which one in so many changes each second; with `comes` some come, too, and their names are in no order. */
+export function crowd(count, { one_in = 10, comes = false } = {}) {
   const chunk = 1_000;
   const row = (n) => [n, [0, 1, 2, 2, 2, 2, 2, 2, 2, 3][n % 10], Math.round(Math.random() * 1000) / 10, 4, 0, 0, n % 3 ? null : n];
   return (path, response, request) => {
@@ -68,14 +68,18 @@ export function crowd(count) {
     const lines = [];
     for (let first = 1; first <= count; first += chunk) {
       const keys = Array.from({ length: Math.min(chunk, count - first + 1) }, (_, n) => first + n);
-      const rest = { new: keys.map((n) => [n, `gnb 505.01 ${n}`, "whole", "mac,rlc,pdcp,gtp", `tcp://10.0.0.${n % 250}:${n}`]), set: keys.map(row), gone: [] };
+      const rest = { new: keys.map((n) => [n, `gnb 505.01 ${comes ? (n * 7_919) % 100_003 : n}`, "whole", "mac,rlc,pdcp,gtp", `tcp://10.0.0.${n % 250}:${n}`]), set: keys.map(row), gone: [] };
       lines.push(first === 1 ? { begin: true, totals: totals(count), xapps: [xapp("tcp://10.0.0.1:1")], hints: [], ...rest } : { begin: false, ...rest });
     }
     let turn = 0;
     events(response, request, "overview", lines, () => {
       turn += 1;
-      const set = Array.from({ length: count / 10 }, (_, n) => row(((n * 10 + turn) % count) + 1));
-      return [{ begin: false, totals: totals(count), xapps: [xapp("tcp://10.0.0.1:1")], hints: [], new: [], set, gone: [] }];
+      const set = Array.from({ length: count / one_in }, (_, n) => row(((n * one_in + turn) % count) + 1));
+      const made = comes && turn % 3 === 0 ? [[count + turn, `gnb 505.01 ${200_000 + turn}`, "whole", "mac", "tcp://10.0.0.1:2"]] : [];
+      const all = [];
+      for (let at = 0; at < set.length; at += chunk) all.push({ begin: false, new: [], set: set.slice(at, at + chunk), gone: [] });
+      Object.assign(all[0], { totals: totals(count), xapps: [xapp("tcp://10.0.0.1:1")], hints: [], new: made });
+      return all;
     });
     return true;
   };

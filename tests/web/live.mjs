@@ -2,7 +2,7 @@
 // capture; by keys, without a fault, whoever looks. `live.mjs PROGRAM PICTURES AXE CAPTURE`.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { start } from "./browser.mjs";
@@ -57,11 +57,12 @@ async function opened(browser, http, options = {}) {
 }
 
 const HOSTILE = "<img src=x onerror=window.hit=1> \u202egnilaer";
+// Slow enough that a machine busy with other work sends all of it.
 const CAMPAIGN = (more) => `title = ${JSON.stringify(HOSTILE)}
 rig = "controller"
 [load]
 ues = 2
-period = "50ms"
+period = "250ms"
 [host]
 when_noisy = "warn"
 ${more}`;
@@ -137,7 +138,7 @@ async function search(browser) {
 type = "knee"
 axis = "load.nodes"
 metric = "indications_per_s"
-at_most = 140
+at_most = 28
 min = 1
 max = 16
 [measure]
@@ -159,14 +160,19 @@ repeats = 1
 async function ric() {
   const child = spawn(program, ["ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--duration", "120s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
   started.push(child);
+  return listening(child, "e2");
+}
+
+/** Where a verb says that it listens. */
+async function listening(child, name) {
   let told = "";
   child.stdout.setEncoding("utf8").on("data", (text) => { told += text; });
   for (let n = 0; n < 300; n += 1) {
-    const found = told.split("\n").filter((line) => line.includes('"e2"')).map((line) => /"address":"(tcp:[^"]+)"/.exec(line)?.[1])[0];
-    if (found) return found;
+    const found = told.split("\n").filter((line) => line.includes(`"${name}"`)).map((line) => /"address":"([^"]+)"/.exec(line)?.[1])[0];
+    if (found) return found.includes("://") ? found : `tcp://${found}`;
     await sleep(0.1);
   }
-  throw new Error(`no RIC: ${told}`);
+  throw new Error(`nobody listens for ${name}: ${told}`);
 }
 
 /** Beyond loopback with a token alone. */
@@ -223,6 +229,52 @@ async function loads(browser) {
   fleet.child.kill();
 }
 
+/** Base stations of FlexRAN and 5G-EmPOWER, towards our references of their controllers. */
+async function southern(browser) {
+  for (const protocol of ["flexran", "empower"]) {
+    const child = spawn(program, ["controller", protocol, "--listen", "127.0.0.1:0", "--duration", "90s", "--format", "ndjson"], { stdio: ["ignore", "pipe", "inherit"] });
+    started.push(child);
+    const fleet = await shown("emulate", "--protocol", protocol, "--connect", await listening(child, "southbound"), "--nodes", "3", "--ues", "4", "--duration", "60s", "--web");
+    const page = await opened(browser, fleet.http, protocol === "empower" ? { width: 390, height: 844, phone: true, dark: true } : {});
+    await page.until(() => [...document.querySelectorAll(".tiles div")].some((it) => it.textContent.startsWith("Alive") && it.textContent.includes("3")), `base stations of ${protocol} that are asked for reports`);
+    for (const title of ["UEs", "Messages per second", "Lost messages per second"]) {
+      await page.until((title) => [...document.querySelectorAll("figure")].some((it) => it.querySelector(".title").textContent === title && it.querySelectorAll("polyline").length >= 2), title, title);
+    }
+    await page.press("Tab");
+    await page.tabTo(`(it) => it.classList.contains("plot")`, `a figure of ${protocol}`);
+    await judge(page, fleet.http, protocol);
+    await page.picture(join(pictures, `${protocol}.png`));
+    await page.close();
+    fleet.child.kill();
+    child.kill();
+  }
+}
+
+/** A capture while it is taken: the page has what was written since it was opened, and the last of it when it ends. */
+async function followed(browser) {
+  const octets = readFileSync(capture);
+  const name = join(folder, "growing.pcap");
+  const half = Math.floor(octets.length / 2);
+  writeFileSync(name, octets.subarray(0, half));
+  const html = join(folder, "followed.html");
+  const verb = await shown("pcap", "decode", "--follow", "--html", html, "--web", "--", name);
+  const page = await opened(browser, verb.http);
+  const count = () => page.run(() => Number(/(\d+)/.exec(document.querySelector(".tiles dd")?.textContent ?? "0")[1]));
+  await page.until(() => document.querySelectorAll("svg.sequence .said").length > 5, "the messages of the first half");
+  const before = await count();
+  assert.ok(before > 0, "messages are counted");
+  appendFileSync(name, octets.subarray(half));
+  await page.until((before) => Number(/(\d+)/.exec(document.querySelector(".tiles dd").textContent)[1]) > before, "the messages of the second half", before);
+  await judge(page, verb.http, "followed capture");
+  await page.picture(join(pictures, "followed.png"));
+  verb.child.kill("SIGTERM");
+  await page.until(() => document.querySelector("#health").textContent === "ended", "the end");
+  await page.close();
+  assert.equal(await verb.ended, 0, verb.said());
+  assert.match(verb.out(), /660 PDUs|660 /);
+  assert.match(readFileSync(html, "utf8"), /ranlab-sequence/);
+}
+
 /** A capture on a page and as a file: by keys, with hostile names. */
 async function sequence(browser) {
   const name = join(folder, "<img src=x onerror=window.hit=1>.pcap");
@@ -267,7 +319,7 @@ try {
   mkdirSync(pictures, { recursive: true });
   browser = await start(process.env.CHROMIUM ?? "chromium");
   const only = process.env.ONLY?.split(",");
-  for (const [name, test] of Object.entries({ sequence, loads, token, search, campaign })) {
+  for (const [name, test] of Object.entries({ sequence, followed, southern, loads, token, search, campaign })) {
     if (only && !only.includes(name)) continue;
     const begun = Date.now();
     await test(browser);

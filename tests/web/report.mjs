@@ -3,11 +3,13 @@
 // (`cargo run -p ranlab-campaign --example large`), and `gallery/` every form of figure (`--example gallery`).
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { start } from "./browser.mjs";
+import { judging } from "./judge.mjs";
 
 const [program, pictures, axe, folder] = process.argv.slice(2);
+const judge = judging(axe);
 const file = (...parts) => `file://${resolve(folder, ...parts)}`;
 /** Milliseconds from the call to the last figure, of the best of so many times: other work on the machine is not the page's. */
 const OPEN_MS = 1_000, TRIES = 6;
@@ -21,21 +23,6 @@ async function open(browser, url, options = {}) {
   await page.until(() => document.querySelector("#points") && [...document.querySelectorAll("svg.plot:not([hidden])")].every((it) => it.closest("[hidden]") || it.querySelector(".tick")), "the report");
   const ms = await page.run(() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now())))));
   return { page, ms };
-}
-
-/** Nothing that axe calls serious, no fault, nothing asked of anybody, nothing wider than the window. */
-async function judge(page, url, name) {
-  // The policy of the page forbids what axe does with it; only the tester may.
-  await page.run(readFileSync(axe, "utf8"));
-  const found = await page.run(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations
-    .filter((it) => ["serious", "critical"].includes(it.impact))
-    .map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`));
-  assert.deepEqual(found, [], `${name}: axe`);
-  assert.deepEqual(page.faults, [], `${name}: console`);
-  assert.deepEqual(page.asked.filter((it) => it !== url && !/^(data|blob|about):/.test(it)), [], `${name}: asked for`);
-  assert.equal(await page.run(() => window.hit), undefined, `${name}: something hostile ran`);
-  const wide = await page.run(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(wide <= 0, `${name}: ${wide} pixels wider than the window`);
 }
 
 /** What the page saves as a file, without saving it. @param {string} button */

@@ -1,11 +1,11 @@
 // The page in a browser, before a RIC with base stations: reached by keys, without a fault, heard by nobody else, and
 // whatever peers call themselves is text. `run.mjs PROGRAM PICTURES AXE`; the program is ranlab.
 import assert from "node:assert/strict";
-import { spawn, execFileSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { start } from "./browser.mjs";
+import { family, signal, start } from "./browser.mjs";
 import { front } from "./front.mjs";
 import { crowd, hostile } from "./hostile.mjs";
 import { judging } from "./judge.mjs";
@@ -198,20 +198,12 @@ async function stopped(http) {
   await page.run(() => document.querySelectorAll(".models button").forEach((it) => it.textContent === "mac" && it.click()));
   await until(async () => (await subscriptions(http)).length === 1, "its subscription");
   const all = family(browser.child.pid);
-  all.forEach((pid) => process.kill(pid, "SIGSTOP"));
+  signal(all, "SIGSTOP");
   // Its lease runs out, whether or not its sockets still take something.
   await until(async () => (await subscriptions(http)).length === 0, "the end of what a stopped tab had", 60);
   assert.equal((await get(`${http}/healthz`)).status, "ok");
-  all.forEach((pid) => process.kill(pid, "SIGCONT"));
+  signal(all, "SIGCONT");
   await browser.close();
-}
-
-/** A process and those that it started. */
-function family(pid) {
-  const lines = execFileSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" }).trim().split("\n").map((line) => line.trim().split(/\s+/).map(Number));
-  const found = [pid];
-  for (const parent of found) found.push(...lines.filter(([, of]) => of === parent).map(([child]) => child));
-  return found;
 }
 
 let browser;

@@ -332,8 +332,16 @@ fn what_is_measured_apart_never_shares_a_figure() {
     results.scenario.sweep.axes[1].apart = true;
     assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
     assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
+    // A title of ours says which points it has.
+    results.scenario.plots.iter_mut().for_each(|plot| plot.title.clear());
+    assert!(
+        titles(&results)
+            .iter()
+            .zip(["mem", "veth", "veth"])
+            .all(|(title, of)| title.ends_with(&format!(" = {of}")))
+    );
     results.points.clear();
-    assert_eq!(titles(&results), ["rate", "one"], "nothing was measured, which one figure says");
+    assert_eq!(titles(&results).len(), 2, "nothing was measured, which one figure says");
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub fn read(
 ) -> io::Result<()> {
     let mut progress = Progress::default();
     let mut failed = None;
-    let result = walk(Watched { source, failed: &mut failed }, &mut progress, found, &mut each);
+    let watched = Watched { source, failed: &mut failed, reads: 0, paused: false };
+    let result = walk(watched, &mut progress, found, &mut each);
     if let Some(error) = failed {
         return Err(error);
     }
@@ -74,16 +75,34 @@ pub fn read(
 struct Watched<'a, R> {
     source: R,
     failed: &'a mut Option<io::Error>,
+    /// How often the parser has read.
+    reads: u64,
+    /// The source had no more for now when it was read last.
+    paused: bool,
 }
+
+/// The parser reads so often before it looks at what it has: who waited then would wait before the first packet.
+const READS_UNSEEN: u64 = 2;
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
+        self.reads += 1;
+        if std::mem::take(&mut self.paused) && self.reads <= READS_UNSEEN {
+            return Ok(0);
+        }
         while filled < buf.len() {
             match self.source.read(&mut buf[filled..]) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // No more for now, of a capture that still grows: what there is is taken, and the next call waits.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.paused = filled > 0;
+                    if self.paused {
+                        break;
+                    }
+                }
                 Err(error) => {
                     let kind = error.kind();
                     *self.failed = Some(error);

@@ -12,6 +12,10 @@ use super::{Side, Transport};
 
 /// Messages of a document.
 pub const MESSAGES_MAX: usize = 1_000;
+/// Of a trace without an end: the oldest that leave together.
+const LEAVE: usize = MESSAGES_MAX / 2;
+/// Ends that are told apart; further ones are taken for the last.
+const ENDS_MAX: usize = 4_096;
 /// Lanes; endpoints beyond share the last.
 pub const LANES_MAX: usize = 24;
 /// Octets that are shown of a message.
@@ -38,11 +42,11 @@ pub struct Document {
     notes: Vec<String>,
     lanes: Vec<String>,
     messages: Vec<Message>,
-    /// Messages beyond [`MESSAGES_MAX`].
+    /// Messages beyond [`MESSAGES_MAX`]: later ones, or earlier ones of a trace without an end.
     left_out: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Message {
     /// Its number in the trace, from 1.
     n: u64,
@@ -69,8 +73,10 @@ struct Message {
 type Key = (Flow, Side, Endpoint, u8, String);
 
 /// Collects messages into a [`Document`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sequence {
+    /// The newest messages are kept, not the first.
+    newest: bool,
     begin_us: Option<u64>,
     endpoints: Vec<(Endpoint, Side)>,
     rics: BTreeSet<Endpoint>,
@@ -81,20 +87,29 @@ pub struct Sequence {
 }
 
 impl Sequence {
+    /// Of a trace without an end: the newest messages are kept, where others keep the first.
+    pub fn newest() -> Self {
+        Self { newest: true, ..Self::default() }
+    }
+
     /// The next message of a trace.
     pub fn take(&mut self, dissected: &Dissected, problem: Option<&Problem>) {
         let Dissected { number, pdu, side, version, message } = dissected;
         self.begin_us = self.begin_us.or(pdu.time_us);
         if self.messages.len() >= MESSAGES_MAX {
-            self.left_out += 1;
-            return;
+            if !self.newest {
+                self.left_out += 1;
+                return;
+            }
+            self.forget();
         }
         let (name, told) = match message {
             Ok(decoded) => (decoded.message.name(), fields::of(&decoded.message)),
             Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
         };
         let Flow { source, destination, transport } = pdu.flow;
-        if transport != Transport::File && name.ends_with("etupRequest") {
+        let sets_up = transport != Transport::File && name.ends_with("etupRequest");
+        if sets_up && self.rics.len() < ENDS_MAX {
             self.rics.insert(destination);
         }
         let (from, to) = (self.lane(source, *side), self.lane(destination, *side));
@@ -126,6 +141,20 @@ impl Sequence {
         });
     }
 
+    /// The oldest messages leave, and what was remembered of them.
+    fn forget(&mut self) {
+        self.left_out += LEAVE as u64;
+        self.messages.drain(..LEAVE);
+        for message in &mut self.messages {
+            message.answers = message.answers.and_then(|at| at.checked_sub(LEAVE));
+        }
+        self.waiting.retain(|_, asked| {
+            asked.retain(|at| *at >= LEAVE);
+            asked.iter_mut().for_each(|at| *at -= LEAVE);
+            !asked.is_empty()
+        });
+    }
+
     /// The request that a message answers; a request is remembered instead.
     fn answered(&mut self, dissected: &Dissected, told: &[(&'static str, String)]) -> Option<usize> {
         let Dissected { pdu, side, message, .. } = dissected;
@@ -154,7 +183,9 @@ impl Sequence {
         if let Some(at) = self.endpoints.iter().position(|(own, _)| *own == endpoint) {
             return at;
         }
-        self.endpoints.push((endpoint, side));
+        if self.endpoints.len() < ENDS_MAX {
+            self.endpoints.push((endpoint, side));
+        }
         self.endpoints.len() - 1
     }
 
@@ -193,26 +224,26 @@ impl Sequence {
             .iter()
             .map(|note| format!("{} times: {} (first: {})", note.count, note.note, note.first))
             .collect();
-        if self.left_out > 0 {
-            notes.push(format!(
-                "The first {MESSAGES_MAX} messages are shown, {} more are only counted.",
-                self.left_out
-            ));
+        let (shown, left_out) = (self.messages.len(), self.left_out);
+        if left_out > 0 {
+            notes.push(if self.newest {
+                format!("The newest {shown} messages are shown, {left_out} before them are only counted.")
+            } else {
+                format!("The first {shown} messages are shown, {left_out} more are only counted.")
+            });
         }
         if self.endpoints.len() > LANES_MAX {
             notes.push(format!("There are more than {LANES_MAX} ends: some share the last lane."));
         }
         let counted = summary.messages.iter().map(|(name, count)| format!("{count} {name}"));
         let counted: Vec<String> = counted.collect();
-        let facts = vec![
-            format!(
-                "{} messages of {} connections, {} undecodable",
-                summary.pdus,
-                summary.connections.len(),
-                summary.undecodable
-            ),
-            counted.join(", "),
-        ];
+        let Summary { pdus, undecodable, connections, .. } = summary;
+        let of = match connections.len() {
+            // Not yet told, or files of one PDU each.
+            0 => String::new(),
+            count => format!(" of {count} connections"),
+        };
+        let facts = vec![format!("{pdus} messages{of}, {undecodable} undecodable"), counted.join(", ")];
         Document {
             format: FORMAT,
             title: title.to_owned(),

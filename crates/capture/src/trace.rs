@@ -80,7 +80,8 @@ impl Trace {
         Self { trusting, dissector, notes: Notes::default(), summary }
     }
 
-    /// Reads a capture (pcap, pcapng), or a file that holds one PDU, to its end; `each` for every PDU.
+    /// Reads a capture (pcap, pcapng), or a file that holds one PDU, to its end; `each` for every PDU. A capture that still grows is
+    /// read as it does if its source says [`io::ErrorKind::WouldBlock`] where it ends for now, and waits at the next call.
     pub fn read(
         &mut self,
         mut source: impl Read + Send,

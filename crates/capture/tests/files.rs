@@ -12,6 +12,8 @@ use ranlab_capture::{
     TraceError, Transport,
 };
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const FLEXRIC: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/flexric_e2_e42_sctp.pcap"));
@@ -180,6 +182,28 @@ impl Read for Dripping<'_> {
     }
 }
 
+/// A capture that is still written: after each piece there is no more for now. Those pieces that were read are counted.
+struct Growing<'a> {
+    rest: &'a [u8],
+    piece: usize,
+    left: usize,
+    pauses: Arc<AtomicUsize>,
+}
+
+impl Read for Growing<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && !self.rest.is_empty() {
+            self.left = self.piece;
+            self.pauses.fetch_add(1, Ordering::Relaxed);
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let room = buf.len().min(self.left);
+        let read = self.rest.read(&mut buf[..room])?;
+        self.left -= read;
+        Ok(read)
+    }
+}
+
 /// A disk that fails.
 struct Failing<'a>(&'a [u8]);
 
@@ -204,6 +228,25 @@ fn a_trace_does_not_depend_on_how_its_octets_come() {
     let summary = trace.finish();
     assert_eq!((summary.pdus, summary.undecodable, summary.differing), (661, 0, Some(0)));
     assert_eq!((summary.sides[&Side::E2], summary.connections.len()), (331, 5));
+}
+
+#[test]
+fn a_capture_that_grows_is_read_as_it_does() {
+    for piece in [29, 1_000, 70_000] {
+        let pauses = Arc::new(AtomicUsize::new(0));
+        let source = Growing { rest: FLEXRIC, piece, left: piece, pauses: Arc::clone(&pauses) };
+        let (mut trace, mut early, mut all) = (Trace::new(Known::default(), true), 0, 0);
+        let last = FLEXRIC.len().div_ceil(piece) - 1;
+        trace
+            .read(source, |_, problem| {
+                assert!(problem.is_none());
+                all += 1;
+                early += u32::from(pauses.load(Ordering::Relaxed) < last);
+            })
+            .unwrap();
+        // Messages come before the capture's end is there.
+        assert!(all == 660 && early > 0, "pieces of {piece}: {early} of {all} before the last piece");
+    }
 }
 
 #[test]

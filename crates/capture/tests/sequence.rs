@@ -72,3 +72,32 @@ fn what_cannot_be_read_is_a_fault_and_everything_is_bounded() {
     let notes = document["notes"].to_string();
     assert!(notes.contains("5 more are only counted") && notes.contains("share the last lane"), "{notes}");
 }
+
+#[test]
+fn of_a_trace_without_an_end_the_newest_are_kept_and_answers_find_their_requests() {
+    let capture = include_bytes!("../../wire/tests/vectors/flexric_e2_e42_sctp.pcap");
+    let (mut trace, mut sequence) = (Trace::new(Known::default(), false), Sequence::newest());
+    // The same session three times: more messages than are kept.
+    for _ in 0..3 {
+        trace.read(&capture[..], |dissected, problem| sequence.take(dissected, problem)).unwrap();
+    }
+    let document: Value = serde_json::from_str(&sequence.finish("", &trace.finish()).json()).unwrap();
+    let messages = document["messages"].as_array().unwrap();
+    let left_out = document["left_out"].as_u64().unwrap();
+    assert!(messages.len() <= MESSAGES_MAX && left_out > 0);
+    assert_eq!(messages.len() as u64 + left_out, 3 * 660);
+    assert_eq!(
+        (&messages[0]["n"], &messages[messages.len() - 1]["n"]),
+        (&(left_out + 1).into(), &1980.into())
+    );
+    let mut answered = 0;
+    for (at, message) in messages.iter().enumerate() {
+        let Some(asked) = message["answers"].as_u64() else { continue };
+        let asked = &messages[asked as usize];
+        assert!((asked["n"].as_u64().unwrap() - left_out - 1) as usize <= at);
+        assert_eq!((&asked["from"], &asked["to"]), (&message["to"], &message["from"]));
+        answered += 1;
+    }
+    assert!(answered > 8, "{answered}");
+    assert!(document["notes"].to_string().contains("before them are only counted"), "{}", document["notes"]);
+}

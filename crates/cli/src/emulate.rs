@@ -51,7 +51,6 @@ pub struct Arguments {
     duration: Option<Duration>,
     #[command(flatten)]
     southern: Southern,
-    /// With E2 alone so far
     #[command(flatten)]
     web: Web,
 }
@@ -80,11 +79,8 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
     };
     if let Some(protocol) = southern {
-        if arguments.web.wanted() {
-            let what = "--web shows base stations of E2; for those of other controllers there is no page yet";
-            return Err(Failure::Usage(what.to_owned()));
-        }
-        return emulate_southbound::run(protocol, arguments.southern, arguments.duration, format).await;
+        let Arguments { southern, duration, web, .. } = arguments;
+        return emulate_southbound::run(protocol, southern, duration, &web, format).await;
     }
     let connect = &mut arguments.fleet.config.connect;
     if connect.is_empty() {

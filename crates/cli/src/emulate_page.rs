@@ -1,13 +1,21 @@
-//! Emulated base stations on a page: how many are set up, what they send, and how late.
+//! Emulated base stations on a page: how many are served, what they send, and how late.
 use ranlab_controllers::board::Board;
 use ranlab_emulator::FleetReport;
+use ranlab_emulator::southbound::{Southbound, SouthboundReport};
 use ranlab_sdk::transport::Address;
 
 use crate::exit::Failure;
 use crate::web::{MACHINE, Machine, Now, OverTime, Web, introduce, part};
 
-/// What a page draws of a fleet.
-const TIME: [OverTime; 5] = [
+const LATE: OverTime = OverTime {
+    title: "How late reports were made",
+    caption: "Since the fleet began: above some milliseconds the machine, not the network, is too slow.",
+    unit: "us",
+    lines: &[("late_p99", "99th percentile")],
+};
+
+/// What a page draws of base stations of E2.
+const E2: [OverTime; 5] = [
     OverTime {
         title: "Base stations",
         caption: "Alive: set up at every controller that they were told of.",
@@ -26,14 +34,57 @@ const TIME: [OverTime; 5] = [
         unit: "B/s",
         lines: &[("bytes", "sent")],
     },
-    OverTime {
-        title: "How late reports were made",
-        caption: "Since the fleet began: above some milliseconds the machine, not the network, is too slow.",
-        unit: "us",
-        lines: &[("late_p99", "99th percentile")],
-    },
+    LATE,
     MACHINE,
 ];
+
+/// What it draws of those of FlexRAN and 5G-EmPOWER.
+const SOUTH: [OverTime; 7] = [
+    OverTime {
+        title: "Base stations",
+        caption: "Connected to their controller, and alive: it has asked them for reports on this connection.",
+        unit: "",
+        lines: &[("nodes", "all"), ("connected", "connected"), ("alive", "alive")],
+    },
+    OverTime {
+        title: "UEs",
+        caption: "Active now, and those of them that the controller was told of.",
+        unit: "",
+        lines: &[("ues", "active"), ("announced", "announced")],
+    },
+    OverTime {
+        title: "Messages per second",
+        caption: "Reports at intervals, everything else that base stations said, and what the controller said.",
+        unit: "/s",
+        lines: &[("reports", "reports"), ("others", "others"), ("received", "from the controller")],
+    },
+    OverTime {
+        title: "Lost messages per second",
+        caption: "Dropped: the controller took none for too long, or its connection ended. Skipped: the fleet was late.",
+        unit: "/s",
+        lines: &[("dropped", "dropped"), ("skipped", "skipped")],
+    },
+    OverTime {
+        title: "Octets per second",
+        caption: "That the kernel took for the controller, and that came from it.",
+        unit: "B/s",
+        lines: &[("bytes", "sent"), ("received_bytes", "received")],
+    },
+    LATE,
+    MACHINE,
+];
+
+/// Name, value, what belongs to it, whether it is bad.
+type Tile = (String, String, String, bool);
+
+fn tile(name: &str, value: u64, note: &str, bad: bool) -> Tile {
+    (name.to_owned(), value.to_string(), note.to_owned(), bad)
+}
+
+/// What happened in a second of so much of what is counted.
+fn rate(now: u64, before: u64, seconds: f64) -> f64 {
+    now.saturating_sub(before) as f64 / seconds
+}
 
 /// The page of a fleet.
 pub(crate) struct Page {
@@ -42,42 +93,96 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// `None` if none is wanted.
+    /// Of base stations of E2; `None` if none is wanted.
     ///
     /// # Errors
     /// See [`Web::open`].
     pub(crate) fn open(web: &Web, connect: &[Address]) -> Result<Option<Self>, Failure> {
+        Self::of(web, "Emulated base stations", connect.iter().map(Address::to_string), &E2)
+    }
+
+    /// Of base stations of another protocol; `None` if none is wanted.
+    ///
+    /// # Errors
+    /// See [`Web::open`].
+    pub(crate) fn southern(
+        web: &Web,
+        protocol: Southbound,
+        connect: &[Address],
+    ) -> Result<Option<Self>, Failure> {
+        let title = format!("Emulated base stations of {}", protocol.dialect().title);
+        let usual = connect.is_empty().then(|| format!("port {}", protocol.port()));
+        Self::of(web, &title, connect.iter().map(Address::to_string).chain(usual), &SOUTH)
+    }
+
+    fn of(
+        web: &Web,
+        title: &str,
+        towards: impl Iterator<Item = String>,
+        time: &[OverTime],
+    ) -> Result<Option<Self>, Failure> {
         let Some(board) = web.open()? else { return Ok(None) };
-        let to: Vec<String> = connect.iter().map(|to| format!("towards {to}")).collect();
-        introduce(&board, "Emulated base stations", "Base stations", &to, &TIME, "");
-        Ok(Some(Self { board, machine: Machine::default() }))
+        let facts: Vec<String> = towards.map(|to| format!("towards {to}")).collect();
+        introduce(&board, title, "Base stations", &facts, time, "");
+        let page = Self { board, machine: Machine::default() };
+        page.running("Base stations begin.".to_owned(), (0, 0), Vec::new());
+        Ok(Some(page))
     }
 
     /// What the last second was.
     pub(crate) fn second(&mut self, now: &FleetReport, before: &FleetReport, seconds: f64) {
-        let mut sample = self.machine.sample();
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-        for (name, value) in [
+        self.sample(&[
             ("nodes", f64::from(now.nodes)),
             ("alive", f64::from(now.alive)),
-            ("sent", rate(now.sent, before.sent)),
-            ("dropped", rate(now.dropped, before.dropped)),
-            ("skipped", rate(now.skipped, before.skipped)),
-            ("bytes", rate(now.sent_bytes, before.sent_bytes)),
+            ("sent", rate(now.sent, before.sent, seconds)),
+            ("dropped", rate(now.dropped, before.dropped, seconds)),
+            ("skipped", rate(now.skipped, before.skipped, seconds)),
+            ("bytes", rate(now.sent_bytes, before.sent_bytes, seconds)),
             ("late_p99", now.lateness_us_p99 as f64),
-        ] {
-            sample.insert(name.to_owned(), value.into());
-        }
-        self.board.add("samples", &sample);
+        ]);
         let words = format!("{} of {} base stations are set up.", now.alive, now.nodes);
-        Now {
-            phase: "running",
-            words,
-            done: (now.alive as usize, now.nodes as usize),
-            tiles: tiles(now),
-            ..Now::default()
-        }
-        .tell(&self.board);
+        self.running(words, (now.alive, now.nodes), tiles(now));
+    }
+
+    /// As [`second`](Self::second), of another protocol; `shown`: what the controller turned out to speak.
+    pub(crate) fn southern_second(
+        &mut self,
+        now: &SouthboundReport,
+        before: &SouthboundReport,
+        seconds: f64,
+        shown: Option<&str>,
+    ) {
+        let of = |field: fn(&SouthboundReport) -> u64| rate(field(now), field(before), seconds);
+        self.sample(&[
+            ("nodes", f64::from(now.nodes)),
+            ("connected", f64::from(now.connected)),
+            ("alive", f64::from(now.alive)),
+            ("ues", now.ues as f64),
+            ("announced", now.announced_ues as f64),
+            ("reports", of(|it| it.reports)),
+            ("others", of(|it| it.offered.saturating_sub(it.reports))),
+            ("received", of(|it| it.received)),
+            ("dropped", of(|it| it.dropped)),
+            ("skipped", of(|it| it.skipped)),
+            ("bytes", of(|it| it.sent_bytes)),
+            ("received_bytes", of(|it| it.received_bytes)),
+            ("late_p99", now.lateness_us_p99 as f64),
+        ]);
+        let as_it =
+            shown.map_or_else(String::new, |title| format!(" The controller speaks as {title} does."));
+        let words = format!("{} of {} base stations were asked for reports.{as_it}", now.alive, now.nodes);
+        self.running(words, (now.alive, now.nodes), southern_tiles(now));
+    }
+
+    fn sample(&mut self, values: &[(&str, f64)]) {
+        let mut sample = self.machine.sample();
+        sample.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
+        self.board.add("samples", &sample);
+    }
+
+    fn running(&self, words: String, (done, all): (u32, u32), tiles: Vec<Tile>) {
+        let done = (done as usize, all as usize);
+        Now { phase: "running", words, done, tiles, ..Now::default() }.tell(&self.board);
     }
 
     /// How it ended, for pages that look.
@@ -85,16 +190,38 @@ impl Page {
         let words = format!("Done: {} indications sent, {} dropped.", report.sent, report.dropped);
         part(&self.board, &words, tiles(report));
     }
+
+    /// As [`end`](Self::end), of another protocol.
+    pub(crate) fn southern_end(&self, report: &SouthboundReport) {
+        let SouthboundReport { sent, acknowledged, read, dropped, .. } = report;
+        let words = format!(
+            "Done: {sent} messages sent, {acknowledged} acknowledged, {read} read, {dropped} dropped."
+        );
+        part(&self.board, &words, southern_tiles(report));
+    }
 }
 
-fn tiles(report: &FleetReport) -> Vec<(String, String, String, bool)> {
-    let tile = |name: &str, value: u64, note: &str, bad: bool| {
-        (name.to_owned(), value.to_string(), note.to_owned(), bad)
-    };
+fn tiles(report: &FleetReport) -> Vec<Tile> {
     vec![
         tile("Alive", u64::from(report.alive), &format!("of {}", report.nodes), report.alive < report.nodes),
         tile("Indications sent", report.sent, "", false),
         tile("Dropped", report.dropped, "", report.dropped > 0),
+        tile("Reconnects", report.reconnects, "", report.reconnects > 0),
+    ]
+}
+
+fn southern_tiles(report: &SouthboundReport) -> Vec<Tile> {
+    let (alive, of_all) = (u64::from(report.alive), format!("of {}", report.nodes));
+    let as_seen = if report.readers_seen < report.connected { "as far as it is seen" } else { "" };
+    vec![
+        tile("Alive", alive, &of_all, report.alive < report.nodes),
+        tile("UEs", report.ues, &format!("{} announced", report.announced_ues), false),
+        tile("Messages sent", report.sent, &format!("{} reports", report.reports), false),
+        tile("Acknowledged", report.acknowledged, "", false),
+        tile("Read", report.read, as_seen, false),
+        tile("Wait", report.waiting, &format!("{} kB", report.waiting_bytes / 1_000), report.waiting > 0),
+        tile("Dropped", report.dropped, "", report.dropped > 0),
+        tile("Faults", report.faults, "", report.faults > 0),
         tile("Reconnects", report.reconnects, "", report.reconnects > 0),
     ]
 }

@@ -8,10 +8,12 @@ use ranlab_rigs::Question;
 use serde::Serialize;
 
 use crate::args;
+use crate::emulate_page::Page;
 use crate::exit::Failure;
 use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
+use crate::web::Web;
 
 /// What only base stations of these protocols take.
 #[derive(Debug, clap::Args)]
@@ -93,30 +95,27 @@ pub async fn run(
     protocol: Southbound,
     southern: Southern,
     duration: Option<Duration>,
+    web: &Web,
     format: Format,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     let mut part = southern.fleet.config;
     part.protocol = protocol;
     if southern.identities {
-        for index in part.first..part.first.saturating_add(part.nodes) {
-            let mac = Identity::new(index).mac.to_string();
-            output.text(&mac)?;
-            output.item(&mac)?;
-        }
-        return output.finish(&serde_json::json!({ "nodes": part.nodes }));
+        return identities(&part, &mut output);
     }
     if let Some(why) = part.warning() {
         eprintln!("ranlab: {why} (--sources)");
     }
     let mut fleet = SouthFleet::new(&part)?;
+    let mut page = Page::southern(web, protocol, &part.connect)?;
     let end = live::end(duration);
     tokio::pin!(end);
     tokio::select! {
         () = &mut end => {}
         begun = fleet.ramp_up() => {
             begun?;
-            watch(&fleet, &mut output, end.as_mut()).await?;
+            watch(&fleet, &mut output, page.as_mut(), end.as_mut()).await?;
         }
     }
     let told = Told::ask(southern.read_back, southern.read_back_ues).await;
@@ -156,13 +155,27 @@ pub async fn run(
     }
     output.text(last_line(&report))?;
     output.finish(&Summary::new(report, incidents, probe, read_back))?;
+    if let Some(page) = &page {
+        page.southern_end(&report);
+    }
     judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), told?)
+}
+
+/// The base stations' Ethernet addresses.
+fn identities(part: &SouthFleetPart, output: &mut Output) -> Result<(), Failure> {
+    for index in part.first..part.first.saturating_add(part.nodes) {
+        let mac = Identity::new(index).mac.to_string();
+        output.text(&mac)?;
+        output.item(&mac)?;
+    }
+    output.finish(&serde_json::json!({ "nodes": part.nodes }))
 }
 
 /// A line a second until the end.
 async fn watch(
     fleet: &SouthFleet,
     output: &mut Output,
+    mut page: Option<&mut Page>,
     end: std::pin::Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
     let mut before = fleet.report();
@@ -183,6 +196,9 @@ async fn watch(
         let radios: Vec<_> = fleet.take_radios().iter().map(RadioMeter::summary).collect();
         for radio in &radios {
             output.text(format_args!("  {radio}"))?;
+        }
+        if let Some(page) = &mut page {
+            page.southern_second(&report, &before, seconds, fleet.shown().map(|(_, title)| title));
         }
         let summary = Summary::new(report, fleet.incidents().0, None, Told::default());
         output.item(&Summary { radios, ..summary })?;

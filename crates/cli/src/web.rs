@@ -1,8 +1,10 @@
 //! `--web`: a page that shows what a verb does while it does it.
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -49,16 +51,33 @@ impl Web {
         let token = self.web_token_file.as_deref().map(Token::read).transpose().map_err(Failure::Usage)?;
         let board = Board::default();
         let config = board::Config { address, hosts: self.web_host.clone(), token };
-        let bound = board::start(board.clone(), config).map_err(|error| {
+        let bound = serve(board.clone(), config).map_err(|error| {
             let what = format!("no page at {address}: {error}");
             match error.kind() {
-                std::io::ErrorKind::PermissionDenied => Failure::Usage(what),
+                io::ErrorKind::PermissionDenied => Failure::Usage(what),
                 _ => Failure::Environment(what),
             }
         })?;
         eprintln!("the page: http://{bound}/");
         Ok(Some(board))
     }
+}
+
+/// Serves a board on a thread of its own until the process ends: verbs have no runtime, or none to spare. The address is the one bound.
+fn serve(board: Board, config: board::Config) -> io::Result<SocketAddr> {
+    let (told, bound) = sync_channel(1);
+    std::thread::Builder::new().name("page".to_owned()).spawn(move || {
+        ranlab_sdk::run(async {
+            let served = board::serve(board, config).await;
+            let serves = served.is_ok();
+            // Whoever started it waits for this.
+            let _ = told.send(served);
+            if serves {
+                std::future::pending::<()>().await;
+            }
+        });
+    })?;
+    bound.recv().unwrap_or_else(|_| Err(io::Error::other("the page's thread has ended")))
 }
 
 /// Values over time that a page draws: names of the samples' fields, and what to call them.

@@ -65,6 +65,7 @@ files! {
     "/web/sequence.js" "sequence.js" SCRIPT;
     "/web/lock.js" "lock.js" SCRIPT;
     "/web/live.js" "live.js" SCRIPT;
+    "/web/turns.js" "turns.js" SCRIPT;
 }
 
 /// The file at a path of the server; `None` if there is none.

@@ -111,7 +111,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
         Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers";
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
-        Scalar Lower "loss_ratio" "" "lost by lost and arrived; absent if the base stations number nothing";
+        Scalar Lower "loss_ratio" "" "indications lost, by lost and arrived; absent if the base stations number nothing";
         Scalar Lower "dropped" "" "given up by base stations whose controller did not take them in time";
         Scalar Lower "set_up_us" "us" "from the first base station's start until all were accepted, within 20 ms";
         Scalar Lower "nodes_lost" "" "base stations that were not connected at the end";

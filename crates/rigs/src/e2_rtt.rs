@@ -201,13 +201,13 @@ impl Experiment for E2Rtt {
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Histogram Lower "rtt_us" "us" "from the instant at which the ping was to be sent to its echo";
-        Histogram Lower "rtt_us_service" "us" "from its actual sending to its echo";
+        Histogram Lower "rtt_us" "us" "round trip from intended sending to echo";
+        Histogram Lower "rtt_us_service" "us" "round trip from actual sending to echo";
         Scalar Higher "pings_per_s" "1/s" "that came back";
         Scalar Neither "messages_per_s" "1/s" "E2AP messages between base station and RIC, both directions";
         Scalar Neither "e2_kbps_down" "kbit/s" "E2AP messages (FlexRAN's) towards the base station, without the transport's headers";
         Scalar Neither "e2_kbps_up" "kbit/s" "E2AP messages from the base station";
-        Scalar Neither "signalling_kbps" "kbit/s" "both together";
+        Scalar Neither "signalling_kbps" "kbit/s" "E2AP messages (FlexRAN's) in both directions together";
         Scalar Neither "e2_bytes_per_control" "B" "E2AP message (FlexRAN's) that carries a ping" .exact_when("sut.encoding", &["per", "flat"]);
         Scalar Neither "e2_bytes_per_indication" "B" "E2AP message (FlexRAN's) that carries an echo" .exact_when("sut.encoding", &["per", "flat"]);
         Scalar Lower "loss_ratio" "" "pings without an echo within 2 s, by pings sent";

@@ -52,8 +52,8 @@ pub(crate) fn metrics() -> Vec<Metric> {
     metrics! {
         Series Lower "sut.cpu_cores" "cores" "cores that the controller keeps busy, by its process";
         Scalar Lower "sut.cpu_share" "" "the same as a share of the whole machine";
-        Series Lower "sut.rss_mb" "MB" "its resident memory";
-        Scalar Lower "sut.rss_peak_mb" "MB" "the largest that was seen";
+        Series Lower "sut.rss_mb" "MB" "resident memory of the controller";
+        Scalar Lower "sut.rss_peak_mb" "MB" "largest resident memory that was seen";
         Scalar Lower "sut.pss_mb" "MB" "its proportional memory: what processes share is shared out";
         Scalar Lower "sut.context_switches_per_s" "1/s" "of all its threads";
         Scalar Lower "sut.faults_per_s" "1/s" "its page faults";

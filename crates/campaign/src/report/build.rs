@@ -140,6 +140,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     if !matches!(plot.kind, PlotKind::Areas | PlotKind::Waterfall) {
         clip(results, plot, &mut figure);
     }
+    without_value(&mut figure);
     let shown =
         plot.z.as_ref().filter(|_| matches!(plot.kind, PlotKind::Heat | PlotKind::Iso)).unwrap_or(&plot.y);
     if let Some(metric) = results.metric(shown) {
@@ -155,6 +156,29 @@ fn build(results: &Results, plot: &Plot) -> Figure {
         };
     }
     figure
+}
+
+/// Series and names across that have no value: they are said, and of the series those are kept of which something is expected.
+fn without_value(figure: &mut Figure) {
+    fn has(series: &Series) -> bool {
+        !series.samples.is_empty()
+    }
+    if !figure.series.iter().any(has) || figure.series.iter().any(|series| series.form == Form::Cells) {
+        return;
+    }
+    let empty = figure.series.iter().filter(|series| !has(series)).map(|series| series.name.clone());
+    let mut missing: Vec<String> = empty.collect();
+    if let Across::Names(names) = &figure.x {
+        let samples = || figure.series.iter().flat_map(|series| &series.samples);
+        let met = |at: usize| samples().any(|sample| sample.x == at as f64);
+        missing.extend(names.iter().enumerate().filter(|(at, _)| !met(*at)).map(|(_, name)| name.clone()));
+    }
+    let colors = figure.marks.iter().map(|mark| mark.color).chain(figure.bounds.iter().map(|it| it.color));
+    let expected: Vec<usize> = colors.flatten().collect();
+    figure.series.retain(|series| has(series) || expected.contains(&series.color));
+    if !missing.is_empty() {
+        figure.caption.push_str(&format!(" Without a value: {}.", missing.join(", ")));
+    }
 }
 
 /// Intervals end where the quantity does; where a value already lies beyond, the unit promised too much.
@@ -398,4 +422,73 @@ pub(super) fn thin(samples: Vec<Sample>) -> Vec<Sample> {
         .filter(|(at, _)| at % step == 0 || *at == last)
         .map(|(_, sample)| sample)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figure::Bound;
+    use super::*;
+
+    fn figure(x: Across, bars: &[(&str, &[(f64, f64)])]) -> Figure {
+        let series = bars.iter().enumerate().map(|(color, (name, samples))| {
+            let samples = samples.iter().map(|&(x, y)| Sample::at(x, y)).collect();
+            Series { name: (*name).to_owned(), color, form: Form::Bars, samples }
+        });
+        let (title, caption, missing) = ("t".to_owned(), String::new(), String::new());
+        let (x_label, y_label, table) = ("x".to_owned(), "y".to_owned(), Table::default());
+        let (marks, bounds, answer, series) = (Vec::new(), Vec::new(), None, series.collect());
+        let (log_y, zero) = (false, (true, true));
+        Figure {
+            title,
+            caption,
+            missing,
+            x,
+            x_label,
+            y_label,
+            log_y,
+            zero,
+            series,
+            marks,
+            bounds,
+            answer,
+            table,
+        }
+    }
+
+    #[test]
+    fn what_has_no_value_is_said_and_shown_only_where_something_is_expected_of_it() {
+        let names = || Across::Names(vec!["10ms".to_owned(), "1ms".to_owned()]);
+        let all: [(&str, &[(f64, f64)]); 3] = [("a", &[]), ("b", &[(0.0, 1.0)]), ("c", &[])];
+        let mut shown = figure(names(), &all);
+        shown.bounds.push(Bound { y: 2.0, color: Some(2), name: "published ≤ 2".to_owned() });
+        without_value(&mut shown);
+        let left: Vec<&str> = shown.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!((left, shown.caption.as_str()), (vec!["b", "c"], " Without a value: a, c, 1ms."));
+        // One of which nothing has a value says why elsewhere.
+        let mut nothing = figure(names(), &[("a", &[]), ("c", &[])]);
+        without_value(&mut nothing);
+        assert_eq!((nothing.series.len(), nothing.caption.as_str()), (2, ""));
+    }
+
+    #[test]
+    fn names_of_bounds_lie_apart() {
+        let mut close = figure(Across::Names(vec!["n".to_owned()]), &[("a", &[(0.0, 1.0)])]);
+        let bound = |y: f64| Bound { y, color: None, name: format!("published {y}") };
+        close.bounds = [0.95, 1.0, 1.05].map(bound).into();
+        let svg = super::super::draw::svg(&close).unwrap();
+        let number = |text: &str, name: &str| -> f64 {
+            text.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let names: Vec<(f64, f64)> = svg
+            .split("<text")
+            .filter(|text| text.contains("published "))
+            .map(|text| (number(text, "x"), number(text, "y")))
+            .collect();
+        assert_eq!(names.len(), 3, "{svg}");
+        for (at, a) in names.iter().enumerate() {
+            for b in &names[at + 1..] {
+                assert!((a.0 - b.0).abs() > 60.0 || (a.1 - b.1).abs() >= 15.0, "{a:?} covers {b:?}");
+            }
+        }
+    }
 }

@@ -8,7 +8,8 @@ use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{
-    Color, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle, register_font,
+    Color, FontStyle, FontTransform, IntoFont, RGBAColor, RGBColor, ShapeStyle, TextStyle, WHITE,
+    register_font,
 };
 
 use super::axis::Axis;
@@ -112,7 +113,7 @@ fn paint<DB: DrawingBackend>(
     for (index, series) in figure.series.iter().enumerate() {
         canvas.series(series, index)?;
     }
-    figure.bounds.iter().try_for_each(|bound| canvas.bound(bound))?;
+    canvas.bounds()?;
     figure.marks.iter().try_for_each(|mark| canvas.mark(mark))?;
     canvas.legend()
 }
@@ -284,7 +285,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
                 self.dot((x, self.y.at(s.y)), series.color)
             }),
             Form::Bars | Form::Falls | Form::Boxes => {
-                series.samples.iter().try_for_each(|s| self.block(series.form, s, index))
+                let look = (series.form, series.color);
+                series.samples.iter().try_for_each(|s| self.block(look, s, index))
             }
             Form::Cells => self.cells(&series.samples),
         }
@@ -300,8 +302,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// A bar or a box, beside those of the other series at the same name.
-    fn block(&self, form: Form, s: &Sample, index: usize) -> Result<(), DrawError> {
-        let color = PALETTE[index % PALETTE.len()];
+    fn block(&self, (form, color): (Form, usize), s: &Sample, index: usize) -> Result<(), DrawError> {
+        let color = PALETTE[color % PALETTE.len()];
         let count = self.figure.series.len().max(1) as f64;
         let width = 0.76 / count;
         let middle = s.x + (index as f64 - (count - 1.0) / 2.0) * width;
@@ -395,17 +397,54 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
     }
 
-    /// A dashed line across with its name on it.
-    fn bound(&self, bound: &Bound) -> Result<(), DrawError> {
-        let ((left, right), y) = (self.x.pixels, self.y.at(bound.y));
-        let color = bound.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
-        let (dash, stroke) = (self.px(6), color.stroke_width(self.scale as u32));
-        for from in (left..right).step_by(2 * dash.max(1) as usize) {
-            self.path(vec![(from, y), ((from + dash).min(right), y)], stroke)?;
+    /// Dashed lines across, each with its name on it.
+    fn bounds(&self) -> Result<(), DrawError> {
+        let (left, right) = self.x.pixels;
+        for bound in &self.figure.bounds {
+            let (y, color) = (self.y.at(bound.y), bound.color.map_or(INK, |of| PALETTE[of % PALETTE.len()]));
+            let (dash, stroke) = (self.px(6), color.stroke_width(self.scale as u32));
+            for from in (left..right).step_by(2 * dash.max(1) as usize) {
+                self.path(vec![(from, y), ((from + dash).min(right), y)], stroke)?;
+            }
         }
-        // On the side where there is room.
-        let (at, side) = if y - self.y.pixels.1 > self.px(20) { (-4, VPos::Bottom) } else { (4, VPos::Top) };
-        self.text(&bound.name, (right - self.px(4), y + self.px(at)), 13, HPos::Right, side)
+        let mut taken = Vec::new();
+        self.figure.bounds.iter().try_for_each(|bound| self.bound_name(bound, &mut taken))
+    }
+
+    /// The name of a bound, above or below its line: where no other name is nor, if it can be, another bound's line or a value.
+    fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
+        let ((left, right), (bottom, top)) = (self.x.pixels, self.y.pixels);
+        let (y, gap) = (self.y.at(bound.y), self.px(2));
+        let (width, height) = (self.width(&bound.name, 13) + self.px(8), self.px(17));
+        let others = self.figure.bounds.iter().filter(|other| other.y != bound.y);
+        let lines: Vec<i32> = others.map(|other| self.y.at(other.y)).collect();
+        let (above, below, middle) = (y - gap - height, y + gap, (left + right - width) / 2);
+        let places: Vec<(i32, i32)> =
+            [right - width, left + gap, middle].into_iter().flat_map(|x| [(x, above), (x, below)]).collect();
+        let of_names = |&(x, from): &(i32, i32)| {
+            let clear = |[(left, top), (right, bottom)]: &[(i32, i32); 2]| {
+                x >= *right || x + width <= *left || from >= *bottom || from + height <= *top
+            };
+            from >= top && from + height <= bottom && taken.iter().all(clear)
+        };
+        let samples = self.figure.series.iter().flat_map(|own| &own.samples).map(|it| (it.x, it.y));
+        let marks = self.figure.marks.iter().map(|it| (it.x, it.y));
+        let drawn: Vec<(i32, i32)> = samples.chain(marks).map(|(x, y)| self.at(x, y)).collect();
+        let of_values = |&(left, top): &(i32, i32)| {
+            !drawn.iter().any(|&(x, y)| {
+                (left..=left + width).contains(&x) && (top - gap..=top + height + gap).contains(&y)
+            })
+        };
+        let of_lines = |from: i32| lines.iter().all(|line| *line < from || *line > from + height);
+        let free = || places.iter().filter(|place| of_names(place));
+        let best = free().find(|place| of_lines(place.1) && of_values(place));
+        let best = best.or_else(|| free().find(|place| of_lines(place.1))).or_else(|| free().next());
+        let (x, from) = *best.unwrap_or(&places[0]);
+        let place = [(x, from), (x + width, from + height)];
+        taken.push(place);
+        // Readable on whatever lies below.
+        self.area.draw(&Rectangle::new(place, WHITE.mix(0.75).filled())).map_err(wrong)?;
+        self.text(&bound.name, (x + self.px(4), from + height / 2), 13, HPos::Left, VPos::Center)
     }
 
     /// A line upwards in the stripe of its interval, its name above.

@@ -51,11 +51,13 @@ pub(super) fn scaling(results: &Results, plot: &Plot, groups: &[Group<'_>], figu
     if rows.is_empty() {
         figure.table = Table::default();
     }
-    figure.caption.push_str(&format!(
-        "Whiskers: {} % interval of the mean over repeats. Lines: the scaling law X(n) = λn / (1 + σ(n-1) + κn(n-1)) \
-         fitted to all repeats; its intervals hold together.",
-        short(confidence * 100.0)
-    ));
+    let percent = short(confidence * 100.0);
+    figure.caption.push_str(&format!("Whiskers: {percent} % interval of the mean over repeats. "));
+    figure.caption.push_str(if figure.series.iter().any(|series| series.form == Form::Line) {
+        "Lines: the scaling law X(n) = λn / (1 + σ(n-1) + κn(n-1)) fitted to all repeats; its intervals hold together."
+    } else {
+        "No scaling law can be fitted to so few points."
+    });
     marks(results, plot, groups, figure);
 }
 

@@ -11,7 +11,7 @@ const BEGIN_CHARS_MAX: usize = 48;
 /// The title of a figure whose author gave none.
 pub(super) fn title(results: &Results, plot: &Plot) -> String {
     let (x, y) = (plot.x.as_str(), plot.y.as_str());
-    match (&plot.kind, &plot.z) {
+    let what = match (&plot.kind, &plot.z) {
         (PlotKind::Heat | PlotKind::Iso, Some(z)) => {
             format!(
                 "{} over {} and {}",
@@ -33,7 +33,18 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
         }
         (PlotKind::Series, _) => format!("{} over time (s)", capital(&quantity(results, y))),
         _ => format!("{} against {}", capital(&quantity(results, y)), quantity(results, x)),
-    }
+    };
+    format!("{what}{}", only(results, plot))
+}
+
+/// Which points a figure has, where it has not all.
+fn only(results: &Results, plot: &Plot) -> String {
+    let part = |(path, value): (&String, &Value)| {
+        // Of a setting that is the same everywhere nothing is left out.
+        let swept = axis(results, path)?;
+        Some(format!(", {} = {value}", swept.name().unwrap_or(path)))
+    };
+    plot.filter.iter().filter_map(part).collect()
 }
 
 /// A metric or a setting in words, with its unit: `99th percentile of reply time (us)`, `base stations`.
@@ -107,7 +118,12 @@ pub(super) fn unit(results: &Results, name: &str, named: bool) -> String {
 }
 
 pub(super) fn in_unit(words: &str, unit: &str) -> String {
-    if unit.is_empty() { words.to_owned() } else { format!("{words} ({unit})") }
+    // "mpps (Mpps)" says it twice.
+    if unit.is_empty() || words.eq_ignore_ascii_case(unit) {
+        words.to_owned()
+    } else {
+        format!("{words} ({unit})")
+    }
 }
 
 /// With a capital, unless it is a name of ours.

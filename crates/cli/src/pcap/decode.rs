@@ -1,11 +1,12 @@
 //! `ranlab pcap decode`: as lines, and as a sequence diagram in a file or on a page.
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use ranlab_campaign::report;
-use ranlab_capture::dissect::Known;
+use ranlab_capture::dissect::{Dissected, Known};
 use ranlab_capture::sequence::{Document, Sequence};
-use ranlab_capture::{Line, Side, Summary, Trace, TraceError};
+use ranlab_capture::{Line, Problem, Side, Summary, Trace, TraceError};
 use ranlab_wire::e2ap::Version;
 
 use crate::exit::Failure;
@@ -13,12 +14,15 @@ use crate::live;
 use crate::output::{Format, Output};
 use crate::web::{Now, Web, introduce};
 
+use super::follow::Growing;
+
 const EXAMPLES: &str = "\
 Examples:
   ranlab pcap decode --verify capture.pcap
   ranlab pcap decode --e2ap 1.01 --notation setup.bin
   ranlab pcap decode capture.pcap --html session.html    # who said what to whom, as one file that needs no server
-  ranlab pcap decode capture.pcap --web                  # ... on a page, until Ctrl-C";
+  ranlab pcap decode capture.pcap --web                  # ... on a page, until Ctrl-C
+  ranlab pcap decode capture.pcap --follow --web         # ... of a capture while it is taken";
 
 /// Arguments of `pcap decode`.
 #[derive(Debug, clap::Args)]
@@ -39,6 +43,9 @@ pub(super) struct Arguments {
     /// Write who said what to whom into this file: one page that opens without a server or a network
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
+    /// Go on at the capture's end as it grows, until Ctrl-C: one file, which pcap record, tcpdump or dumpcap writes
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     web: Web,
     /// Captures (pcap, pcapng), or files that hold one PDU each
@@ -52,29 +59,48 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let mut sequence = Sequence::default();
     let mut output = Output::new(format);
     let mut begin_us = None;
+    let growing = growing(arguments)?;
     for path in &arguments.files {
         let name = path.display().to_string();
         let unreadable = |error: TraceError| match error {
+            TraceError::Io(error) if error.kind() == ErrorKind::WouldBlock => {
+                Failure::Usage(format!("{name} is no capture, which alone is followed"))
+            }
             TraceError::Io(error) => Failure::Usage(format!("cannot read {name}: {error}")),
             other => Failure::Usage(format!("{name} is {other}")),
         };
         let file = File::open(path).map_err(|error| unreadable(error.into()))?;
         let mut shown = Ok(());
-        let read = trace.read(file, |dissected, problem| {
+        let each = |dissected: &Dissected, problem: Option<&Problem>| {
             begin_us = begin_us.or(dissected.pdu.time_us);
-            sequence.take(dissected, problem);
+            match &growing {
+                Some(growing) => growing.take(dissected, problem),
+                None => sequence.take(dissected, problem),
+            }
             if shown.is_ok() {
                 let line = Line::new(&name, dissected, problem, begin_us, arguments.notation);
-                shown = output.text(&line).and_then(|()| output.item(&line));
+                let written = output.text(&line).and_then(|()| output.item(&line));
+                // Who follows reads each as it comes.
+                shown = if growing.is_some() { written.and_then(|()| output.flush()) } else { written };
             }
-        });
+        };
+        let read = match &growing {
+            Some(growing) => {
+                let source = growing.source(file).map_err(|error| unreadable(error.into()))?;
+                trace.read(source, each)
+            }
+            None => trace.read(file, each),
+        };
         read.map_err(unreadable)?;
         shown?;
     }
     let summary = trace.finish();
     output.text(format_args!("\n{summary}"))?;
     output.finish(&summary)?;
-    draw(arguments, sequence, &summary)?;
+    match growing {
+        Some(growing) => write(arguments, growing.end(&summary), &summary).map(drop)?,
+        None => draw(arguments, sequence, &summary)?,
+    }
     if summary.undecodable + summary.differing.unwrap_or(0) == 0 {
         return Ok(());
     }
@@ -86,20 +112,38 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     )))
 }
 
+/// What follows a capture, where that is wanted.
+fn growing(arguments: &Arguments) -> Result<Option<Growing>, Failure> {
+    match &arguments.files[..] {
+        _ if !arguments.follow => Ok(None),
+        [_] => Growing::open(&arguments.web, &title(arguments)).map(Some),
+        _ => Err(Failure::Usage("--follow is for one capture at a time".to_owned())),
+    }
+}
+
+fn title(arguments: &Arguments) -> String {
+    let names: Vec<_> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    names.join(", ")
+}
+
 /// Draws who said what, where that is wanted.
 fn draw(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<(), Failure> {
     if arguments.html.is_none() && !arguments.web.wanted() {
         return Ok(());
     }
-    let names: Vec<_> = arguments.files.iter().map(|file| file.display().to_string()).collect();
-    let document = sequence.finish(&names.join(", "), summary);
+    show(&arguments.web, &write(arguments, sequence, summary)?)
+}
+
+/// The sequence as a document, in a file where that is wanted.
+fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<Document, Failure> {
+    let document = sequence.finish(&title(arguments), summary);
     if let Some(file) = &arguments.html {
         let page = report::page(document.title(), &document.json(), &document.words());
         std::fs::write(file, page)
             .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", file.display())))?;
         eprintln!("ranlab: the sequence: {}", file.display());
     }
-    show(&arguments.web, &document)
+    Ok(document)
 }
 
 /// Serves it until Ctrl-C or SIGTERM.

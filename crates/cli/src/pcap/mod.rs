@@ -1,5 +1,6 @@
 //! `ranlab pcap`: captures of E2 and E42.
 mod decode;
+mod follow;
 mod record;
 
 use clap::Subcommand;

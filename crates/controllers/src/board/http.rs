@@ -13,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
 /// Where and for whom a board is shown.
 #[derive(Debug, Clone)]
@@ -40,26 +39,6 @@ pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
     let address = config.address;
     let served = Arc::new(Served { board, config });
     crate::desk::serve(Router::new().fallback(handle).with_state(served), address).await
-}
-
-/// As [`serve`], on a thread of its own until the process ends: for verbs that have no runtime, or none to spare.
-///
-/// # Errors
-/// As [`serve`].
-pub fn start(board: Board, config: Config) -> io::Result<SocketAddr> {
-    let (told, bound) = sync_channel(1);
-    std::thread::Builder::new().name("page".to_owned()).spawn(move || {
-        ranlab_sdk::run(async {
-            let served = serve(board, config).await;
-            let serves = served.is_ok();
-            // Whoever started it waits for this.
-            let _ = told.send(served);
-            if serves {
-                std::future::pending::<()>().await;
-            }
-        });
-    })?;
-    bound.recv().unwrap_or_else(|_| Err(io::Error::other("the page's thread has ended")))
 }
 
 async fn handle(

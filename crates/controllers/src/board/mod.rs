@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-pub use http::{Config, serve, start};
+pub use http::{Config, serve};
 
 /// Entries of a row that are remembered; the oldest leave.
 pub const ROW_MAX: usize = 900;

@@ -136,24 +136,24 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
         Scalar Neither "live_sessions" "" "at most";
         Scalar Neither "drift_rate" "" "rate of the last third of the seconds over that of the first";
-        Scalar Neither "drift_latency" "" "latency likewise";
+        Scalar Neither "drift_latency" "" "latency in the last third of the seconds over that in the first";
         Scalar Higher "sessions_established" "" "before packets flow";
         Scalar Higher "set_up_per_s" "1/s" "sessions set up before, in a second";
         Scalar Higher "uplink_pps" "1/s" "packets that arrived from UEs";
-        Scalar Higher "uplink_mbps" "Mbit/s" "of their IP packets";
+        Scalar Higher "uplink_mbps" "Mbit/s" "IP packets that arrived from UEs";
         Scalar Neither "uplink_offered_pps" "1/s" "packets from UEs that were due";
         Scalar Neither "uplink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
-        Scalar Lower "uplink_unseen_ratio" "" "of packets sent, those that nobody looked for";
-        Scalar Lower "uplink_lost_ratio" "" "of packets sent that somebody looked for";
+        Scalar Lower "uplink_unseen_ratio" "" "packets that nobody looked for, by those sent";
+        Scalar Lower "uplink_lost_ratio" "" "packets lost, by those sent that somebody looked for";
         Scalar Higher "downlink_pps" "1/s" "packets that arrived at base stations";
-        Scalar Higher "downlink_mbps" "Mbit/s" "of their IP packets";
+        Scalar Higher "downlink_mbps" "Mbit/s" "IP packets that arrived at base stations";
         Scalar Neither "downlink_offered_pps" "1/s" "packets to UEs that were due";
         Scalar Neither "downlink_accepted_pps" "1/s" "of these, those that the load's own kernel took";
-        Scalar Lower "downlink_lost_ratio" "" "of packets sent";
-        Scalar Lower "round_trip_us_p50" "us" "of reflected packets, from the intended time";
-        Scalar Lower "round_trip_us_p99" "us" "likewise";
-        Scalar Lower "interruption_us_p50" "us" "by a handover: last packet before to first after";
-        Scalar Lower "interruption_us_p99" "us" "likewise";
+        Scalar Lower "downlink_lost_ratio" "" "packets lost, by those sent";
+        Scalar Lower "round_trip_us_p50" "us" "median round trip of reflected packets, from the intended time";
+        Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round trip of reflected packets, from the intended time";
+        Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: last packet before to first after";
+        Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
         Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them";
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
@@ -163,16 +163,17 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent for each second of the load's CPU time";
         Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();
     };
-    for kind in ["establishment", "modification", "deletion", "cycle"] {
-        let comment = format!("latency of a {kind} from the intended time");
-        metrics.extend(
-            ["p50", "p99", "mean"].map(|quantile| latency(format!("{kind}_us_{quantile}"), &comment)),
-        );
+    for (a, kind) in [("an", "establishment"), ("a", "modification"), ("a", "deletion"), ("a", "cycle")] {
+        metrics.extend([("p50", "median"), ("p99", "99th percentile of the"), ("mean", "mean")].map(
+            |(quantile, words)| {
+                let comment = format!("{words} latency of {a} {kind}, from the intended time");
+                latency(format!("{kind}_us_{quantile}"), &comment)
+            },
+        ));
     }
-    metrics.extend(
-        ["establishment", "modification", "deletion"]
-            .map(|kind| latency(format!("{kind}_us_service_p50"), "the same from its sending")),
-    );
+    metrics.extend(["establishment", "modification", "deletion"].map(|kind| {
+        latency(format!("{kind}_us_service_p50"), &format!("median latency of one {kind}, from its sending"))
+    }));
     metrics.push(metric_of_places());
     metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());

@@ -37,13 +37,13 @@ fn metrics() -> Vec<Metric> {
     let mut all = noise::metrics();
     all.extend(metrics! {
         Scalar Lower "jitter_ms_median" "ms" "RFC 3550, of the values that iperf3 would print each second";
-        Scalar Lower "jitter_ms_q1" "ms" "the same, first quartile";
-        Scalar Lower "jitter_ms_q3" "ms" "the same, third quartile";
-        Scalar Lower "jitter_ms_iqr" "ms" "the same, third quartile minus first";
-        Scalar Lower "jitter_ms_max" "ms" "the same, maximum";
+        Scalar Lower "jitter_ms_q1" "ms" "RFC 3550, first quartile of the same values";
+        Scalar Lower "jitter_ms_q3" "ms" "RFC 3550, third quartile of the same values";
+        Scalar Lower "jitter_ms_iqr" "ms" "RFC 3550, third quartile of the same values minus the first";
+        Scalar Lower "jitter_ms_max" "ms" "RFC 3550, largest of the same values";
         Histogram Lower "jitter_ns" "ns" "each of the values that iperf3 would print each second";
         Scalar Lower "rtt_ms" "ms" "mean round-trip time of echo requests";
-        Scalar Lower "rtt_ms_sd" "ms" "its standard deviation";
+        Scalar Lower "rtt_ms_sd" "ms" "standard deviation of the round-trip time of echo requests";
         Scalar Higher "live.rung" "" "live: who stamps arrivals: 0 this program, 1 the kernel";
         Scalar Neither "live.namespaces" "" "live: network namespaces, removed afterwards";
         Scalar Neither "live.ports" "" "live: ports of the machine's own that were taken, and given back afterwards";
@@ -54,9 +54,9 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "sim.mevents_per_s" "M/s" "of wall-clock time, all threads";
         Fingerprint Neither "sim.digest" "" "fingerprint of every delivery: equal for equal point and seed";
         Scalar Lower "cost_ns_dl" "ns" "live: CPU time of a packet's path from vBBU to DU, the least of many batches";
-        Scalar Lower "cost_ns_ul" "ns" "live: the same from DU to vBBU";
-        Scalar Lower "cost_dl_of_port" "" "live: the first as a share of what a switch port of one's own costs, measured in turn: the clock cancels";
-        Scalar Lower "cost_ul_of_port" "" "live: the same from DU to vBBU";
+        Scalar Lower "cost_ns_ul" "ns" "live: CPU time of a packet's path from DU to vBBU, the least of many batches";
+        Scalar Lower "cost_dl_of_port" "" "live: CPU time from vBBU to DU as a share of what a switch port of one's own costs, measured in turn: the clock cancels";
+        Scalar Lower "cost_ul_of_port" "" "live: CPU time from DU to vBBU as a share of what a switch port of one's own costs, measured in turn";
         Scalar Lower "cost_instructions_dl" "" "live, where the clock counts them: instructions of a packet's path from vBBU to DU, the least of many batches";
         Scalar Lower "cost_instructions_ul" "" "live: the same from DU to vBBU";
     });
@@ -115,7 +115,7 @@ fn before_radio() -> Vec<Metric> {
         Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: what switches, cables and the CU's software make, mean over the seconds";
         Scalar Lower "wire_ipdv_us_mean" "us" "RFC 3393 before the radio: mean difference of consecutive packets, without sign";
         Scalar Lower "wire_delay_us_mean" "us" "mean delay of the user's packets up to the radio";
-        Scalar Lower "wire_delay_us_p99" "us" "99 % of it";
+        Scalar Lower "wire_delay_us_p99" "us" "99 % of the delays of the user's packets up to the radio";
     }
 }
 
@@ -127,17 +127,17 @@ fn of_role() -> Vec<Metric> {
         Scalar Lower "reordered" "" "frames behind a later one (RFC 4737)";
         Scalar Lower "delay_us_min" "us" "shortest one-way delay";
         Scalar Lower "delay_us_mean" "us" "mean one-way delay";
-        Scalar Lower "delay_us_sd" "us" "its standard deviation";
+        Scalar Lower "delay_us_sd" "us" "standard deviation of one-way delays";
         Scalar Lower "delay_us_p50" "us" "median one-way delay";
-        Scalar Lower "delay_us_p99" "us" "99 %";
-        Scalar Lower "delay_us_p9999" "us" "99.99 %";
+        Scalar Lower "delay_us_p99" "us" "99 % of one-way delays are no longer";
+        Scalar Lower "delay_us_p9999" "us" "99.99 % of one-way delays are no longer";
         Scalar Lower "delay_us_max" "us" "longest one-way delay";
         Scalar Lower "pdv_us_p99" "us" "delay variation, RFC 5481: 99 % above the shortest";
         Scalar Lower "pdv_us_max" "us" "delay variation, RFC 5481: longest minus shortest";
         Scalar Lower "ipdv_us_mean" "us" "RFC 3393: mean difference of consecutive frames, without sign";
         Scalar Lower "ipdv_us_max" "us" "RFC 3393: greatest difference of consecutive frames";
         Scalar Neither "budget_us" "us" "one-way budget (TR 38.801 annex A, the stricter end)";
-        Scalar Lower "late_ratio" "" "frames beyond it";
+        Scalar Lower "late_ratio" "" "frames beyond the one-way budget";
         Scalar Lower "bound_us" "us" "proven: no frame takes longer (up to the radio)";
         Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
         Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";

@@ -43,7 +43,7 @@ config! {
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
         /// file of `ranlab bench sharing`: what a frame costs, simulated, by each way to share; without it the built-in one
         sharing_profile: Option<String> = None;
-        /// simulated: so many times what the profile adds for a virtual function to a port of one's own, which is assumed
+        /// times the assumed cost of a virtual function: of what the profile adds for one to a port of one's own, simulated
         function_times: f64 = 1.0, kind(Kind::Float { min: 0.1, max: 1000.0 });
     }
 }

@@ -1,0 +1,222 @@
+//! A capture that is still being taken, as if it were whole: where it ends, more is waited for.
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use ranlab_capture::dissect::Dissected;
+use ranlab_capture::sequence::Sequence;
+use ranlab_capture::{Problem, Summary};
+use ranlab_controllers::board::Board;
+
+use crate::exit::Failure;
+use crate::live;
+use crate::web::{Now, Web, introduce, part};
+
+/// Between two looks whether the file has grown.
+const LOOK: Duration = Duration::from_millis(100);
+/// Between two tellings of what came.
+const TELL: Duration = Duration::from_secs(1);
+/// Octets that a capture has from the beginning: what says of which form it is. It is read from there on.
+const BEGINNING: u64 = 28;
+
+/// A file that grows. Where it ends for now it says so once ([`io::ErrorKind::WouldBlock`]), then waits for more.
+pub(super) struct Follow<F> {
+    file: File,
+    over: Arc<AtomicBool>,
+    /// Called between two looks.
+    idle: F,
+    /// Something was read since the end was told.
+    fresh: bool,
+}
+
+impl<F: FnMut()> Follow<F> {
+    /// Waits until the capture has begun; ends where the file does once `over` is set.
+    ///
+    /// # Errors
+    /// What the system says of the file.
+    pub(super) fn begin(file: File, over: Arc<AtomicBool>, mut idle: F) -> io::Result<Self> {
+        while file.metadata()?.len() < BEGINNING && !over.load(Ordering::Relaxed) {
+            idle();
+            std::thread::sleep(LOOK);
+        }
+        Ok(Self { file, over, idle, fresh: false })
+    }
+}
+
+impl<F: FnMut()> Read for Follow<F> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            // In this order: what was written before the end was wished is read.
+            let over = self.over.load(Ordering::Relaxed);
+            let read = self.file.read(buf)?;
+            if read > 0 || over {
+                self.fresh = true;
+                return Ok(read);
+            }
+            if std::mem::take(&mut self.fresh) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            (self.idle)();
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// A capture that goes on, and its page if one is wanted.
+#[derive(Clone)]
+pub(super) struct Growing {
+    seen: Arc<Mutex<(Sequence, Summary)>>,
+    title: String,
+    board: Option<Board>,
+    /// Something came since the page was told.
+    fresh: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+    told: Arc<Mutex<Instant>>,
+}
+
+impl Growing {
+    /// Until Ctrl-C or SIGTERM.
+    ///
+    /// # Errors
+    /// See [`Web::open`].
+    pub(super) fn open(web: &Web, title: &str) -> Result<Self, Failure> {
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
+        std::thread::spawn(move || {
+            ranlab_sdk::run(live::end(None));
+            ends.store(true, Ordering::Relaxed);
+        });
+        let growing = Self {
+            seen: Arc::new(Mutex::new((Sequence::newest(), Summary::default()))),
+            title: title.to_owned(),
+            board: web.open()?,
+            fresh: Arc::new(AtomicBool::new(true)),
+            over,
+            told: Arc::new(Mutex::new(Instant::now())),
+        };
+        if let Some(board) = &growing.board {
+            introduce(board, title, "Capture", &[], &[], "");
+            let own = growing.clone();
+            board.document(move || {
+                // The capture is held for as long as a copy takes.
+                let (sequence, account) = {
+                    let (sequence, account) = &*own.seen();
+                    let Summary { pdus, undecodable, .. } = *account;
+                    let messages = account.messages.clone();
+                    (sequence.clone(), Summary { pdus, undecodable, messages, ..Summary::default() })
+                };
+                sequence.finish(&own.title, &account).json()
+            });
+        }
+        growing.tell();
+        Ok(growing)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, (Sequence, Summary)> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, to be read as it grows.
+    ///
+    /// # Errors
+    /// What the system says of it.
+    pub(super) fn source(&self, file: File) -> io::Result<impl Read + Send + use<>> {
+        let own = self.clone();
+        Follow::begin(file, Arc::clone(&self.over), move || own.tell_at_times())
+    }
+
+    /// The next message.
+    pub(super) fn take(&self, dissected: &Dissected, problem: Option<&Problem>) {
+        let (sequence, account) = &mut *self.seen();
+        sequence.take(dissected, problem);
+        account.pdus += 1;
+        match &dissected.message {
+            Ok(decoded) => *account.messages.entry(decoded.message.name()).or_default() += 1,
+            Err(_) => account.undecodable += 1,
+        }
+        self.fresh.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the page what came, once a second at most.
+    pub(super) fn tell_at_times(&self) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.elapsed() < TELL || !self.fresh.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        *told = Instant::now();
+        self.tell();
+        if let Some(board) = &self.board {
+            board.document_again();
+        }
+    }
+
+    fn tell(&self) {
+        let Some(board) = &self.board else { return };
+        let words = "The capture is shown as it is taken, until Ctrl-C.".to_owned();
+        Now { phase: "running", words, tiles: self.tiles(), ..Now::default() }.tell(board);
+    }
+
+    fn tiles(&self) -> Vec<(String, String, String, bool)> {
+        let (_, account) = &*self.seen();
+        let (pdus, undecodable) = (account.pdus, account.undecodable);
+        vec![
+            ("Messages".to_owned(), pdus.to_string(), String::new(), false),
+            ("Undecodable".to_owned(), undecodable.to_string(), String::new(), undecodable > 0),
+        ]
+    }
+
+    /// Its end, of a trace with this account: pages that look have the last of it. The whole sequence.
+    pub(super) fn end(self, summary: &Summary) -> Sequence {
+        let sequence = self.seen().0.clone();
+        if let Some(board) = &self.board {
+            let json = sequence.clone().finish(&self.title, summary).json();
+            board.document(move || json.clone());
+            part(board, "The capture is no longer followed.", self.tiles());
+        }
+        sequence
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_is_written_later_is_read_and_the_end_is_the_files() {
+        let folder = std::env::temp_dir().join(format!("ranlab-follow-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("growing.pcap");
+        let mut writer = File::create(&path).unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let (reader, ends) = (File::open(&path).unwrap(), Arc::clone(&over));
+        let mut looks = 0;
+        // What is written is written while the reader waits: no time is assumed.
+        let idle = move || {
+            looks += 1;
+            match looks {
+                2 => writer.write_all(&[1; 30]).unwrap(),
+                4 => writer.write_all(&[2; 5]).unwrap(),
+                6 => ends.store(true, Ordering::Relaxed),
+                _ => {}
+            }
+        };
+        let mut follow = Follow::begin(reader, over, idle).unwrap();
+        let (mut all, mut pauses, mut buf) = (Vec::new(), 0, [0; 64]);
+        loop {
+            match follow.read(&mut buf) {
+                Ok(0) => break,
+                Ok(read) => all.extend_from_slice(&buf[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => pauses += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!((all.len(), pauses), (35, 2));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
