@@ -19,6 +19,7 @@ use super::{NATIVE, Running, counts, environment, rig, sut};
 use crate::captured;
 use crate::config;
 use crate::field::Plain;
+use crate::ring::RingCounters;
 use crate::ring::device::BARE;
 use crate::settings::choices;
 use crate::worker::{Report, Trouble};
@@ -102,6 +103,7 @@ struct Window {
 struct Core {
     engine: Engine,
     before: Counters,
+    dropped_before: RingCounters,
     packets: u64,
     cpu_ns: u64,
     copy_mpps: f64,
@@ -215,6 +217,11 @@ impl Running for Forwarder {
         let received = did(&|c| c.received.iter().sum());
         set("drop_ratio", did(&|c| c.dropped.iter().sum()) / received.max(1.0));
         set("changes_refused", did(&|c| c.changes_refused));
+        let mut dropped = RingCounters::default();
+        for core in &cores {
+            dropped.add(&RingCounters::of_engine(&core.engine).since(&core.dropped_before));
+        }
+        report.detail = serde_json::to_value(&dropped).unwrap_or_default();
         let memory: Vec<_> = cores.iter().map(|core| core.engine.memory()).collect();
         let (asked, huge) = memory.iter().fold((0, 0), |(a, h), m| (a + m.asked_bytes, h + m.huge_bytes));
         set("huge_page_ratio", if asked == 0 { 1.0 } else { huge as f64 / asked as f64 });
@@ -289,7 +296,8 @@ pub(crate) fn histogram() -> Histogram<u64> {
 fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     let mut burst = Burst::new();
     let copied_before = copy(part, &mut burst);
-    let (before, mut burst_ns) = (engine.counters(), histogram());
+    let (before, dropped_before) = (engine.counters(), RingCounters::of_engine(&engine));
+    let mut burst_ns = histogram();
     let (mut packets, mut number, mut first) = (0, 0_u32, 0);
     let (begun, cpu) = (Instant::now(), thread_cpu_ns().unwrap_or(0));
     let mut now_ns = 0;
@@ -312,7 +320,7 @@ fn forward(mut engine: Engine, part: &Trace, stop: &AtomicBool) -> Core {
     }
     let cpu_ns = thread_cpu_ns().unwrap_or(0).saturating_sub(cpu);
     let copy_mpps = f64::midpoint(copied_before, copy(part, &mut burst));
-    Core { engine, before, packets, cpu_ns, copy_mpps, burst_ns }
+    Core { engine, before, dropped_before, packets, cpu_ns, copy_mpps, burst_ns }
 }
 
 /// The bare copy loop: packets into bursts, and nothing else.
@@ -422,6 +430,25 @@ mod tests {
             assert!(!report.distributions["update_visible_ns"].is_empty());
             assert!(!report.distributions["burst_ns"].is_empty());
         }
+    }
+
+    #[test]
+    fn what_is_dropped_from_memory_has_a_place() {
+        let json = r#"{"name":"mgw","user":3,"bst":4,"server":9,"rate-limit":1000,"rate-burst":20000}"#;
+        let mut forwarder = Forwarder::start(&PipelinePart { verify: 64, ..part(json) }).unwrap();
+        let mut report = Report::default();
+        let begun = Instant::now();
+        while report.numbers.get("drop_ratio").is_none_or(|ratio| *ratio == 0.0) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", report.numbers);
+            forwarder.begin();
+            std::thread::sleep(Duration::from_millis(100));
+            forwarder.end(&mut report);
+        }
+        let dropped: RingCounters = report.detail().unwrap();
+        assert_eq!(
+            dropped.places,
+            [("uplink meter (metered)".to_owned(), dropped.dropped["metered"])].into()
+        );
     }
 
     #[test]

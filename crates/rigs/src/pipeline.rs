@@ -117,11 +117,16 @@ impl Experiment for Pipeline {
         recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
         let above =
             |metric: &str, at_most: f64| Ok::<_, RigError>(Breach::above(metric, number(metric)?, at_most));
-        Ok(recorder.judge([
+        let dropped = ring::from_memory(report, recorder);
+        let judged = recorder.judge([
             (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
             (Outcome::Overloaded, above("changes_refused", 0.0)?),
             (Outcome::Degraded, above("busiest_over_mean", UNEVEN)?),
-        ]))
+        ]);
+        if let Some(words) = dropped.filter(|_| judged != Outcome::Ok) {
+            recorder.also(&words);
+        }
+        Ok(judged)
     }
 }
 
@@ -350,7 +355,8 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "updates_not_taken" "updates" "refused, because a worker was behind";
         Scalar Lower "changes_refused" "changes" "that named something that is not there";
         Histogram Lower "burst_ns" "ns" "service time of a burst of 64 packets";
-        Histogram Lower "update_visible_ns" "ns" "from sending a change until every core has it";
+        Histogram Lower "update_visible_ns" "ns" "from sending a change until every core has it; of another switch, until it says that it has it";
+        Histogram Lower "update_seen_ns" "ns" "another switch in rings, and xdp: from sending a change until a packet that is sent again and again is treated by it, once before the windows";
     };
     metrics.extend(ring::metrics());
     metrics.extend(noise::metrics());

@@ -135,14 +135,14 @@ fn mlrsearch_answers_several_goals_at_once_and_is_not_misled_by_single_trials() 
     assert!(uppers.iter().zip(&loads).all(|(upper, load)| upper > load && upper - load < 0.0021 * upper));
     assert!(point.values("search.throughput").iter().all(|rate| (980.0..=1010.0).contains(rate)));
     let trials = point.values("search.trials");
-    assert!(trials.iter().all(|trials| (82.0..400.0).contains(trials)), "{trials:?}");
+    assert!(trials.iter().all(|trials| (82.0..1200.0).contains(trials)), "{trials:?}");
     // What the generator cannot send ends the search as it does a bisection; too small a budget is said.
     let most = format!("{sut}most = 800.0\n[measure]\nrepeats = 1\n{search}");
     let (results, ..) = run_all(&most);
     let reason = results.points[0].reason();
     assert!(reason.contains("the load generator, not the system, gave up at"), "{reason}");
     for (budget, says) in [
-        ("18min", "loss_ratio ≤ 0.005: trials of 18min in all did not reach the precision"),
+        ("18min", "loss_ratio ≤ 0: trials of 18min in all did not reach the precision"),
         ("4min", "trials of 4min in all settled no load: `search.budget` is too small for 21 of 10s each"),
     ] {
         let (results, ..) = run_all(&format!("{sut}[measure]\nrepeats = 1\n{search}budget = \"{budget}\""));

@@ -3,6 +3,10 @@
 //! A single trial says little about a system whose losses come and go: plain bisection believes it, and ends wherever the
 //! first unlucky second led. Here a load is a bound only when the trials at it, taken together, would keep their verdict
 //! whatever the missing ones gave; coarse and short targets come before fine and long ones, and goals share their trials.
+//!
+//! The verdict on a load is the draft's. Which loads are tried, and for how long beyond the duration sum, it leaves to the search:
+//! loads are closer to each other than the answer may be wide, and the two bounds of the answer are looked at again while good and
+//! bad seconds are as many as chance makes them.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +18,13 @@ pub const GOALS_MAX: usize = 4;
 pub const TRIALS_MAX: u32 = 10_000;
 /// Coarser targets before a goal's own; each is twice as wide as the next.
 const PRECEDING: u32 = 2;
+/// Loads that may be tried within the width that is asked for. The answer is the lower bound, and the truth is up to the bounds'
+/// distance above it: were that the whole width, a verdict could not be wrong by anything without the answer being too.
+const STEPS: f64 = 2.0;
+/// A bound of the answer is looked at until good and bad differ by so many standard deviations of what chance does ...
+const CLEAR: f64 = 1.4;
+/// ... or for so many duration sums.
+const SUMS_MAX: f64 = 4.0;
 /// How much farther the next step outwards goes.
 const EXPANSION: usize = 2;
 
@@ -57,6 +68,35 @@ enum Class {
     Open,
 }
 
+/// Time at a load, in full trials.
+struct Times {
+    good: f64,
+    bad: f64,
+}
+
+impl Times {
+    /// The verdict that holds whether the missing time turns out good or bad.
+    fn class(&self, goal: &Goal) -> Class {
+        let Goal { exceed_ratio, sum, .. } = *goal;
+        let whole = f64::max(self.good + self.bad, sum);
+        let allowed = exceed_ratio * whole * (1.0 + 1e-9);
+        match (self.bad <= allowed, whole - self.good <= allowed + whole * 1e-12) {
+            (true, true) => Class::Lower,
+            (false, false) => Class::Upper,
+            _ => Class::Open,
+        }
+    }
+
+    /// Whether the verdict is farther from the other one than chance leads, or enough time was spent on it.
+    fn clear(&self, target: &Target) -> bool {
+        let Goal { exceed_ratio, sum, .. } = target.goal;
+        let seen = self.good + self.bad;
+        // Trials are drawn, not seconds.
+        let deviation = (exceed_ratio * (1.0 - exceed_ratio) * seen * target.share).sqrt();
+        (self.bad - exceed_ratio * seen).abs() >= CLEAR * deviation || seen >= SUMS_MAX * sum
+    }
+}
+
 /// A step of the way to a goal.
 #[derive(Debug, Clone, Copy)]
 struct Target {
@@ -65,6 +105,8 @@ struct Target {
     share: f64,
     /// How far its bounds may be apart, in steps of the grid.
     width: usize,
+    /// It is the answer: its bounds have to be clear.
+    last: bool,
 }
 
 /// The search: asks for trials and is told their loss.
@@ -98,7 +140,7 @@ impl MlrSearch {
         initial: f64,
         budget: f64,
     ) -> Self {
-        let loads = grid(range, precision, whole);
+        let loads = grid(range, precision / STEPS, whole);
         let goals = goals.iter().take(GOALS_MAX).map(|goal| chain(*goal, initial)).collect();
         let (top, seen) = (loads.len().saturating_sub(1), BTreeMap::new());
         Self { loads, top, unsent: None, goals, seen, budget, spent: 0.0, trials: 0, asked: None }
@@ -180,11 +222,19 @@ impl MlrSearch {
 
     fn done(&self, target: &Target) -> bool {
         match self.bounds(target) {
-            (Some(lower), Some(upper)) => upper - lower <= target.width,
-            (Some(lower), None) => lower >= self.top,
-            (None, Some(upper)) => upper == 0,
+            (Some(lower), Some(upper)) => upper - lower <= target.width && self.unclear(target).is_none(),
+            (Some(lower), None) => lower >= self.top && self.unclear(target).is_none(),
+            (None, Some(upper)) => upper == 0 && self.unclear(target).is_none(),
             (None, None) => self.loads.is_empty(),
         }
+    }
+
+    /// A bound of the answer whose verdict hangs by what chance does in so few trials. The verdict is the draft's; its controller
+    /// may go on measuring a load, and where half a per cent decides, the last of 21 seconds should not.
+    fn unclear(&self, target: &Target) -> Option<usize> {
+        let (lower, upper) = self.bounds(target);
+        let unclear = |index: &usize| !self.times(*index, target).clear(target);
+        [lower, upper].into_iter().flatten().filter(|_| target.last).find(unclear)
     }
 
     /// Indices of the relevant lower and the relevant upper bound.
@@ -217,6 +267,9 @@ impl MlrSearch {
                     self.top
                 }
             }
+            (Some(lower), Some(upper)) if upper - lower <= target.width => {
+                self.unclear(target).unwrap_or(lower)
+            }
             (Some(lower), Some(upper)) => usize::midpoint(lower, upper),
             (Some(lower), None) if self.unsent.is_some() => (lower + self.top).div_ceil(2),
             (Some(lower), None) => {
@@ -248,9 +301,13 @@ impl MlrSearch {
         Some(self.loads.partition_point(|own| *own <= load).saturating_sub(1))
     }
 
-    /// Section 5 of the draft: the verdict that holds whether the missing time turns out good or bad.
     fn class(&self, index: usize, target: &Target) -> Class {
-        let Goal { loss_ratio, exceed_ratio, sum } = target.goal;
+        self.times(index, target).class(&target.goal)
+    }
+
+    /// Section 5 of the draft: how much time at a load was good and bad.
+    fn times(&self, index: usize, target: &Target) -> Times {
+        let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
         let (mut good, mut bad, mut good_short, mut bad_short) = (0.0, 0.0, 0.0, 0.0);
         for (share, loss) in self.seen.get(&index).into_iter().flatten() {
             let of = match (*share >= target.share * (1.0 - 1e-9), *loss <= loss_ratio) {
@@ -263,13 +320,7 @@ impl MlrSearch {
         }
         // Short trials of high loss count only beyond what those of low loss excuse.
         bad += f64::max(0.0, bad_short - good_short * exceed_ratio / (1.0 - exceed_ratio));
-        let whole = f64::max(good + bad, sum);
-        let allowed = exceed_ratio * whole * (1.0 + 1e-9);
-        match (bad <= allowed, whole - good <= allowed + whole * 1e-12) {
-            (true, true) => Class::Lower,
-            (false, false) => Class::Upper,
-            _ => Class::Open,
-        }
+        Times { good, bad }
     }
 
     /// Loss of the full trials at a load, at the goal's quantile.
@@ -304,6 +355,7 @@ fn chain(goal: Goal, initial: f64) -> Vec<Target> {
                 goal: Goal { sum, exceed_ratio: goal.exceed_ratio.clamp(0.0, 0.99), ..goal },
                 share: initial.powf(1.0 - way),
                 width: EXPANSION.pow(PRECEDING - step),
+                last: step == PRECEDING,
             }
         })
         .collect()

@@ -164,7 +164,7 @@ impl Compiled {
 
     /// The stages of a path. Within a block a stage fetches what the next one reads, and neighbours that wait for nothing
     /// in between are one loop; across blocks each stage stands alone. Longer loops were tried: one that admits, routes
-    /// and forwards gives fetched lines no time to arrive.
+    /// and forwards gives fetched lines no time to arrive, and where it does so for sixteen packets at a time it is no faster.
     pub(super) fn path(&self, path: &Path) -> Result<Vec<Placed>, CompileError> {
         let mut placed = Vec::new();
         for block in &path.blocks {

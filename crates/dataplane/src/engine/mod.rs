@@ -9,6 +9,7 @@ mod address;
 mod bridge;
 mod burst;
 mod compile;
+mod drops;
 mod exact;
 mod headers;
 mod hot;
@@ -26,6 +27,7 @@ mod users;
 
 pub use burst::{BURST, Burst, FRAME_MAX, PushError};
 pub use compile::CompileError;
+pub use drops::Dropped;
 pub(crate) use hot::prefetch;
 pub use hot::{Isa, Memory};
 pub use update::{Control, SendError, UPDATES_MAX};
@@ -34,6 +36,7 @@ pub use users::UserUsage;
 use crate::declare::{Declaration, DropReason, UserId};
 use burst::Bits;
 use compile::Compiled;
+use drops::Drops;
 use hot::Width;
 use plan::Placed;
 use update::Inbox;
@@ -64,6 +67,7 @@ pub struct Engine {
     width: Width,
     inbox: Inbox,
     counters: Counters,
+    drops: Drops,
     memory: Memory,
 }
 
@@ -80,7 +84,8 @@ impl Engine {
             let compiled = Compiled::new(declaration)?;
             let paths = [compiled.path(&declaration.uplink)?, compiled.path(&declaration.downlink)?];
             let (fakedrop, memory) = (declaration.fakedrop, compiled.settle());
-            Ok(Self { compiled, paths, fakedrop, width, inbox, counters: Counters::default(), memory })
+            let (counters, drops) = (Counters::default(), Drops::new(declaration));
+            Ok(Self { compiled, paths, fakedrop, width, inbox, counters, drops, memory })
         });
         Ok((engines.collect::<Result<_, _>>()?, control))
     }
@@ -109,6 +114,12 @@ impl Engine {
         self.counters
     }
 
+    /// Where packets were dropped, and why: as many as [`Counters::dropped`] has in all.
+    #[must_use]
+    pub fn drops(&self) -> Vec<Dropped> {
+        self.drops.all()
+    }
+
     /// What a user has used.
     #[must_use]
     pub fn usage(&self, user: UserId) -> Option<UserUsage> {
@@ -131,30 +142,45 @@ impl Engine {
         burst.sent = [0; 2];
         for ingress in 0..2 {
             let received = burst.ingress[ingress];
-            let mut live = received;
-            for placed in &self.paths[ingress] {
-                if live == 0 {
-                    break;
-                }
-                live = stage::run(*placed, &mut self.compiled, burst, live, (ingress, now_ns), self.width);
-            }
-            for i in Bits(live) {
-                burst.fail(i, DropReason::PathEnd);
-            }
             self.counters.received[ingress] += u64::from(received.count_ones());
-            let failed = received & !(burst.sent[0] | burst.sent[1]);
-            for i in Bits(failed) {
-                let reason = burst.dropped[i];
-                if self.fakedrop && reason.is_unmatched() {
-                    burst.sent[1 - ingress] |= 1 << i;
-                    self.counters.faked += 1;
-                } else {
-                    self.counters.dropped[reason as usize] += 1;
+            let (mut live, mut at) = (received, 0);
+            while let Some(placed) = self.paths[ingress].get(at).filter(|_| live != 0) {
+                let before = live;
+                live = stage::run(*placed, &mut self.compiled, burst, live, (ingress, now_ns), self.width);
+                let gone = before & !(live | burst.sent[0] | burst.sent[1]);
+                if gone != 0 {
+                    self.dropped(burst, ingress, at, gone);
                 }
+                at += 1;
+            }
+            if live != 0 {
+                Bits(live).for_each(|i| burst.fail(i, DropReason::PathEnd));
+                self.dropped(burst, ingress, at, live);
             }
         }
         for port in 0..2 {
             self.counters.sent[port] += u64::from(burst.sent[port].count_ones());
+        }
+    }
+
+    /// Counts what a stage refused, or what came out of the last one; fakedrop sends the one or the other all the same.
+    #[cold]
+    #[inline(never)]
+    fn dropped(&mut self, burst: &mut Burst, ingress: usize, at: usize, gone: u64) {
+        let path = &self.paths[ingress];
+        let first: usize = path[..at].iter().map(|placed| placed.stage.elements()).sum();
+        for i in Bits(gone) {
+            let reason = burst.dropped[i];
+            if self.fakedrop && reason.is_unmatched() {
+                burst.sent[1 - ingress] |= 1 << i;
+                self.counters.faked += 1;
+                continue;
+            }
+            self.counters.dropped[reason as usize] += 1;
+            let within = path
+                .get(at)
+                .map_or(0, |placed| drops::element(placed.stage, reason, &burst.slots[i], &burst.meta[i]));
+            self.drops.count(ingress, first + within, reason);
         }
     }
 }

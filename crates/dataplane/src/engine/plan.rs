@@ -135,6 +135,15 @@ pub(super) enum Side {
 }
 
 impl Stage {
+    /// Of how many elements it was made.
+    pub(super) const fn elements(self) -> usize {
+        match self {
+            Self::MeterRouteForward(_) => 3,
+            Self::AdmitDecap { .. } | Self::RouteForward(_) => 2,
+            _ => 1,
+        }
+    }
+
     /// What it will look up.
     const fn reads(self) -> Ahead {
         match self {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ranlab_dataplane::declare::{Fate, Port as Side};
-use ranlab_dataplane::engine::{BURST, Burst, Engine, FRAME_MAX};
+use ranlab_dataplane::engine::{BURST, Burst, Dropped, Engine, FRAME_MAX};
 use ranlab_dataplane::tester::Ledger;
 use ranlab_net::memif::Taken;
 use ranlab_net::monotonic_ns;
@@ -175,6 +175,12 @@ impl Device {
     #[must_use]
     pub fn changes_refused(&self) -> u64 {
         if let Work::Pipeline(engine) = &self.work { engine.counters().changes_refused } else { 0 }
+    }
+
+    /// Where its pipeline dropped packets; nothing of a bare device.
+    #[must_use]
+    pub fn drops(&self) -> Vec<Dropped> {
+        if let Work::Pipeline(engine) = &self.work { engine.drops() } else { Vec::new() }
     }
 
     /// The ports, to be stopped or used again.

@@ -96,6 +96,7 @@ impl PluginSwitch {
         Ok(RingCounters {
             received: plugin.count(what, &reply, "received")?,
             dropped: each.collect::<Result<_, Trouble>>()?,
+            places: BTreeMap::new(),
             on_purpose: 0,
             ring_full: or_none("ring_full")?,
             unfit: or_none("unfit")?,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ranlab_dataplane::declare::DropReason;
+use ranlab_dataplane::declare::{Direction, DropReason};
+use ranlab_dataplane::engine::{Dropped, Engine};
 use ranlab_dataplane::tester::Ledger;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,9 @@ pub struct RingCounters {
     pub received: u64,
     /// Dropped by its tables: by reason as ours calls them ([`DropReason::name`]), or by table as the switch does.
     pub dropped: BTreeMap<String, u64>,
+    /// The same of ours by direction, element, table and reason; empty of others.
+    #[serde(default)]
+    pub places: BTreeMap<String, u64>,
     /// Dropped because it was told to (`sut.drop_every`).
     pub on_purpose: u64,
     /// Forwarded into a ring that was full.
@@ -25,11 +29,12 @@ pub struct RingCounters {
 
 impl RingCounters {
     /// Those of our own device.
-    pub(crate) fn of(ledger: &Ledger, received: u64, malformed: u64) -> Self {
+    pub(crate) fn of(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
         let named = DropReason::ALL.into_iter().zip(ledger.dropped).filter(|(_, count)| *count > 0);
         Self {
             received,
             dropped: named.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+            places: drops.into_iter().map(|one| (place(&one), one.packets)).collect(),
             on_purpose: ledger.on_purpose,
             ring_full: ledger.ring_full,
             unfit: ledger.unfit,
@@ -37,15 +42,36 @@ impl RingCounters {
         }
     }
 
+    /// Those of our engine without rings: what it took and dropped.
+    pub(crate) fn of_engine(engine: &Engine) -> Self {
+        let counters = engine.counters();
+        let ledger = Ledger { dropped: counters.dropped, ..Ledger::default() };
+        Self::of(&ledger, engine.drops(), counters.received.iter().sum(), 0)
+    }
+
+    /// Those of another core on top.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let sum = |into: &mut BTreeMap<String, u64>, from: &BTreeMap<String, u64>| {
+            from.iter().for_each(|(name, count)| *into.entry(name.clone()).or_default() += count);
+        };
+        self.received += other.received;
+        sum(&mut self.dropped, &other.dropped);
+        sum(&mut self.places, &other.places);
+    }
+
     /// What happened between an earlier look and this one.
     pub(crate) fn since(&self, then: &Self) -> Self {
         let since = |now: u64, then: u64| now.saturating_sub(then);
-        let dropped = self.dropped.iter().map(|(name, count)| {
-            (name.clone(), since(*count, then.dropped.get(name).copied().unwrap_or_default()))
-        });
+        let each = |now: &BTreeMap<String, u64>, then: &BTreeMap<String, u64>| {
+            let of = |(name, count): (&String, &u64)| {
+                (name.clone(), since(*count, then.get(name).copied().unwrap_or_default()))
+            };
+            now.iter().map(of).filter(|(_, count)| *count > 0).collect()
+        };
         Self {
             received: since(self.received, then.received),
-            dropped: dropped.filter(|(_, count)| *count > 0).collect(),
+            dropped: each(&self.dropped, &then.dropped),
+            places: each(&self.places, &then.places),
             on_purpose: since(self.on_purpose, then.on_purpose),
             ring_full: since(self.ring_full, then.ring_full),
             unfit: since(self.unfit, then.unfit),
@@ -73,6 +99,12 @@ impl RingCounters {
     }
 }
 
+/// A place where ours drops packets, as a table of drops names it: "downlink route table 0 (miss)".
+pub(crate) fn place(dropped: &Dropped) -> String {
+    let direction = if dropped.direction == Direction::Uplink { "uplink" } else { "downlink" };
+    format!("{direction} {} ({})", dropped.element, dropped.reason.name().replace('_', " "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,13 +113,20 @@ mod tests {
     fn a_window_is_the_difference_and_every_drop_keeps_its_name() {
         let mut ledger = Ledger { on_purpose: 3, ring_full: 2, ..Ledger::default() };
         ledger.dropped[DropReason::Miss as usize] = 5;
-        let then = RingCounters::of(&ledger, 100, 0);
+        let missed = |packets| Dropped {
+            direction: Direction::Downlink,
+            element: "route table 0".to_owned(),
+            reason: DropReason::Miss,
+            packets,
+        };
+        let then = RingCounters::of(&ledger, vec![missed(5)], 100, 0);
         ledger.dropped[DropReason::Miss as usize] = 9;
         ledger.dropped[DropReason::Denied as usize] = 1;
         ledger.on_purpose = 4;
-        let mut window = RingCounters::of(&ledger, 150, 0).since(&then);
+        let mut window = RingCounters::of(&ledger, vec![missed(9)], 150, 0).since(&then);
         assert_eq!((window.received, window.on_purpose, window.ring_full), (50, 1, 0));
         assert_eq!(window.dropped, [("denied".to_owned(), 1), ("miss".to_owned(), 4)].into());
+        assert_eq!(window.places, [("downlink route table 0 (miss)".to_owned(), 4)].into());
         window.dropped.insert("table 12".to_owned(), 7);
         let books = window.ledger(2);
         assert_eq!((books.dropped[DropReason::Miss as usize], books.tables, books.waiting), (4, 7, 2));

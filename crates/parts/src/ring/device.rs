@@ -161,7 +161,8 @@ fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicB
         match asked.try_recv() {
             Ok(tell) => {
                 pause.store(false, Ordering::Relaxed);
-                let counters = RingCounters::of(&device.ledger(), device.received(), device.malformed());
+                let (ledger, drops) = (device.ledger(), device.drops());
+                let counters = RingCounters::of(&ledger, drops, device.received(), device.malformed());
                 let seen = Seen { counters, changes_refused: device.changes_refused() };
                 // Who asked may have lost patience.
                 let _ = tell.send(seen);

@@ -17,7 +17,7 @@ use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
 pub use counters::RingCounters;
-pub(crate) use pass::pass;
+pub(crate) use pass::{one, pass};
 pub(crate) use tester::Testing;
 pub use tester::{RingOutcome, RingTesterPart};
 

@@ -57,6 +57,33 @@ pub(crate) fn pass(
     Ok(outcomes)
 }
 
+/// Sends one packet through ports that are up and waits for what comes of it; `None`: nothing within `patience`.
+pub(crate) fn one(
+    ports: &mut [Port; 2],
+    side: Side,
+    packet: &[u8],
+    patience: Duration,
+) -> Result<Option<(Side, Vec<u8>)>, Trouble> {
+    let (begun, mut frame) = (Instant::now(), [0; FRAME_MAX]);
+    let queued = matches!(ports[side as usize].put(packet).map_err(sut)?, Put::Queued);
+    ports[side as usize].publish();
+    while queued && begun.elapsed() < patience {
+        for side in [Side::Access, Side::Core] {
+            let port = &mut ports[side as usize];
+            let taken = port.take(&mut frame).map_err(sut)?;
+            port.publish();
+            port.service().map_err(sut)?;
+            match taken {
+                Taken::Nothing => {}
+                Taken::Packet(octets) => return Ok(Some((side, frame[..octets].to_vec()))),
+                Taken::Lost(fault) => return Err(sut(fault)),
+            }
+        }
+        std::thread::yield_now();
+    }
+    Ok(None)
+}
+
 /// Takes what is there; says how many packets.
 fn collect(
     ports: &mut [Port; 2],

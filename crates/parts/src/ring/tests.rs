@@ -127,7 +127,9 @@ fn our_engine_is_verified_changed_and_its_drops_have_names() {
     let mut testing = Testing::start(&tester(&device, &slow)).unwrap();
     let (outcome, counters, _) = window(&mut device, &mut testing);
     assert_eq!(unknown(&outcome, &counters), 0);
-    assert_eq!(counters.dropped["metered"], outcome.sent - outcome.received - counters.ring_full);
+    let metered = outcome.sent - outcome.received - counters.ring_full;
+    assert_eq!(counters.dropped["metered"], metered);
+    assert_eq!(counters.places, [("uplink meter (metered)".to_owned(), metered)].into());
     assert!(counters.dropped["metered"] > 0, "{counters:?}");
 }
 

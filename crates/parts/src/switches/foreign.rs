@@ -1,6 +1,7 @@
 //! A foreign switch as system under test: verified against the oracle before anything is measured, then fed from memory for
 //! ever, and changed by the same events as our own engine.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Trace};
 use ranlab_host::Subject;
 
-use super::{Driver, Job, Losses, Reading, Switch, driver, installed};
+use super::{Driver, Job, Losses, Reading, Switch, driver, installed, probe};
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
@@ -43,6 +44,8 @@ pub(crate) struct Foreign {
     trace: Trace,
     switch: Option<Box<dyn Switch>>,
     verified: u64,
+    /// Until a probing packet showed a change, ns; empty where none was probed.
+    seen: Histogram<u64>,
     io_ns: Option<f64>,
     frame_bytes_mean: f64,
     /// Tier ring: where its ports listen.
@@ -99,6 +102,8 @@ pub(super) struct Verified {
     trace: Trace,
     /// Packets that were as the oracle says.
     pub(super) packets: u64,
+    /// See [`Foreign::seen`].
+    seen: Histogram<u64>,
     /// Tier ring: it is up, and its ports listen there.
     rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
     ring: u8,
@@ -121,7 +126,7 @@ impl Verified {
         replayable(part, trace.len())?;
         let mut folder = Folder::default();
         let (files, pipeline) = (folder.made()?, pipeline.clone());
-        let (ring, rings, packets) = (part.ring, None, 0);
+        let (ring, rings, packets, seen) = (part.ring, None, 0, histogram());
         let mut own = Self {
             backend,
             driver,
@@ -130,6 +135,7 @@ impl Verified {
             directions,
             trace,
             packets,
+            seen,
             rings,
             ring,
             files,
@@ -139,21 +145,29 @@ impl Verified {
         if part.tier == Tier::Ring.name() {
             let sockets = ring::sockets(&own.files);
             // The packets of the verification take the way of all others, through a switch of their own: ours leave it.
+            let seen = RefCell::new(histogram());
             let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
-                let switch = driver.rings(job, &sockets)?;
+                let mut switch = driver.rings(job, &sockets)?;
                 let mut ports = ring::connected(&sockets, job.ring, driver.rings_back())?;
-                let found = ring::pass(&mut ports, job.trace, equivalences);
+                let found = ring::pass(&mut ports, job.trace, equivalences).and_then(|found| {
+                    *seen.borrow_mut() = probe::by_rings(job, &own.pipeline, &mut *switch, &mut ports)?;
+                    Ok(found)
+                });
                 drop(switch);
                 // Who was told to end at once leaves them, and listens to none.
                 sockets.iter().for_each(|socket| drop(std::fs::remove_file(socket)));
                 found
             };
             own.packets = verify(&own.pipeline, &own.job(&first), &pass)?;
+            own.seen = seen.into_inner();
             let switch = driver.rings(&own.job(&own.trace), &sockets)?;
             own.rings = Some((sockets, switch));
         } else {
             let replay = |job: &Job<'_>, _: &[Equivalence]| driver.replay(job);
             own.packets = verify(&own.pipeline, &own.job(&first), &replay)?;
+            if !first.is_empty() && probe::any(&own.pipeline) {
+                own.seen = driver.visible(&own.job(&first), &own.pipeline)?;
+            }
         }
         Ok(own)
     }
@@ -177,13 +191,14 @@ impl Foreign {
             }
         };
         let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
-        let Verified { backend, pipeline, declaration, directions, trace, packets, folder, .. } = ready;
+        let Verified { backend, pipeline, declaration, directions, trace, packets, seen, folder, .. } = ready;
         Ok(Self {
             backend,
             pipeline,
             frame_bytes_mean: octets as f64 / trace.len().max(1) as f64,
             switch: Some(switch),
             verified: packets,
+            seen,
             io_ns,
             sockets,
             window: None,
@@ -247,6 +262,9 @@ impl Foreign {
         set("updates_not_taken", 0.0);
         set("changes_refused", ended.changes.refused as f64);
         report.distributions.insert("update_visible_ns".to_owned(), counts(&ended.changes.visible_ns));
+        if !self.seen.is_empty() {
+            report.distributions.insert("update_seen_ns".to_owned(), counts(&self.seen));
+        }
         match &ended.lost {
             // What it took and lost is the tester's to tell: CPU time of who polls says nothing.
             Some(lost) => report.detail = serde_json::to_value(lost).unwrap_or_default(),

@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use ranlab_dataplane::backends::{Asked, Backend, Outcomes, Translation, port_name};
 use ranlab_dataplane::declare::{Declaration, Direction, Port};
+use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::Trace;
 
+use crate::pipeline::histogram;
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
@@ -20,6 +23,7 @@ pub(crate) mod files;
 mod foreign;
 mod kernel;
 mod ovs;
+mod probe;
 mod testpmd;
 mod thread;
 mod tools;
@@ -119,6 +123,11 @@ pub(crate) trait Driver: Sync {
     /// By how many memif rings it sends: one for each of its threads that may send.
     fn rings_back(&self) -> u16 {
         1
+    }
+    /// How long changes take until a packet of the trace shows them, where it takes packets one by one without rings; empty
+    /// elsewhere.
+    fn visible(&self, _job: &Job<'_>, _pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        Ok(histogram())
     }
     /// What moving the trace's packets in and out alone costs, CPU-ns a packet: measured with the same input and output and
     /// nothing between; `None` where that cannot be told apart.

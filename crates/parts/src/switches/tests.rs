@@ -161,6 +161,12 @@ fn a_window_measures_and_changes() {
                 "{name}: {report:?}"
             );
             assert_eq!(number("changes_refused"), 0.0, "{name}: {report:?}");
+            // Handovers, shown by packets one by one.
+            assert_eq!(
+                report.distributions.contains_key("update_seen_ns"),
+                !["testpmd", "kernel"].contains(&name),
+                "{name}"
+            );
         }
     }
 }

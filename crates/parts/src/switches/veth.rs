@@ -114,6 +114,14 @@ impl Wires {
         Ok(())
     }
 
+    /// Sends one packet and waits for what leaves by the other port; `None`: nothing for a while.
+    pub(super) fn one(&self, port: Port, frame: &[u8]) -> Result<Option<(Port, Vec<u8>)>, Trouble> {
+        let (out, mut buffer) = (port.other(), [0; FRAME_BYTES_MAX]);
+        send_frame(&self.sockets[port as usize], frame).map_err(environment)?;
+        let Ok(stamped) = receive_stamped(&self.sockets[out as usize], &mut buffer) else { return Ok(None) };
+        Ok(Some((out, buffer[..stamped.bytes.min(FRAME_BYTES_MAX)].to_vec())))
+    }
+
     /// Sends a trace again and again until the flow is dropped.
     pub(super) fn flow(&self, trace: &Trace, equivalences: &[Equivalence]) -> Flow {
         let mut frames = Vec::with_capacity(trace.len());

@@ -10,13 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
 use ranlab_dataplane::backends::xdp::{Feed, MapEntry, MapId, MapKind, MapShape, Program};
 use ranlab_dataplane::backends::{Outcomes, Translation};
 use ranlab_dataplane::declare::{Direction, Port};
+use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_net::{BpfProgram, BpfTable, BpfTableKind, XdpError};
 
 use super::dpdk::{self, Resources};
-use super::{Driver, Job, Reading, Switch};
+use super::{Driver, Job, Reading, Switch, probe};
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
@@ -74,6 +76,14 @@ impl Driver for Xdp {
     fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
         let (maps, _) = Maps::of(job)?;
         Ok(Box::new(Feeding::start(job, maps, true)?))
+    }
+
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        let judges = Judges::of(job)?;
+        let mut tell = |told: &Translation| {
+            told.object.as_ref().map_or(Ok(()), |object| judges.maps.change(&object.entries))
+        };
+        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| judges.process(port, frame))
     }
 
     fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
@@ -145,14 +155,14 @@ impl Maps {
 struct Judges {
     programs: [Option<BpfProgram>; 2],
     /// As long as the programs.
-    _maps: Maps,
+    maps: Maps,
 }
 
 impl Judges {
     fn of(job: &Job<'_>) -> Result<Self, Trouble> {
         let (maps, [access, core]) = Maps::of(job)?;
         let load = |program: Option<Program>| program.map(|program| maps.load(&program)).transpose();
-        Ok(Self { programs: [load(access)?, load(core)?], _maps: maps })
+        Ok(Self { programs: [load(access)?, load(core)?], maps })
     }
 
     /// Where a frame leaves, and as what; `None`: it is gone.

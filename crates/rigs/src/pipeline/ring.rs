@@ -9,6 +9,7 @@ use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigError, Run};
 use ranlab_dataplane::backends::Tier;
 use ranlab_dataplane::declare::DropReason;
+use ranlab_parts::worker::Report;
 use ranlab_parts::{Config, Part, PipelinePart, RingCounters, RingOutcome, RingTesterPart};
 
 use super::ENGINE;
@@ -95,11 +96,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     for (name, value) in &books {
         recorder.scalar(name, *value as f64);
     }
-    for reason in DropReason::ALL {
-        if let Some(count) = counters.dropped.get(reason.name()) {
-            recorder.scalar(&dropped_by(reason), *count as f64);
-        }
-    }
+    by_reason(&counters, recorder);
     let (due, sent) = (outcome.due as f64, outcome.due - outcome.late);
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
     let seconds = (outcome.took_ns as f64 / 1e9).max(1e-9);
@@ -184,9 +181,27 @@ fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     text
 }
 
-/// Which tables dropped how many; empty: none.
+/// What ours dropped of what it was fed from memory, by reason; and where, in words. Other switches count no such thing there.
+pub(super) fn from_memory(report: &Report, recorder: &mut Recorder) -> Option<String> {
+    let counters: RingCounters = report.detail().ok().filter(|own: &RingCounters| !own.places.is_empty())?;
+    by_reason(&counters, recorder);
+    Some(by_table(&counters))
+}
+
+fn by_reason(counters: &RingCounters, recorder: &mut Recorder) {
+    for reason in DropReason::ALL {
+        if let Some(count) = counters.dropped.get(reason.name()) {
+            recorder.scalar(&dropped_by(reason), *count as f64);
+        }
+    }
+}
+
+/// Which tables dropped how many: the most first.
 fn by_table(counters: &RingCounters) -> String {
-    let each: Vec<String> = counters.dropped.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    let of = if counters.places.is_empty() { &counters.dropped } else { &counters.places };
+    let mut each: Vec<_> = of.iter().collect();
+    each.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let each: Vec<String> = each.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if each.is_empty() {
         "no table dropped anything".to_owned()
     } else {

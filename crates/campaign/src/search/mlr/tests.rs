@@ -27,9 +27,14 @@ struct Device {
     capacity: Normal<f64>,
 }
 
+/// The mean capacity of a seed's device: anywhere between two loads that may be tried, on one of them and just above it, too.
+fn capacity(seed: u64) -> f64 {
+    CAPACITY * (1.0 + WIDTH * (seed % 25) as f64 / 25.0)
+}
+
 impl Device {
     fn new(seed: u64, deviation: f64) -> Self {
-        let capacity = Normal::new(CAPACITY, CAPACITY * deviation).unwrap();
+        let capacity = Normal::new(capacity(seed), CAPACITY * deviation).unwrap();
         Self { rng: ChaCha8Rng::seed_from_u64(seed), capacity }
     }
 
@@ -41,7 +46,7 @@ impl Device {
 }
 
 /// The median second loses nothing up to the capacity, and half a per cent at the capacity by 0.995.
-const GOALS: [(f64, f64); 2] = [(0.0, CAPACITY), (0.005, CAPACITY / 0.995)];
+const GOALS: [(f64, f64); 2] = [(0.0, 1.0), (0.005, 1.0 / 0.995)];
 
 fn near(found: Option<f64>, truth: f64) -> usize {
     usize::from(found.is_some_and(|found| (found / truth - 1.0).abs() <= WIDTH))
@@ -57,7 +62,9 @@ fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
         spent += search.spent() / 100.0;
         for ((hits, found), (_, truth)) in hits.iter_mut().zip(search.found()).zip(GOALS) {
             assert!(found.precise, "{found:?}");
-            *hits += near(found.lower, truth);
+            let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+            assert!(upper - lower <= WIDTH * upper, "wider than was asked for: {found:?}");
+            *hits += near(found.lower, truth * capacity(seed));
         }
     }
     (hits, spent)
@@ -75,7 +82,7 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
                 *(if device.loss(load, seconds) <= loss_ratio { &mut low } else { &mut high }) = load;
                 spent += f64::from(seconds) / 100.0;
             }
-            near(Some(low), truth)
+            near(Some(low), truth * capacity(seed))
         };
         (0..100).map(of_seed).sum()
     });
@@ -93,8 +100,7 @@ fn ndr_and_pdr_of_a_wavering_device_are_found_where_plain_bisection_is_led_astra
             println!("    bisection by trials of {seconds} s: {plain:?}, both in {spent:.0} s");
             assert!(plain.iter().min() < found.iter().min(), "trials of {seconds} s");
         }
-        // Where the capacity wavers by the width that is asked for, 21 seconds a load may err by a step.
-        assert!(deviation >= WIDTH || found.iter().all(|found| *found >= 95), "{found:?}");
+        assert!(found.iter().all(|found| *found >= 95), "{found:?}");
     }
 }
 
@@ -132,6 +138,31 @@ fn a_load_is_a_bound_once_the_missing_time_cannot_change_that() {
     assert_eq!(search.class(top, &target), Class::Open);
     search.seen.insert(top, vec![(0.5, 0.1); 22]);
     assert_eq!(search.class(top, &target), Class::Upper);
+}
+
+#[test]
+fn a_verdict_that_hangs_by_chance_is_looked_at_again_if_it_is_the_answer() {
+    let goal = usual(0.0);
+    let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
+    let target = search.goals[0][2];
+    let times = |good: f64, bad: f64| Times { good, bad };
+    // Eleven of eleven and fifteen of twenty-one are no chance; eleven of twenty-one are, and are the draft's lower bound.
+    assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
+    assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
+    assert!(times(42.0, 42.0).clear(&target), "it is over after four sums");
+    // Where one trial of high loss is too much there is no chance.
+    let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
+    assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));
+    // A load that fails the first ten seconds and no other is a lower bound after all, and the one above it is looked at then.
+    let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
+    let mut bad = 10;
+    let search = run(search, |trial| {
+        let unlucky = trial.load <= 50.0 && trial.load > 49.7 && bad > 0;
+        bad -= i32::from(unlucky);
+        if unlucky { 0.01 } else { f64::max(0.0, 1.0 - 50.0 / trial.load) }
+    });
+    let found = search.found()[0];
+    assert!(found.precise && found.lower.unwrap() > 49.5 && found.upper.unwrap() > 50.0, "{found:?}");
 }
 
 #[test]

@@ -7,16 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use ranlab_dataplane::backends::{OVS_BRIDGE, Outcomes, Reader, Translation, port_name, port_number};
 use ranlab_dataplane::declare::Port;
+use ranlab_dataplane::pipelines::Pipeline;
 
 use self::control::Control;
 use self::openflow::OpenFlow;
 use super::dpdk::{self, Resources};
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires};
-use super::{Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, settled, thread};
+use super::{
+    Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, probe, settled, thread,
+};
 use crate::folder::Folder;
+use crate::ring;
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
@@ -112,6 +117,16 @@ impl Driver for OvsDpdk {
         Ok(Box::new(bridge))
     }
 
+    /// What it replays from files cannot be looked at one by one: it is asked through rings.
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        let sockets = ring::sockets(job.folder);
+        let mut switch = self.rings(job, &sockets)?;
+        let mut ports = ring::connected(&sockets, job.ring, self.rings_back())?;
+        let seen = probe::by_rings(job, pipeline, &mut *switch, &mut ports);
+        drop(switch);
+        seen
+    }
+
     fn io_ns(&self, job: &Job<'_>, length: Duration) -> Result<Option<f64>, Trouble> {
         super::testpmd::io_ns(job, length).map(Some)
     }
@@ -153,6 +168,12 @@ impl Driver for Ovs {
         let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
         bridge.wires = Some((flow, wires));
         Ok(Box::new(bridge))
+    }
+
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        let (mut bridge, wires) = Self::between(job)?;
+        let mut tell = |change: &Translation| bridge.update(change);
+        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
     }
 
     /// Sockets and queues of the kernel cost both sides, in ways that cannot be told apart.

@@ -58,6 +58,7 @@ fn counters() -> RingCounters {
     RingCounters {
         received: 9_933,
         dropped: [("miss".to_owned(), 7), ("table 12".to_owned(), 9)].into(),
+        places: BTreeMap::new(),
         on_purpose: 9,
         ring_full: 11,
         unfit: 2,
@@ -85,7 +86,7 @@ fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
         "of 10000 packets 111 did not come back: 20 not sent because the generator was late, 30 not sent because the ring",
         "9 dropped on purpose",
         "6 for a reason that nobody knows; meanwhile 0.0 % of the CPU time was stolen",
-        "dropped: miss 7, table 12 9",
+        "dropped: table 12 9, miss 7",
     ] {
         assert!(reason.contains(words), "{reason}");
     }
@@ -114,4 +115,24 @@ fn a_load_beyond_what_the_tester_vouches_for_is_no_result() {
     assert_eq!(recorded(&good, &whole, 0.99, "warn").0, Ok(Outcome::Ok));
     let strange = RingOutcome { strangers: 1, ..good };
     assert_eq!(recorded(&strange, &whole, 10.0, "invalid").0, Ok(Outcome::Degraded));
+}
+
+#[test]
+fn where_ours_dropped_is_said_by_table_and_summed_by_reason() {
+    let place = |name: &str, count| (name.to_owned(), count);
+    let own = RingCounters {
+        dropped: [place("miss", 7), place("metered", 9)].into(),
+        places: [
+            place("uplink meter (metered)", 9),
+            place("uplink route table 0 (miss)", 3),
+            place("downlink route table 0 (miss)", 4),
+        ]
+        .into(),
+        ..counters()
+    };
+    let (judged, metrics, reason) = recorded(&outcome(), &own, 10.0, "invalid");
+    assert_eq!((judged, metrics["lost_dropped_miss"]), (Ok(Outcome::Degraded), 7.0));
+    let words =
+        "dropped: uplink meter (metered) 9, downlink route table 0 (miss) 4, uplink route table 0 (miss) 3";
+    assert!(reason.contains(words), "{reason}");
 }

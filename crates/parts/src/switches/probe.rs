@@ -1,0 +1,214 @@
+//! How long a change takes until packets are treated by it: not until a command returns, but until a packet that is sent again and
+//! again comes out otherwise. Which packet that is, and how it comes out then, the oracle says.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use ranlab_dataplane::backends::{Equivalence, Translation, input, normalise};
+use ranlab_dataplane::declare::{Fate, Happening, Port};
+use ranlab_dataplane::pipelines::{Oracle, Pipeline};
+use ranlab_dataplane::trace::Trace;
+use ranlab_emulator::memif::Port as RingPort;
+
+use super::{Job, Switch};
+use crate::pipeline::histogram;
+use crate::ring;
+use crate::worker::Trouble;
+use crate::{rig, sut};
+
+/// Changes that are probed at most.
+const PROBES: u64 = 16;
+/// Changes that are told for it at most: those of which no packet of the trace tells are not probed.
+const EVENTS_MAX: usize = 64;
+/// Packets of a trace among which one is looked for.
+const PACKETS: usize = 512;
+/// How long a change may take to be seen.
+pub(super) const SEEN: Duration = Duration::from_secs(5);
+/// How long a packet that was sent may take to come back.
+const BACK: Duration = Duration::from_millis(20);
+
+/// Whether packets of a trace show this. Of what arrives and departs there are none.
+fn moves(what: Happening) -> bool {
+    matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. })
+}
+
+/// Whether a pipeline has changes that can be probed.
+pub(super) fn any(pipeline: &Pipeline) -> bool {
+    pipeline.events(0).is_ok_and(|events| events.iter().any(|event| moves(event.what)))
+}
+
+/// [`visible`] of a switch at rings, of which the other ends are ours.
+pub(super) fn by_rings(
+    job: &Job<'_>,
+    pipeline: &Pipeline,
+    switch: &mut dyn Switch,
+    ports: &mut [RingPort; 2],
+) -> Result<Histogram<u64>, Trouble> {
+    let mut tell = |change: &Translation| switch.update(change);
+    visible(job, pipeline, SEEN, &mut tell, &mut |port, frame| ring::one(ports, port, frame, BACK))
+}
+
+/// Where a packet left, and as what; `None`: nowhere.
+pub(super) type Treated = Option<(Port, Vec<u8>)>;
+/// Tells the switch; returns when it says that it has it.
+pub(super) type Tell<'a> = &'a mut (dyn FnMut(&Translation) -> Result<(), Trouble> + Send);
+/// Sends the switch one packet.
+pub(super) type Pass<'a> = &'a mut dyn FnMut(Port, &[u8]) -> Result<Treated, Trouble>;
+
+/// Tells a switch that is up the first changes of a pipeline that packets of the trace show, one after the other: for each the time
+/// from the command's start until a packet is treated by it, ns. Empty if there are none.
+///
+/// # Errors
+/// A change is not to be seen within `patience`, or the switch refused it.
+pub(super) fn visible(
+    job: &Job<'_>,
+    pipeline: &Pipeline,
+    patience: Duration,
+    tell: Tell<'_>,
+    pass: Pass<'_>,
+) -> Result<Histogram<u64>, Trouble> {
+    let equivalences = job.backend.equivalences(&job.asked());
+    let mut seen = histogram();
+    let (mut then, mut now) = (pipeline.oracle().map_err(rig)?, pipeline.oracle().map_err(rig)?);
+    let events = pipeline.events(0).map_err(rig)?;
+    // What arrives and departs has no packet in the trace.
+    let moves = |what: Happening| matches!(what, Happening::Handover { .. } | Happening::GroupChanges { .. });
+    for event in events.iter().filter(|event| moves(event.what)).take(EVENTS_MAX) {
+        let Ok(change) = job.backend.update(&job.asked(), &event.changes) else { break };
+        now.apply(event.what);
+        match probe(job.trace, (&mut then, &mut now), &equivalences) {
+            Some(probe) => {
+                let took = until_seen(&probe, &equivalences, patience, &mut || tell(&change), pass)?;
+                seen.saturating_record(took.as_nanos() as u64);
+            }
+            None => tell(&change)?,
+        }
+        then.apply(event.what);
+        if seen.len() >= PROBES {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+/// A packet that shows a change.
+struct Probe {
+    port: Port,
+    frame: Vec<u8>,
+    after: Treated,
+}
+
+/// The first packet that the oracle treats otherwise after a change than before it.
+fn probe(trace: &Trace, oracles: (&mut Oracle, &mut Oracle), equivalences: &[Equivalence]) -> Option<Probe> {
+    let (then, now) = oracles;
+    trace.range(0, PACKETS).find_map(|(port, frame)| {
+        let mut frame = frame.to_vec();
+        normalise(&mut frame, input(equivalences));
+        let treated = |oracle: &mut Oracle| {
+            let mut left = frame.clone();
+            match oracle.process(0, port, &mut left) {
+                Fate::Sent(out) => alike(Some((out, left)), equivalences),
+                Fate::Dropped(_) => None,
+            }
+        };
+        let (before, after) = (treated(then), treated(now));
+        (before != after).then_some(Probe { port, frame, after })
+    })
+}
+
+fn alike(treated: Treated, equivalences: &[Equivalence]) -> Treated {
+    treated.map(|(port, mut frame)| {
+        normalise(&mut frame, equivalences);
+        (port, frame)
+    })
+}
+
+/// Tells a change in a thread of its own, and sends the packet until it comes out as it should then.
+fn until_seen(
+    probe: &Probe,
+    equivalences: &[Equivalence],
+    patience: Duration,
+    tell: &mut (dyn FnMut() -> Result<(), Trouble> + Send),
+    pass: Pass<'_>,
+) -> Result<Duration, Trouble> {
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        let telling = scope.spawn(tell);
+        let seen = loop {
+            let treated = alike(pass(probe.port, &probe.frame)?, equivalences);
+            let took = begun.elapsed();
+            if treated == probe.after {
+                break Ok(took);
+            }
+            if took >= patience {
+                let s = patience.as_secs_f64();
+                break Err(sut(format!("packets are not treated by a change within {s} s of its command")));
+            }
+        };
+        telling.join().map_err(|_| rig("the thread that tells a change died"))??;
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use ranlab_dataplane::backends::named;
+    use ranlab_dataplane::declare::Direction;
+    use ranlab_dataplane::trace::Traffic;
+
+    use super::*;
+
+    /// A switch that is an oracle, and takes a change some time after it said so; `takes`: or never.
+    fn seen_of(takes: bool, patience: Duration) -> Result<Histogram<u64>, Trouble> {
+        let json = r#"{"name":"l3fwd","upstream-l3-table-size":8,"upstream-group-table-size":2,"fluct-group-table":3}"#;
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let (declaration, mut oracle) = (pipeline.build().unwrap(), pipeline.oracle().unwrap());
+        let trace = Trace::generate(&pipeline, &Traffic { pkt_num: 64, ..Traffic::default() }).unwrap();
+        let job = Job {
+            backend: named("xdp").unwrap(),
+            declaration: &declaration,
+            directions: &[Direction::Uplink],
+            trace: &trace,
+            folder: std::path::Path::new(""),
+            ring: 4,
+            connects: false,
+        };
+        let events = pipeline.events(0).unwrap();
+        let (told, mut applied, mut since) = (AtomicUsize::new(0), 0, None);
+        let mut tell = |_: &Translation| {
+            told.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        let mut pass = |port: Port, frame: &[u8]| {
+            let late = Duration::from_millis(30);
+            if takes
+                && applied < told.load(Ordering::SeqCst)
+                && since.get_or_insert_with(Instant::now).elapsed() >= late
+            {
+                oracle.apply(events[applied].what);
+                (applied, since) = (applied + 1, None);
+            }
+            let mut frame = frame.to_vec();
+            Ok(match oracle.process(0, port, &mut frame) {
+                Fate::Sent(out) => Some((out, frame)),
+                Fate::Dropped(_) => None,
+            })
+        };
+        visible(&job, &pipeline, patience, &mut tell, &mut pass)
+    }
+
+    #[test]
+    fn a_change_is_seen_when_a_packet_is_treated_by_it_and_not_when_the_command_returns() {
+        let seen = seen_of(true, Duration::from_secs(20)).unwrap();
+        assert_eq!(seen.len(), 3);
+        assert!(seen.min() >= 29_000_000, "{} ns", seen.min());
+    }
+
+    #[test]
+    fn a_switch_that_says_yes_and_does_nothing_is_told() {
+        let trouble = seen_of(false, Duration::from_millis(50)).err().unwrap();
+        assert!(trouble.what.contains("not treated by a change within 0.05 s"), "{trouble}");
+    }
+}
