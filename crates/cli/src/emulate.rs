@@ -1,4 +1,5 @@
 //! `ranlab emulate`: base stations and their UEs towards a controller.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -49,6 +50,9 @@ pub struct Arguments {
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+    /// With E2: a file that gets a line for each ping of a control that was executed, the base station and the ping's number
+    #[arg(long, value_name = "FILE")]
+    log_pings: Option<PathBuf>,
     #[command(flatten)]
     southern: Southern,
     /// With E2 alone so far
@@ -80,10 +84,7 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
     };
     if let Some(protocol) = southern {
-        if arguments.web.wanted() {
-            let what = "--web shows base stations of E2; for those of other controllers there is no page yet";
-            return Err(Failure::Usage(what.to_owned()));
-        }
+        of_e2_alone(&arguments)?;
         return emulate_southbound::run(protocol, arguments.southern, arguments.duration, format).await;
     }
     let connect = &mut arguments.fleet.config.connect;
@@ -91,6 +92,9 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         connect.push(loopback(E2_PORT));
     }
     let mut fleet = Stations::new(&arguments.fleet.config)?;
+    if let Some(file) = &arguments.log_pings {
+        fleet.log_pings(file)?;
+    }
     let mut output = Output::new(format);
     let mut page = Page::open(&arguments.web, &arguments.fleet.config.connect)?;
     let end = live::end(arguments.duration);
@@ -135,6 +139,18 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
          after a setup",
         report.connects, report.setups_failed, report.setups
     )))
+}
+
+/// What base stations of other controllers do not have.
+fn of_e2_alone(arguments: &Arguments) -> Result<(), Failure> {
+    let what = if arguments.web.wanted() {
+        "--web shows base stations of E2; for those of other controllers there is no page yet"
+    } else if arguments.log_pings.is_some() {
+        "--log-pings is of base stations of E2"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(what.to_owned()))
 }
 
 /// What all of it came to.
