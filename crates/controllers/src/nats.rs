@@ -315,19 +315,23 @@ async fn carry(
                         drop(permit);
                     });
                 }
-                Some(BusAsk::Watch) => {
-                    complete = false;
-                    watch = begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await;
-                    silent = if watch.is_some() { 0 } else { silent % SILENT_MAX + 1 };
-                    // Less and less often: there may be no leader, which no other server mends.
-                    if let Some(client) = client.as_ref().filter(|_| silent.is_power_of_two()) {
-                        // It ends with this thread.
-                        let _ = client.force_reconnect().await;
+                // The old one stays until there is another: its consumer may outlive a leader, and a new one needs one.
+                Some(BusAsk::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
+                    Some(begun) => {
+                        (watch, complete, silent) = (Some(begun), false, 0);
+                        if news.send(BusNews::Began).await.is_err() {
+                            return;
+                        }
                     }
-                    if watch.is_some() && news.send(BusNews::Began).await.is_err() {
-                        return;
+                    None => {
+                        silent = silent % SILENT_MAX + 1;
+                        // Less and less often: there may be no leader, which no other server mends.
+                        if let Some(client) = client.as_ref().filter(|_| silent.is_power_of_two()) {
+                            // It ends with this thread.
+                            let _ = client.force_reconnect().await;
+                        }
                     }
-                }
+                },
             },
             entry = next(&mut watch) => match entry {
                 Some(Ok(entry)) => {
