@@ -664,7 +664,8 @@ fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
     bench.set_up(7, &[5]);
     assert_eq!(bench.xapp.address(), "b");
     subscribe(&mut bench, 5);
-    bench.admit(bench_request(&mut bench));
+    let request = bench.requests()[0].0;
+    bench.admit(request);
     bench.input(lost());
     bench.pass(S);
     bench.set_up(3, &[5]);
@@ -676,13 +677,11 @@ fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
         assert_eq!(bench.xapp.address(), address);
         bench.input(XappInput::Connected);
         bench.take();
-        let time_to_wait = Some(TimeToWait::V5s);
+        let (transaction_id, diagnostics, tnl) = (Some(0), None, None);
         let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
-        bench.receive(&e42::Message::SetupFailure(e42::SetupFailure {
-            cause,
-            time_to_wait,
-            diagnostics: None,
-        }));
+        let time_to_wait = Some(TimeToWait::V5s);
+        let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics, tnl };
+        bench.receive(&e42::Message::SetupFailure(failure));
         assert_eq!(bench.closes.last(), Some(&CloseReason::Refused));
     }
     let connects = bench.connects;
@@ -690,8 +689,4 @@ fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
     assert_eq!(bench.connects, connects, "the wait that the last one wants");
     bench.pass(2 * S);
     assert_eq!((bench.connects, bench.xapp.address()), (connects + 1, "ric"));
-}
-
-fn bench_request(bench: &mut Bench) -> u16 {
-    bench.requests()[0].0
 }

@@ -40,8 +40,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let mut orders = Orders::start(&OrdersPlan { connect, or_at, rate, first }).await?;
     let (mut output, mut failed) = (Output::new(format), None);
     let mut tell = |outcome: &Outcome| {
-        let told = write(&mut output, outcome);
-        failed = failed.take().or(told.err());
+        if let Err(failure) = write(&mut output, outcome) {
+            failed.get_or_insert(failure);
+        }
     };
     tokio::select! {
         () = live::end(duration) => {}
