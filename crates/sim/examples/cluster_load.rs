@@ -69,7 +69,14 @@ fn law(points: &[(f64, f64)]) {
         println!("{{\"rics\": {rics}, \"predicted_reports_per_s\": {reports:.0}}}");
     }
     match usl::fit(points, CONFIDENCE, None) {
-        Ok(fit) => println!("{}", fit.sentence()),
+        Ok(fit) => {
+            let usl = fit.usl;
+            println!(
+                "law: {:.0} n / (1 + {:.4} (n - 1) + {:.6} n (n - 1)) reports per second of n RICs; R^2 {:.4}",
+                usl.lambda, usl.sigma, usl.kappa, fit.r_squared
+            );
+            fit.flags.iter().for_each(|flag| println!("  {}", flag.sentence()));
+        }
         Err(error) => println!("no law: {error}"),
     }
 }
