@@ -58,7 +58,11 @@ cargo build --release -p ranlab -p ranlab-preload
 export RANLAB=$PWD/target/release/ranlab
 echo "== several RICs as one: 20 faults"
 scripts/need.sh nats
-scripts/cluster.py "$RANLAB" --random 20 || failed+=("several RICs")
+namespaces=()
+[[ $(id -u) != 0 ]] || namespaces=(--namespaces)
+scripts/cluster.py "$RANLAB" --random 20 "${namespaces[@]}" || failed+=("several RICs")
+scripts/cluster.py "$RANLAB" --restart || failed+=("several RICs, restarted")
+scripts/cluster.py "$RANLAB" --nodes 300 --xapps 10 --period 1s --cpu || failed+=("several RICs: what a message costs")
 
 echo "== end to end, the release binary"
 SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")

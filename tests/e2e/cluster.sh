@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ranlab ric --bus: a RIC at one nats-server; then three RICs at three, whose base stations find another one when theirs is killed,
-# drained, or the bus loses a server, and whose xApps see all base stations at any RIC.
+# ranlab ric --bus: a RIC at one nats-server, which comes later; then three RICs at three, whose base stations and xApps find another one when theirs
+# is killed or drained, whose xApps see all base stations at any RIC, and at which no acknowledged control is lost.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"
@@ -20,17 +20,30 @@ refused "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 refused "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
 refused "they take --bus" --bus-name a
 
-# One server with a password, from a file.
+# A RIC that is there before its server, which wants a password, from a file. It says so once, and tries on.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf 'listen: 127.0.0.1:%s\njetstream { store_dir: "%s/js" }\nauthorization { user: ric, password: hush }\n' "$port" "$PWD" >nats.conf
-"$nats" -c nats.conf >nats.log 2>&1 &
-started+=($!)
-for _ in {1..100}; do grep -q "Server is ready" nats.log && break || sleep 0.05; done
 echo ric:hush >secret
-"$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name one --bus-replicas 1 --bus-password-file secret \
-    --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --duration 30s --format ndjson -vv >ric.txt 2>ric.log &
+"$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name one --bus-replicas 1 --bus-password-file secret --http 127.0.0.1:0 \
+    --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --duration 60s --format ndjson -vv >ric.txt 2>ric.log &
 ric=$!
 started+=($ric)
+for _ in {1..400}; do grep -q "no bus, and it is tried on: no NATS server at nats://127.0.0.1:$port" ric.txt && break || sleep 0.05; done
+for _ in {1..400}; do grep -q '"listening":"http"' ric.txt && break || sleep 0.05; done
+metrics=$(sed -n 's/.*"address":"\(http:[^"]*\)".*/\1/p' ric.txt)/metrics
+curl -sf "$metrics" >away.txt
+grep -qx "ranlab_bus_connected 0" away.txt
+grep -q "^ranlab_bus_unreached_total [1-9]" away.txt
+"$nats" -c nats.conf >nats.log 2>&1 &
+started+=($!)
+for _ in {1..400}; do grep -q "part of the quorum" ric.txt && break || sleep 0.05; done
+curl -sf "$metrics" | grep -qx "ranlab_bus_connected 1"
+[[ $(grep -c "tried on: no NATS server" ric.txt) == 1 ]] && grep -q "the bus is there" ric.txt || { cat ric.txt; exit 1; }
+echo ric:wrong >wrong
+code=0
+timeout 20 "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name two --bus-password-file wrong --e2 "unix://$PWD/x2" \
+    --e42 "unix://$PWD/x42" >refused.txt 2>&1 || code=$?
+[[ $code != 0 && $code != 124 ]] && grep -q "do not let us in" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
 for _ in {1..200}; do [[ -S e2 ]] && break || sleep 0.05; done
 "$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 3 --ues 1 --sm mac --duration 4s --format json >fleet.json
 grep -q '"alive":3' fleet.json || { cat fleet.json ric.txt; exit 1; }
@@ -39,4 +52,4 @@ kill -TERM "$ric"
 wait "$ric"
 ! grep -q hush ric.txt ric.log
 
-python3 "$here/../../scripts/cluster.py" "$RANLAB" --nodes 9 --faults kill-ric,drain-ric
+python3 "$here/../../scripts/cluster.py" "$RANLAB" --nodes 9 --faults kill-ric,drain-ric --xapps 2 --orders 30

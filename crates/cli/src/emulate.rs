@@ -1,4 +1,5 @@
 //! `ranlab emulate`: base stations and their UEs towards a controller.
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -49,6 +50,9 @@ pub struct Arguments {
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+    /// With E2: a file that gets a line for each ping of a control that was executed, the base station and the ping's number
+    #[arg(long, value_name = "FILE")]
+    log_pings: Option<PathBuf>,
     #[command(flatten)]
     southern: Southern,
     #[command(flatten)]
@@ -79,6 +83,9 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         (Protocol::Empower | Protocol::EmpowerV1, ..) => Some(Southbound::EmpowerV1),
     };
     if let Some(protocol) = southern {
+        if arguments.log_pings.is_some() {
+            return Err(Failure::Usage("--log-pings is of base stations of E2".to_owned()));
+        }
         let Arguments { southern, duration, web, .. } = arguments;
         return emulate_southbound::run(protocol, southern, duration, &web, format).await;
     }
@@ -87,6 +94,9 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         connect.push(loopback(E2_PORT));
     }
     let mut fleet = Stations::new(&arguments.fleet.config)?;
+    if let Some(file) = &arguments.log_pings {
+        fleet.log_pings(file)?;
+    }
     let mut output = Output::new(format);
     let mut page = Page::open(&arguments.web, &arguments.fleet.config.connect)?;
     let end = live::end(arguments.duration);

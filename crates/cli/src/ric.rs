@@ -117,6 +117,8 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::Disowned { node, why } => format!("= {node} is served here no more: {why}"),
         RicEvent::Lawful(true) => "= part of the quorum: controls are taken".to_owned(),
         RicEvent::Lawful(false) => "= no part in a quorum: controls are refused".to_owned(),
+        RicEvent::Reach(Ok(())) => "= the bus is there".to_owned(),
+        RicEvent::Reach(Err(why)) => format!("= no bus, and it is tried on: {why}"),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {
             Some(node) => format!("? {node}: {}", hint.sentence),

@@ -5,6 +5,7 @@ use crate::output::Format;
 
 pub mod control;
 pub mod monitor;
+pub mod orders;
 pub mod ping;
 pub mod slice;
 pub mod traffic;
@@ -24,6 +25,8 @@ enum Kind {
     Monitor(monitor::Arguments),
     /// Send orders of O-RAN's RC to base stations: quotas of slices, handover
     Control(control::Arguments),
+    /// Send numbered orders to all base stations in turn and tell what became of each: a load for runs in which RICs die
+    Orders(orders::Arguments),
     /// Ask the slicing controller for slices and put UEs into them
     Slice(slice::Arguments),
     /// Help a low-latency flow by the traffic controller when it waits behind a greedy one
@@ -36,6 +39,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
         Kind::Control(arguments) => ranlab_sdk::run(control::run(arguments, format)),
+        Kind::Orders(arguments) => ranlab_sdk::run(orders::run(arguments, format)),
         Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),
         Kind::Traffic(arguments) => ranlab_sdk::run(traffic::run(arguments, format)),
     }

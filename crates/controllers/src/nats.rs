@@ -7,20 +7,27 @@
     reason = "an adapter to a server, in real time, with a thread of its own"
 )]
 
+use async_nats::Client;
 use async_nats::jetstream::stream::{self, DiscardPolicy, StorageType};
 use async_nats::jetstream::{self, kv};
-use async_nats::{Client, ConnectOptions};
 use bytes::Bytes;
 use futures_core::Stream;
 use ranlab_e2::ric::directory::{BusAsk, BusNews, BusWrite, WriteFailure};
 use ranlab_sdk::RicHandle;
 use std::future::poll_fn;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+
+mod connection;
+
+use connection::{Heard, connect, pause};
+
+pub(crate) use connection::options;
 
 /// Writes under way; further ones wait.
 const WRITES_MAX: usize = 256;
@@ -28,12 +35,13 @@ const WRITES_MAX: usize = 256;
 const WAITING_MAX: usize = 1_024;
 /// How long the servers may take for one request.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a connection is tried; a silent server is noticed after three.
-const PING: Duration = Duration::from_secs(1);
-/// How long the first bucket may take: a cluster that has just begun elects first.
-const FIRST: Duration = Duration::from_secs(15);
-/// Between two tries for it.
-const RETRY: Duration = Duration::from_millis(500);
+/// How long a watch may take to begin. One that does not in time may be due to a server that is silent, and another one is turned to
+/// before the lease runs out; each further one may take so much longer.
+const BEGINNING: Duration = Duration::from_millis(400);
+/// How long it may take in the end.
+const BEGINNING_MAX: Duration = Duration::from_secs(2);
+/// Watches in a row that did not begin are counted up to here, and then from one; at each power of two another server is turned to.
+const SILENT_MAX: u32 = 64;
 /// Octets of the bucket: some hundreds for each base station.
 const BUCKET_BYTES: i64 = 256 << 20;
 
@@ -77,7 +85,15 @@ pub enum NatsError {
         /// Why.
         why: String,
     },
-    /// The servers are not there, or do not let us in.
+    /// The servers do not let us in.
+    #[error("the NATS servers at {servers} do not let us in: {why}")]
+    Refused {
+        /// Which.
+        servers: String,
+        /// Why.
+        why: String,
+    },
+    /// The servers are not there.
     #[error("no NATS server at {servers}: {why}")]
     Unreachable {
         /// Which.
@@ -100,6 +116,13 @@ pub enum NatsError {
     Thread(#[from] std::io::Error),
 }
 
+impl NatsError {
+    /// Whether trying again does not mend it.
+    fn lasts(&self) -> bool {
+        !matches!(self, Self::Unreachable { .. } | Self::Bucket { .. })
+    }
+}
+
 pub(crate) fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
     let all: Vec<_> = servers.split(',').map(|it| it.trim().to_owned()).collect();
     for server in &all {
@@ -115,63 +138,27 @@ pub(crate) fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
     Ok(all)
 }
 
-fn read(file: &Path) -> Result<String, NatsError> {
-    let text = std::fs::read_to_string(file);
-    let text = text.map_err(|error| NatsError::File { file: file.to_owned(), why: error.to_string() })?;
-    let text = text.trim().to_owned();
-    if text.is_empty() || text.contains('\n') {
-        let why = "one line USER:PASSWORD or a token is expected".to_owned();
-        return Err(NatsError::File { file: file.to_owned(), why });
-    }
-    Ok(text)
+/// The way to a bucket, from one try to the next.
+struct Opening {
+    config: NatsConfig,
+    heard: Heard,
+    client: Option<Client>,
 }
 
-pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
-    let mut options = ConnectOptions::new()
-        .name(&config.name)
-        .ping_interval(PING)
-        .connection_timeout(PATIENCE * 2)
-        .request_timeout(Some(PATIENCE));
-    if let Some(file) = &config.credentials {
-        let wrong = |error: std::io::Error| NatsError::File { file: file.clone(), why: error.to_string() };
-        options = options.credentials_file(file).await.map_err(wrong)?;
-    }
-    if let Some(file) = &config.password {
-        let text = read(file)?;
-        options = match text.split_once(':') {
-            Some((user, password)) => options.user_and_password(user.to_owned(), password.to_owned()),
-            None => options.token(text),
+impl Opening {
+    /// One try.
+    async fn open(&mut self) -> Result<kv::Store, NatsError> {
+        let client = match &self.client {
+            Some(client) => client.clone(),
+            None => self.client.insert(connect(&self.config, self.heard.clone()).await?).clone(),
         };
-    }
-    if let Some(file) = &config.ca {
-        options = options.add_root_certificates(file.clone()).require_tls(true);
-    }
-    if let Some((certificate, key)) = &config.certificate {
-        options = options.add_client_certificate(certificate.clone(), key.clone()).require_tls(true);
-    }
-    Ok(options)
-}
-
-async fn open(config: &NatsConfig) -> Result<kv::Store, NatsError> {
-    let servers = checked(&config.servers)?;
-    let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
-    let addresses: Result<Vec<async_nats::ServerAddr>, _> = servers.iter().map(|it| it.parse()).collect();
-    let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
-    let options = options(config).await?;
-    let client: Client = options.connect(addresses).await.map_err(|error| unreachable(error.to_string()))?;
-    let mut context = jetstream::new(client);
-    context.set_timeout(PATIENCE);
-    let until = tokio::time::Instant::now() + FIRST;
-    loop {
-        let why = match bucket(&context, config).await {
-            Ok(store) => return Ok(store),
-            Err(why) => why,
-        };
-        if tokio::time::Instant::now() >= until {
-            let (bucket, servers) = (config.bucket.clone(), config.servers.clone());
-            return Err(NatsError::Bucket { bucket, servers, why });
-        }
-        tokio::time::sleep(RETRY).await;
+        let mut context = jetstream::new(client);
+        context.set_timeout(PATIENCE);
+        bucket(&context, &self.config).await.map_err(|why| NatsError::Bucket {
+            bucket: self.config.bucket.clone(),
+            servers: self.config.servers.clone(),
+            why,
+        })
     }
 }
 
@@ -214,10 +201,11 @@ impl Drop for Joined {
 }
 
 /// Joins a RIC ([`RicConfig::directory`](ranlab_e2::ric::RicConfig::directory)) to its bucket, for as long as what this returns is
-/// kept. Needs a `LocalSet`.
+/// kept. Servers that are not there yet are waited for: the RIC is told ([`BusNews::Away`]), takes no base stations, and they are
+/// tried again, every second in the end. Needs a `LocalSet`.
 ///
 /// # Errors
-/// The servers are not there or let nobody in, or there is no bucket to be had.
+/// What trying again does not mend: addresses or files are none, or the servers let this client not in.
 pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsError> {
     let (asks, asked) = mpsc::channel(WAITING_MAX);
     let (news, mut told) = mpsc::channel(WAITING_MAX);
@@ -227,16 +215,7 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
             Ok(runtime) => runtime,
             Err(error) => return drop(begun.send(Err(NatsError::Thread(error)))),
         };
-        runtime.block_on(async move {
-            match open(&config).await {
-                Ok(store) => {
-                    // Whoever waits for it may have gone.
-                    let _ = begun.send(Ok(()));
-                    carry(store, asked, news).await;
-                }
-                Err(error) => drop(begun.send(Err(error))),
-            }
-        });
+        runtime.block_on(attend(config, asked, news, begun));
     })?;
     let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
     begins.await.map_err(|_| gone())??;
@@ -252,11 +231,77 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
     Ok(Joined([out, back]))
 }
 
+/// Tries until the bucket is there, and carries from then on. `begun` hears of the first try: a failure if no other one can mend it.
+async fn attend(
+    config: NatsConfig,
+    mut asked: mpsc::Receiver<BusAsk>,
+    news: mpsc::Sender<BusNews>,
+    begun: oneshot::Sender<Result<(), NatsError>>,
+) {
+    let joined = Arc::new(AtomicBool::new(false));
+    let heard = Heard { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
+    let (mut opening, mut begun, mut tries) = (Opening { config, heard, client: None }, Some(begun), 1);
+    let store = loop {
+        let Some(tried) = meanwhile(&mut asked, &news, opening.open()).await else { return };
+        let error = match tried {
+            Ok(store) => break store,
+            Err(error) => error,
+        };
+        match (begun.take(), error.lasts()) {
+            (Some(begun), true) => return drop(begun.send(Err(error))),
+            (Some(begun), false) => drop(begun.send(Ok(()))),
+            _ => {}
+        }
+        tracing::debug!(%error, tries, "no bus");
+        tries += 1;
+        let why = error.to_string();
+        let waited =
+            async { news.send(BusNews::Away { why }).await.map(|()| tokio::time::sleep(pause(tries))) };
+        let Ok(sleep) = waited.await else { return };
+        if meanwhile(&mut asked, &news, sleep).await.is_none() {
+            return;
+        }
+    };
+    if let Some(begun) = begun {
+        // Whoever waits for it may have gone.
+        let _ = begun.send(Ok(()));
+    }
+    joined.store(true, Ordering::Relaxed);
+    if news.send(BusNews::There).await.is_ok() {
+        carry(store, opening.client, asked, news).await;
+    }
+}
+
+/// Waits for something while there is no store: what is asked for then is not done. `None`: nobody asks any more.
+async fn meanwhile<T>(
+    asked: &mut mpsc::Receiver<BusAsk>,
+    news: &mpsc::Sender<BusNews>,
+    awaited: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::pin!(awaited);
+    loop {
+        tokio::select! {
+            done = &mut awaited => return Some(done),
+            ask = asked.recv() => {
+                if let BusAsk::Write(BusWrite { id, .. }) = ask? {
+                    let outcome = Err(WriteFailure::Unavailable);
+                    news.send(BusNews::Written { id, outcome }).await.ok()?;
+                }
+            }
+        }
+    }
+}
+
 /// Carries asks out and news in until nobody asks any more.
-async fn carry(store: kv::Store, mut asked: mpsc::Receiver<BusAsk>, news: mpsc::Sender<BusNews>) {
+async fn carry(
+    store: kv::Store,
+    client: Option<Client>,
+    mut asked: mpsc::Receiver<BusAsk>,
+    news: mpsc::Sender<BusNews>,
+) {
     let (store, room) = (Arc::new(store), Arc::new(Semaphore::new(WRITES_MAX)));
     let mut watch: Option<kv::Watch> = None;
-    let mut complete = false;
+    let (mut complete, mut silent) = (false, 0_u32);
     loop {
         tokio::select! {
             ask = asked.recv() => match ask {
@@ -272,18 +317,23 @@ async fn carry(store: kv::Store, mut asked: mpsc::Receiver<BusAsk>, news: mpsc::
                         drop(permit);
                     });
                 }
-                Some(BusAsk::Watch) => {
-                    complete = false;
-                    let begun = tokio::time::timeout(PATIENCE, store.watch_with_history(">")).await;
-                    watch = match begun {
-                        Ok(Ok(watch)) => Some(watch),
-                        Ok(Err(error)) => { tracing::info!(%error, "no watch"); None }
-                        Err(_) => { tracing::info!("no watch in time"); None }
-                    };
-                    if watch.is_some() && news.send(BusNews::Began).await.is_err() {
-                        return;
+                // The old one stays until there is another: its consumer may outlive a leader, and a new one needs one.
+                Some(BusAsk::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
+                    Some(begun) => {
+                        (watch, complete, silent) = (Some(begun), false, 0);
+                        if news.send(BusNews::Began).await.is_err() {
+                            return;
+                        }
                     }
-                }
+                    None => {
+                        silent = silent % SILENT_MAX + 1;
+                        // Less and less often: there may be no leader, which no other server mends.
+                        if let Some(client) = client.as_ref().filter(|_| silent.is_power_of_two()) {
+                            // It ends with this thread.
+                            let _ = client.force_reconnect().await;
+                        }
+                    }
+                },
             },
             entry = next(&mut watch) => match entry {
                 Some(Ok(entry)) => {
@@ -310,6 +360,16 @@ async fn carry(store: kv::Store, mut asked: mpsc::Receiver<BusAsk>, news: mpsc::
             },
         }
     }
+}
+
+/// A watch of all keys, unless it takes too long.
+async fn begin(store: &kv::Store, patience: Duration) -> Option<kv::Watch> {
+    match tokio::time::timeout(patience, store.watch_with_history(">")).await {
+        Ok(Ok(watch)) => return Some(watch),
+        Ok(Err(error)) => tracing::info!(%error, "no watch"),
+        Err(_) => tracing::info!("no watch in time"),
+    }
+    None
 }
 
 /// The next entry of a watch; never, without one.
@@ -350,18 +410,5 @@ mod tests {
         let error = checked("nats://user:secret@a:1").unwrap_err();
         assert!(matches!(error, NatsError::Secret) && !error.to_string().contains("secret@"), "{error}");
         assert!(!checked("foo://user:secret@a:1").unwrap_err().to_string().contains("secret"));
-    }
-
-    #[test]
-    fn a_secret_is_one_line_and_stays_out_of_errors() {
-        let folder = std::env::temp_dir().join(format!("ranlab-nats-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("secret");
-        std::fs::write(&file, "user:hidden\n").unwrap();
-        assert_eq!(read(&file).unwrap(), "user:hidden");
-        std::fs::write(&file, "user:hidden\nmore\n").unwrap();
-        assert!(!read(&file).unwrap_err().to_string().contains("hidden"));
-        assert!(read(&folder.join("none")).is_err());
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

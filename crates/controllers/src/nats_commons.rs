@@ -100,8 +100,9 @@ async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
     let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
     let addresses: Result<Vec<async_nats::ServerAddr>, _> = servers.iter().map(|it| it.parse()).collect();
     let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
-    // What is published here is told here already.
-    let options = options(config).await?.no_echo().subscription_capacity(WAITING_MAX);
+    // What is published here is told here already. Servers that are not there yet are tried until they are, as for the directory.
+    let options =
+        options(config).await?.no_echo().subscription_capacity(WAITING_MAX).retry_on_initial_connect();
     options.connect(addresses).await.map_err(|error| unreachable(error.to_string()))
 }
 

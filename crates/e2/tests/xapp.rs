@@ -651,3 +651,43 @@ fn no_bytes_in_any_state_bring_an_xapp_down() {
         }
     }
 }
+
+#[test]
+fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
+    let several = config().with(|it| it.or_at = vec!["b".to_owned(), "c".to_owned()]);
+    let mut bench = Bench::new(several);
+    let lost = || XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer };
+    assert_eq!((bench.xapp.address(), bench.xapp.addresses()), ("ric", 3));
+    // The first cannot be reached; the second takes it, and is lost; what was subscribed there is asked of the third.
+    bench.input(lost());
+    bench.pass(S);
+    bench.set_up(7, &[5]);
+    assert_eq!(bench.xapp.address(), "b");
+    subscribe(&mut bench, 5);
+    let request = bench.requests()[0].0;
+    bench.admit(request);
+    bench.input(lost());
+    bench.pass(S);
+    bench.set_up(3, &[5]);
+    assert_eq!(bench.requests().len(), 1);
+    assert_eq!(bench.xapp.address(), "c");
+    // All refuse; the last one wants to be left alone for a while.
+    bench.input(lost());
+    for address in ["ric", "b", "c"] {
+        bench.pass(S);
+        assert_eq!(bench.xapp.address(), address);
+        bench.input(XappInput::Connected);
+        bench.take();
+        let (transaction_id, diagnostics, tnl) = (Some(0), None, None);
+        let cause = Cause::Misc(CauseMisc::ControlProcessingOverload);
+        let time_to_wait = Some(TimeToWait::V5s);
+        let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics, tnl };
+        bench.receive(&e42::Message::SetupFailure(failure));
+        assert_eq!(bench.closes.last(), Some(&CloseReason::Refused));
+    }
+    let connects = bench.connects;
+    bench.pass(4 * S);
+    assert_eq!(bench.connects, connects, "the wait that the last one wants");
+    bench.pass(2 * S);
+    assert_eq!((bench.connects, bench.xapp.address()), (connects + 1, "ric"));
+}

@@ -1,5 +1,5 @@
 //! Many nodes in one process.
-use crate::node::{NodeError, NodeKind, NodeTemplate};
+use crate::node::{NodeError, NodeKind, NodeTemplate, Pinged};
 use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio, SharedSite};
 use crate::stats::{Source, Told};
 use hdrhistogram::Histogram;
@@ -85,6 +85,7 @@ impl FleetConfig {
             reports: Arc::new(ReportCounters::default()),
             lateness: Arc::new(|_| {}),
             neighbours: Default::default(),
+            pinged: None,
         }
     }
 }
@@ -180,6 +181,11 @@ impl Fleet {
             heard.lock().unwrap_or_else(PoisonError::into_inner).saturating_record(us);
         });
         Self { config, template, nodes: Vec::new(), stations: Vec::new(), fluid: Vec::new(), lateness }
+    }
+
+    /// Tells of each ping that a control has brought to a node and that was executed; of nodes that are started afterwards.
+    pub fn hear_pings(&mut self, pinged: Pinged) {
+        self.template.pinged = Some(pinged);
     }
 
     /// Starts the nodes, spread over the ramp. Nodes try for ever; a controller that the first one cannot reach at all is

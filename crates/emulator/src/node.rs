@@ -230,7 +230,12 @@ pub struct NodeTemplate {
     pub lateness: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Radios of gNBs to which UEs can be handed over; each is entered with its agent.
     pub neighbours: Neighbours,
+    /// Hears each ping that a control has brought and that was executed: at which node, and its number.
+    pub pinged: Option<Pinged>,
 }
+
+/// Whoever hears of executed pings ([`NodeTemplate::pinged`]).
+pub type Pinged = Arc<dyn Fn(GlobalE2NodeId, u32) + Send + Sync>;
 
 impl NodeTemplate {
     /// The agent of the `index`th node, with its functions registered and its UEs attached, and its radio if it has one,
@@ -341,8 +346,12 @@ impl NodeTemplate {
             debug_assert!(registered.is_ok());
         }
         let pings = if self.sm_encoding == Some(Encoding::Flat) { Coding::Flat } else { Coding::Per };
+        let hw = match self.pinged.clone() {
+            Some(pinged) => Hw::new().encoded(pings).heard_by(move |number| pinged(node_id, number)),
+            None => Hw::new().encoded(pings),
+        };
         let own: [(Box<dyn RanFunction>, _); 2] = [
-            (Box::new(Hw::new().encoded(pings)), hw::DEFAULT_FUNCTION_ID),
+            (Box::new(hw), hw::DEFAULT_FUNCTION_ID),
             (Box::new(Association::new()), ranlab_sdk::e2::functions::association::DEFAULT_FUNCTION_ID),
         ];
         let radio = if let Told::Radio(radio) = cell { Some(radio) } else { None };

@@ -35,6 +35,7 @@ fn station(kind: NodeKind, own_functions: bool) -> Agent {
         reports: Arc::new(ReportCounters::default()),
         lateness: Arc::new(|_| {}),
         neighbours: Default::default(),
+        pinged: None,
     };
     let (mut agent, _) = template.agent(0, Time::ZERO).unwrap();
     agent.add_controller(Time::ZERO, "ric".into()).unwrap();

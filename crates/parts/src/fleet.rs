@@ -1,5 +1,9 @@
 //! Base stations, as a part.
 
+use std::fs::File;
+use std::io::{LineWriter, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ranlab_campaign::schema::Kind;
@@ -8,7 +12,7 @@ use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, Rad
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_model::user_plane::Carrier;
 use ranlab_sdk::transport::{Address, SocketOptions};
-use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
 use ranlab_sdk::wire::e2sm::{Encoding, ServiceModel, ccc::Ccc, hw::Hw, kpm::Kpm, ni::Ni, rc::Rc};
 use ranlab_sdk::wire::flat::Coding;
@@ -193,6 +197,22 @@ impl Stations {
     pub fn new(part: &FleetPart) -> Result<Self, Trouble> {
         let (fleet, at_begin) = (Fleet::new(part.fleet()?), FleetReport::default());
         Ok(Self { fleet, at_begin, set_up_us: 0, started: Instant::now(), nodes: part.nodes, ues: part.ues })
+    }
+
+    /// Writes a line `NODE NUMBER` to this file for each ping (HW) of a control that a base station has executed: what an
+    /// acknowledgement can be held against.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn log_pings(&mut self, file: &Path) -> Result<(), Trouble> {
+        let wrong = |error: std::io::Error| environment(format!("{}: {error}", file.display()));
+        let lines = Mutex::new(LineWriter::new(File::create(file).map_err(wrong)?));
+        self.fleet.hear_pings(Arc::new(move |node: GlobalE2NodeId, number: u32| {
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            // A full disk shows as lines that are missing, and does not end base stations.
+            let _ = writeln!(lines, "{node} {number}");
+        }));
+        Ok(())
     }
 
     /// Starts them, over the config's ramp; those that are started live on if this is given up.

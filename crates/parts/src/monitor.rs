@@ -36,6 +36,9 @@ config! {
     pub struct MonitorPart {
         /// the RIC's listener for xApps
         connect: Address = loopback(E42_PORT), wiring();
+        /// further RICs of those that share their base stations out (ric --bus): the xApp is at one of them at a time and turns to the
+        /// next when that is lost or refuses; repeatable
+        or_at: Vec<Address> = Vec::new(), wiring();
         /// service models to subscribe, at every base station that has them
         sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// report period
@@ -70,6 +73,7 @@ impl MonitorPart {
             it.version = self.e2ap;
             it.dialect = if self.flexric { Dialect::FlexRic } else { self.dialect };
             it.coding = self.encoding;
+            it.or_at = self.or_at.iter().map(ToString::to_string).collect();
         })
     }
 
@@ -77,6 +81,7 @@ impl MonitorPart {
     pub(crate) fn machine(&self, ric: &str, life: u32) -> Result<Xapp, Trouble> {
         let mut config = self.config();
         (config.address, config.seed) = (ric.to_owned(), life.into());
+        config.or_at.clear();
         let mut xapp = Xapp::new(config);
         for (oid, trigger) in self.wanted()? {
             xapp.subscribe_all(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
@@ -172,7 +177,7 @@ pub(crate) struct Counted {
     early: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
-    closed: bool,
+    arrival: Arrival,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
 }
@@ -300,7 +305,7 @@ impl Counted {
             early: 0,
             ahead_us: part.ahead_us,
             arrived: None,
-            closed: false,
+            arrival: Arrival { closed: false, others: part.or_at.len() },
             speaks: None,
             listener,
         })
@@ -346,7 +351,7 @@ impl Counted {
         event: &XappEvent,
         now_us: impl FnOnce() -> i64,
     ) {
-        self.arrived = self.arrived.take().or_else(|| arrived(event, &mut self.closed));
+        self.arrived = self.arrived.take().or_else(|| self.arrival.hear(event));
         let heard = self.values.take_of(functions, event);
         match event {
             XappEvent::Indication { indication, .. } => {
@@ -372,36 +377,55 @@ impl Counted {
 
 /// Waits until an xApp that was started is set up. The words of who did not answer, if nobody did; an xApp itself tries for ever.
 pub async fn joined(xapp: &XappHandle) -> Result<(), String> {
-    let mut closed = false;
+    let mut arrival = Arrival { closed: false, others: xapp.read(|xapp| xapp.addresses() - 1) };
     loop {
-        if let Some(outcome) = arrived(&xapp.next().await, &mut closed) {
+        if let Some(outcome) = arrival.hear(&xapp.next().await) {
             return outcome;
         }
     }
 }
 
-/// Whether it is set up, or why it cannot be; `None` if this event tells neither. `closed`: somebody was there and left.
-fn arrived(event: &XappEvent, closed: &mut bool) -> Option<Result<(), String>> {
-    match event {
-        XappEvent::Ready { .. } => Some(Ok(())),
-        XappEvent::SetupFailed { cause: Some(cause), .. } => {
-            Some(Err(format!("the RIC refuses this xApp: {cause}")))
+/// Whether an xApp is set up, or why it cannot be.
+struct Arrival {
+    /// Somebody was there and left.
+    closed: bool,
+    /// RICs that are still to be tried.
+    others: usize,
+}
+
+impl Arrival {
+    /// `None` if this event tells neither, or another RIC may take it.
+    fn hear(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
+        let outcome = self.outcome(event)?;
+        if outcome.is_err() && self.others > 0 {
+            self.others -= 1;
+            return None;
         }
-        XappEvent::Disconnected {
-            why: DisconnectReason::Lost(LinkLoss::ClosedByPeer | LinkLoss::Broken(_)),
-            ..
-        } => {
-            *closed = true;
-            None
+        Some(outcome)
+    }
+
+    fn outcome(&mut self, event: &XappEvent) -> Option<Result<(), String>> {
+        match event {
+            XappEvent::Ready { .. } => Some(Ok(())),
+            XappEvent::SetupFailed { cause: Some(cause), .. } => {
+                Some(Err(format!("the RIC refuses this xApp: {cause}")))
+            }
+            XappEvent::Disconnected {
+                why: DisconnectReason::Lost(LinkLoss::ClosedByPeer | LinkLoss::Broken(_)),
+                ..
+            } => {
+                self.closed = true;
+                None
+            }
+            XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
+                if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
+            {
+                let hint = "; before, it ended the connection at our setup, as FlexRIC 2.0 does at one that asks for node \
+                            events: --dialect flexric";
+                Some(Err(format!("{why}{}", if self.closed { hint } else { "" })))
+            }
+            _ => None,
         }
-        XappEvent::Disconnected { why: DisconnectReason::Lost(why), .. }
-            if matches!(why, LinkLoss::NotConnected(_) | LinkLoss::BadAddress(_)) =>
-        {
-            let hint = "; before, it ended the connection at our setup, as FlexRIC 2.0 does at one that asks for node events: \
-                        --dialect flexric";
-            Some(Err(format!("{why}{}", if *closed { hint } else { "" })))
-        }
-        _ => None,
     }
 }
 

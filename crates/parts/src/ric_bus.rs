@@ -60,10 +60,10 @@ fn advertised(said: Option<&Address>, bound: &[(&'static str, String)], name: &s
     said.map(ToString::to_string).or_else(|| first().map(|(_, at)| at.clone())).unwrap_or_default()
 }
 
-/// Joins the bus, now that it is known where the RIC listens.
+/// Joins the bus, now that it is known where the RIC listens. Servers that are not there yet are waited for.
 ///
 /// # Errors
-/// The servers are not there or let nobody in, or there is no bucket.
+/// Addresses or files are none, or the servers let this RIC not in.
 #[cfg(feature = "bus")]
 pub(crate) async fn join(
     part: &RicPart,

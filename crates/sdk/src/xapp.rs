@@ -6,8 +6,8 @@ use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
 use ranlab_e2::xapp::{
-    ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, StandingHandle, SubscribeError,
-    SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
+    ADDRESSES_MAX, ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, StandingHandle,
+    SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
@@ -70,18 +70,33 @@ pub struct XappHandle {
 }
 
 impl XappHandle {
-    /// Starts an xApp and connects. If nobody answers there, the address is none or the RIC refuses, that is told at
+    /// Starts an xApp and connects, to one of its RICs if it has several. If nobody answers there, the address is none or the RIC refuses, that is told at
     /// once; a connection that is lost later is made again.
     pub async fn connect(config: XappConfig, options: SocketOptions) -> Result<Self, XappConnectError> {
-        config.address.parse::<Address>()?;
+        for address in std::iter::once(&config.address).chain(&config.or_at) {
+            address.parse::<Address>()?;
+        }
+        let mut left = config.or_at.len().min(ADDRESSES_MAX);
         let xapp = Self::start(config, options);
+        let mut refused = None;
         loop {
-            match xapp.next().await {
+            let error = match xapp.next().await {
                 XappEvent::Ready { .. } => return Ok(xapp),
-                XappEvent::SetupFailed { cause, .. } => return Err(XappConnectError::Refused { cause }),
-                XappEvent::Disconnected { why, .. } => return Err(XappConnectError::Unreachable(why)),
-                _ => {}
+                XappEvent::SetupFailed { cause, .. } if left > 0 => {
+                    // The connection is closed, and another one tried.
+                    refused = Some(XappConnectError::Refused { cause });
+                    continue;
+                }
+                XappEvent::SetupFailed { cause, .. } => XappConnectError::Refused { cause },
+                XappEvent::Disconnected { why, .. } => {
+                    refused.take().unwrap_or(XappConnectError::Unreachable(why))
+                }
+                _ => continue,
+            };
+            if left == 0 {
+                return Err(error);
             }
+            left -= 1;
         }
     }
 

@@ -23,10 +23,12 @@ const SILENCE_PERCENT: u64 = 25;
 
 /// An invariant does not hold. Says how to see it again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("seed {seed}, {} ms: {what}\nreplay: cargo run -p ranlab-sim --example replay -- {seed} trace", .at.as_nanos() / 1_000_000)]
+#[error("seed {seed}, {} ms: {what}\nreplay: cargo run -p ranlab-sim --example replay -- {trial}{seed} trace", .at.as_nanos() / 1_000_000)]
 pub struct Violation {
     /// Of the world.
     pub seed: u64,
+    /// What the replay is asked for before the seed: nothing, or `cluster ` for several RICs ([`cluster`](crate::cluster)).
+    pub trial: &'static str,
     /// When it was noticed.
     pub at: Time,
     /// What is wrong.
@@ -57,6 +59,8 @@ type Tracer = Box<dyn FnMut(Time, &str)>;
 /// Parties, connections and the agenda. Everything that happens, happens here, one thing after the other.
 pub struct World {
     pub(crate) seed: u64,
+    /// Whose world it is ([`Violation::trial`]).
+    pub(crate) trial: &'static str,
     pub(crate) now: Time,
     pub(crate) chance: Chance,
     pub(crate) profile: LinkProfile,
@@ -79,6 +83,7 @@ impl World {
     pub fn new(seed: u64, profile: LinkProfile) -> Self {
         Self {
             seed,
+            trial: "",
             now: Time::ZERO,
             chance: Chance::new(seed),
             profile,
@@ -140,7 +145,7 @@ impl World {
     }
 
     pub(crate) fn violation(&self, what: String) -> Violation {
-        Violation { seed: self.seed, at: self.now, what }
+        Violation { seed: self.seed, trial: self.trial, at: self.now, what }
     }
 
     pub(crate) fn note(&mut self, words: impl FnOnce(&Self) -> String) {

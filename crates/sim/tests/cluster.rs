@@ -1,7 +1,7 @@
 //! Several RICs as one, under a thousand seeded faults; and that the checker finds what is broken.
 use ranlab_e2::ric::directory::DirectoryTimers;
 use ranlab_sim::Violation;
-use ranlab_sim::cluster::{ClusterOutcome, ClusterTrial};
+use ranlab_sim::cluster::{ClusterLoad, ClusterOutcome, ClusterTrial};
 use std::time::Duration;
 
 /// Worlds, of eight faults each.
@@ -55,7 +55,27 @@ fn without_fencing_the_checker_finds_two_owners() {
 fn assert_two_owners(trial: &ClusterTrial) {
     let found =
         (0..SEEDS).find_map(|seed| trial.run(seed).err().filter(|it| it.what.contains("is owned by")));
-    assert!(found.is_some(), "in {SEEDS} worlds nobody was caught");
+    let found = found.unwrap_or_else(|| panic!("in {SEEDS} worlds nobody was caught"));
+    let replay = format!("--example replay -- cluster {} trace", found.seed);
+    assert!(found.to_string().ends_with(&replay), "{found}");
+}
+
+/// Each report is read once by each RIC, and written once to each xApp and to each other RIC.
+#[test]
+fn messages_of_several_rics_are_counted_where_they_come_and_go() {
+    let seconds = Duration::from_secs;
+    for (rics, xapps) in [(1, 4), (2, 4), (3, 6)] {
+        let load = ClusterLoad { rics, nodes: 6, xapps, settle: seconds(5), counted: seconds(10) };
+        let outcome = load.run(1).unwrap();
+        let reports = outcome.delivered as f64 / xapps as f64;
+        assert!(
+            (reports / 120.0 - 1.0).abs() < 0.05,
+            "{rics} RICs: {reports} reports of 6 nodes in 10 s, two a second"
+        );
+        let per_report = outcome.messages() as f64 / reports;
+        let expected = (rics + xapps + rics - 1) as f64;
+        assert!((per_report / expected - 1.0).abs() < 0.02, "{rics} RICs: {per_report} messages per report");
+    }
 }
 
 #[test]

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// The RIC's listener for xApps
     #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
     connect: Address,
+    /// Further RICs of several that are one (ric --bus): the next one is tried where one is not there or refuses; repeatable
+    #[arg(long, value_name = "ADDRESS")]
+    or_at: Vec<Address>,
     /// Of which base stations: those whose identity has this in it [default: all that offer RC]
     #[arg(long, value_name = "TEXT")]
     node: Option<String>,
@@ -200,7 +203,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let usage = |e: ranlab_sdk::wire::e2sm::SmError| Failure::Usage(e.to_string());
     let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per).map_err(usage)?;
     let message = order.message().to_octets(Encoding::Per).map_err(usage)?;
-    let config = XappConfig::new(arguments.connect.to_string()).with(|it| it.version = arguments.e2ap);
+    let config = XappConfig::new(arguments.connect.to_string()).with(|it| {
+        it.version = arguments.e2ap;
+        it.or_at = arguments.or_at.iter().map(ToString::to_string).collect();
+    });
     let xapp = XappHandle::start(config, SocketOptions::default());
     joined(&xapp).await.map_err(Failure::Environment)?;
     let mut output = Output::new(format);

@@ -1,6 +1,6 @@
 //! What a RIC counts, in Prometheus' text format 0.0.4.
 use super::{FeedCounts, RmrCounts};
-use ranlab_e2::ric::{NodeSnapshot, RicCounters, RicSnapshot, Side};
+use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side};
 use std::fmt::Write;
 
 /// The content type of what [`text`] makes.
@@ -15,6 +15,7 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     }
     per_node(&mut out, &snapshot.nodes);
     connections(&mut out, snapshot);
+    cluster(&mut out, snapshot.cluster.as_ref());
     let one = |value| [(String::new(), value)];
     type Of = fn(&FeedCounts) -> u64;
     let of_feeds: [(&str, &str, &str, Of); 4] = [
@@ -183,6 +184,40 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     }
 }
 
+/// Of one of several RICs; nothing of one that is alone.
+fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
+    let Some(ClusterSnapshot { reached, lawful, held, counters }) = cluster else { return };
+    let one = |value| [(String::new(), value)];
+    for (name, help, value) in [
+        ("ranlab_bus_connected", "Whether a server of the bus is there.", u64::from(*reached)),
+        (
+            "ranlab_bus_lawful",
+            "Whether the RIC is part of a quorum, so that it takes controls.",
+            u64::from(*lawful),
+        ),
+        ("ranlab_bus_nodes_owned", "E2 nodes that this RIC owns.", *held as u64),
+    ] {
+        out.metric(name, help, "gauge", one(value));
+    }
+    for (name, help, value) in [
+        ("unreached", "Tries to reach a server that failed, and connections lost.", counters.unreached),
+        (
+            "fenced",
+            "Times that the RIC was cut off from a quorum for longer than its lease.",
+            counters.fenced,
+        ),
+        ("writes", "Writes asked of the bus.", counters.writes),
+        ("writes_failed", "Writes that failed or had no answer.", counters.writes_failed),
+        ("watches", "Watches begun.", counters.watches),
+        ("admitted", "E2 nodes that the directory admitted.", counters.admitted),
+        ("refused", "Setups that the directory refused.", counters.refused),
+        ("revised", "E2 nodes that another RIC took.", counters.revised),
+        ("closed", "E2 nodes closed because the quorum was away too long.", counters.closed),
+    ] {
+        out.metric(&format!("ranlab_bus_{name}_total"), help, "counter", one(value));
+    }
+}
+
 fn per_node(out: &mut Text, nodes: &[NodeSnapshot]) {
     let each = |value: fn(&NodeSnapshot) -> u64| {
         nodes.iter().map(move |node| (labels(&[("node", &node.info.id.to_string())]), value(node)))
@@ -277,6 +312,8 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_e2::Time;
+    use ranlab_e2::ric::directory::{BusNews, DirectoryConfig};
     use ranlab_e2::ric::{Ric, RicConfig};
     use std::collections::BTreeSet;
 
@@ -319,6 +356,21 @@ mod tests {
         lint(&text);
         assert!(text.contains("\nranlab_feed_lines_dropped_total 3\n"), "{text}");
         assert!(text.contains("\nranlab_rmr_sent_total 5\n"), "{text}");
+    }
+
+    #[test]
+    fn one_of_several_rics_tells_of_the_bus() {
+        let mut config = RicConfig::default();
+        config.directory = Some(DirectoryConfig::new("a", 1).unwrap());
+        let mut ric = Ric::new(config);
+        let told = |ric: &Ric| text(&ric.snapshot(), &[FeedCounts::default(); 2], &RmrCounts::default());
+        ric.bus(Time::ZERO, BusNews::Away { why: "nobody listens".to_owned() });
+        let away = told(&ric);
+        lint(&away);
+        assert!(away.contains("\nranlab_bus_connected 0\n"), "{away}");
+        assert!(away.contains("\nranlab_bus_unreached_total 1\n"), "{away}");
+        ric.bus(Time::ZERO, BusNews::There);
+        assert!(told(&ric).contains("\nranlab_bus_connected 1\n"));
     }
 
     #[test]

@@ -41,6 +41,16 @@ pub struct Hw {
     last_call_process: u32,
     scratch: Vec<u8>,
     coding: Coding,
+    ear: Option<Ear>,
+}
+
+/// Hears the number of each ping that a control brings and that is executed: evidence that does not depend on any answer.
+struct Ear(Box<dyn FnMut(u32) + Send>);
+
+impl std::fmt::Debug for Ear {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Ear")
+    }
 }
 
 impl Hw {
@@ -52,6 +62,11 @@ impl Hw {
     /// Pings in this encoding; trigger and policy stay in PER.
     pub fn encoded(self, coding: Coding) -> Self {
         Self { coding, ..self }
+    }
+
+    /// The numbers of pings that controls bring are told to `ear` as they are executed; those that a policy rejects are not.
+    pub fn heard_by(self, ear: impl FnMut(u32) + Send + 'static) -> Self {
+        Self { ear: Some(Ear(Box::new(ear))), ..self }
     }
 
     fn policy_for(&self, payload_size: usize) -> Option<HwPolicyAction> {
@@ -149,7 +164,11 @@ impl RanFunction for Hw {
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
         let ping = Ping::decode_as(self.coding.into(), control.message).map_err(|_| INVALID)?;
-        match self.policy_for(ping.payload.len()) {
+        let policy = self.policy_for(ping.payload.len());
+        if let Some(Ear(hear)) = self.ear.as_mut().filter(|_| policy != Some(HwPolicyAction::Reject)) {
+            hear(ping.seq);
+        }
+        match policy {
             Some(HwPolicyAction::Reject) => return Err(REJECTED),
             Some(HwPolicyAction::Ignore) => {}
             Some(HwPolicyAction::EchoHeader) => {

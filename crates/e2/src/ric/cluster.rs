@@ -122,6 +122,7 @@ impl Ric {
             }
             DirectoryOutput::Lawful(lawful) => self.links.event(RicEvent::Lawful(lawful)),
             DirectoryOutput::Drained => self.links.event(RicEvent::Drained),
+            DirectoryOutput::Reach(reach) => self.links.event(RicEvent::Reach(reach)),
             DirectoryOutput::Moved { key } => self.node_moved(now, &key),
             DirectoryOutput::Rics => self.sync_relays(now),
         }

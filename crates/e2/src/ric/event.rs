@@ -85,6 +85,8 @@ pub enum RicEvent {
     Lawful(bool),
     /// Among several RICs: all nodes are handed over.
     Drained,
+    /// Among several RICs: a server of their store is there, or none is any more and why; trying goes on.
+    Reach(Result<(), String>),
 }
 
 /// Why a node has no connection any more.

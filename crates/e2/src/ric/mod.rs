@@ -63,7 +63,9 @@ pub use policy::{
 };
 pub use procedures::{Procedure, ProcedureError, ProcedureResult};
 pub use ran_db::{NodeKind, RanInfo};
-pub use snapshot::{ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot};
+pub use snapshot::{
+    ClusterSnapshot, ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot,
+};
 
 use crate::{Frame, LinkLoss, Time};
 use bytes::Bytes;

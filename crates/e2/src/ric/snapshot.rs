@@ -1,4 +1,5 @@
 //! What a RIC looks like from outside: plain values for northbound interfaces and tests.
+use super::directory::DirectoryCounters;
 use super::links::Role;
 use super::subscription_table::State;
 use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, Tenant};
@@ -104,6 +105,21 @@ pub struct RicSnapshot {
     pub counters: RicCounters,
     /// What is likely wrong, the oldest first.
     pub hints: Vec<Hint>,
+    /// Its part among several RICs, if it is one of them.
+    pub cluster: Option<ClusterSnapshot>,
+}
+
+/// A RIC's part among several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSnapshot {
+    /// Whether a server of their store is there.
+    pub reached: bool,
+    /// Whether it may command what it holds.
+    pub lawful: bool,
+    /// Nodes that are its own.
+    pub held: usize,
+    /// What its directory did.
+    pub counters: DirectoryCounters,
 }
 
 impl Ric {
@@ -131,6 +147,12 @@ impl Ric {
             connections: connections.collect(),
             counters: self.counters(),
             hints: self.links.hints.all(),
+            cluster: self.directory().map(|directory| ClusterSnapshot {
+                reached: directory.reached() == Some(true),
+                lawful: directory.is_lawful(self.links.now()),
+                held: directory.held().count(),
+                counters: directory.counters(),
+            }),
         }
     }
 

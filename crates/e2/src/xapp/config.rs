@@ -7,12 +7,19 @@ use ranlab_wire::e2sm::{MODELS, hw};
 use ranlab_wire::flat::Coding;
 use std::time::Duration;
 
+/// RICs that an xApp may be given besides the first.
+pub const ADDRESSES_MAX: usize = 15;
+
 /// What an [`Xapp`](super::Xapp) is and how it behaves.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct XappConfig {
     /// Where the RIC is; the driver's business.
     pub address: String,
+    /// Other RICs of those that share their nodes out (`docs/book/several-rics.md`): the xApp is at one of them at a time, and turns to
+    /// the next when the connection is lost, cannot be made, or the setup is refused. At most [`ADDRESSES_MAX`]; further ones
+    /// are not tried.
+    pub or_at: Vec<String>,
     /// The numbering spoken; it fixes the connection's.
     pub version: Version,
     /// How PDUs are octets.
@@ -42,6 +49,7 @@ impl XappConfig {
         });
         Self {
             address: address.into(),
+            or_at: Vec::new(),
             version: Version::V2_03,
             coding: Coding::Per,
             dialect: Dialect::Ranlab,

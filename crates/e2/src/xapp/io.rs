@@ -66,6 +66,9 @@ pub enum CloseReason {
     /// The RIC does not answer the setup.
     #[error("the RIC leaves the E42 setup unanswered")]
     SetupTimeout,
+    /// The RIC refuses the setup, and there are others to ask.
+    #[error("the RIC refuses the E42 setup; another one is tried")]
+    Refused,
     /// The RIC's bytes are no E42, before any setup.
     #[error("the peer does not speak E42: {0}")]
     NotE42(String),

@@ -83,6 +83,10 @@ pub struct Xapp {
     dialect: Dialect,
     now: Time,
     state: State,
+    /// At which of its RICs it is, 0: the first.
+    place: usize,
+    /// RICs that have refused the setup, one after the other.
+    refused: usize,
     xapp_id: XappId,
     outbox: Outbox,
     /// Whether `Transmit` is among the outputs already.
@@ -119,6 +123,8 @@ impl Xapp {
             dialect: config.dialect,
             now: Time::ZERO,
             state: State::Down { retry_at: Time::ZERO },
+            place: 0,
+            refused: 0,
             xapp_id: 0,
             outbox: Outbox::new(config.limits.outbox),
             announced: false,

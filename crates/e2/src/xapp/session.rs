@@ -6,7 +6,19 @@ impl Xapp {
     pub(super) fn connect(&mut self) {
         self.state = State::Connecting { deadline: self.now + self.config.timers.connect_timeout };
         self.counters.connects += 1;
-        self.outputs.push_back(XappOutput::Connect { address: self.config.address.clone() });
+        let address = self.address().to_owned();
+        self.outputs.push_back(XappOutput::Connect { address });
+    }
+
+    /// Where it is or connects to: one of the RICs of its config.
+    pub fn address(&self) -> &str {
+        let further = self.place.checked_sub(1).and_then(|at| self.config.or_at.get(at));
+        further.unwrap_or(&self.config.address)
+    }
+
+    /// How many RICs it may be at.
+    pub fn addresses(&self) -> usize {
+        1 + self.config.or_at.len().min(ADDRESSES_MAX)
     }
 
     pub(super) fn on_connected(&mut self) {
@@ -78,6 +90,7 @@ impl Xapp {
         self.held.clear();
         self.relisted_by = None;
         self.nodes.values_mut().for_each(|n| n.stale = true);
+        self.place = (self.place + 1) % self.addresses();
         let retry_at = (now + self.backoff.next(&mut self.random)).max(self.not_before);
         self.state = State::Down { retry_at };
         for handle in self.requests.start_over() {
@@ -193,6 +206,7 @@ impl Xapp {
             self.requests.instance = if self.is_one_at_a_time() { response.xapp_id } else { 0 };
         }
         self.counters.setups += 1;
+        self.refused = 0;
         self.state = State::Up;
         self.backoff.reset();
         if first {
@@ -222,6 +236,16 @@ impl Xapp {
         if !matches!(self.state, State::SettingUp { .. }) {
             self.counters.stray += 1;
             return;
+        }
+        self.refused = (self.refused + 1) % self.addresses();
+        if self.addresses() > 1 {
+            // Another one may be there for it; what the last of them wants waited counts.
+            let wait = wait
+                .filter(|_| self.refused == 0)
+                .map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds()));
+            self.not_before = self.now + wait;
+            self.event(XappEvent::SetupFailed { cause, retry_in: wait });
+            return self.take_down(CloseReason::Refused);
         }
         let delay = self.backoff.next(&mut self.random);
         let retry_in = wait.map_or(delay, |w| delay.max(Duration::from_secs(w.seconds())));

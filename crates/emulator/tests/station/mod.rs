@@ -28,5 +28,6 @@ pub(crate) fn template(kind: NodeKind, radio: RadioConfig) -> NodeTemplate {
         reports: Arc::new(ReportCounters::default()),
         lateness: Arc::new(|_| {}),
         neighbours: Default::default(),
+        pinged: None,
     }
 }

@@ -6,15 +6,18 @@
 //! | `history` | the invariant: ownership intervals of a node are disjoint |
 //! | `store` | the store: three replicas, a leader, watches |
 //! | `fault` | what goes wrong at the store |
+//! | `load` | what they read and write when nothing goes wrong |
 //! | `trial` | worlds of three RICs under seeded faults, and what must hold of them |
 //! | `watch` | who looks at what is held, acknowledged and reported |
 mod fault;
 mod history;
+mod load;
 mod store;
 mod trial;
 mod watch;
 
 pub use fault::StoreFault;
 pub use history::{History, Interval};
+pub use load::{ClusterLoad, ClusterLoadOutcome, RicLoad};
 pub use store::Store;
 pub use trial::{ClusterOutcome, ClusterTrial};

@@ -6,6 +6,7 @@
 //! * A leader without a quorum takes writes and does not answer; after the heal they all are committed, unless another leader has
 //!   been elected meanwhile: then they never were.
 //! * Each replica is behind by its own lag, and a watch tells what its replica has applied, from wherever that is.
+//! * A watch may never say that all that there was has been told: the server counts one value too many.
 //! * Answers may be lost, late, or come twice; writes of a client that has lost its connection may arrive much later.
 use super::fault::StoreFault;
 use crate::agenda::Agenda;
@@ -333,7 +334,10 @@ impl Store {
             let (key, value) = self.log[at].clone();
             self.news.plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
         }
-        self.news.plan(last, (client, number, BusNews::Complete));
+        // The count of what there is may be wrong for as long as the watch lasts.
+        if !self.chance.happens(20) {
+            self.news.plan(last, (client, number, BusNews::Complete));
+        }
         let watching = Watching { server, cursor: applied, silent: false, last };
         self.watches.insert(party, (client.1, number, watching));
     }

@@ -35,6 +35,8 @@ pub struct ClusterTrial {
     pub rics: usize,
     /// Base stations.
     pub nodes: u32,
+    /// xApps, in turn at one RIC after the other.
+    pub xapps: usize,
     /// Faults.
     pub faults: usize,
     /// Time over which they begin.
@@ -50,6 +52,7 @@ impl Default for ClusterTrial {
         Self {
             rics: 3,
             nodes: 4,
+            xapps: 3,
             faults: 8,
             trouble: Duration::from_secs(25),
             recovery: Duration::from_secs(25),
@@ -79,10 +82,10 @@ pub struct ClusterOutcome {
     pub elections: u64,
 }
 
-struct Run {
-    world: World,
+pub(super) struct Run {
+    pub(super) world: World,
     store: Store,
-    watcher: Watcher,
+    pub(super) watcher: Watcher,
     chance: Chance,
     /// News for RICs that are frozen.
     waiting: VecDeque<((PartyId, u32), BusNews)>,
@@ -95,6 +98,11 @@ impl ClusterTrial {
     /// # Errors
     /// The first thing that does not hold.
     pub fn run(&self, seed: u64) -> Result<ClusterOutcome, Violation> {
+        self.run_in(Self::world(seed))
+    }
+
+    /// The empty world of a seed, for [`run_in`](Self::run_in).
+    pub fn world(seed: u64) -> World {
         let ms = Duration::from_millis;
         let profile = LinkProfile {
             latency: (ms(1), ms(20)),
@@ -102,15 +110,17 @@ impl ClusterTrial {
             window_bytes: 64 << 10,
             ..LinkProfile::default()
         };
-        let mut run = Run {
-            world: World::new(seed, profile),
-            store: Store::new(seed),
-            watcher: Watcher::default(),
-            chance: Chance::new(seed ^ 0xc1u64),
-            waiting: VecDeque::new(),
-            drains: Vec::new(),
-        };
-        self.populate(&mut run);
+        let mut world = World::new(seed, profile);
+        world.trial = "cluster ";
+        world
+    }
+
+    /// As [`run`](Self::run), in a world that somebody may look at.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn run_in(&self, world: World) -> Result<ClusterOutcome, Violation> {
+        let mut run = self.begin(world);
         let calm = self.disturb(&mut run);
         run.world.call_at(Time::ZERO + CONTROLS, CONTROL_CALL);
         run.pass(calm + self.recovery)?;
@@ -126,6 +136,21 @@ impl ClusterTrial {
             commits: store.commits(),
             elections: store.elections(),
         })
+    }
+
+    /// Everybody is there, and nothing has happened yet.
+    pub(super) fn begin(&self, world: World) -> Run {
+        let seed = world.seed;
+        let mut run = Run {
+            world,
+            store: Store::new(seed),
+            watcher: Watcher::default(),
+            chance: Chance::new(seed ^ 0xc1u64),
+            waiting: VecDeque::new(),
+            drains: Vec::new(),
+        };
+        self.populate(&mut run);
+        run
     }
 
     fn populate(&self, run: &mut Run) {
@@ -150,9 +175,11 @@ impl ClusterTrial {
             });
             run.watcher.stations.push(Station::new(node, logbook));
         }
-        for (n, name) in names.into_iter().enumerate() {
+        for n in 0..self.xapps {
             let seed = run.chance.seed();
-            let client = run.world.client(&format!("xapp-{n}"), move |_, life| xapp(&name, seed, life));
+            let mut around = names.clone();
+            around.rotate_left(n % self.rics);
+            let client = run.world.client(&format!("xapp-{n}"), move |_, life| xapp(&around, seed, life));
             run.watcher.clients.push(client);
         }
     }
@@ -208,7 +235,7 @@ impl Run {
     }
 
     /// Lets time pass, in the world and at the store.
-    fn pass(&mut self, end: Time) -> Result<(), Violation> {
+    pub(super) fn pass(&mut self, end: Time) -> Result<(), Violation> {
         while self.world.now() < end {
             let next = self.store.next().map_or(end, |at| at.min(end)).max(self.world.now());
             match self.world.step(next)? {
@@ -315,8 +342,14 @@ fn agent(now: Time, node: GlobalE2NodeId, seed: u64, rics: &[String], beacon: Be
     agent
 }
 
-fn xapp(ric: &str, seed: u64, life: u32) -> Xapp {
-    let mut xapp = Xapp::new(XappConfig::new(ric).with(|it| it.seed = seed.wrapping_add(life.into())));
+/// An xApp at the first of these RICs, which turns to the next one when it loses that.
+fn xapp(rics: &[String], seed: u64, life: u32) -> Xapp {
+    let first = rics.first().cloned().unwrap_or_default();
+    let others = rics.get(1..).unwrap_or_default();
+    let mut xapp = Xapp::new(XappConfig::new(first).with(|it| {
+        it.seed = seed.wrapping_add(life.into());
+        it.or_at = others.to_vec();
+    }));
     let made = xapp.subscribe_all(OID, trigger(500, 1), vec![ActionToBeSetup::report(0)]);
     debug_assert!(made.is_ok(), "{made:?}");
     xapp

@@ -86,7 +86,7 @@ impl Default for DirectoryTimers {
             patience_fenced: ms(500),
             retry: ms(100),
             write: ms(2_000),
-            watch: ms(1_000),
+            watch: ms(600),
             handover: ms(2_000),
         }
     }

@@ -57,7 +57,8 @@ pub enum BusNews {
         /// What was written.
         value: Bytes,
     },
-    /// All that there was when the watch began has been told.
+    /// All that there was when the watch began has been told. A store that cannot say so need not: a sign of life that was written
+    /// after the beginning says it as well.
     Complete,
     /// What became of a write.
     Written {
@@ -65,6 +66,13 @@ pub enum BusNews {
         id: WriteId,
         /// Its revision.
         outcome: Result<u64, WriteFailure>,
+    },
+    /// The driver has a server and the store there; what was watched is to be watched anew.
+    There,
+    /// The driver has none, or has lost it, and goes on trying. Each try that fails is told.
+    Away {
+        /// Why, in words.
+        why: String,
     },
 }
 
@@ -154,4 +162,6 @@ pub enum DirectoryOutput {
     Lawful(bool),
     /// All nodes are handed over.
     Drained,
+    /// A server of the store is there, or there is none any more and why. Told once for each time.
+    Reach(Result<(), String>),
 }

@@ -56,6 +56,8 @@ pub struct DirectoryCounters {
     pub watches: u64,
     /// Values in the store that are not ours.
     pub foreign: u64,
+    /// Tries to reach a server that failed, and connections to one that were lost.
+    pub unreached: u64,
 }
 
 /// Who serves which node, as one of several RICs sees it: a pure machine.
@@ -76,11 +78,13 @@ pub struct Directory {
     not_before: BTreeMap<String, Time>,
     last_write: u64,
     last_beat: u64,
+    /// The last sign of life before the watch began.
+    watched_from: u64,
     /// Signs of life that were not seen yet: number, write, beginning; and whether the write has an outcome.
     beats: VecDeque<(u64, WriteId, Time, bool)>,
     /// The beginning of the last one that was seen.
     barrier: Option<Time>,
-    next_beat: Time,
+    pub(super) next_beat: Time,
     /// A sign of life is due, for others wait for it.
     hurry: Option<Time>,
     /// Whether the last output said so.
@@ -91,8 +95,10 @@ pub struct Directory {
     pub(super) over: bool,
     /// When setups that wait are looked at next.
     look_at: Time,
-    watch_at: Time,
-    watch_delay: Duration,
+    pub(super) watch_at: Time,
+    pub(super) watch_delay: Duration,
+    /// Whether there is a server, as far as the driver has said.
+    pub(super) reached: Option<bool>,
     pub(super) drain: Option<Drain>,
     wake_at: Option<Time>,
     pub(super) counters: DirectoryCounters,
@@ -115,6 +121,7 @@ impl Directory {
             not_before: BTreeMap::new(),
             last_write: 0,
             last_beat: 0,
+            watched_from: 0,
             beats: VecDeque::new(),
             barrier: None,
             next_beat: Time::ZERO,
@@ -125,6 +132,7 @@ impl Directory {
             over: false,
             look_at: Time::ZERO,
             watch_at: Time::ZERO,
+            reached: None,
             drain: None,
             wake_at: Some(Time::ZERO),
             counters: DirectoryCounters::default(),
@@ -300,13 +308,18 @@ impl Directory {
 
     fn on_news(&mut self, news: BusNews) {
         match news {
-            BusNews::Began => self.view.complete = false,
+            BusNews::Began => {
+                (self.view.complete, self.watched_from) = (false, self.last_beat);
+                self.next_beat = self.now;
+            }
             BusNews::Complete => {
                 self.view.complete = true;
                 self.advance_all();
             }
             BusNews::Entry { key, revision, value } => self.on_entry(&key, revision, &value),
             BusNews::Written { id, outcome } => self.on_written(id, outcome),
+            BusNews::There => self.on_there(),
+            BusNews::Away { why } => self.on_away(why),
         }
     }
 
@@ -378,12 +391,22 @@ impl Directory {
             return self.on_namesake(&presence);
         }
         let Some(at) = self.beats.iter().position(|beat| beat.0 == presence.beat) else { return };
-        let begun = self.beats[at].2;
+        let (write, begun) = (self.beats[at].1, self.beats[at].2);
+        // What was written after the watch began comes after all that there was, whether the store says so or not: JetStream 2.9
+        // may count one value too many for as long as a watch lasts.
+        self.view.complete |= self.beats[at].0 > self.watched_from;
         self.beats.drain(..=at);
+        self.forget_claims_before(write);
         self.barrier = self.barrier.max(Some(begun));
         self.watch_delay = self.config.timers.watch;
         self.watch_at = self.now + self.watch_delay;
         self.advance_all();
+    }
+
+    /// A sign of life has come back that was written after these claims, and they have not: they are lost, or late. Claiming once
+    /// more harms nobody, and whoever waits for such a claim does not wait for its time to run out.
+    fn forget_claims_before(&mut self, write: WriteId) {
+        self.claims.retain(|_, (claim, _)| *claim > write);
     }
 
     /// Another life under this name: one before this, or one that has followed.

@@ -28,10 +28,12 @@
 //! | `view` | what the watch has told |
 //! | `machine` | the directory, its inputs and outputs |
 //! | `drain` | handing nodes over before an orderly end |
+//! | `reach` | whether there is a server at all |
 mod config;
 mod drain;
 mod io;
 mod machine;
+mod reach;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -334,6 +334,63 @@ fn a_drained_ric_sends_its_nodes_away_one_by_one() {
 }
 
 #[test]
+fn a_store_that_is_away_is_told_once_and_joined_when_it_is_there() {
+    let mut directory = Directory::new(DirectoryConfig::new("a", 1).unwrap());
+    let mut now = Time::ZERO + ms(10_000);
+    let mut reaches = Vec::new();
+    let mut asks = Vec::new();
+    let mut turn = |directory: &mut Directory, now, input| {
+        directory.handle(now, input);
+        while let Some(output) = directory.poll() {
+            match output {
+                DirectoryOutput::Reach(reach) => reaches.push(reach),
+                DirectoryOutput::Bus(ask) => asks.push((now, ask)),
+                _ => {}
+            }
+        }
+    };
+    assert_eq!(directory.reached(), None);
+    for _ in 0..50 {
+        let why = "nobody listens".to_owned();
+        turn(&mut directory, now, DirectoryInput::Bus(BusNews::Away { why }));
+        now += ms(100);
+    }
+    assert_eq!((directory.reached(), directory.counters().unreached), (Some(false), 50));
+    turn(&mut directory, now, DirectoryInput::Bus(BusNews::There));
+    turn(&mut directory, now, DirectoryInput::Bus(BusNews::There));
+    assert_eq!(directory.reached(), Some(true));
+    assert_eq!(reaches, [Err("nobody listens".to_owned()), Ok(())]);
+    let then: Vec<_> = asks.into_iter().filter(|(at, _)| *at == now).map(|(_, ask)| ask).collect();
+    assert!(then.contains(&BusAsk::Watch), "{then:?}");
+    assert!(then.iter().any(|ask| matches!(ask, BusAsk::Write(_))), "{then:?}");
+}
+
+#[test]
+fn a_claim_that_the_store_has_lost_is_claimed_again_with_the_next_sign_of_life() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.cut[0] = true;
+    lab.ask(0, 1);
+    // It never comes, and no answer either.
+    lab.cut[0] = false;
+    lab.kept.clear();
+    let timers = DirectoryTimers::default();
+    lab.pass(u64::try_from((timers.renew * 2).as_millis()).unwrap());
+    assert!(timers.renew * 2 < timers.write);
+    assert_eq!(lab.admitted(0, 1), Some(1), "{:?}", lab.out);
+}
+
+/// JetStream 2.9 counts one value too many at times, for as long as a watch lasts.
+#[test]
+fn a_watch_that_never_says_that_it_is_complete_is_when_a_new_sign_of_life_is_seen() {
+    let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
+    lab.told[0] = 0;
+    lab.tell(0, DirectoryInput::Bus(BusNews::Began));
+    lab.ask(0, 1);
+    lab.pass(20);
+    assert_eq!(lab.admitted(0, 1), Some(1));
+}
+
+#[test]
 fn names_are_checked() {
     for wrong in ["", "a b", "ä", "a.b", &"a".repeat(33)] {
         assert!(DirectoryConfig::new(wrong, 1).is_err(), "{wrong}");

@@ -1,0 +1,71 @@
+//! `ranlab xapp orders`: numbered controls, and what became of each.
+use std::time::Duration;
+
+use ranlab_parts::{Orders, OrdersPlan, Outcome};
+use ranlab_sdk::transport::Address;
+
+use crate::args;
+use crate::exit::Failure;
+use crate::live;
+use crate::output::{Format, Output};
+
+/// How long answers may take after the last order: longer than an xApp waits for one.
+const LAST_WAIT: Duration = Duration::from_secs(6);
+
+/// Arguments of `xapp orders`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  ranlab xapp orders --connect tcp://10.0.0.1:36422 --or-at tcp://10.0.0.2:36422 --rate 50 --duration 1m --format ndjson"
+)]
+pub struct Arguments {
+    /// The RIC's listener for xApps
+    #[arg(long, default_value_t = ranlab_parts::loopback(ranlab_parts::E42_PORT))]
+    connect: Address,
+    /// Further RICs of several that are one (ric --bus): the next one is tried where one is lost, not there or refuses; repeatable
+    #[arg(long, value_name = "ADDRESS")]
+    or_at: Vec<Address>,
+    /// Orders per second, to all base stations in turn: pings of HW that want an acknowledgement
+    #[arg(long, default_value_t = 20)]
+    rate: u32,
+    /// Number of the first order, so that several xApps' are told apart (emulate --log-pings)
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    first: u32,
+    /// End by itself after this long
+    #[arg(long, value_parser = args::duration)]
+    duration: Option<Duration>,
+}
+
+pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
+    let Arguments { connect, or_at, rate, first, duration } = arguments;
+    let mut orders = Orders::start(&OrdersPlan { connect, or_at, rate, first }).await?;
+    let (mut output, mut failed) = (Output::new(format), None);
+    let mut tell = |outcome: &Outcome| {
+        if let Err(failure) = write(&mut output, outcome) {
+            failed.get_or_insert(failure);
+        }
+    };
+    tokio::select! {
+        () = live::end(duration) => {}
+        () = orders.run(&mut tell) => {}
+    }
+    let report = orders.conclude(LAST_WAIT, &mut tell).await;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    output.text(format_args!(
+        "{} sent, {} acknowledged, {} failed, {} not sent",
+        report.sent, report.acknowledged, report.failed, report.unsent
+    ))?;
+    output.finish(&report)?;
+    if report.acknowledged == 0 {
+        return Err(Failure::Check("no order was acknowledged".to_owned()));
+    }
+    Ok(())
+}
+
+fn write(output: &mut Output, outcome: &Outcome) -> Result<(), Failure> {
+    let said = outcome.why.as_deref().unwrap_or("acknowledged");
+    output.text(format_args!("{} at {}: {said}, {:.1} ms", outcome.order, outcome.node, outcome.ms))?;
+    output.item(outcome)?;
+    output.flush()
+}

@@ -1,0 +1,175 @@
+//! The connection to the servers: how a client is let in, which server it turns to, and what it says of that.
+use super::{NatsConfig, NatsError, PATIENCE, checked};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ReconnectToServer, Server, ServerInfo};
+use ranlab_e2::ric::directory::BusNews;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How often a connection is tried; a silent server is noticed after three.
+const PING: Duration = Duration::from_secs(1);
+/// Between the first two tries to reach a server, and for the bucket; doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Between two tries in the end: what a RIC is late at most when the servers come back.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+pub(super) fn read(file: &Path) -> Result<String, NatsError> {
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| NatsError::File { file: file.to_owned(), why: error.to_string() })?;
+    let text = text.trim().to_owned();
+    if text.is_empty() || text.contains('\n') {
+        let why = "one line USER:PASSWORD or a token is expected".to_owned();
+        return Err(NatsError::File { file: file.to_owned(), why });
+    }
+    Ok(text)
+}
+
+/// How a client is let in, and how often it tries.
+pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
+    let mut options = ConnectOptions::new()
+        .name(&config.name)
+        .ping_interval(PING)
+        .connection_timeout(PATIENCE)
+        .request_timeout(Some(PATIENCE))
+        .reconnect_delay_callback(pause);
+    if let Some(file) = &config.credentials {
+        let wrong = |error: std::io::Error| NatsError::File { file: file.clone(), why: error.to_string() };
+        options = options.credentials_file(file).await.map_err(wrong)?;
+    }
+    if let Some(file) = &config.password {
+        let text = read(file)?;
+        options = match text.split_once(':') {
+            Some((user, password)) => options.user_and_password(user.to_owned(), password.to_owned()),
+            None => options.token(text),
+        };
+    }
+    if let Some(file) = &config.ca {
+        options = options.add_root_certificates(file.clone()).require_tls(true);
+    }
+    if let Some((certificate, key)) = &config.certificate {
+        options = options.add_client_certificate(certificate.clone(), key.clone()).require_tls(true);
+    }
+    Ok(options)
+}
+
+/// A connection to one of the servers; `heard` is told when it is lost, and when it is there again.
+pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client, NatsError> {
+    let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
+    let addresses: Result<Vec<async_nats::ServerAddr>, _> =
+        checked(&config.servers)?.iter().map(|it| it.parse()).collect();
+    let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
+    let next = heard.clone();
+    let options = options(config)
+        .await?
+        .reconnect_to_server_callback(move |servers, last| {
+            let next = next.next(&servers, &last);
+            async move { next }
+        })
+        .event_callback(move |event| {
+            let heard = heard.clone();
+            async move { heard.hear(&event).await }
+        });
+    options.connect(addresses).await.map_err(|error| match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            NatsError::Refused { servers: config.servers.clone(), why: error.to_string() }
+        }
+        _ => unreachable(error.to_string()),
+    })
+}
+
+/// Between two tries to reach a server: the first at once, the last of them [`PAUSE_MAX`] apart.
+pub(super) fn pause(attempts: usize) -> Duration {
+    let doubled = u32::try_from(attempts.saturating_sub(2)).unwrap_or(u32::MAX);
+    if attempts <= 1 {
+        Duration::ZERO
+    } else {
+        PAUSE.saturating_mul(2_u32.saturating_pow(doubled)).min(PAUSE_MAX)
+    }
+}
+
+/// What becomes of a connection, for the RIC: from when the bucket is there.
+#[derive(Clone)]
+pub(super) struct Heard {
+    pub(super) news: mpsc::Sender<BusNews>,
+    pub(super) joined: Arc<AtomicBool>,
+    /// Tries to reach a server since the last connection.
+    pub(super) tries: Arc<AtomicUsize>,
+}
+
+impl Heard {
+    /// Where to connect to: to the others before the one that was lost, which may be silent and not gone. Before the bucket is there it
+    /// is the client's choice, which tries all of them at once.
+    fn next(&self, servers: &[Server], last: &ServerInfo) -> Option<ReconnectToServer> {
+        if !self.joined.load(Ordering::Relaxed) {
+            return None;
+        }
+        let tries = self.tries.fetch_add(1, Ordering::Relaxed);
+        let is_last = |it: &Server| it.addr.port() == last.port && it.addr.host() == last.host;
+        let place = turn(&servers.iter().map(is_last).collect::<Vec<_>>(), tries)?;
+        let addr = servers.get(place)?.addr.clone();
+        // A round of all of them at once; then less and less often.
+        let round = tries / servers.len().max(1);
+        Some(ReconnectToServer { addr, delay: Some(pause(if round == 0 { 0 } else { tries })) })
+    }
+
+    async fn hear(&self, event: &Event) {
+        let news = match event {
+            Event::Connected => {
+                self.tries.store(0, Ordering::Relaxed);
+                BusNews::There
+            }
+            Event::Disconnected => {
+                BusNews::Away { why: "the connection to the NATS server is lost".to_owned() }
+            }
+            _ => return,
+        };
+        if self.joined.load(Ordering::Relaxed) {
+            // The RIC may be gone.
+            let _ = self.news.send(news).await;
+        }
+    }
+}
+
+/// The place of the server whose turn it is: of all that are not the last one, then that one, and so on.
+fn turn(is_last: &[bool], tries: usize) -> Option<usize> {
+    let places =
+        |last: bool| is_last.iter().enumerate().filter(move |(_, it)| **it == last).map(|(place, _)| place);
+    let order: Vec<_> = places(false).chain(places(true)).collect();
+    order.get(tries.checked_rem(order.len())?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_are_further_and_further_apart() {
+        let all: Vec<_> = (0..11).map(|attempts| pause(attempts).as_millis()).collect();
+        assert_eq!(all, [0, 0, 10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
+        assert_eq!(pause(usize::MAX), PAUSE_MAX);
+    }
+
+    #[test]
+    fn the_one_that_was_lost_has_the_last_turn() {
+        let turns = |is_last: &[bool]| (0..4).map(|tries| turn(is_last, tries)).collect::<Vec<_>>();
+        assert_eq!(turns(&[true, false, false]), [Some(1), Some(2), Some(0), Some(1)]);
+        // None of the names is the one that the server calls itself.
+        assert_eq!(turns(&[false, false]), [Some(0), Some(1), Some(0), Some(1)]);
+        assert_eq!(turns(&[]), [None; 4]);
+    }
+
+    #[test]
+    fn a_secret_is_one_line_and_stays_out_of_errors() {
+        let folder = std::env::temp_dir().join(format!("ranlab-nats-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("secret");
+        std::fs::write(&file, "user:hidden\n").unwrap();
+        assert_eq!(read(&file).unwrap(), "user:hidden");
+        std::fs::write(&file, "user:hidden\nmore\n").unwrap();
+        assert!(!read(&file).unwrap_err().to_string().contains("hidden"));
+        assert!(read(&folder.join("none")).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,166 @@
+//! An xApp that sends numbered controls to all base stations in turn and knows what became of each: the load and the witness of runs
+//! in which RICs die, are cut off or are restarted.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ranlab_sdk::e2::xapp::{ControlHandle, XappConfig, XappEvent};
+use ranlab_sdk::transport::{Address, SocketOptions};
+use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
+use ranlab_sdk::wire::e2sm::{Encoding, Octets, hw};
+use ranlab_sdk::{Bytes, XappHandle};
+use serde::Serialize;
+
+use crate::worker::Trouble;
+use crate::{joined, rig, sut};
+
+/// Orders per second at most.
+pub const RATE_MAX: u32 = 10_000;
+
+/// Which orders to send.
+#[derive(Debug, Clone)]
+pub struct OrdersPlan {
+    /// Where the RIC is.
+    pub connect: Address,
+    /// Other RICs of several that are one.
+    pub or_at: Vec<Address>,
+    /// Orders per second, 1 to [`RATE_MAX`].
+    pub rate: u32,
+    /// The first order's number; each further one has the next.
+    pub first: u32,
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Serialize)]
+pub struct Outcome {
+    /// Its number.
+    pub order: u32,
+    /// To which base station.
+    pub node: String,
+    /// Whether the base station has acknowledged it.
+    pub acknowledged: bool,
+    /// Why not, if not. It may have been executed all the same, unless it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// How long the answer took, ms.
+    pub ms: f64,
+}
+
+/// What became of all orders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct OrdersReport {
+    /// Sent.
+    pub sent: u64,
+    /// Acknowledged.
+    pub acknowledged: u64,
+    /// Failed: refused, or nobody knows.
+    pub failed: u64,
+    /// Due while there was no base station to send them to, or too many were under way.
+    pub unsent: u64,
+}
+
+/// An xApp that runs.
+pub struct Orders {
+    xapp: XappHandle,
+    next: u32,
+    period: Duration,
+    last: Option<GlobalE2NodeId>,
+    under_way: BTreeMap<ControlHandle, (u32, GlobalE2NodeId, Instant)>,
+    report: OrdersReport,
+}
+
+impl Orders {
+    /// Connects, and waits until a RIC has taken it.
+    ///
+    /// # Errors
+    /// The rate is none, or no RIC takes it.
+    pub async fn start(plan: &OrdersPlan) -> Result<Self, Trouble> {
+        if plan.rate == 0 || plan.rate > RATE_MAX {
+            return Err(rig(format!("orders are sent 1 to {RATE_MAX} times a second, not {}", plan.rate)));
+        }
+        let config = XappConfig::new(plan.connect.to_string())
+            .with(|it| it.or_at = plan.or_at.iter().map(ToString::to_string).collect());
+        let xapp = XappHandle::start(config, SocketOptions::default());
+        joined(&xapp).await.map_err(sut)?;
+        let (under_way, report) = (BTreeMap::new(), OrdersReport::default());
+        let period = Duration::from_secs(1) / plan.rate;
+        Ok(Self { xapp, next: plan.first, period, last: None, under_way, report })
+    }
+
+    /// Sends orders when they are due, whatever became of those before, and tells what became of each; until this is dropped.
+    pub async fn run(&mut self, mut tell: impl FnMut(&Outcome)) {
+        let mut due = tokio::time::interval(self.period);
+        due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = due.tick() => self.send(),
+                event = self.xapp.next() => self.hear(&event, &mut tell),
+            }
+        }
+    }
+
+    /// Hears what is still to come of what is under way, at most so long; what is left then has failed.
+    pub async fn conclude(&mut self, patience: Duration, mut tell: impl FnMut(&Outcome)) -> OrdersReport {
+        let rest = async {
+            while !self.under_way.is_empty() {
+                let event = self.xapp.next().await;
+                self.hear(&event, &mut tell);
+            }
+        };
+        if tokio::time::timeout(patience, rest).await.is_err() {
+            for handle in self.under_way.keys().copied().collect::<Vec<_>>() {
+                self.settle(handle, Some("the end came before an answer".to_owned()), &mut tell);
+            }
+        }
+        self.report
+    }
+
+    /// The base station after the last one, in order of their identities.
+    fn next_node(&self) -> Option<GlobalE2NodeId> {
+        self.xapp.read(|xapp| {
+            let with_hw =
+                || xapp.nodes().filter(|(_, info)| info.find(&hw::OID.into()).is_some()).map(|(id, _)| *id);
+            with_hw().find(|id| self.last.is_none_or(|last| *id > last)).or_else(|| with_hw().next())
+        })
+    }
+
+    fn send(&mut self) {
+        let Some(node) = self.next_node() else {
+            self.report.unsent += 1;
+            return;
+        };
+        self.last = Some(node);
+        let ping = hw::Ping { seq: self.next, t_send_ns: 0, payload: Bytes::new() };
+        let sent = ping
+            .to_octets(Encoding::Per)
+            .ok()
+            .and_then(|message| self.xapp.send_control(node, hw::OID, Bytes::new(), message, true).ok());
+        match sent {
+            Some(handle) => {
+                self.under_way.insert(handle, (self.next, node, Instant::now()));
+                self.next = self.next.wrapping_add(1);
+                self.report.sent += 1;
+            }
+            None => self.report.unsent += 1,
+        }
+    }
+
+    fn hear(&mut self, event: &XappEvent, tell: &mut impl FnMut(&Outcome)) {
+        match event {
+            XappEvent::ControlAcknowledged { handle, .. } => self.settle(*handle, None, tell),
+            XappEvent::ControlFailed { handle, failure, .. } => {
+                self.settle(*handle, Some(failure.to_string()), tell);
+            }
+            _ => {}
+        }
+    }
+
+    fn settle(&mut self, handle: ControlHandle, why: Option<String>, tell: &mut impl FnMut(&Outcome)) {
+        let Some((order, node, sent)) = self.under_way.remove(&handle) else { return };
+        let acknowledged = why.is_none();
+        self.report.acknowledged += u64::from(acknowledged);
+        self.report.failed += u64::from(!acknowledged);
+        let ms = sent.elapsed().as_secs_f64() * 1e3;
+        tell(&Outcome { order, node: node.to_string(), acknowledged, why, ms });
+    }
+}

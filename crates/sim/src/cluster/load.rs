@@ -1,0 +1,77 @@
+//! What several RICs read and write when nothing goes wrong: the same machines, counted. What a message costs a processor is for a
+//! live run to say; how many there are of them at a number of RICs is not, for no network has to be measured for that.
+use super::trial::{ClusterTrial, Run};
+use crate::world::Violation;
+use ranlab_e2::Time;
+use std::time::Duration;
+
+/// A world of several RICs without faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClusterLoad {
+    /// RICs.
+    pub rics: usize,
+    /// Base stations, each of which reports twice a second.
+    pub nodes: u32,
+    /// xApps that subscribe to all of them, in turn at one RIC after the other.
+    pub xapps: usize,
+    /// Time until everybody has found each other.
+    pub settle: Duration,
+    /// Time that is counted.
+    pub counted: Duration,
+}
+
+/// What one RIC did in the time that is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RicLoad {
+    /// Indications read, from base stations and from other RICs.
+    pub read: u64,
+    /// Indications written, to xApps and to other RICs.
+    pub written: u64,
+}
+
+/// What all did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterLoadOutcome {
+    /// Each RIC.
+    pub rics: Vec<RicLoad>,
+    /// Indications that came to xApps.
+    pub delivered: u64,
+}
+
+impl ClusterLoadOutcome {
+    /// Messages read and written by all RICs.
+    pub fn messages(&self) -> u64 {
+        self.rics.iter().map(|ric| ric.read + ric.written).sum()
+    }
+}
+
+impl ClusterLoad {
+    /// Runs the world of a seed.
+    ///
+    /// # Errors
+    /// An invariant of the world does not hold.
+    pub fn run(&self, seed: u64) -> Result<ClusterLoadOutcome, Violation> {
+        let trial = ClusterTrial {
+            rics: self.rics.max(1),
+            nodes: self.nodes,
+            xapps: self.xapps,
+            faults: 0,
+            ..ClusterTrial::default()
+        };
+        let mut run = trial.begin(ClusterTrial::world(seed));
+        run.pass(Time::ZERO + self.settle)?;
+        let (before, heard) = (loads(&run), run.watcher.indications);
+        run.pass(Time::ZERO + self.settle + self.counted)?;
+        let rics = loads(&run)
+            .into_iter()
+            .zip(before)
+            .map(|(now, then)| RicLoad { read: now.read - then.read, written: now.written - then.written });
+        Ok(ClusterLoadOutcome { rics: rics.collect(), delivered: run.watcher.indications - heard })
+    }
+}
+
+fn loads(run: &Run) -> Vec<RicLoad> {
+    let counters = |party: &_| run.world.look_at_ric(*party).map(|ric| ric.counters()).unwrap_or_default();
+    let loads = run.watcher.rics.iter().map(counters);
+    loads.map(|it| RicLoad { read: it.indications, written: it.indications_forwarded }).collect()
+}
