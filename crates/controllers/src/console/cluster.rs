@@ -79,10 +79,11 @@ fn counted(counters: DirectoryCounters) -> Json {
         writes_failed,
         watches,
         foreign,
+        unreached,
     } = counters;
     json!({
         "admitted": admitted, "refused": refused, "revised": revised, "closed": closed, "fenced": fenced, "writes": writes,
-        "writes_failed": writes_failed, "watches": watches, "foreign": foreign,
+        "writes_failed": writes_failed, "watches": watches, "foreign": foreign, "unreached": unreached,
     })
 }
 
