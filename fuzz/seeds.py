@@ -122,13 +122,18 @@ def memif():
 
 
 def memif_memory():
-    """Scripts for memif_rings: a polite peer whose packets pass, then one that spoils the memory."""
+    """Scripts for memif_rings and memif_port: a polite peer whose packets pass, then one that spoils the memory."""
     describe = bytes([2, 0, 0, 0]) + struct.pack("<II", 60, 4096)
     spoilt = bytes([1]) + struct.pack("<I", 40_000) + bytes([5, 45])
     for owns in (0, 1):
         head = bytes([owns, 0, 3, 0, 3])
         seed("memif_rings", head + describe + bytes([0, 1, 5, 45, 0x46, 60, 7]) + spoilt)
         seed("memif_rings", head + bytes([0x40, 1, 5, 60, 6, 64, 7, 3]) + struct.pack("<II", 128, 7) + bytes([5, 45, 4, 0, 0, 0, 0]))
+        handshake = 7 * bytes([0, 8])
+        packets = bytes([6, 0, 0, 30, 40, 5, 0, 1, 0, 9, 10, 30, 10, 30, 9, 7, 0, 0, 7, 9, 1, 9])
+        seed("memif_port", bytes([owns]) + handshake + packets)
+        seed("memif_port", bytes([owns]) + handshake + packets + bytes([5, 0, 200, 0, 9, 10, 30, 11, 0, 8, 9]))
+        seed("memif_port", bytes([owns, 0, 8, 3, 10, 1, 2, 8, 8, 0, 8]))
 
 
 def main():
