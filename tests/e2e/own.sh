@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A user's own pipeline and trace: the shipped one runs through every switch that is here and claims it, its packets come back as a
 # capture, and hostile files are told by line or packet. What other switches are told is written, and a missing one stops nobody.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 own=$here/scenarios/tipsy/own.toml

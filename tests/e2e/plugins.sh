@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A switch and a generator of somebody else, by the line protocol of docs/plugins.md: examples/plugin.py as both is verified by the
 # oracle and measured; what is not allowed, not verified or dies is that point's outcome.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 

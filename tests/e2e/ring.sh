@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tier ring: packets over memif between the tester and a switch. Losses whose cause is known are named, counts exact, nothing
 # unknown; other people's switches, where they are installed, carry everything; a search finds two goals in one go.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 
 cat >ring.toml <<'TOML'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Searches with real rigs, small budgets; sizing from a profile and from a campaign.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 

@@ -2,7 +2,7 @@
 # kill -9 of a campaign while it has another's switch under test, of each kind: its children die with it, and nothing stays, neither
 # processes nor namespaces, programs and tables of the kernel, huge pages or files in /run.
 # It takes more than a minute: SWITCHES_KILLED=1 runs it, as the nightly lane does.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 [[ -n ${SWITCHES_KILLED:-} ]] || { echo "takes over a minute: SWITCHES_KILLED=1, or make nightly, runs it"; exit 77; }
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Other people's switches over one pipeline: where one is installed it equals the oracle and is measured beside ours, where it is
 # not its point says how to get it and the run goes on. What ends a campaign: switches-killed.sh.
-# alone: switches
+# alone: testbeds
 set -euo pipefail
 cat >points.toml <<'TOML'
 title = "a mobile gateway in several switches"

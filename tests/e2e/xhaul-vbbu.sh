@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A vBBU of a user's own on the live network: a stand-in's CU and DU run in the nodes' namespaces, their frames are counted both
 # ways, how one ends is told, and nothing of them is left, after kill -9 too.
+# alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in python3 unshare ip tc pgrep; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done

@@ -2,6 +2,7 @@
 # One Xhaul scenario, three answers: the simulation gives one digest in two processes and on any number of threads, stays
 # within its bound; the bound answers alone; live runs where this user may make namespaces, leaves
 # nothing behind, and cleans up after kill -9.
+# alone: testbeds
 set -euo pipefail
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
 trap cleanup EXIT
