@@ -9,7 +9,8 @@ demo=$!
 started+=("$demo")
 for _ in {1..600}; do grep -q 'the page: ' demo.err && break || sleep 0.1; done
 page=$(sed -n 's/^ *the page: //p' demo.err)
-curl -fsS "${page}" | grep -q '<title>ranlab RIC'
+curl -fsS "${page}" >page.html
+grep -q '<title>ranlab RIC' page.html
 curl -sSN "${page}v1/overview" >overview.txt 2>curl.err &
 listener=$!
 started+=("$listener")

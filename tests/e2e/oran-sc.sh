@@ -18,7 +18,8 @@ api=$(address ric.txt http)
     --format json >station.txt 2>station.err &
 started+=($!)
 for _ in {1..200}; do curl -fsS "$api/v1/nodeb/states" | grep -q '"CONNECTED"' && break || sleep 0.05; done
-curl -fsS "$api/v1/nodeb/gnb_505_001_00000001" | grep -q '"ranFunctionOid":"1.3.6.1.4.1.53148.1.2.2.2"'
+curl -fsS "$api/v1/nodeb/gnb_505_001_00000001" >node.json
+grep -q '"ranFunctionOid":"1.3.6.1.4.1.53148.1.2.2.2"' node.json
 
 python3 - "$api" "$(address ric.txt rmr)" <<'P'
 import http.server, json, socket, struct, sys, threading, urllib.request

@@ -15,6 +15,8 @@ net=127.$((100 + $$ % 100))
 n4=$net.0.8:8805 n3=$net.0.8:2152 n6=$net.0.8:2153 dn=$net.0.10:2153
 load() { "$RANLAB" load upf --format json --n4 "$n4" --n3 "$n3" --smf "$net.0.1:8805" --gnb "$net.1.1:2152" "$@"; }
 upf() { # its output goes to upf.json; waits until it listens
+    # What the one before has said is not what this one says.
+    : >upf.json
     "$RANLAB" upf --format ndjson --n4 "$n4" --n3 "$n3" "$@" >upf.json 2>upf.err &
     upf=$!
     pids+=("$upf")
