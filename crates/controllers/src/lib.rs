@@ -83,3 +83,14 @@ fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
     request
         .reply(404, serde_json::json!({ "title": "Not Found", "status": 404, "detail": detail }).to_string())
 }
+
+/// Numbers below what is asked for, the same for the same seed, which is not 0.
+#[cfg(test)]
+fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
+    move |most| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % most
+    }
+}

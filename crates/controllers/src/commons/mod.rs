@@ -244,13 +244,7 @@ mod tests {
 
     #[test]
     fn whatever_is_done_in_any_order_bytes_are_what_is_there() {
-        let mut dice = 7_u64;
-        let mut below = |most: u64| {
-            dice ^= dice << 13;
-            dice ^= dice >> 7;
-            dice ^= dice << 17;
-            dice % most
-        };
+        let mut below = crate::dice(7);
         let mut s = LocalStore::default();
         for _ in 0..20_000 {
             let (namespace, key) = (format!("n{}", below(3)), format!("k{}", below(20)));

@@ -470,13 +470,7 @@ mod tests {
     #[test]
     fn histories_of_many_seeds_keep_what_is_promised() {
         for seed in 1..=500_u64 {
-            let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-            let mut below = |most: u64| {
-                dice ^= dice << 13;
-                dice ^= dice >> 7;
-                dice ^= dice << 17;
-                dice % most
-            };
+            let mut below = crate::dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let mut s = one(Restart { times: 3, within: Duration::from_secs(10), ..RESTART });
             let (mut now, mut alive, mut starting, mut wanted) = (0, false, false, true);
             let mut starts: Vec<u64> = Vec::new();
