@@ -1,5 +1,7 @@
 //! How fast the simulation of the reference midhaul is, beside a bare heap of as many events in the same run; and two seeds on
-//! two threads beside the same two one after the other. Both are told with what the repeats differ by: a busy machine shows.
+//! two threads beside the same two one after the other. Two processors that are shared with others give less than two, so
+//! arithmetic without memory goes the same way in turns: what it gains is what this machine gives. All are told with what the
+//! repeats differ by: a busy machine shows.
 //!
 //! `cargo run --release -p ranlab-model --example xhaul_speed`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -37,11 +39,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             spread(&mut shares)
         );
     }
-    let mut gains = Vec::new();
+    let network = reference_network(&Scheduler::StrictPriority, false);
+    let run =
+        |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
+    let (mut gains, mut machine, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..REPEATS {
-        gains.push(two_threads(seed * 2)?);
+        let before = two_threads(arithmetic, seed * 2)?;
+        let gain = two_threads(run, seed * 2)?;
+        let given = f64::midpoint(before, two_threads(arithmetic, seed * 2)?);
+        gains.push(gain);
+        machine.push(given);
+        shares.push(gain / given);
     }
-    println!("two seeds on two threads: {} times one after the other", spread(&mut gains));
+    println!(
+        "two seeds on two threads: {} times one after the other; arithmetic: {}; {} of that",
+        spread(&mut gains),
+        spread(&mut machine),
+        spread(&mut shares)
+    );
     Ok(())
 }
 
@@ -52,24 +67,30 @@ fn spread(values: &mut [f64]) -> String {
     format!("{:.2} / {:.2} / {:.2}", at(0), at(values.len() / 2), at(values.len().saturating_sub(1)))
 }
 
-/// How many times faster two independent seeds are on two threads than on one.
-fn two_threads(seed: u64) -> Result<f64, Box<dyn std::error::Error>> {
-    let network = reference_network(&Scheduler::StrictPriority, false);
-    let run = |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map(|one| one.run().events);
+/// How many times faster two independent seeds are on two threads than on one. What is run tells a number, the same on both ways.
+fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'static str> {
     let start = Instant::now();
-    let events = run(seed)? + run(seed + 1)?;
+    let told = run(seed).wrapping_add(run(seed + 1));
     let one_s = start.elapsed().as_secs_f64();
     let start = Instant::now();
+    let run = &run;
     let both = std::thread::scope(|scope| {
-        let threads = [seed, seed + 1].map(|seed| scope.spawn(move || run(seed).map_err(|e| e.to_string())));
-        threads
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| "a thread died".to_owned())?)
-            .sum::<Result<u64, _>>()
-    })?;
+        let threads = [seed, seed + 1].map(|seed| scope.spawn(move || run(seed)));
+        threads.into_iter().try_fold(0_u64, |sum, thread| Some(sum.wrapping_add(thread.join().ok()?)))
+    })
+    .ok_or("a thread died")?;
     let two_s = start.elapsed().as_secs_f64();
-    assert_eq!(events, both, "threads change nothing");
+    assert_eq!(told, both, "threads change nothing");
     Ok(one_s / two_s)
+}
+
+/// As long as a run, in registers alone.
+fn arithmetic(seed: u64) -> u64 {
+    (0..150_000_000).fold(seed | 1, |state, _| {
+        let state = state ^ (state << 13);
+        let state = state ^ (state >> 7);
+        state ^ (state << 17)
+    })
 }
 
 /// M events/s of a heap with as many entries as the reference has on average, keyed as the simulation's.
