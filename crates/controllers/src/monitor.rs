@@ -3,12 +3,15 @@
 //! Of each report the octets are kept, written over those of the report before; they are read when someone asks. So an
 //! indication costs a check of its framing and one copy, and memory is one report per node and model.
 mod northbound;
+mod publication;
 
 pub(crate) use northbound::row;
+pub use publication::{Message, Messages, PublicationCounts, PublicationHandle};
 
 use crate::lock;
 use crate::watch::Watch;
 use bytes::Bytes;
+use publication::{Publication, Taken};
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_wire::e2ap::{GlobalE2NodeId, fast::Indication};
@@ -91,7 +94,8 @@ impl Report {
         Self { stats, header: Vec::new(), payload: Vec::new(), last_sn: None }
     }
 
-    fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) {
+    /// Whether it is a report that can be read.
+    fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) -> bool {
         let payload = indication.message;
         self.stats.indications += 1;
         totals.reports += 1;
@@ -106,13 +110,28 @@ impl Report {
         if bytes > REPORT_BYTES || model.check(model.encoding(), header, payload).is_err() {
             self.stats.malformed += 1;
             totals.malformed += 1;
-            return;
+            return false;
         }
         self.stats.received = Some(now);
         self.stats.tstamp_us = model.tstamp_us(model.encoding(), header, payload);
         for (kept, octets) in [(&mut self.header, header), (&mut self.payload, payload)] {
             kept.clear();
             kept.extend_from_slice(octets);
+        }
+        true
+    }
+
+    /// The last one, for the road.
+    fn taken(&self, node: GlobalE2NodeId) -> Taken {
+        let ReportStats { model, indications: sequence, tstamp_us, .. } = self.stats;
+        let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
+        Taken {
+            node,
+            model,
+            sequence,
+            tstamp_us,
+            header: octets(&self.header),
+            payload: octets(&self.payload),
         }
     }
 
@@ -176,6 +195,7 @@ pub struct Monitor {
     models: Vec<&'static dyn Model>,
     watch: Watch,
     reports: Arc<Mutex<Reports>>,
+    publication: Option<Publication>,
 }
 
 impl Monitor {
@@ -191,7 +211,14 @@ impl Monitor {
             }
         }
         let (watch, handle) = (Watch::new(wanted), MonitorHandle::default());
-        Ok((Self { models, watch, reports: handle.0.clone() }, handle))
+        Ok((Self { models, watch, reports: handle.0.clone(), publication: None }, handle))
+    }
+
+    /// Gives every report that can be read to whoever takes the messages, too. Of several takers the last one has them.
+    pub fn publish(&mut self) -> Messages {
+        let (publication, messages) = Publication::new();
+        self.publication = Some(publication);
+        messages
     }
 }
 
@@ -209,8 +236,11 @@ impl IApp for Monitor {
             IAppInput::Indication { subscription, indication, .. } => {
                 let Some(key) = self.watch.of(subscription) else { return };
                 let reports = &mut *lock(&self.reports);
-                if let Some(report) = reports.latest.get_mut(&key) {
-                    report.take(now, &indication, &mut reports.totals);
+                if let Some(report) = reports.latest.get_mut(&key)
+                    && report.take(now, &indication, &mut reports.totals)
+                    && let Some(publication) = &self.publication
+                {
+                    publication.offer(report.taken(key.0));
                 }
             }
             IAppInput::NodeRemoved(node) => {

@@ -24,10 +24,12 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 mod connection;
+mod publish;
 
 use connection::{Heard, connect, pause};
 
 pub(crate) use connection::options;
+pub use publish::publish;
 
 /// Writes under way; further ones wait.
 const WRITES_MAX: usize = 256;
@@ -70,7 +72,9 @@ pub struct NatsConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
     /// The servers' addresses are none.
-    #[error("--bus takes nats://HOST:PORT or tls://HOST:PORT, with commas between several; {0:?} is none")]
+    #[error(
+        "NATS servers are nats://HOST:PORT or tls://HOST:PORT, with commas between several; {0:?} is none"
+    )]
     Address(String),
     /// A password on the command line is everybody's.
     #[error(

@@ -5,10 +5,11 @@
 )]
 
 use crate::bus::Bus;
+use crate::monitor::Messages;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -50,8 +51,11 @@ impl RedisBus {
         let (messages, waiting) = sync_channel(WAITING_MAX);
         let missed = Arc::new(AtomicU64::new(0));
         let lost = missed.clone();
+        let told = move |taken: bool| {
+            lost.fetch_add(u64::from(!taken), Relaxed);
+        };
         // It ends with the bus.
-        thread::spawn(move || publish_all(&client, connection, &waiting, &lost));
+        thread::spawn(move || publish_all(&client, Some(connection), waiting.into_iter(), told));
         Ok(Self { messages, missed })
     }
 
@@ -69,19 +73,36 @@ impl Bus for RedisBus {
     }
 }
 
+/// Publishes what a monitor takes, from a thread of its own, for as long as that is there. A server that is away, at the beginning
+/// too, is reached again; what it misses is counted.
+///
+/// # Errors
+/// The address is none.
+pub fn publish(url: &str, messages: Messages) -> Result<(), RedisBusError> {
+    let error = |source| RedisBusError { url: url.to_owned(), source };
+    let client = redis::Client::open(url).map_err(error)?;
+    let handle = messages.handle();
+    thread::spawn(move || {
+        let connection = client.get_connection_with_timeout(PATIENCE).ok();
+        let messages = messages.map(|message| (message.subject, message.json));
+        publish_all(&client, connection, messages, |taken| handle.told(taken));
+    });
+    Ok(())
+}
+
 fn publish_all(
     client: &redis::Client,
-    connection: redis::Connection,
-    waiting: &Receiver<(String, Bytes)>,
-    missed: &AtomicU64,
+    mut connection: Option<redis::Connection>,
+    messages: impl Iterator<Item = (String, Bytes)>,
+    told: impl Fn(bool),
 ) {
-    let mut connection = Some(connection);
-    while let Ok((subject, message)) = waiting.recv() {
+    for (subject, message) in messages {
         let sent = connection
             .as_mut()
             .map(|connection| redis::cmd("PUBLISH").arg(&subject).arg(&message[..]).query::<i64>(connection));
-        if !matches!(sent, Some(Ok(_))) {
-            missed.fetch_add(1, Relaxed);
+        let taken = matches!(sent, Some(Ok(_)));
+        told(taken);
+        if !taken {
             thread::sleep(RETRY);
             connection = client.get_connection_with_timeout(PATIENCE).ok();
         }

@@ -28,6 +28,7 @@ use crate::desk::{self, Desk};
 use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
 use crate::hosted::{Asker, Hosted, serve_sockets};
 use crate::hosting;
+use crate::monitor::PublicationHandle;
 use crate::stream;
 use crate::token::{Token, Trust};
 use axum::Router;
@@ -80,6 +81,8 @@ pub struct RestConfig {
     pub commons: Commons,
     /// Policies, if types of them are installed.
     pub a1: Option<A1>,
+    /// What becomes of statistics that are published.
+    pub published: Option<PublicationHandle>,
 }
 
 /// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
@@ -244,6 +247,9 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
             text.push_str(&metrics::commons(&served.config.commons.counts()));
             if let Some(hosted) = &served.config.hosted {
                 text.push_str(&metrics::hosted(&hosted.desk.statuses()));
+            }
+            if let Some(published) = &served.config.published {
+                text.push_str(&metrics::published(published.counts()));
             }
             ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
         }

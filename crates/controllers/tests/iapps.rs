@@ -11,6 +11,7 @@ use ranlab_wire::e2sm::pdcp::Pdcp;
 use ranlab_wire::e2sm::rlc::RlcBearer;
 use ranlab_wire::e2sm::{Model, RowKey, SmError, Value, mac, plain, rlc};
 use ranlab_wire::e42;
+use serde_json::Value as Json;
 use std::time::Duration;
 
 struct Bench {
@@ -123,8 +124,9 @@ impl Bench {
 #[test]
 fn the_monitor_keeps_the_latest_of_every_ue() {
     let mut b = Bench::new(RicConfig::default());
-    let (monitor, handle) =
+    let (mut monitor, handle) =
         Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() }).unwrap();
+    let messages = monitor.publish();
     b.ric.add_iapp(Box::new(monitor));
     b.connect(AGENT, Side::E2, "agent");
     b.set_up(&["1.2.3", mac::OID, rlc::OID]);
@@ -153,6 +155,16 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
     let [(mac, _), (rlc, _)] = &node.reports[..] else { panic!("{node:?}") };
     assert_eq!((mac.model.name(), mac.lost, mac.tstamp_us), ("mac", Some(2), Some(8)));
     assert_eq!((rlc.malformed, handle.totals()), (1, Totals { reports: 4, malformed: 1, lost: 2 }));
+    // What is published: each report that can be read, whole; with the monitor it ends.
+    drop(b);
+    let told: Vec<(String, Json)> =
+        messages.map(|it| (it.subject, serde_json::from_slice(&it.json).unwrap())).collect();
+    let subjects: Vec<_> = told.iter().map(|(subject, _)| subject.split('.').nth(2).unwrap()).collect();
+    assert_eq!(subjects, ["mac", "mac", "rlc"]);
+    let (_, second) = &told[1];
+    assert_eq!((&second["sequence"], &second["tstamp_us"]), (&2.into(), &8.into()));
+    assert_eq!(second["rows"][1]["rnti"], 3);
+    assert_eq!(second["rows"][1]["dl_aggr_tbs"], 200);
 }
 
 #[test]

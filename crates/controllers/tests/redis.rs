@@ -7,9 +7,11 @@ mod lab;
 use lab::Lab;
 use prost::Message;
 use ranlab_controllers::bus::Bus;
+use ranlab_controllers::monitor::{Monitor, MonitorConfig};
 use ranlab_controllers::redis::{RedisBus, listen};
 use ranlab_controllers::sdl::Sdl;
 use ranlab_wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_wire::e2sm::slice::SliceModel;
 use ranlab_wire::rnib::{ConnectionStatus, NbIdentity, NodebInfo};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -70,6 +72,34 @@ fn what_is_published_is_heard_and_again_after_the_server_was_away() {
     patiently(|| (bus.missed() > 0).then_some(()));
     let _second = server(port).unwrap();
     hears(&mut bus, "{\"n\":2}");
+}
+
+#[test]
+fn reports_are_heard_decoded_at_a_server_that_comes_later() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("redis://127.0.0.1:{port}");
+    let (mut monitor, _) = Monitor::new(MonitorConfig { models: vec![&SliceModel], period_ms: 10 }).unwrap();
+    let messages = monitor.publish();
+    let published = messages.handle();
+    ranlab_controllers::redis::publish(&url, messages).unwrap();
+    let mut lab = Lab::new(Box::new(monitor));
+    lab.station(GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32));
+    let Some(_server) = server(port) else {
+        return ranlab_host::doctor::skipped("no redis-server, and REDIS_SERVER names none");
+    };
+    let (sender, heard) = channel();
+    patiently(|| {
+        let sender = sender.clone();
+        listen(&url, &["ranlab.kpi.slice.gnb_505-01_5"], move |message| sender.send(message.to_vec()).is_ok())
+            .ok()
+    });
+    let report: serde_json::Value = patiently(|| {
+        lab.pass(Duration::from_millis(20));
+        serde_json::from_slice(&heard.recv_timeout(Duration::from_millis(200)).ok()?).ok()
+    });
+    assert_eq!((&report["node"], &report["model"]), (&"gnb 505.01 5".into(), &"slice".into()));
+    assert!(report["rows"].is_array(), "{report}");
+    patiently(|| (published.counts().published > 0).then_some(()));
 }
 
 /// As O-RAN SC's xApps read it: a set of identities, and a key for each base station.

@@ -29,6 +29,7 @@ mod pinger;
 mod pipeline;
 mod plugin;
 mod program;
+mod publish;
 mod radio;
 pub mod readback;
 mod ready;

@@ -11,7 +11,7 @@ use ranlab_controllers::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
 use ranlab_controllers::commons::Commons;
 use ranlab_controllers::console::ConsoleHandle;
 use ranlab_controllers::hosted::Hosted;
-use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, Totals};
+use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, PublicationHandle, Totals};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
 use ranlab_controllers::rmr::{self, RmrConfig};
 use ranlab_controllers::token::{Token, Trust};
@@ -29,6 +29,7 @@ use crate::folder::Folder;
 use crate::hosting::{Hands, Installation};
 use crate::ping_iapp;
 use crate::pinger::{Pace, PingReport, Shared, lock};
+use crate::publish::Broker;
 use crate::settings::{choices, customary_models, service_models};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Allowed, Listen, Running, Task, config, environment, numbers, parse, rig, since};
@@ -84,11 +85,14 @@ config! {
         threads: u64 = 1, range(1, THREADS_MAX);
         /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
-        /// service models that --iapp monitor subscribes to
+        /// service models that --iapp monitor and --publish subscribe to
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// how often --iapp monitor asks for them, in whole milliseconds
+        /// how often --iapp monitor and --publish ask for them, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
+        /// publish the decoded reports of --sm at NATS servers (nats://HOST:PORT, commas between several) or a Redis server
+        /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; one that is slow misses some, which is counted
+        publish: Option<Broker> = None, wiring();
         /// which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
         /// subscriptions, requests, control [default: all of them, and everything]
         xapps: Option<PathBuf> = None, local();
@@ -224,7 +228,7 @@ pub struct Ric {
 }
 
 enum Inside {
-    Monitor { handle: MonitorHandle, at_begin: Totals },
+    Monitor { handle: MonitorHandle, at_begin: Totals, published: Option<PublicationHandle> },
     Ping { pinger: Shared, _task: Task },
 }
 
@@ -247,8 +251,12 @@ impl Ric {
         if let Some(url) = &part.sdl {
             handle.add_iapp(crate::rest_controller::sdl(url)?);
         }
-        let inside = part.iapp.iter().map(|iapp| Inside::new(*iapp, part, &handle));
-        let inside = inside.collect::<Result<_, _>>()?;
+        let mut inside = Vec::new();
+        // What is published is what the monitor takes.
+        let publishes = part.publish.is_some() && !part.iapp.contains(&HostedIApp::Monitor);
+        for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
+            inside.push(Inside::new(iapp, part, &handle).await?);
+        }
         let (mut folder, mut bound) = (Folder::default(), Vec::new());
         for (side, name, places) in [(Side::E2, "e2", &part.e2), (Side::E42, "e42", &part.e42)] {
             for place in places {
@@ -314,7 +322,12 @@ impl Ric {
         let Door { address, hosts, token, trust, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let (commons, a1) = (self.commons.clone(), self.a1.clone());
-        let config = RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1 };
+        let published = self.inside.iter().find_map(|inside| match inside {
+            Inside::Monitor { published, .. } => published.clone(),
+            Inside::Ping { .. } => None,
+        });
+        let config =
+            RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1, published };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
             served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
@@ -441,14 +454,18 @@ fn rules(file: &Path) -> Result<XappRules, Trouble> {
 }
 
 impl Inside {
-    fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
+    async fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
         match iapp {
             HostedIApp::Monitor => {
                 let models = part.sm.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
                 let period_ms = u32::try_from(part.period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
-                let (iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
+                let (mut iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
+                let published = match &part.publish {
+                    Some(broker) => Some(crate::publish::start(broker, part, iapp.publish()).await?),
+                    None => None,
+                };
                 ric.add_iapp(Box::new(iapp));
-                Ok(Self::Monitor { handle, at_begin: Totals::default() })
+                Ok(Self::Monitor { handle, at_begin: Totals::default(), published })
             }
             HostedIApp::Ping => {
                 let (size, interval, window) = (part.size, part.interval, part.window);
@@ -467,14 +484,14 @@ impl Inside {
 
     fn begin(&mut self) {
         match self {
-            Self::Monitor { handle, at_begin } => *at_begin = handle.totals(),
+            Self::Monitor { handle, at_begin, .. } => *at_begin = handle.totals(),
             Self::Ping { pinger, .. } => lock(pinger).begin(),
         }
     }
 
     fn end(&mut self, report: &mut Report) {
         match self {
-            Self::Monitor { handle, at_begin } => {
+            Self::Monitor { handle, at_begin, .. } => {
                 let now = handle.totals();
                 // Only now: reading every report costs, and the window is over.
                 let ues: usize = handle.snapshot().iter().map(|node| node.ues().len()).sum();

@@ -90,16 +90,47 @@ fn told(error: ranlab_controllers::nats::NatsError) -> Trouble {
 #[cfg(feature = "bus")]
 fn config(part: &RicPart, what: &str) -> Option<ranlab_controllers::nats::NatsConfig> {
     let (servers, name) = part.bus.as_ref().zip(part.bus_name.as_ref())?;
-    Some(ranlab_controllers::nats::NatsConfig {
-        servers: servers.clone(),
+    Some(client(part, servers, format!("ranlab ric {name}{what}")))
+}
+
+/// A client of these servers, by the files that the part names.
+#[cfg(feature = "bus")]
+fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::nats::NatsConfig {
+    ranlab_controllers::nats::NatsConfig {
+        servers: servers.to_owned(),
         bucket: part.bus_bucket.clone(),
         replicas: usize::try_from(part.bus_replicas).unwrap_or(1),
-        name: format!("ranlab ric {name}{what}"),
+        name,
         credentials: part.bus_credentials_file.clone(),
         password: part.bus_password_file.clone(),
         ca: part.bus_ca_file.clone(),
         certificate: part.bus_certificate_file.clone().zip(part.bus_key_file.clone()),
-    })
+    }
+}
+
+/// Publishes what a monitor takes at these servers.
+///
+/// # Errors
+/// Addresses or files are none, or the servers let this RIC not in.
+#[cfg(feature = "bus")]
+pub(crate) async fn publish(
+    servers: &str,
+    part: &RicPart,
+    messages: ranlab_controllers::monitor::Messages,
+) -> Result<(), Trouble> {
+    let name = format!("ranlab ric {} (statistics)", part.bus_name.as_deref().unwrap_or_default());
+    ranlab_controllers::nats::publish(client(part, servers, name), messages).await.map_err(told)
+}
+
+/// A build without NATS publishes nothing there.
+#[cfg(not(feature = "bus"))]
+#[allow(clippy::unused_async, reason = "as with NATS")]
+pub(crate) async fn publish(
+    _: &str,
+    _: &RicPart,
+    _: ranlab_controllers::monitor::Messages,
+) -> Result<(), Trouble> {
+    Err(rig("this build has no NATS; `cargo build -p ranlab --features bus` has"))
 }
 
 /// What this RIC's xApps share, which are to be allowed so much: among several RICs by the bus. Who serves no HTTP shares nothing.

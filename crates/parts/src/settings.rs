@@ -53,6 +53,7 @@ setting_by_text!(
     Listen,
     Allowed,
     ranlab_sdk::e2::ric::Admission,
+    crate::publish::Broker,
     Law,
     SourcePool,
     Share,

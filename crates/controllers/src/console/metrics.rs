@@ -118,6 +118,20 @@ pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
     out.0
 }
 
+/// What becomes of statistics that are published.
+#[cfg(feature = "serve")]
+pub fn published(counts: crate::monitor::PublicationCounts) -> String {
+    let mut out = Text(String::new());
+    for (name, help, value) in [
+        ("reports", "Reports that the server's connection took.", counts.published),
+        ("dropped", "Reports dropped because others were still waiting.", counts.dropped),
+        ("refused", "Reports that the server did not take: away, or too long for it.", counts.refused),
+    ] {
+        out.metric(&format!("ranlab_published_{name}_total"), help, "counter", [(String::new(), value)]);
+    }
+    out.0
+}
+
 /// What the host of xApps counts of each.
 #[cfg(feature = "serve")]
 pub fn hosted(xapps: &[crate::hosting::Status]) -> String {

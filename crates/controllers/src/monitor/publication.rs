@@ -1,0 +1,202 @@
+//! What the monitor takes, for whoever is no program of the RIC: each report as a JSON object under a subject of its own.
+//!
+//! The RIC copies a report once; it is decoded by whoever takes the messages, on a thread that is not the RIC's. Nobody waits for
+//! one who is slow: what finds no room is dropped, counted, and seen as a gap in `sequence`.
+use super::northbound::row;
+use bytes::Bytes;
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use ranlab_wire::e2sm::Model;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Reports that wait to be published ...
+pub(super) const REPORTS_MAX: usize = 4_096;
+/// ... and their octets; beyond either, further ones are dropped.
+pub(super) const BYTES_MAX: usize = 16 << 20;
+
+/// A report on its way.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) node: GlobalE2NodeId,
+    pub(super) model: &'static dyn Model,
+    /// How many reports of the model the node had sent, with this one.
+    pub(super) sequence: u64,
+    pub(super) tstamp_us: Option<i64>,
+    pub(super) header: Bytes,
+    pub(super) payload: Bytes,
+}
+
+impl Taken {
+    fn bytes(&self) -> usize {
+        self.header.len().saturating_add(self.payload.len())
+    }
+
+    fn message(&self) -> Message {
+        let model = self.model;
+        let table = model.table(model.encoding(), &self.header, &self.payload).unwrap_or_default();
+        let columns = model.columns();
+        let rows: Json = table.rows().map(|(key, values)| row(&columns, key, values)).collect();
+        let node = self.node.to_string();
+        let subject = format!("ranlab.kpi.{}.{}", token(model.name()), token(&node));
+        let json = json!({
+            "node": node, "model": model.name(), "sequence": self.sequence, "tstamp_us": self.tstamp_us, "rows": rows,
+        });
+        Message { subject, json: json.to_string().into() }
+    }
+}
+
+/// One token of a subject: what NATS and Redis take for patterns, and the dots between tokens, become hyphens.
+fn token(name: &str) -> String {
+    let of = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    name.replace(' ', "_").chars().map(of).collect()
+}
+
+/// What a listener hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// `ranlab.kpi.MODEL.NODE`, as in `ranlab.kpi.mac.gnb_505-01_5`.
+    pub subject: String,
+    /// `{"node": "gnb 505.01 5", "model": "mac", "sequence": 7, "tstamp_us": ..., "rows": [{"rnti": 1, ...}, ...]}`; units are those
+    /// of the model's columns (`ranlab xapp monitor` names them).
+    pub json: Bytes,
+}
+
+/// What became of reports so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PublicationCounts {
+    /// Reports that the server's connection took.
+    pub published: u64,
+    /// Reports that were dropped because others were still waiting.
+    pub dropped: u64,
+    /// Reports that the server did not take: it was away, or they were longer than it allows.
+    pub refused: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    published: AtomicU64,
+    dropped: AtomicU64,
+    refused: AtomicU64,
+    waiting: AtomicUsize,
+}
+
+/// Reads what became of reports.
+#[derive(Debug, Clone, Default)]
+pub struct PublicationHandle(Arc<Counts>);
+
+impl PublicationHandle {
+    /// So far.
+    pub fn counts(&self) -> PublicationCounts {
+        let Counts { published, dropped, refused, .. } = &*self.0;
+        PublicationCounts {
+            published: published.load(Relaxed),
+            dropped: dropped.load(Relaxed),
+            refused: refused.load(Relaxed),
+        }
+    }
+
+    /// Notes whether the server's connection took a message.
+    pub fn told(&self, taken: bool) {
+        let count = if taken { &self.0.published } else { &self.0.refused };
+        count.fetch_add(1, Relaxed);
+    }
+}
+
+/// The monitor's end.
+#[derive(Debug)]
+pub(super) struct Publication {
+    reports: SyncSender<Taken>,
+    counts: Arc<Counts>,
+}
+
+impl Publication {
+    pub(super) fn new() -> (Self, Messages) {
+        let (sender, reports) = sync_channel(REPORTS_MAX);
+        let counts = Arc::<Counts>::default();
+        (Self { reports: sender, counts: counts.clone() }, Messages { reports, counts })
+    }
+
+    /// Never waits.
+    pub(super) fn offer(&self, report: Taken) {
+        let bytes = report.bytes();
+        let room = self.counts.waiting.load(Relaxed).saturating_add(bytes) <= BYTES_MAX;
+        // Counted before it can be taken out.
+        self.counts.waiting.fetch_add(bytes, Relaxed);
+        if !room || self.reports.try_send(report).is_err() {
+            self.counts.waiting.fetch_sub(bytes, Relaxed);
+            self.counts.dropped.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// The other end: messages in the order of their reports, decoded as they are taken. It waits for the next one, and ends with the
+/// monitor.
+#[derive(Debug)]
+pub struct Messages {
+    reports: Receiver<Taken>,
+    counts: Arc<Counts>,
+}
+
+impl Messages {
+    /// Where whoever publishes says what became of each.
+    pub fn handle(&self) -> PublicationHandle {
+        PublicationHandle(self.counts.clone())
+    }
+}
+
+impl Iterator for Messages {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        let report = self.reports.recv().ok()?;
+        self.counts.waiting.fetch_sub(report.bytes(), Relaxed);
+        Some(report.message())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ranlab_wire::e2ap::Plmn;
+    use ranlab_wire::e2sm::mac::Mac;
+
+    fn report(sequence: u64, bytes: usize) -> Taken {
+        let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
+        let payload = vec![0; bytes].into();
+        Taken { node, model: &Mac, sequence, tstamp_us: None, header: Bytes::new(), payload }
+    }
+
+    #[test]
+    fn who_is_slow_costs_nobody_and_misses_what_is_counted() {
+        let (publication, mut messages) = Publication::new();
+        for sequence in 0..REPORTS_MAX as u64 + 3 {
+            publication.offer(report(sequence, 10));
+        }
+        let handle = messages.handle();
+        assert_eq!(handle.counts().dropped, 3);
+        assert!(messages.next().is_some(), "the oldest are kept");
+        publication.offer(report(9_000, 10));
+        assert_eq!(handle.counts().dropped, 3, "there is room again");
+        drop(publication);
+        assert_eq!(messages.by_ref().count(), REPORTS_MAX, "and then it ends");
+        assert_eq!(handle.0.waiting.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn octets_are_bounded_too() {
+        let (publication, messages) = Publication::new();
+        for sequence in 0..20 {
+            publication.offer(report(sequence, BYTES_MAX / 16));
+        }
+        assert_eq!(messages.handle().counts().dropped, 4);
+    }
+
+    #[test]
+    fn a_subject_has_four_tokens_whatever_a_node_is_called() {
+        let subject = report(1, 0).message().subject;
+        assert_eq!(subject, "ranlab.kpi.mac.gnb_505-01_5");
+        assert_eq!(token("a.b*c>d e"), "a-b-c-d_e");
+    }
+}

@@ -1,0 +1,88 @@
+//! Where a RIC publishes decoded statistics.
+use std::fmt;
+use std::str::FromStr;
+
+use ranlab_controllers::monitor::{Messages, PublicationHandle};
+
+use crate::ric::RicPart;
+use crate::worker::Trouble;
+
+/// Servers that take messages under subjects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Broker {
+    /// NATS servers: `nats://HOST:PORT` or `tls://HOST:PORT`, with commas between several.
+    Nats(String),
+    /// A Redis server: `redis://HOST:PORT`.
+    Redis(String),
+}
+
+impl FromStr for Broker {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once("://") {
+            Some(("nats" | "tls", _)) => Ok(Self::Nats(text.to_owned())),
+            Some(("redis", _)) => Ok(Self::Redis(text.to_owned())),
+            _ => Err(format!(
+                "\"{text}\" takes no messages; allowed are nats://HOST:PORT, tls://HOST:PORT and redis://HOST:PORT"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Nats(url) | Self::Redis(url)) = self;
+        f.write_str(url)
+    }
+}
+
+/// Has a server take what a monitor takes. One that is away is tried on.
+///
+/// # Errors
+/// This build does not reach it, the address is none, or it does not let this RIC in.
+pub(crate) async fn start(
+    broker: &Broker,
+    part: &RicPart,
+    messages: Messages,
+) -> Result<PublicationHandle, Trouble> {
+    // Only here: what is no address is shown as it was written.
+    if broker.to_string().contains('@') {
+        return Err(crate::rig(
+            "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file and \
+             --bus-credentials-file name files",
+        ));
+    }
+    let handle = messages.handle();
+    match broker {
+        Broker::Nats(servers) => crate::ric_bus::publish(servers, part, messages).await?,
+        Broker::Redis(url) => redis(url, messages)?,
+    }
+    Ok(handle)
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str, messages: Messages) -> Result<(), Trouble> {
+    ranlab_controllers::redis::publish(url, messages).map_err(crate::rig)
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(url: &str, _: Messages) -> Result<(), Trouble> {
+    Err(crate::environment(format!(
+        "{url} is not reached by this build: build it with --features redis, or take nats://"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_say_which_server() {
+        let nats: Broker = "nats://a:4222,nats://b:4222".parse().unwrap();
+        assert_eq!(nats.to_string(), "nats://a:4222,nats://b:4222");
+        assert_eq!("redis://a:6379".parse(), Ok(Broker::Redis("redis://a:6379".to_owned())));
+        for wrong in ["kafka://a:1", "a:6379", ""] {
+            assert!(wrong.parse::<Broker>().unwrap_err().contains("allowed are nats://"), "{wrong}");
+        }
+    }
+}
