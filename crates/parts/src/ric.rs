@@ -251,12 +251,7 @@ impl Ric {
         if let Some(url) = &part.sdl {
             handle.add_iapp(crate::rest_controller::sdl(url)?);
         }
-        let mut inside = Vec::new();
-        // What is published is what the monitor takes.
-        let publishes = part.publish.is_some() && !part.iapp.contains(&HostedIApp::Monitor);
-        for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
-            inside.push(Inside::new(iapp, part, &handle).await?);
-        }
+        let inside = Inside::all(part, &handle).await?;
         let (mut folder, mut bound) = (Folder::default(), Vec::new());
         for (side, name, places) in [(Side::E2, "e2", &part.e2), (Side::E42, "e42", &part.e42)] {
             for place in places {
@@ -454,6 +449,16 @@ fn rules(file: &Path) -> Result<XappRules, Trouble> {
 }
 
 impl Inside {
+    async fn all(part: &RicPart, ric: &RicHandle) -> Result<Vec<Self>, Trouble> {
+        let mut inside = Vec::new();
+        // What is published is what the monitor takes.
+        let publishes = part.publish.is_some() && !part.iapp.contains(&HostedIApp::Monitor);
+        for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
+            inside.push(Self::new(iapp, part, ric).await?);
+        }
+        Ok(inside)
+    }
+
     async fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
         match iapp {
             HostedIApp::Monitor => {
