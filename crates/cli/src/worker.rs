@@ -3,11 +3,13 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 use std::time::Duration;
 
-use ranlab_parts::Allowed;
+use ranlab_campaign::rig::Stop;
 use ranlab_parts::child::Child;
-use ranlab_parts::worker::{Trust, grace, serve};
+use ranlab_parts::worker::{Trust, Worker, grace, serve};
+use ranlab_parts::{Allowed, Host, Lab, found};
 
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -18,8 +20,11 @@ const PARTS_MAX: usize = 64;
 /// Arguments of `worker`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ssh lab7 ranlab worker\n  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24\n\n\
-                  A scenario names the place: `load.at = \"ssh://lab7\"` or `load.at = \"tcp://10.0.0.7:7000\"`."
+    after_help = "Examples:\n  ssh lab7 ranlab worker\n  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24\n\
+  ranlab worker --listen 10.0.0.7:7000 --allow 10.0.0.0/24 --bus nats://10.0.0.1:4222\n  \
+                  ranlab worker --find nats://10.0.0.1:4222\n\n\
+                  A scenario names the place: `load.at = \"ssh://lab7\"` or `load.at = \"tcp://10.0.0.7:7000\"`, or all that a bus \
+                  tells of: `load.at = \"nats://10.0.0.1:4222\"`."
 )]
 pub struct Arguments {
     /// Wait for campaigns here; without it, one campaign talks over the standard input and output
@@ -28,6 +33,15 @@ pub struct Arguments {
     /// Only these peers may connect; required beside loopback
     #[arg(long, value_name = "IP[/BITS]")]
     allow: Vec<Allowed>,
+    /// Tell whoever asks at this NATS server that a worker is here
+    #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", requires = "listen")]
+    bus: Option<Bus>,
+    /// With --bus: where campaigns reach this worker [default: what it listens at]
+    #[arg(long, value_name = "HOST:PORT", requires = "bus")]
+    advertise: Option<String>,
+    /// List the workers that a NATS server tells of, with what their clocks are wrong by
+    #[arg(long, value_name = "nats://HOST:PORT[/GROUP]", conflicts_with_all = ["listen", "socket"])]
+    find: Option<Bus>,
     /// Serve the socket that is the standard input and output
     #[arg(long, hide = true, conflicts_with = "listen")]
     socket: bool,
@@ -53,10 +67,30 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
+/// Where workers are told of.
+#[derive(Debug, Clone)]
+struct Bus {
+    server: String,
+    group: String,
+}
+
+impl FromStr for Bus {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(Host::Bus { server, group }) => Ok(Self { server, group }),
+            _ => Err("nats://HOST:PORT[/GROUP] is expected".to_owned()),
+        }
+    }
+}
+
 /// Serves until the input ends, or for ever.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    if let Some(bus) = &arguments.find {
+        return find(bus, format);
+    }
     match arguments.listen {
-        Some(address) => listen(address, &arguments.allow, format),
+        Some(address) => listen(address, arguments, format),
         None => {
             let trust = if arguments.socket { Trust::PartsOnly } else { Trust::Full };
             match serve(Watched(io::stdin()), io::stdout().lock(), trust) {
@@ -70,7 +104,8 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
 }
 
 /// Each connection gets a process of its own, as with ssh: what it holds ends with it.
-fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), Failure> {
+fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<(), Failure> {
+    let allow = &arguments.allow;
     if allow.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::Usage(format!(
             "a worker at {address} would serve everybody who reaches it: name those that may with --allow"
@@ -80,6 +115,15 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let program = crate::program::path().map_err(failed)?;
+    if let Some(bus) = &arguments.bus {
+        let at = arguments.advertise.clone().unwrap_or_else(|| bound.to_string());
+        if arguments.advertise.is_none() && bound.ip().is_unspecified() {
+            return Err(Failure::Usage(format!(
+                "nobody reaches {bound} from elsewhere: say with --advertise where campaigns find this worker"
+            )));
+        }
+        found::announce(&bus.server, &bus.group, &format!("tcp://{at}")).map_err(Failure::Environment)?;
+    }
     let mut output = Output::new(format);
     output.text(format_args!("worker tcp://{bound}"))?;
     output.item(&serde_json::json!({ "listening": "worker", "address": format!("tcp://{bound}") }))?;
@@ -112,4 +156,38 @@ fn listen(address: SocketAddr, allow: &[Allowed], format: Format) -> Result<(), 
             Err(error) => eprintln!("ranlab worker: cannot serve {peer}: {error}"),
         }
     }
+}
+
+/// Who answers, what it has, and how wrong its clock may be: what a campaign would have.
+fn find(bus: &Bus, format: Format) -> Result<(), Failure> {
+    let hosts = found::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
+    let lab = Lab::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);
+    let mut output = Output::new(format);
+    let (mut good, mut worst) = (0_usize, 0.0_f64);
+    for host in &hosts {
+        match Worker::meet(&lab, host, "campaign", &Stop::never()) {
+            Ok(worker) => {
+                good += 1;
+                worst = worst.max(worker.clock_error_us);
+                let (offset, error) = (worker.clock_offset_us, worker.clock_error_us);
+                output.text(format_args!(
+                    "{host}  its clock is {offset:+.0} us from ours, give or take {error:.0} us"
+                ))?;
+                output.item(&serde_json::json!({
+                    "worker": host.to_string(), "clock_offset_us": offset, "clock_error_us": error,
+                }))?;
+            }
+            Err(error) => {
+                output.text(format_args!("{host}  cannot be met: {error}"))?;
+                output
+                    .item(&serde_json::json!({ "worker": host.to_string(), "error": error.to_string() }))?;
+            }
+        }
+    }
+    output.text(format_args!(
+        "{good} of {} workers can be had; no clock is wrong by more than {worst:.0} us",
+        hosts.len()
+    ))?;
+    output
+        .finish(&serde_json::json!({ "workers": good, "answered": hosts.len(), "clock_error_us_max": worst }))
 }

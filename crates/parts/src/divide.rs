@@ -6,7 +6,7 @@ use crate::worker::Trouble;
 use crate::{FleetPart, Part, SouthFleetPart, rig};
 
 /// Places of one load at most.
-pub const PLACES_MAX: usize = 64;
+pub const PLACES_MAX: usize = 128;
 
 /// What one of several places has of a total: the shares of all are the total, and differ by one at most.
 pub(crate) fn share(total: u64, place: usize, places: usize) -> u64 {

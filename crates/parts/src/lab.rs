@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use ranlab_campaign::rig::Need;
+use ranlab_campaign::rig::{Need, RigError};
+
+use crate::found;
 
 /// What all rigs share: the program whose verb `worker` runs the parts.
 #[derive(Debug, Clone)]
@@ -65,12 +67,20 @@ pub enum Host {
         /// `host:port`.
         address: String,
     },
+    /// Those others that a bus tells of: `ranlab worker --listen --bus`.
+    Bus {
+        /// `nats://host:port`.
+        server: String,
+        /// Which of them.
+        group: String,
+    },
 }
 
 /// The text names no machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no place for a worker; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\" and \"tcp://host:port\""
+    "\"{0}\" is no place for a worker; allowed are \"local\", \"ssh://[user@]host[/path/to/ranlab]\", \"tcp://host:port\" \
+     and \"nats://host:port[/group]\""
 )]
 pub struct HostError(String);
 
@@ -96,12 +106,33 @@ impl FromStr for Host {
             let program = if path.is_empty() { "ranlab".to_owned() } else { format!("/{path}") };
             return Ok(Self::Ssh { destination: destination.to_owned(), program });
         }
-        let address = text.strip_prefix("tcp://").ok_or_else(wrong)?;
-        let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
-        if !plain(host) || port.parse::<u16>().is_err() {
-            return Err(wrong());
+        let address = |text: &str| {
+            let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+            // What is before an @ would be a password, which belongs into no scenario.
+            let good = plain(host) && !host.contains('@') && port.parse::<u16>().is_ok();
+            good.then(|| text.to_owned()).ok_or_else(wrong)
+        };
+        if let Some(rest) = text.strip_prefix("nats://") {
+            let (place, group) = rest.split_once('/').unwrap_or((rest, found::GROUP));
+            if !found::is_group(group) {
+                return Err(wrong());
+            }
+            return Ok(Self::Bus { server: format!("nats://{}", address(place)?), group: group.to_owned() });
         }
-        Ok(Self::Tcp { address: address.to_owned() })
+        Ok(Self::Tcp { address: address(text.strip_prefix("tcp://").ok_or_else(wrong)?)? })
+    }
+}
+
+impl Host {
+    /// The machines themselves: those of a bus are the ones that answer there now.
+    ///
+    /// # Errors
+    /// None answers.
+    pub fn met(self) -> Result<Vec<Self>, RigError> {
+        match self {
+            Self::Bus { server, group } => found::workers(&server, &group).map_err(RigError::Environment),
+            host => Ok(vec![host]),
+        }
     }
 }
 
@@ -112,6 +143,8 @@ impl fmt::Display for Host {
             Self::Ssh { destination, program } if program == "ranlab" => write!(f, "ssh://{destination}"),
             Self::Ssh { destination, program } => write!(f, "ssh://{destination}{program}"),
             Self::Tcp { address } => write!(f, "tcp://{address}"),
+            Self::Bus { server, group } if group == found::GROUP => f.write_str(server),
+            Self::Bus { server, group } => write!(f, "{server}/{group}"),
         }
     }
 }
@@ -122,9 +155,15 @@ mod tests {
 
     #[test]
     fn places_read_as_they_are_written() {
-        for text in
-            ["local", "ssh://lab7", "ssh://me@lab7/opt/ranlab", "tcp://10.0.0.7:7000", "tcp://[::1]:7"]
-        {
+        for text in [
+            "local",
+            "ssh://lab7",
+            "ssh://me@lab7/opt/ranlab",
+            "tcp://10.0.0.7:7000",
+            "tcp://[::1]:7",
+            "nats://a:4222",
+            "nats://a:4222/lab",
+        ] {
             assert_eq!(text.parse::<Host>().unwrap().to_string(), text);
         }
     }
@@ -141,6 +180,9 @@ mod tests {
             "tcp://a",
             "tcp://:1",
             "tcp://a:x",
+            "nats://a",
+            "nats://me:secret@a:4222",
+            "nats://a:4222/x.y",
         ] {
             let error = text.parse::<Host>().unwrap_err().to_string();
             assert!(error.contains("allowed are"), "{text}: {error}");

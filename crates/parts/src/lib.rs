@@ -14,6 +14,7 @@ mod divide;
 pub mod field;
 mod fleet;
 mod folder;
+pub mod found;
 mod gateway;
 mod hosting;
 mod lab;

@@ -97,7 +97,7 @@ fn machine_name(host: &Host, report: &Report) -> String {
         (Some(boot), _) => boot.clone(),
         (None, Host::Local) => String::new(),
         (None, Host::Ssh { destination, .. }) => destination.clone(),
-        (None, Host::Tcp { address }) => {
+        (None, Host::Tcp { address } | Host::Bus { server: address, .. }) => {
             address.rsplit_once(':').map_or_else(|| address.clone(), |(name, _)| name.to_owned())
         }
     }

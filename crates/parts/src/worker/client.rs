@@ -144,6 +144,10 @@ impl Worker {
         }
         let mut command = match host {
             Host::Tcp { address } => return Self::dial(address, host, role),
+            Host::Bus { .. } => match host.clone().met()?.first() {
+                Some(first) => return Self::reach(lab, first, role),
+                None => return Err(RigError::Environment(format!("no worker answers at {host}"))),
+            },
             Host::Local => match &lab.netns {
                 None => Command::new(&lab.program),
                 Some(netns) => {

@@ -75,7 +75,7 @@ impl Placed {
             clock_drift_us: farthest(|worker| worker.clock_drift_us),
             addresses: workers.first().map(|worker| worker.ready.addresses.clone()).unwrap_or_default(),
             report: join::reports(&reports),
-            places: self.hosts.iter().cloned().zip(reports).collect(),
+            places: self.crew.workers().iter().map(|worker| worker.host.clone()).zip(reports).collect(),
         })
     }
 }
@@ -154,11 +154,19 @@ impl Stage<'_> {
     ) -> Result<Placed, RigError> {
         // Beside the key of a part's machine there may be that of its network namespace.
         let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
-        let mut crew = Crew::meet(&lab, &hosts, role, &self.run.stop)?;
+        let met: Vec<Host> = hosts
+            .iter()
+            .cloned()
+            .map(Host::met)
+            .collect::<Result<Vec<_>, _>>()?
+            .into_iter()
+            .flatten()
+            .collect();
+        let mut crew = Crew::meet(&lab, &met, role, &self.run.stop)?;
         let mut shares = shares(&crew, part)?;
         let configs = shares.iter().map(config).collect();
         let mut stays = false;
-        for (share, host) in shares.iter_mut().zip(&hosts) {
+        for (share, host) in shares.iter_mut().zip(&met) {
             stays |= stranger::admit(share, &lab, host)?;
         }
         crew.bring_up(shares, &self.run.stop)?;

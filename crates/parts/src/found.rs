@@ -1,0 +1,167 @@
+//! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
+//! campaign then speaks with each directly; nothing of an experiment goes through the bus.
+
+use crate::lab::Host;
+
+/// Workers that one question may find; what answers beyond is left alone.
+#[cfg(feature = "bus")]
+const WORKERS_MAX: usize = crate::PLACES_MAX;
+/// Octets of the longest answer that is read.
+#[cfg(feature = "bus")]
+const ANSWER_BYTES: usize = 512;
+/// How long answers are collected.
+#[cfg(feature = "bus")]
+const COLLECT: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long the server may take to let us in.
+#[cfg(feature = "bus")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The group of workers that say nothing of one.
+pub const GROUP: &str = "workers";
+
+/// Whether a group may be called so: one token of a subject.
+pub fn is_group(name: &str) -> bool {
+    (1..=32).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
+}
+
+#[cfg(feature = "bus")]
+fn subject(group: &str) -> String {
+    format!("ranlab.found.{group}")
+}
+
+#[cfg(feature = "bus")]
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
+}
+
+/// The workers of a group that answer now, in the order of their addresses: always the same order, however they answer.
+///
+/// # Errors
+/// The server is not there, or none answers.
+#[cfg(feature = "bus")]
+pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
+    let answers = runtime()?
+        .block_on(ask(server, group))
+        .map_err(|why| format!("no NATS server at {server}: {why}"))?;
+    let mut all: Vec<Host> = answers.iter().filter_map(|answer| read(answer)).collect();
+    all.sort_by_key(Host::to_string);
+    all.dedup();
+    all.truncate(WORKERS_MAX);
+    if all.is_empty() {
+        return Err(format!(
+            "no worker answers at {server}/{group}; start `ranlab worker --listen IP:PORT --bus {server}` on each machine"
+        ));
+    }
+    Ok(all)
+}
+
+/// An answer names a worker that can be dialled, or it is none.
+#[cfg(feature = "bus")]
+fn read(answer: &[u8]) -> Option<Host> {
+    let text = std::str::from_utf8(answer.get(..ANSWER_BYTES.min(answer.len()))?).ok()?;
+    text.parse().ok().filter(|host| matches!(host, Host::Tcp { .. }))
+}
+
+#[cfg(feature = "bus")]
+async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, String> {
+    let options = async_nats::ConnectOptions::new().name("ranlab campaign").connection_timeout(PATIENCE);
+    let client = options.connect(server).await.map_err(|error| error.to_string())?;
+    let inbox = client.new_inbox();
+    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
+    let asked = client.publish_with_reply(subject(group), inbox, bytes::Bytes::new()).await;
+    asked.map_err(|error| error.to_string())?;
+    let mut all = Vec::new();
+    let end = tokio::time::sleep(COLLECT);
+    tokio::pin!(end);
+    // Twice as many: some may answer twice.
+    while all.len() < 2 * WORKERS_MAX {
+        tokio::select! {
+            () = &mut end => break,
+            answer = next(&mut answers) => match answer {
+                Some(message) => all.push(message.payload),
+                None => break,
+            },
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(feature = "bus")]
+async fn next(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Message> {
+    use futures_core::Stream;
+    std::future::poll_fn(|context| std::pin::Pin::new(&mut *subscriber).poll_next(context)).await
+}
+
+/// Answers whoever asks for workers of this group with this address, from a thread of its own, for as long as the process lives. A server
+/// that is not there yet, or goes away, is tried on.
+///
+/// # Errors
+/// The address of the server is none, or the system gives no thread.
+#[cfg(feature = "bus")]
+pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
+    let address: async_nats::ServerAddr = server.parse().map_err(|error| format!("{server}: {error}"))?;
+    let (subject, worker) = (subject(group), bytes::Bytes::copy_from_slice(worker.as_bytes()));
+    let runtime = runtime()?;
+    let answer = async move {
+        let options = async_nats::ConnectOptions::new().name("ranlab worker").retry_on_initial_connect();
+        let Ok(client) = options.connect(address).await else { return };
+        let Ok(mut asked) = client.subscribe(subject).await else { return };
+        while let Some(question) = next(&mut asked).await {
+            if let Some(reply) = question.reply {
+                // Who asked asks again.
+                let _ = client.publish(reply, worker.clone()).await;
+            }
+        }
+    };
+    let spawned =
+        std::thread::Builder::new().name("found".to_owned()).spawn(move || runtime.block_on(answer));
+    spawned.map(drop).map_err(|error| error.to_string())
+}
+
+/// A build without NATS finds nobody.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "bus"))]
+pub fn workers(_: &str, _: &str) -> Result<Vec<Host>, String> {
+    Err(NO_NATS.to_owned())
+}
+
+/// A build without NATS tells nobody.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "bus"))]
+pub fn announce(_: &str, _: &str, _: &str) -> Result<(), String> {
+    Err(NO_NATS.to_owned())
+}
+
+#[cfg(not(feature = "bus"))]
+const NO_NATS: &str = "this build has no NATS; `cargo build -p ranlab --features bus` has";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_one_token() {
+        assert!(is_group(GROUP) && is_group("lab-7_b"));
+        assert!(
+            !is_group("")
+                && !is_group("a.b")
+                && !is_group("a b")
+                && !is_group(">")
+                && !is_group(&"x".repeat(33))
+        );
+    }
+
+    #[cfg(feature = "bus")]
+    #[test]
+    fn an_answer_is_an_address_to_dial_and_nothing_else() {
+        assert_eq!(read(b"tcp://10.0.0.7:7000"), Some(Host::Tcp { address: "10.0.0.7:7000".to_owned() }));
+        let long = format!("tcp://{}:1", "a".repeat(2 * ANSWER_BYTES));
+        for wrong in [&b"ssh://a"[..], b"local", b"nats://a:1", b"", b"\xff", long.as_bytes()] {
+            assert_eq!(read(wrong), None);
+        }
+    }
+}
