@@ -39,6 +39,8 @@ pub(super) struct Counts {
     pub(super) passed: AtomicU64,
     /// Times that the machine was handed something.
     pub(super) crossings: AtomicU64,
+    /// Times that a link rested because nobody took what it reports.
+    pub(super) rests: AtomicU64,
     /// Links that ended with a panic of their task.
     pub(super) panics: AtomicU64,
 }

@@ -73,6 +73,8 @@ pub struct ThreadReport {
     pub passed: u64,
     /// Times that it handed the machine something: what came together counts once.
     pub crossings: u64,
+    /// Times that a base station's link was read on a millisecond later, because no xApp that it reported to took more.
+    pub rests: u64,
     /// Links that ended because their task panicked.
     pub panics: u64,
 }
@@ -179,6 +181,7 @@ impl Threads {
                 outward_full: seen(&counts.outward_full),
                 passed: seen(&counts.passed),
                 crossings: seen(&counts.crossings),
+                rests: seen(&counts.rests),
                 panics: seen(&counts.panics),
             }
         };

@@ -35,6 +35,8 @@ struct State {
     ahead: Option<Box<Ahead>>,
     /// The socket takes no more for now.
     blocked: bool,
+    /// So many octets of indications are more than it will take soon.
+    loaded_at: usize,
     /// A thread has written for long enough: the link's task goes on.
     goes_on: bool,
     end: Option<End>,
@@ -48,6 +50,7 @@ impl Mouth {
             outbox: Outbox::default(),
             ahead: Some(Box::new(Ahead::new(max_pdu, stream.framer()))),
             blocked: false,
+            loaded_at: usize::MAX,
             goes_on: false,
             end: None,
             task: None,
@@ -57,18 +60,23 @@ impl Mouth {
 
     /// The bounds of what waits; to be told before anything waits.
     pub(super) fn bound(&self, limits: OutboxLimits) {
-        lock(&self.state).outbox = Outbox::new(limits);
+        let mut state = lock(&self.state);
+        state.outbox = Outbox::new(limits);
+        state.loaded_at = limits.indication_bytes / 2;
     }
 
-    /// Puts indications here, in vain once the link has ended. [`flush`](Self::flush) is to follow.
-    pub(super) fn push(&self, now: Time, frames: &mut Vec<(FlowId, Frame)>) {
+    /// Puts indications here, in vain once the link has ended. [`flush`](Self::flush) is to follow. Whether so many wait that
+    /// further ones would make others drop soon.
+    pub(super) fn push(&self, now: Time, frames: &mut Vec<(FlowId, Frame)>) -> bool {
         let mut state = lock(&self.state);
         if state.end.is_some() {
-            return frames.clear();
+            frames.clear();
+            return false;
         }
         for (flow, frame) in frames.drain(..) {
             state.outbox.push_indication(now, flow, frame);
         }
+        state.blocked && state.outbox.queued_bytes() >= state.loaded_at
     }
 
     /// Writes what waits, unless another thread does, or the socket takes no more.
@@ -239,9 +247,11 @@ impl Batch {
         }
     }
 
-    /// Puts all of it where it belongs; [`flush`](Self::flush) is to follow.
-    pub(super) fn push(&mut self, now: Time) {
-        self.to.iter_mut().for_each(|(mouth, frames)| mouth.push(now, frames));
+    /// Puts all of it where it belongs; [`flush`](Self::flush) is to follow. Whether none of those takes more for now.
+    pub(super) fn push(&mut self, now: Time) -> bool {
+        let loaded =
+            self.to.iter_mut().filter_map(|(mouth, frames)| mouth.push(now, frames).then_some(())).count();
+        loaded > 0 && loaded == self.to.len()
     }
 
     pub(super) fn flush(&mut self, now: Time) {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::crossing::{Outward, Shared, count, lock};
 use super::mouth::Batch;
@@ -21,6 +21,9 @@ use crate::transport::{FrameReader, ReadOutcome, Stream};
 const READ_BYTES: usize = 64 << 10;
 /// Moves of one link before the thread's other links have their turn.
 const MOVES: usize = 8;
+/// How long a link rests that reports to nobody who takes more now: what it says meanwhile comes in fewer reads, and its peer
+/// feels it.
+const REST: Duration = Duration::from_millis(1);
 /// How long what was written last may take to leave once the machine has let go of the link.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -39,6 +42,9 @@ pub(super) struct Pump {
     reader: Option<FrameReader>,
     /// Taken out of the queue, not yet by the socket; of messages one.
     leaving: BytesMut,
+    /// Until when it rests, while it does; kept for the next time.
+    rest: Option<Pin<Box<Sleep>>>,
+    rests: bool,
     /// Set once the machine has let go.
     linger: Option<Pin<Box<Sleep>>>,
     /// Nothing more comes from the socket.
@@ -68,7 +74,17 @@ impl Pump {
     fn with(socket: Socket, reader: Option<FrameReader>, shared: Arc<Shared>) -> Self {
         shared.counts.pumps.fetch_add(1, Ordering::Relaxed);
         let leaving = BytesMut::new();
-        Self { socket, shared, reader, leaving, linger: None, heard_all: false, ended: false }
+        Self {
+            socket,
+            shared,
+            reader,
+            leaving,
+            rest: None,
+            rests: false,
+            linger: None,
+            heard_all: false,
+            ended: false,
+        }
     }
 
     /// Moves what one read brings; `Ready(false)` if nothing more comes that way.
@@ -90,16 +106,26 @@ impl Pump {
                 return Poll::Pending;
             }
         }
+        if self.rests {
+            if let Some(rest) = &mut self.rest {
+                ready!(rest.as_mut().poll(cx));
+            }
+            self.rests = false;
+        }
         let Some(stream) = stream(&self.socket, &self.shared) else { return Poll::Ready(Ok(false)) };
         ready!(stream.poll_readable(cx))?;
         let moved = match &mut self.reader {
             Some(reader) => match reader.fill(stream) {
                 Ok(ReadOutcome::Bytes(read)) => {
                     count(&self.shared.counts.inward, read);
-                    if !deliver(reader, &self.shared) {
-                        // The machine meets what is wrong, as if it had read it itself.
-                        let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
-                        put(&self.shared, &rest);
+                    match deliver(reader, &self.shared) {
+                        Delivered::Well => {}
+                        Delivered::ToNobody => self.begin_to_rest(),
+                        Delivered::Broken => {
+                            // The machine meets what is wrong, as if it had read it itself.
+                            let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
+                            put(&self.shared, &rest);
+                        }
                     }
                     Ok(true)
                 }
@@ -127,6 +153,16 @@ impl Pump {
             lock(&self.shared.inward).finish(End::Closed).wake();
         }
         Poll::Ready(moved)
+    }
+
+    fn begin_to_rest(&mut self) {
+        count(&self.shared.counts.rests, 1);
+        self.rests = true;
+        let until = Instant::now() + REST;
+        match &mut self.rest {
+            Some(rest) => rest.as_mut().reset(until),
+            None => self.rest = Some(Box::pin(sleep_until(until))),
+        }
     }
 
     /// Moves octets towards the socket; `Ready(false)` if the machine has let go and all of it has left.
@@ -207,16 +243,26 @@ fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
     }
 }
 
-/// Gives each whole message of a read to whom it is for: to xApps, or to the machine. `false` if one is framed wrongly.
-fn deliver(reader: &mut FrameReader, shared: &Shared) -> bool {
+/// What became of a read.
+enum Delivered {
+    /// All of it is where it belongs.
+    Well,
+    /// The same, all at xApps that take no more for now.
+    ToNobody,
+    /// A message was framed wrongly.
+    Broken,
+}
+
+/// Gives each whole message of a read to whom it is for: to xApps, or to the machine.
+fn deliver(reader: &mut FrameReader, shared: &Shared) -> Delivered {
     BATCH.with_borrow_mut(|batch| {
         let now = now();
-        let well = BUFFER.with_borrow_mut(|for_machine| {
+        let delivered = BUFFER.with_borrow_mut(|for_machine| {
             for_machine.clear();
             // From the look at the routes until all is where it belongs they do not change.
             let routes = lock(&shared.routes);
             let goes_past = !routes.is_empty() && !lock(&shared.inward).is_held();
-            let mut passed = 0;
+            let (mut passed, mut handed) = (0, false);
             let well = loop {
                 let pdu = match reader.next() {
                     Ok(Some(pdu)) => pdu,
@@ -228,6 +274,7 @@ fn deliver(reader: &mut FrameReader, shared: &Shared) -> bool {
                     passed += 1;
                     continue;
                 }
+                handed = true;
                 Queue::frame(reader.framer(), &pdu, for_machine);
                 if reader.framer().is_one_per_write() {
                     put(shared, for_machine);
@@ -235,16 +282,20 @@ fn deliver(reader: &mut FrameReader, shared: &Shared) -> bool {
                 }
             };
             put(shared, for_machine);
-            batch.push(now);
+            let in_vain = batch.push(now);
             drop(routes);
             if passed > 0 {
                 count(&shared.counts.passed, passed);
                 shared.passed_at.store(now.as_nanos(), Ordering::Relaxed);
             }
-            well
+            match (well, in_vain && !handed) {
+                (false, _) => Delivered::Broken,
+                (true, true) => Delivered::ToNobody,
+                (true, false) => Delivered::Well,
+            }
         });
         batch.flush(now);
-        well
+        delivered
     })
 }
 
