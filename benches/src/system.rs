@@ -113,7 +113,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
 /// One load; the most that came in a second with each number of threads.
 fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
-    let what = per_second.map_or("flat out".to_owned(), |rate| format!("at {rate}/s"));
+    let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
     let (mut cost, mut relay, mut came) = ([f64::INFINITY; 2], f64::INFINITY, [[0.0, f64::INFINITY]; 2]);
     let mut rounds = Vec::new();
     for _ in 0..THREADS_ROUNDS {

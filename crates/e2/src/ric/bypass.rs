@@ -106,6 +106,7 @@ pub trait Outlet: Debug + Send {
 
 /// Where a connection's messages wait.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // nearly all are the large one, on the way of each message
 pub(super) enum Way {
     Own(Outbox),
     Beside(Box<dyn Outlet>),

@@ -44,6 +44,13 @@ struct State {
     task: Option<Waker>,
 }
 
+impl State {
+    /// Whether all that was put here has left.
+    fn has_left(&self) -> bool {
+        self.outbox.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.is_empty())
+    }
+}
+
 impl Mouth {
     pub(super) fn new(stream: Stream, max_pdu: usize, counts: Arc<Counts>) -> Self {
         let state = State {
@@ -142,11 +149,7 @@ impl Mouth {
             store(&mut state.task, cx.waker());
             match &state.end {
                 Some(End::Broken(kind, why)) => return Poll::Ready(Err(io::Error::new(*kind, why.clone()))),
-                Some(End::Closed) if state.outbox.is_empty() => {
-                    if state.ahead.as_ref().is_some_and(|ahead| ahead.is_empty()) {
-                        return Poll::Ready(Ok(false));
-                    }
-                }
+                Some(End::Closed) if state.has_left() => return Poll::Ready(Ok(false)),
                 _ => {}
             }
             if !state.blocked && !std::mem::take(&mut state.goes_on) {
@@ -227,12 +230,15 @@ impl Outlet for ToMouth {
     }
 }
 
+/// Indications for one xApp.
+type Frames = Vec<(FlowId, Frame)>;
+
 /// Indications of one read, by the xApp that they go to.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    to: Vec<(Arc<Mouth>, Vec<(FlowId, Frame)>)>,
+    to: Vec<(Arc<Mouth>, Frames)>,
     /// Empty lists that have grown.
-    spare: Vec<Vec<(FlowId, Frame)>>,
+    spare: Vec<Frames>,
 }
 
 impl Batch {

@@ -92,7 +92,6 @@ impl Queue {
 
     /// Who is woken once something can be read. The reader asks for this when it has handled all before: a writer that was
     /// held goes on.
-    #[must_use]
     pub(super) fn await_octets(&mut self, waker: &Waker) -> Wake {
         store(&mut self.reader, waker);
         Wake(if std::mem::take(&mut self.held) { self.writer.take() } else { None })
