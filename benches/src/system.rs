@@ -136,8 +136,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
         measured: cost[1],
         floor: Some(cost[0]),
         unit: "us",
-        // Flat out, what the xApp does not take is dropped, which two threads do more of than one: they read more.
-        bar: if per_second.is_some() { Bar::AtMostTimesFloor(1.0 / TWO_THREADS_BAR) } else { Bar::None },
+        bar: Bar::AtMostTimesFloor(1.0 / TWO_THREADS_BAR),
     });
     let [one, two] = came;
     report.note(format!(
