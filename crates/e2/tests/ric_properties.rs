@@ -40,6 +40,11 @@ enum Step {
         agent: usize,
         slot: u16,
     },
+    /// The same of an agent that is named, by the id that the slot has at first.
+    IndicateFrom {
+        agent: ConnId,
+        slot: u16,
+    },
     SetUpAgain(usize),
     Reset(usize),
     RicReset(u32),
@@ -168,6 +173,10 @@ impl Play {
                 let id = RicRequestId { requestor: 1021 + slot, instance: 0 };
                 w.send(conn, indication(id, 1, 50));
             }
+            Step::IndicateFrom { agent, slot } => {
+                let id = RicRequestId { requestor: 1021 + slot, instance: 0 };
+                w.send(agent, indication(id, 1, 50));
+            }
             Step::SetUpAgain(n) => {
                 let Some(conn) = agent(n) else { return };
                 w.send(conn, some_setup(n as u32 % 3 + 1));
@@ -289,5 +298,47 @@ proptest! {
         prop_assert_eq!((snapshot.nodes.len(), snapshot.xapps.len(), snapshot.connections.len()), (1, 1, 2));
         prop_assert_eq!(snapshot.nodes[0].subscriptions.len(), 1);
         prop_assert!(play.w.ric.wake_at().is_none());
+    }
+
+    /// Whether indications go through the machine or past it, everybody gets the same in the same order, the same is dropped
+    /// for who does not read, and the same is told of it.
+    #[test]
+    fn past_the_machine_or_through_it(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
+        let mut bystander = None;
+        let mut plays = [World::new(), World::with_bypass()].map(|mut w| {
+            let (agent, xapp) = (w.agent(99), w.xapp());
+            bystander = Some((agent, w.subscribed(xapp, agent, 99, 1)));
+            let (agents, xapps) = (vec![w.agent(1)], vec![w.xapp()]);
+            w.subscribed(xapps[0], agents[0], 1, 1);
+            Play { w, agents, xapps }
+        });
+        let Some((agent, id)) = bystander else { return Ok(()) };
+        for (step, turns) in steps {
+            for play in &mut plays {
+                play.step(step.clone());
+                play.w.send(agent, indication(id, 7, 20));
+                // Each agent has a report of each of its subscriptions, whatever their state.
+                for agent in play.agents.clone() {
+                    (0..3).for_each(|slot| play.step(Step::IndicateFrom { agent, slot }));
+                }
+                // Somebody stops reading, or begins again.
+                if let Some((xapp, _)) = play.xapps.first().copied().filter(|_| turns) {
+                    match play.w.deaf.iter().position(|deaf| *deaf == xapp) {
+                        None => play.w.deaf.push(xapp),
+                        Some(at) => {
+                            play.w.deaf.remove(at);
+                            play.w.take(xapp);
+                        }
+                    }
+                }
+            }
+            let [through, past] = &plays;
+            prop_assert_eq!(&through.w.inbox, &past.w.inbox, "after {:?}", step);
+            prop_assert_eq!(&through.w.closed, &past.w.closed);
+            prop_assert_eq!(&through.w.events, &past.w.events);
+            let told = |play: &Play| format!("{:?}", play.w.ric.snapshot());
+            prop_assert_eq!(told(through), told(past), "after {:?}", step);
+        }
+        prop_assert!(plays[1].w.beside.as_ref().is_some_and(|beside| beside.passed > 0));
     }
 }

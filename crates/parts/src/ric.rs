@@ -81,7 +81,7 @@ config! {
         e2ap: Version = Version::V2_03;
         /// base stations at most, connected or remembered; a further one is refused with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
-        /// threads that serve sockets: the first decides, the others carry octets to and from it through bounded queues
+        /// threads that serve sockets and forward indications to xApps; the first decides all else
         threads: u64 = 1, range(1, THREADS_MAX);
         /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
         iapp: Vec<HostedIApp> = Vec::new(), wiring();

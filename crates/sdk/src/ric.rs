@@ -2,8 +2,8 @@
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, Waiting};
 use crate::handle::Handle;
-use crate::threads::{ThreadReport, Threads};
-use crate::transport::{Address, BindError, Listener, SocketOptions};
+use crate::threads::{STATIONS, ThreadReport, Threads, XAPPS};
+use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
 use bytes::Bytes;
 use ranlab_e2::ric::directory::{BusAsk, BusNews};
 use ranlab_e2::ric::{
@@ -25,6 +25,11 @@ impl Machine for Ric {
 
     fn connected(&mut self, now: Time, conn: ConnId) {
         self.handle(now, RicInput::Dialled { conn });
+    }
+    fn attached(&mut self, conn: ConnId, stream: &Stream) {
+        if let Stream::Far(far) = stream {
+            far.meet(self, conn);
+        }
     }
     fn received(&mut self, now: Time, conn: ConnId, pdu: Bytes) {
         self.handle(now, RicInput::Received { conn, pdu });
@@ -108,8 +113,8 @@ pub struct Doors {
 /// What is counted apart when links are given to threads.
 fn kind_of(side: Side) -> usize {
     match side {
-        Side::E2 => 0,
-        Side::E42 => 1,
+        Side::E2 => STATIONS,
+        Side::E42 => XAPPS,
     }
 }
 
@@ -133,7 +138,8 @@ impl RicHandle {
     /// The system gives no further thread, or no epoll instance for it.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
         let workers = threads.get() - 1;
-        let threads = (workers > 0).then(|| Threads::start("ric", workers)).transpose()?;
+        let threads =
+            (workers > 0).then(|| Threads::start("ric", workers, config.limits.pdu_bytes)).transpose()?;
         Ok(Self::start_with(config, options, threads))
     }
 

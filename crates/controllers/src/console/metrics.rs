@@ -74,12 +74,10 @@ pub(crate) fn of_board(
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
     type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
-    let all: [(&str, &str, &str, Of); 7] = [
+    let all: [(&str, &str, &str, Of); 10] = [
         ("links", "Links that the thread serves.", "gauge", |it| it.links as u64),
         ("alive", "Whether the thread is given newcomers.", "gauge", |it| u64::from(it.alive)),
-        ("inward_bytes_total", "Octets of its sockets for the deciding thread.", "counter", |it| {
-            it.inward_bytes
-        }),
+        ("inward_bytes_total", "Octets that its sockets brought.", "counter", |it| it.inward_bytes),
         ("outward_bytes_total", "Octets that its sockets took.", "counter", |it| it.outward_bytes),
         (
             "inward_full_total",
@@ -92,6 +90,24 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
             "Times that a link's queue from the deciding thread was full: its outbox kept what came.",
             "counter",
             |it| it.outward_full,
+        ),
+        (
+            "passed_total",
+            "Indications that went from its base stations to xApps without the deciding thread.",
+            "counter",
+            |it| it.passed,
+        ),
+        (
+            "crossings_total",
+            "Times that it handed the deciding thread what had come together.",
+            "counter",
+            |it| it.crossings,
+        ),
+        (
+            "rests_total",
+            "Times that a base station was read a millisecond later, as no xApp that it reported to took more.",
+            "counter",
+            |it| it.rests,
         ),
         ("panics_total", "Links that ended because their task panicked.", "counter", |it| it.panics),
     ];

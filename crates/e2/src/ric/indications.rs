@@ -23,7 +23,8 @@ impl Ric {
         };
         let mut view = None;
         self.counters.indications += 1;
-        if subscription.hear(now) {
+        let ends_a_silence = subscription.hear(now);
+        if ends_a_silence {
             self.links.hints.clear_silence(&node.info.id, subscription.function);
         }
         for sink in &subscription.sinks {
@@ -49,6 +50,9 @@ impl Ric {
                     self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);
                 }
             }
+        }
+        if ends_a_silence {
+            self.route_again(place, head.request_id);
         }
         true
     }
@@ -85,7 +89,8 @@ impl Ric {
             return self.stray(now, place, request, function);
         };
         self.counters.indications += 1;
-        if subscription.hear(now) {
+        let ends_a_silence = subscription.hear(now);
+        if ends_a_silence {
             self.links.hints.clear_silence(&node.info.id, subscription.function);
         }
         for sink in &subscription.sinks {
@@ -104,6 +109,15 @@ impl Ric {
                     self.iapps[iapp].handle(now, input, &mut self.iapp_outbox);
                 }
             }
+        }
+        if ends_a_silence {
+            self.route_again(place, request);
+        }
+    }
+
+    fn route_again(&mut self, place: usize, id: RicRequestId) {
+        if let Some(slot) = self.nodes.at(place).and_then(|node| node.subscriptions.slot_of(id)) {
+            self.route(place, slot);
         }
     }
 }

@@ -202,3 +202,11 @@ pub struct RicCounters {
     /// Steps in which the iApps had more to do than [`Limits::iapp_calls_per_step`] allows.
     pub iapp_steps_cut: u64,
 }
+
+impl RicCounters {
+    /// Adds what went past the machine: indications, and how often to an xApp.
+    pub(super) fn count_passed(&mut self, (indications, forwarded): (u64, u64)) {
+        self.indications += indications;
+        self.indications_forwarded += forwarded;
+    }
+}

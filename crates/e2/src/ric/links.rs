@@ -1,4 +1,5 @@
 //! Connections with their outboxes, and what the driver is to do.
+use super::bypass::{Bypass, Way};
 use super::hints::{self, Hints};
 use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
 use crate::{FlowId, Frame, Outbox, Time};
@@ -30,7 +31,9 @@ pub(super) struct Conn {
     /// How its PDUs are octets: as the peer's first one was.
     pub(super) coding: Option<Coding>,
     pub(super) role: Role,
-    pub(super) outbox: Outbox,
+    pub(super) outbox: Way,
+    /// What carries indications of it past the machine, if something does.
+    pub(super) bypass: Option<Box<dyn Bypass>>,
     pub(super) heard: Time,
     pub(super) handshake: Option<Time>,
     faults: u32,
@@ -138,7 +141,8 @@ impl Links {
             version: config.version,
             coding: None,
             role: Role::New,
-            outbox: Outbox::new(outbox),
+            outbox: Way::Own(Outbox::new(outbox)),
+            bypass: None,
             heard: now,
             handshake: Some(now + config.timers.handshake),
             faults: 0,

@@ -49,8 +49,8 @@ impl Ric {
             let (mut subscriptions, mut silent, mut indications) = (0, 0, 0);
             for (_, s) in node.subscriptions.iter() {
                 subscriptions += 1;
-                indications += s.heard.indications;
-                let late = match (s.period, s.heard.last) {
+                indications += s.heard.indications();
+                let late = match (s.period, s.heard.last()) {
                     (Some(period), Some(last)) => now.since(last) > (period * SILENT_PERIODS).max(SILENT_MIN),
                     (_, None) => s.heard.due.is_some_and(|due| due < now),
                     (None, _) => false,

@@ -10,6 +10,7 @@
 //! | `modification` | changing a subscription without ending it |
 //! | `turns` | when a node that takes one procedure at a time gets the next |
 //! | `indications` | the hot path |
+//! | `bypass` | which indications a driver may forward by itself, and how they stay in order |
 //! | `requests` | controls and queries under way |
 //! | `e42` | the xApps |
 //! | `directory`, `cluster` | several RICs as one: who serves which node |
@@ -20,6 +21,7 @@
 //! | `iapp` | controller logic in the same process |
 //! | `limits` | every bound, every timer, every counter |
 //! | `loads` | what nodes and xApps do, in numbers, for who looks every second |
+mod bypass;
 mod change;
 mod cluster;
 mod conflicts;
@@ -48,6 +50,7 @@ mod timers;
 mod turns;
 mod words;
 
+pub use bypass::{Bypass, Outlet, Passed, Route, RouteSink, RouteTable};
 pub use change::{SubscriptionChange, SubscriptionChanged};
 pub use event::{NodeLoss, RicEvent};
 pub use hints::Hint;
@@ -226,6 +229,8 @@ pub struct Ric {
     timers: Timers,
     next_flow: u64,
     counters: RicCounters,
+    /// Something may go past the machine.
+    bypassed: bool,
     cluster: Option<Box<cluster::Cluster>>,
 }
 
@@ -257,6 +262,7 @@ impl Ric {
             timers: Timers::default(),
             next_flow: 0,
             counters: RicCounters::default(),
+            bypassed: false,
         }
     }
 
@@ -360,7 +366,15 @@ impl Ric {
 
     /// What has been counted.
     pub fn counters(&self) -> RicCounters {
-        RicCounters { indications_dropped: self.links.indications_dropped(), ..self.counters }
+        let mut counters =
+            RicCounters { indications_dropped: self.links.indications_dropped(), ..self.counters };
+        if self.bypassed {
+            let nodes = self.nodes.in_order();
+            let passed =
+                nodes.flat_map(|node| node.subscriptions.iter()).map(|(_, s)| s.heard.forwarded_past());
+            passed.for_each(|passed| counters.count_passed(passed));
+        }
+        counters
     }
 
     fn connected(&mut self, now: Time, conn: ConnId, side: Side, peer: &str) {
@@ -468,6 +482,7 @@ impl Ric {
         }
         let role = std::mem::replace(&mut conn.role, Role::New);
         conn.closing = true;
+        self.unroute_all(id);
         self.leave_directory(now, id);
         match role {
             Role::New => {}

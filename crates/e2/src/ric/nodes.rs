@@ -262,7 +262,8 @@ impl Ric {
         let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
             return Ok(());
         };
-        if now.since(heard) < self.config.timers.node_silent {
+        let passed = self.links.conn(rival).and_then(|it| it.bypass.as_ref()?.last());
+        if now.since(passed.map_or(heard, |passed| passed.max(heard))) < self.config.timers.node_silent {
             let what = format!("{} is alive on another connection", request.node_id);
             let cause = Cause::Misc(CauseMisc::Unspecified);
             return refuse(SetupRefused::SameId, cause, TimeToWait::V10s, what);
@@ -377,6 +378,9 @@ impl Ric {
 
     /// Whatever was under way at a node has come to nothing; subscriptions wait.
     pub(super) fn node_stopped(&mut self, place: usize) {
+        if let Some(conn) = self.nodes.at(place).and_then(|node| node.conn) {
+            self.unroute_all(conn);
+        }
         self.suspend_subscriptions(place);
         self.fail_requests(place);
         self.fail_procedures(place);

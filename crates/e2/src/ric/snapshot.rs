@@ -190,8 +190,8 @@ impl Ric {
                 xapps,
                 iapps,
                 period: s.period,
-                indications: s.heard.indications,
-                heard: s.heard.last,
+                indications: s.heard.indications(),
+                heard: s.heard.last(),
             }
         };
         NodeSnapshot {

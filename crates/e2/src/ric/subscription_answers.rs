@@ -53,11 +53,13 @@ impl Ric {
         let Some(s) = node.subscriptions.at_mut(slot) else { return };
         // The place may be another subscription's by now, or this one's anew.
         let waited = s.heard.due.is_some_and(|due| due <= now) && s.state == State::Active;
-        if !waited || s.heard.indications > 0 || s.heard.silent {
+        if !waited || s.heard.indications() > 0 || s.heard.silent {
             return;
         }
         s.heard.silent = true;
         let (sentence, function) = (hints::of_silence(s.oid.as_deref()), s.function);
+        // What ends the silence is to be heard.
+        self.unroute(place, slot);
         self.links.hint(info.peer.clone(), Some(info.id), Some(function), sentence);
     }
 
@@ -152,6 +154,7 @@ impl Ric {
     /// Requests a subscription again, under another id.
     fn renew(&mut self, now: Time, place: usize, slot: u16) {
         self.disarm(place, slot);
+        self.unroute(place, slot);
         let Some(node) = self.nodes.at_mut(place) else { return };
         node.subscriptions.renew(slot);
         let Some(s) = node.subscriptions.at_mut(slot) else { return };

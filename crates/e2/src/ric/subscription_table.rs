@@ -1,9 +1,11 @@
 //! The subscriptions at one node, found by the request id that the RIC has given them there.
+use super::bypass::Passed;
 use super::change::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
 use crate::{FlowId, Time};
 use ranlab_wire::e2ap::*;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Requestor of the first place; the others follow. (FlexRIC numbers its subscriptions from here.)
@@ -76,15 +78,34 @@ pub(super) struct Subscription {
 }
 
 /// The indications of a subscription.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Heard {
-    pub(super) indications: u64,
+    indications: u64,
     /// When the last one came.
-    pub(super) last: Option<Time>,
+    last: Option<Time>,
     /// Until when there may be none; past, it is called silent.
     pub(super) due: Option<Time>,
     /// It was called silent.
     pub(super) silent: bool,
+    /// Those that went past the machine.
+    pub(super) passed: Option<Arc<Passed>>,
+}
+
+impl Heard {
+    /// How many came, past the machine or not.
+    pub(super) fn indications(&self) -> u64 {
+        self.indications + self.passed.as_ref().map_or(0, |passed| passed.indications())
+    }
+
+    /// Indications that went past the machine, and how often to an xApp.
+    pub(super) fn forwarded_past(&self) -> (u64, u64) {
+        self.passed.as_ref().map_or((0, 0), |passed| (passed.indications(), passed.forwarded()))
+    }
+
+    /// When the last one came.
+    pub(super) fn last(&self) -> Option<Time> {
+        self.last.max(self.passed.as_ref().and_then(|passed| passed.last()))
+    }
 }
 
 impl Subscription {

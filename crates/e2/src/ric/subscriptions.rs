@@ -169,6 +169,7 @@ impl Ric {
         let pdu = encode(&message, version).map_err(|_| Cause::Protocol(CauseProtocol::SemanticError))?;
         subscription.state = State::Requesting;
         subscription.tries += 1;
+        self.unroute(place, slot);
         if self.takes_turn(now, place, Errand::Subscription(request_id)) {
             self.links.push_control(conn, pdu.into());
             self.arm(now, place, slot);
@@ -211,7 +212,9 @@ impl Ric {
     /// Takes a subscription out; its sinks are no longer in `owned` or the caller's to tell.
     pub(super) fn remove_subscription(&mut self, place: usize, slot: u16) -> Option<Subscription> {
         self.disarm(place, slot);
+        self.unroute(place, slot);
         let subscription = self.nodes.at_mut(place)?.subscriptions.remove(slot)?;
+        self.counters.count_passed(subscription.heard.forwarded_past());
         for sink in &subscription.sinks {
             self.owned.remove(sink.owner, sink.request_id);
             self.forget_flow(sink);
@@ -243,6 +246,7 @@ impl Ric {
         for sink in due {
             self.answer(&sink, function, &response);
         }
+        self.route(place, slot);
     }
 
     fn answer(&mut self, sink: &Sink, function: RanFunctionId, response: &Response) {
@@ -271,6 +275,20 @@ impl Ric {
         function: Option<RanFunctionId>,
     ) -> Result<(), Cause> {
         let (place, slot) = self.owned.find(owner, request_id).ok_or(UNKNOWN_REQUEST)?;
+        self.unroute(place, slot);
+        let left = self.take_off(now, owner, request_id, function, (place, slot));
+        self.route(place, slot);
+        left
+    }
+
+    fn take_off(
+        &mut self,
+        now: Time,
+        owner: Owner,
+        request_id: RicRequestId,
+        function: Option<RanFunctionId>,
+        (place, slot): (usize, u16),
+    ) -> Result<(), Cause> {
         let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
         let subscription = subscription.ok_or(UNKNOWN_REQUEST)?;
         if function.is_some_and(|f| f != subscription.function) {
@@ -317,6 +335,7 @@ impl Ric {
 
     /// Asks the node to delete a subscription: one that nobody owns, or one that is then requested anew.
     pub(super) fn request_delete(&mut self, now: Time, place: usize, slot: u16, first: bool) {
+        self.unroute(place, slot);
         let Some(node) = self.nodes.at_mut(place) else { return };
         let Some(request_id) = node.subscriptions.request_id(slot) else { return };
         let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
@@ -420,6 +439,7 @@ impl Ric {
 
     /// Takes a subscription from its owners and tells them; the node still has it.
     pub(super) fn detach_owners(&mut self, place: usize, slot: u16, cause: Cause) {
+        self.unroute(place, slot);
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
         let sinks = std::mem::take(&mut s.sinks);
         let (function, actions) = (s.function, s.details.actions.clone());

@@ -1,6 +1,9 @@
 //! A RIC with scripted agents and xApps around it, in virtual time.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
 
+pub mod beside;
+
+use beside::Beside;
 use bytes::Bytes;
 use ranlab_e2::ric::*;
 use ranlab_e2::{LinkLoss, Time};
@@ -20,6 +23,8 @@ pub struct World {
     /// Peers that do not read.
     pub deaf: Vec<ConnId>,
     pub versions: BTreeMap<ConnId, Version>,
+    /// What goes past the machine, if anything may.
+    pub beside: Option<Beside>,
 }
 
 impl World {
@@ -37,7 +42,13 @@ impl World {
             events: Vec::new(),
             deaf: Vec::new(),
             versions: BTreeMap::new(),
+            beside: None,
         }
+    }
+
+    /// One in which indications go past the machine where it lets them.
+    pub fn with_bypass() -> Self {
+        Self { beside: Some(Beside::default()), ..Self::new() }
     }
 
     pub fn connect(&mut self, side: Side) -> ConnId {
@@ -50,6 +61,9 @@ impl World {
         let conn = ConnId(self.next_conn);
         self.versions.insert(conn, Version::V2_03);
         self.ric.handle(self.now, RicInput::Connected { conn, side, peer: format!("{host}:{}", conn.0) });
+        if let Some(beside) = &mut self.beside {
+            beside.connected(&mut self.ric, conn, side);
+        }
         self.pump();
         conn
     }
@@ -65,8 +79,27 @@ impl World {
     }
 
     pub fn send_bytes(&mut self, conn: ConnId, pdu: impl Into<Bytes>) {
-        self.ric.handle(self.now, RicInput::Received { conn, pdu: pdu.into() });
+        let pdu = pdu.into();
+        if let Some(beside) = &mut self.beside
+            && beside.passes(self.now, conn, &pdu)
+        {
+            let mut waits = beside.all();
+            waits.retain(|conn| !self.deaf.contains(conn));
+            return waits.into_iter().for_each(|conn| self.take(conn));
+        }
+        self.ric.handle(self.now, RicInput::Received { conn, pdu });
         self.pump();
+    }
+
+    /// A peer takes what waits for it.
+    pub fn take(&mut self, conn: ConnId) {
+        let next = |world: &mut Self| {
+            let beside = world.beside.as_ref().and_then(|beside| beside.next(world.now, conn));
+            beside.or_else(|| world.ric.transmit(world.now, conn))
+        };
+        while let Some(frame) = next(self) {
+            self.inbox.entry(conn).or_default().push(frame.to_bytes());
+        }
     }
 
     pub fn send(&mut self, conn: ConnId, message: Message) {
@@ -99,11 +132,7 @@ impl World {
         while let Some(output) = self.ric.poll() {
             match output {
                 RicOutput::Transmit(conn) if self.deaf.contains(&conn) => self.ric.transport_full(conn),
-                RicOutput::Transmit(conn) => {
-                    while let Some(frame) = self.ric.transmit(self.now, conn) {
-                        self.inbox.entry(conn).or_default().push(frame.to_bytes());
-                    }
-                }
+                RicOutput::Transmit(conn) => self.take(conn),
                 RicOutput::Close { conn, reason } => {
                     self.closed.insert(conn, reason);
                     self.ric.handle(self.now, RicInput::Disconnected { conn, why: LinkLoss::ClosedByPeer });

@@ -1,5 +1,5 @@
 //! The driver's inside: what its tasks share.
-use super::link::{AHEAD_FRAMES, Link, LinkState, Next};
+use super::link::{Link, LinkState, Next};
 use super::{Action, Machine, Reading};
 use crate::alarm::Alarm;
 use crate::clock::now;
@@ -15,8 +15,6 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 
-/// Bytes taken out of a machine's outbox ahead of the socket: what is out here can no more be dropped for age.
-const AHEAD_BYTES: usize = 64 << 10;
 /// How long a link that may not be read waits before it asks again.
 const HELD_BACK: Duration = Duration::from_millis(1);
 /// How long accepting rests when the process is out of file descriptors.
@@ -118,7 +116,11 @@ impl<M: Machine> Core<M> {
     pub(super) fn attach(self: &Rc<Self>, key: M::Key, stream: Stream) {
         let (stream, state) = (Rc::new(stream), Rc::new(LinkState::default()));
         let link = Link::new(stream.clone(), state.clone(), self.max_pdu, Self::framer(&stream));
-        self.inner.borrow_mut().links.insert(key, link);
+        {
+            let mut inner = self.inner.borrow_mut();
+            inner.machine.attached(key, &stream);
+            inner.links.insert(key, link);
+        }
         spawn_local(self.clone().serve(key, stream, state));
     }
 
@@ -377,22 +379,23 @@ impl<M: Machine> Inner<M> {
     /// Writes what waits for a link, as far as the socket takes it.
     fn flush(&mut self, key: M::Key, now: Time) {
         let Some(link) = self.links.get_mut(&key) else { return };
+        if let Stream::Far(far) = &*link.stream
+            && far.leave(now)
+        {
+            return;
+        }
         if link.state.blocked.get() {
             return;
         }
         loop {
-            while link.ahead_bytes < AHEAD_BYTES && link.ahead.len() < AHEAD_FRAMES {
-                let Some(frame) = self.machine.transmit(now, key) else { break };
-                link.ahead_bytes += frame.len();
-                link.ahead.push_back(frame);
-            }
-            if link.ahead.is_empty() && link.writer.rest_bytes() == 0 {
+            link.ahead.refill(|| self.machine.transmit(now, key));
+            if link.ahead.is_empty() {
                 return;
             }
             match link.write() {
                 Ok(true) => {}
                 Ok(false) => {
-                    link.ahead.iter_mut().for_each(Frame::detach);
+                    link.ahead.detach();
                     self.machine.transport_full(key);
                     return;
                 }
@@ -400,7 +403,6 @@ impl<M: Machine> Inner<M> {
                     tracing::debug!(?key, %error, "write failed");
                     // The reader sees the end of the stream and tells the machine.
                     link.ahead.clear();
-                    link.ahead_bytes = 0;
                     link.state.closed.set(true);
                     link.state.changed();
                     return;
@@ -412,8 +414,12 @@ impl<M: Machine> Inner<M> {
     fn say_farewell(&mut self, key: M::Key, why: &str) {
         let Some(pdu) = self.machine.farewell(why) else { return };
         if let Some(link) = self.links.get_mut(&key) {
-            link.ahead_bytes += pdu.len();
-            link.ahead.push_back(Frame::whole(pdu));
+            if let Stream::Far(far) = &*link.stream
+                && far.say(&pdu)
+            {
+                return;
+            }
+            link.ahead.push(Frame::whole(pdu));
             // If the socket is full, the peer does not read, and so does not want to know.
             let _ = link.write();
         }

@@ -1,27 +1,20 @@
 //! One link: what waits to be written, and what its task waits for.
-use crate::transport::{self, FrameWriter, Framer, Stream};
-use bytes::Bytes;
-use ranlab_e2::Frame;
+use super::ahead::Ahead;
+use crate::transport::{self, Framer, Stream};
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::spawn_local;
 
-/// Frames given to one write.
-pub(super) const AHEAD_FRAMES: usize = 64;
-
 /// How long a closed link may take to send its last words.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
     pub(super) stream: Rc<Stream>,
-    pub(super) writer: FrameWriter,
     /// Taken out of the machine, not yet by the socket.
-    pub(super) ahead: VecDeque<Frame>,
-    pub(super) ahead_bytes: usize,
+    pub(super) ahead: Ahead,
     pub(super) state: Rc<LinkState>,
 }
 
@@ -73,19 +66,18 @@ impl Link {
         max_pdu: usize,
         framer: &'static dyn Framer,
     ) -> Self {
-        let writer = FrameWriter::with_framer(max_pdu, framer);
-        Self { stream, writer, ahead: VecDeque::new(), ahead_bytes: 0, state }
+        Self { stream, ahead: Ahead::new(max_pdu, framer), state }
     }
 
     /// Lets go of the socket, once what was to be sent is sent or the peer has had time to take it.
     pub(super) fn close(mut self) {
         self.state.closed.set(true);
         self.state.changed();
-        if self.ahead.is_empty() && self.writer.rest_bytes() == 0 {
+        if self.ahead.is_empty() {
             return;
         }
         spawn_local(tokio::time::timeout(LINGER, async move {
-            while !self.ahead.is_empty() || self.writer.rest_bytes() > 0 {
+            while !self.ahead.is_empty() {
                 if self.stream.writable().await.is_err() || self.write().is_err() {
                     return;
                 }
@@ -95,25 +87,11 @@ impl Link {
 
     /// One write of what is ahead; `false` if the socket takes no more.
     pub(super) fn write(&mut self) -> Result<bool, transport::WriteError> {
-        if self.ahead.len() <= 2 { self.write_some::<2>() } else { self.write_some::<AHEAD_FRAMES>() }
-    }
-
-    fn write_some<const FRAMES: usize>(&mut self) -> Result<bool, transport::WriteError> {
-        let mut frames = [const { transport::Frame { head: &[], body: &EMPTY } }; FRAMES];
-        let count = self.ahead.len().min(FRAMES);
-        for (slot, frame) in frames.iter_mut().zip(&self.ahead) {
-            *slot = transport::Frame { head: frame.head(), body: frame.body() };
-        }
-        let outcome = self.writer.write(&self.stream, &frames[..count])?;
-        for frame in self.ahead.drain(..outcome.taken) {
-            self.ahead_bytes -= frame.len();
-        }
-        if outcome.blocked {
+        let (_, blocked) = self.ahead.write(&self.stream)?;
+        if blocked {
             self.state.blocked.set(true);
             self.state.changed();
         }
-        Ok(!outcome.blocked)
+        Ok(!blocked)
     }
 }
-
-static EMPTY: Bytes = Bytes::new();

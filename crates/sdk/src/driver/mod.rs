@@ -55,6 +55,7 @@
 //!     # assert_eq!(reader.next().unwrap().unwrap(), "hello");
 //! });
 //! ```
+pub(crate) mod ahead;
 mod core;
 mod link;
 
@@ -114,6 +115,8 @@ pub trait Machine: 'static {
 
     /// A link that was asked for with [`Action::Connect`] is there.
     fn connected(&mut self, _now: Time, _key: Self::Key) {}
+    /// A link's stream is there, whoever opened it.
+    fn attached(&mut self, _key: Self::Key, _stream: &Stream) {}
     /// A PDU came.
     fn received(&mut self, now: Time, key: Self::Key, pdu: Bytes);
     /// A link is lost, or could not be opened.

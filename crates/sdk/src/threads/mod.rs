@@ -1,19 +1,26 @@
 //! Sockets on several threads around one machine.
 //!
 //! ```text
-//!  worker thread                       | bounded queues, one per link and direction | the machine's thread
-//!  socket --try_read--> Pump ----------+----------- inward (Queue) ----------------+-> FrameReader -> machine
-//!  socket <-try_write-- Pump <---------+----------- outward (Queue) <--------------+-- FrameWriter <- Outbox
+//!  any thread                          |                                               | the machine's thread
+//!  base station --> Pump --------------+-- what the machine has not let past: Queue ---+-> FrameReader -> machine
+//!    `- indications that it has: RouteTable -> Mouth (one outbox per xApp) <-----------+-- what the machine says
+//!  xApp <-- whoever finds nobody writing -- Mouth
+//!  xApp --> Pump ----------------------+-- Queue --------------------------------------+-> FrameReader -> machine
+//!  base station <-- Pump --------------+-- Queue <-------------------------------------+-- FrameWriter <- Outbox
 //! ```
-//! A link belongs to one thread from its first octet to its last, so its order is the socket's. The machine stays on one
-//! thread, unchanged: to it such a link is a connection whose transport happens to be a queue. A full queue is therefore
-//! what a full socket is. Towards the machine the socket is not read on, and its peer held back; from the machine what
-//! does not fit stays in the machine's own [`Outbox`](ranlab_e2::Outbox), which drops by its rules. Nothing is lost in
-//! between, and each time a queue was found full is counted.
+//! A link belongs to one thread from its first octet to its last. The machine stays on one thread, unchanged, and decides all
+//! but one thing by itself: the indications of a subscription that only xApps hear go straight from the thread that reads
+//! them into the xApps' outboxes ([`ranlab_e2::ric::Bypass`]), so that most messages never cross. What crosses does so by
+//! bounded queues: a full one means that its socket is not read on and its peer held back; towards a base station what does not
+//! fit stays in the machine's own [`Outbox`](ranlab_e2::Outbox). Nothing is lost in between, and each time a queue was full is counted.
+//!
+//! A subscription's indications are in order, whatever way they take: before a route is first taken the link rests until the
+//! machine has handled what came before ([`Queue::hold`](queue::Queue::hold)); once it is withdrawn none takes it.
 //!
 //! A task that panics ends its link alone, and the machine hears why. A thread that ends takes its links along, and no
 //! newcomer is given to it.
 mod crossing;
+mod mouth;
 mod placement;
 mod pump;
 mod queue;
@@ -22,7 +29,7 @@ mod tests;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::thread;
 use std::time::Duration;
@@ -31,11 +38,16 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
 
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
-use crossing::{Counted, Counts, Held, KINDS, Near, Shared, lock};
+pub use crossing::Far;
+use crossing::{Counts, Held, KINDS, Mouths, Shared, lock};
+use mouth::Mouth;
 use placement::{Place, Placement};
 use pump::Pump;
 pub use queue::QUEUE_BYTES;
 
+/// Base stations and xApps, as kinds of links.
+pub(crate) const STATIONS: usize = 0;
+pub(crate) const XAPPS: usize = 1;
 /// How long a worker that is to end waits for what its links have still to send.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How often it looks whether they are done.
@@ -49,7 +61,7 @@ pub struct ThreadReport {
     pub links: usize,
     /// Whether it serves newcomers; the machine's own thread always does.
     pub alive: bool,
-    /// Octets that its sockets brought for the machine; 0 of the machine's own thread, as all that follows.
+    /// Octets that its sockets brought.
     pub inward_bytes: u64,
     /// Octets that its sockets took.
     pub outward_bytes: u64,
@@ -57,6 +69,12 @@ pub struct ThreadReport {
     pub inward_full: u64,
     /// Times that the queue from the machine was full: what came stayed in the machine's outbox.
     pub outward_full: u64,
+    /// Indications that went from its base stations straight to xApps.
+    pub passed: u64,
+    /// Times that it handed the machine something: what came together counts once.
+    pub crossings: u64,
+    /// Times that a base station's link was read on a millisecond later, because no xApp that it reported to took more.
+    pub rests: u64,
     /// Links that ended because their task panicked.
     pub panics: u64,
 }
@@ -65,7 +83,11 @@ pub struct ThreadReport {
 pub(crate) struct Threads {
     workers: Arc<[Worker]>,
     placement: Arc<Mutex<Placement<KINDS>>>,
+    mouths: Mouths,
+    max_pdu: usize,
     stop: Vec<Arc<Notify>>,
+    /// What the machine's own thread carries.
+    here: Arc<Counts>,
 }
 
 #[derive(Debug)]
@@ -84,10 +106,16 @@ impl Drop for Last {
 }
 
 impl Threads {
-    /// Starts so many threads beside the caller's.
-    pub(crate) fn start(name: &str, workers: usize) -> io::Result<Self> {
-        let placement = Arc::new(Mutex::new(Placement::new(workers)));
-        let mut threads = Self { workers: Arc::default(), placement, stop: Vec::new() };
+    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets.
+    pub(crate) fn start(name: &str, workers: usize, max_pdu: usize) -> io::Result<Self> {
+        let mut threads = Self {
+            workers: Arc::default(),
+            placement: Arc::new(Mutex::new(Placement::new(workers))),
+            mouths: Mouths::default(),
+            max_pdu,
+            stop: Vec::new(),
+            here: Arc::default(),
+        };
         let mut started = Vec::new();
         for number in 1..=workers {
             let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -126,33 +154,42 @@ impl Threads {
     ) -> Result<Listener, BindError> {
         let inner = Listener::bind(address, options).await?;
         let bound = inner.address().clone();
-        let (workers, placement) = (Arc::clone(&self.workers), Arc::clone(&self.placement));
-        Ok(Listener::new(bound, Arrivals { inner, workers, placement, kind }))
+        Ok(Listener::new(bound, Arrivals { inner, crew: self.crew(), kind }))
+    }
+
+    fn crew(&self) -> Crew {
+        Crew {
+            workers: Arc::clone(&self.workers),
+            placement: Arc::clone(&self.placement),
+            mouths: Arc::clone(&self.mouths),
+            max_pdu: self.max_pdu,
+            here: Arc::clone(&self.here),
+        }
     }
 
     /// What each thread carries, the caller's own first.
     pub(crate) fn report(&self) -> Vec<ThreadReport> {
         let placement = lock(&self.placement);
-        let own = ThreadReport {
-            links: placement.links(Place::Here),
-            alive: true,
-            inward_bytes: 0,
-            outward_bytes: 0,
-            inward_full: 0,
-            outward_full: 0,
-            panics: 0,
+        let report = |place, counts: &Counts| {
+            let seen = |of: &AtomicU64| of.load(Ordering::Relaxed);
+            ThreadReport {
+                links: placement.links(place),
+                alive: !counts.dead.load(Ordering::Relaxed),
+                inward_bytes: seen(&counts.inward),
+                outward_bytes: seen(&counts.outward),
+                inward_full: seen(&counts.inward_full),
+                outward_full: seen(&counts.outward_full),
+                passed: seen(&counts.passed),
+                crossings: seen(&counts.crossings),
+                rests: seen(&counts.rests),
+                panics: seen(&counts.panics),
+            }
         };
-        let seen = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        let workers = self.workers.iter().enumerate().map(|(number, worker)| ThreadReport {
-            links: placement.links(Place::Worker(number)),
-            alive: worker.is_alive(),
-            inward_bytes: seen(&worker.counts.inward),
-            outward_bytes: seen(&worker.counts.outward),
-            inward_full: seen(&worker.counts.inward_full),
-            outward_full: seen(&worker.counts.outward_full),
-            panics: seen(&worker.counts.panics),
-        });
-        std::iter::once(own).chain(workers).collect()
+        let own = report(Place::Here, &self.here);
+        let workers = self.workers.iter().enumerate();
+        std::iter::once(own)
+            .chain(workers.map(|(number, worker)| report(Place::Worker(number), &worker.counts)))
+            .collect()
     }
 }
 
@@ -168,41 +205,70 @@ impl Worker {
     }
 }
 
+/// Who may serve a newcomer.
+#[derive(Debug)]
+struct Crew {
+    workers: Arc<[Worker]>,
+    placement: Arc<Mutex<Placement<KINDS>>>,
+    mouths: Mouths,
+    max_pdu: usize,
+    here: Arc<Counts>,
+}
+
 /// A listener whose newcomers are given to threads.
 #[derive(Debug)]
 struct Arrivals {
     inner: Listener,
-    workers: Arc<[Worker]>,
-    placement: Arc<Mutex<Placement<KINDS>>>,
+    crew: Crew,
     kind: usize,
 }
 
 impl Accept for Arrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
-        let place = lock(&self.placement).next(self.kind, |worker| self.workers[worker].is_alive());
-        let worker = match place {
-            Place::Here => None,
-            Place::Worker(number) => Some(&self.workers[number]),
-        };
+        let crew = &self.crew;
+        let place = lock(&crew.placement).next(self.kind, |worker| crew.workers[worker].is_alive());
         let (stream, peer) = {
             // A socket is watched by the runtime that it is made in: the worker's, from the beginning.
-            let _entered = worker.map(|worker| worker.runtime.enter());
+            let _entered = crew.worker(place).map(|worker| worker.runtime.enter());
             ready!(self.inner.arrivals().poll_accept(cx))?
         };
-        lock(&self.placement).add(self.kind, place);
-        let held = Held { placement: Arc::clone(&self.placement), kind: self.kind, place };
-        let stream = match worker {
-            None => Stream::Other(Box::new(Counted { stream, _held: held })),
-            Some(worker) => cross(stream, worker, held),
-        };
-        Poll::Ready(Ok((stream, peer)))
+        Poll::Ready(Ok((crew.cross(stream, place, self.kind), peer)))
     }
 }
 
-/// Has a worker serve a link; returns the machine's end. A worker that has ended breaks it at once.
-fn cross(stream: Stream, worker: &Worker, held: Held) -> Stream {
-    let framer = stream.framer();
-    let shared = Shared::new(framer, Arc::clone(&worker.counts));
-    worker.runtime.spawn(Pump::new(stream, Arc::clone(&shared)));
-    Stream::Other(Box::new(Near { shared, framer, _held: held }))
+impl Crew {
+    fn worker(&self, place: Place) -> Option<&Worker> {
+        match place {
+            Place::Here => None,
+            Place::Worker(number) => Some(&self.workers[number]),
+        }
+    }
+
+    /// Has a place serve a link of a kind; returns the machine's end. A worker that has ended breaks it at once.
+    fn cross(&self, stream: Stream, place: Place, kind: usize) -> Stream {
+        lock(&self.placement).add(kind, place);
+        let held = Held { placement: Arc::clone(&self.placement), kind, place };
+        let worker = self.worker(place);
+        let counts = worker.map_or(&self.here, |worker| &worker.counts);
+        let framer = stream.framer();
+        let (pump, shared) = if kind == XAPPS {
+            let mouth = Arc::new(Mouth::new(stream, self.max_pdu, Arc::clone(counts)));
+            let shared = Shared::of_xapp(mouth, Arc::clone(counts));
+            (Pump::of_xapp(Arc::clone(&shared)), shared)
+        } else {
+            let shared = Shared::new(framer, Arc::clone(counts));
+            (Pump::new(stream, self.max_pdu, Arc::clone(&shared)), shared)
+        };
+        match worker {
+            Some(worker) => drop(worker.runtime.spawn(pump)),
+            None => drop(tokio::task::spawn_local(pump)),
+        }
+        Stream::Far(Far {
+            shared,
+            framer,
+            mouths: Arc::clone(&self.mouths),
+            conn: OnceLock::new(),
+            _held: held,
+        })
+    }
 }

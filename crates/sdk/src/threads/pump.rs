@@ -9,30 +9,42 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::crossing::{Shared, count, lock};
-use super::queue::End;
-use crate::transport::Stream;
+use super::crossing::{Outward, Shared, count, lock};
+use super::mouth::Batch;
+use super::queue::{End, Queue};
+use crate::clock::now;
+use crate::transport::{FrameReader, ReadOutcome, Stream};
 
-/// Octets that one read of a socket brings at most.
+/// Octets that one read of a socket brings at most, where messages are not told apart.
 const READ_BYTES: usize = 64 << 10;
 /// Moves of one link before the thread's other links have their turn.
 const MOVES: usize = 8;
+/// How long a link rests that reports to nobody who takes more now: what it says meanwhile comes in fewer reads, and its peer
+/// feels it.
+const REST: Duration = Duration::from_millis(1);
 /// How long what was written last may take to leave once the machine has let go of the link.
 const LINGER: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// What a read has brought, until it is queued; the links of one thread share it.
+    /// What a read has brought for the machine, until it is queued; the links of one thread share it.
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+    /// The same for xApps.
+    static BATCH: RefCell<Batch> = RefCell::new(Batch::default());
 }
 
 /// Carries one link until both directions have ended.
 pub(super) struct Pump {
-    stream: Stream,
+    socket: Socket,
     shared: Arc<Shared>,
+    /// Tells messages apart, some of which go past the machine; without it, all goes to the machine as it comes.
+    reader: Option<FrameReader>,
     /// Taken out of the queue, not yet by the socket; of messages one.
     leaving: BytesMut,
+    /// Until when it rests, while it does; kept for the next time.
+    rest: Option<Pin<Box<Sleep>>>,
+    rests: bool,
     /// Set once the machine has let go.
     linger: Option<Pin<Box<Sleep>>>,
     /// Nothing more comes from the socket.
@@ -40,13 +52,42 @@ pub(super) struct Pump {
     ended: bool,
 }
 
+/// Where the link's socket is.
+enum Socket {
+    Own(Stream),
+    /// With what is said to the xApp.
+    Shared,
+}
+
 impl Pump {
-    pub(super) fn new(stream: Stream, shared: Arc<Shared>) -> Self {
-        shared.counts.pumps.fetch_add(1, Ordering::Relaxed);
-        Self { stream, shared, leaving: BytesMut::new(), linger: None, heard_all: false, ended: false }
+    /// Of a base station's link, with PDUs up to so many octets.
+    pub(super) fn new(stream: Stream, max_pdu: usize, shared: Arc<Shared>) -> Self {
+        let reader = FrameReader::with_framer(max_pdu, stream.framer()).with_spare();
+        Self::with(Socket::Own(stream), Some(reader), shared)
     }
 
-    /// Moves octets of one read towards the machine; `Ready(false)` if nothing more comes that way.
+    /// Of an xApp's link.
+    pub(super) fn of_xapp(shared: Arc<Shared>) -> Self {
+        Self::with(Socket::Shared, None, shared)
+    }
+
+    fn with(socket: Socket, reader: Option<FrameReader>, shared: Arc<Shared>) -> Self {
+        shared.counts.pumps.fetch_add(1, Ordering::Relaxed);
+        let leaving = BytesMut::new();
+        Self {
+            socket,
+            shared,
+            reader,
+            leaving,
+            rest: None,
+            rests: false,
+            linger: None,
+            heard_all: false,
+            ended: false,
+        }
+    }
+
+    /// Moves what one read brings; `Ready(false)` if nothing more comes that way.
     fn inward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if self.heard_all {
             return Poll::Ready(Ok(false));
@@ -57,40 +98,85 @@ impl Pump {
                 self.heard_all = true;
                 return Poll::Ready(Ok(false));
             }
-            if !queue.has_room() {
+            if queue.is_held() || !queue.has_room() {
                 queue.await_room(cx.waker());
-                count(&self.shared.counts.inward_full, 1);
+                if !queue.has_room() {
+                    count(&self.shared.counts.inward_full, 1);
+                }
                 return Poll::Pending;
             }
         }
-        ready!(self.stream.poll_readable(cx))?;
-        BUFFER.with_borrow_mut(|buffer| {
-            buffer.clear();
-            buffer.reserve(READ_BYTES);
-            match self.stream.try_read(buffer) {
-                Ok(0) => {
-                    self.heard_all = true;
-                    lock(&self.shared.inward).finish(End::Closed).wake();
-                    Poll::Ready(Ok(false))
-                }
-                Ok(read) => {
-                    count(&self.shared.counts.inward, read);
-                    let wake = lock(&self.shared.inward).put(buffer);
-                    wake.wake();
-                    Poll::Ready(Ok(true))
-                }
-                Err(error) if is_in_vain(&error) => Poll::Ready(Ok(true)),
-                Err(error) => Poll::Ready(Err(error)),
+        if self.rests {
+            if let Some(rest) = &mut self.rest {
+                ready!(rest.as_mut().poll(cx));
             }
-        })
+            self.rests = false;
+        }
+        let Some(stream) = stream(&self.socket, &self.shared) else { return Poll::Ready(Ok(false)) };
+        ready!(stream.poll_readable(cx))?;
+        let moved = match &mut self.reader {
+            Some(reader) => match reader.fill(stream) {
+                Ok(ReadOutcome::Bytes(read)) => {
+                    count(&self.shared.counts.inward, read);
+                    match deliver(reader, &self.shared) {
+                        Delivered::Well => {}
+                        Delivered::ToNobody => self.begin_to_rest(),
+                        Delivered::Broken => {
+                            // The machine meets what is wrong, as if it had read it itself.
+                            let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
+                            put(&self.shared, &rest);
+                        }
+                    }
+                    Ok(true)
+                }
+                Ok(ReadOutcome::WouldBlock) => Ok(true),
+                Ok(ReadOutcome::Closed) => Ok(false),
+                Err(error) => Err(error),
+            },
+            None => BUFFER.with_borrow_mut(|buffer| {
+                buffer.clear();
+                buffer.reserve(READ_BYTES);
+                match stream.try_read(buffer) {
+                    Ok(0) => Ok(false),
+                    Ok(read) => {
+                        count(&self.shared.counts.inward, read);
+                        put(&self.shared, buffer);
+                        Ok(true)
+                    }
+                    Err(error) if is_in_vain(&error) => Ok(true),
+                    Err(error) => Err(error),
+                }
+            }),
+        };
+        if let Ok(false) = moved {
+            self.heard_all = true;
+            lock(&self.shared.inward).finish(End::Closed).wake();
+        }
+        Poll::Ready(moved)
+    }
+
+    fn begin_to_rest(&mut self) {
+        count(&self.shared.counts.rests, 1);
+        self.rests = true;
+        let until = Instant::now() + REST;
+        match &mut self.rest {
+            Some(rest) => rest.as_mut().reset(until),
+            None => self.rest = Some(Box::pin(sleep_until(until))),
+        }
     }
 
     /// Moves octets towards the socket; `Ready(false)` if the machine has let go and all of it has left.
     fn outward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let queue = match &self.shared.outward {
+            Outward::Mouth(mouth) => return mouth.poll(cx),
+            Outward::Queue(queue) => queue,
+        };
         if self.leaving.is_empty() {
-            let mut queue = lock(&self.shared.outward);
+            let mut queue = lock(queue);
             if !queue.is_readable() {
-                queue.await_octets(cx.waker());
+                let nobody_held = queue.await_octets(cx.waker());
+                drop(queue);
+                nobody_held.wake();
                 return Poll::Pending;
             }
             self.leaving.reserve(queue.len());
@@ -101,8 +187,9 @@ impl Pump {
                 return Poll::Ready(Ok(false));
             }
         }
-        ready!(self.stream.poll_writable(cx))?;
-        match self.stream.try_write_vectored(&[IoSlice::new(&self.leaving)]) {
+        let Some(stream) = stream(&self.socket, &self.shared) else { return Poll::Ready(Ok(false)) };
+        ready!(stream.poll_writable(cx))?;
+        match stream.try_write_vectored(&[IoSlice::new(&self.leaving)]) {
             Ok(sent) => {
                 count(&self.shared.counts.outward, sent);
                 self.leaving.advance(sent);
@@ -113,17 +200,111 @@ impl Pump {
         }
     }
 
+    /// Whether the machine has let go; wakes `cx` once it does.
+    fn is_let_go(&self, cx: &mut Context<'_>) -> bool {
+        match &self.shared.outward {
+            // A socket that takes nothing wakes nobody: the end of the link has to.
+            Outward::Queue(queue) => {
+                let mut queue = lock(queue);
+                queue.await_octets(cx.waker()).wake();
+                queue.is_over()
+            }
+            Outward::Mouth(mouth) => mouth.is_over(),
+        }
+    }
+
     /// The machine is told why, and the task has nothing more to do.
     fn end(&mut self, why: End) {
         self.ended = true;
         let told = lock(&self.shared.inward).finish(why.clone());
-        let mut outward = lock(&self.shared.outward);
-        let ended = outward.finish(why);
-        let unread = outward.abandon();
-        drop(outward);
+        match &self.shared.outward {
+            Outward::Queue(queue) => {
+                let mut outward = lock(queue);
+                let (ended, unread) = (outward.finish(why), outward.abandon());
+                drop(outward);
+                ended.wake();
+                unread.wake();
+            }
+            Outward::Mouth(mouth) => mouth.finish(match why {
+                End::Closed => End::Broken(io::ErrorKind::BrokenPipe, "the link has ended".to_owned()),
+                broken @ End::Broken(..) => broken,
+            }),
+        }
         told.wake();
-        ended.wake();
-        unread.wake();
+    }
+}
+
+/// The link's socket.
+fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
+    match (socket, &shared.outward) {
+        (Socket::Own(stream), _) => Some(stream),
+        (Socket::Shared, Outward::Mouth(mouth)) => Some(&mouth.stream),
+        (Socket::Shared, Outward::Queue(_)) => None,
+    }
+}
+
+/// What became of a read.
+enum Delivered {
+    /// All of it is where it belongs.
+    Well,
+    /// The same, all at xApps that take no more for now.
+    ToNobody,
+    /// A message was framed wrongly.
+    Broken,
+}
+
+/// Gives each whole message of a read to whom it is for: to xApps, or to the machine.
+fn deliver(reader: &mut FrameReader, shared: &Shared) -> Delivered {
+    BATCH.with_borrow_mut(|batch| {
+        let now = now();
+        let delivered = BUFFER.with_borrow_mut(|for_machine| {
+            for_machine.clear();
+            // From the look at the routes until all is where it belongs they do not change.
+            let routes = lock(&shared.routes);
+            let goes_past = !routes.is_empty() && !lock(&shared.inward).is_held();
+            let (mut passed, mut handed) = (0, false);
+            let well = loop {
+                let pdu = match reader.next() {
+                    Ok(Some(pdu)) => pdu,
+                    Ok(None) => break true,
+                    Err(_) => break false,
+                };
+                let give = |mouth: &_, flow, frame| batch.add(mouth, flow, frame);
+                if goes_past && routes.pass(now, &pdu, give) {
+                    passed += 1;
+                    continue;
+                }
+                handed = true;
+                Queue::frame(reader.framer(), &pdu, for_machine);
+                if reader.framer().is_one_per_write() {
+                    put(shared, for_machine);
+                    for_machine.clear();
+                }
+            };
+            put(shared, for_machine);
+            let in_vain = batch.push(now);
+            drop(routes);
+            if passed > 0 {
+                count(&shared.counts.passed, passed);
+                shared.passed_at.store(now.as_nanos(), Ordering::Relaxed);
+            }
+            match (well, in_vain && !handed) {
+                (false, _) => Delivered::Broken,
+                (true, true) => Delivered::ToNobody,
+                (true, false) => Delivered::Well,
+            }
+        });
+        batch.flush(now);
+        delivered
+    })
+}
+
+/// Hands octets to the machine.
+fn put(shared: &Shared, octets: &[u8]) {
+    if !octets.is_empty() {
+        count(&shared.counts.crossings, 1);
+        let wake = lock(&shared.inward).put(octets);
+        wake.wake();
     }
 }
 
@@ -157,13 +338,7 @@ impl Future for Pump {
                 Poll::Pending => {}
             }
             if !matches!(inward, Poll::Ready(Ok(true))) {
-                let let_go = {
-                    let mut queue = lock(&this.shared.outward);
-                    // A socket that takes nothing wakes nobody: the end of the link has to.
-                    queue.await_octets(cx.waker());
-                    queue.is_over()
-                };
-                if let_go {
+                if this.is_let_go(cx) {
                     let linger = this.linger.get_or_insert_with(|| Box::pin(sleep(LINGER)));
                     if linger.as_mut().poll(cx).is_ready() {
                         this.end(End::Closed);

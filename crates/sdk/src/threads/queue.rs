@@ -5,6 +5,8 @@ use std::task::Waker;
 
 use bytes::{Buf, BytesMut};
 
+use crate::transport::Framer;
+
 /// Octets that wait between two threads, per link and direction: more are not taken before some are. One read of a socket,
 /// or one message, may go beyond by its own length, since it is taken whole.
 pub const QUEUE_BYTES: usize = 64 << 10;
@@ -37,6 +39,8 @@ pub(super) struct Queue {
     end: Option<End>,
     /// The reader has gone: nothing is taken any more.
     unread: bool,
+    /// The writer rests until the reader has handled all that was written.
+    held: bool,
     /// Who waits for octets, and for room; one task each.
     reader: Option<Waker>,
     writer: Option<Waker>,
@@ -86,9 +90,21 @@ impl Queue {
         self.unread || self.end.is_some()
     }
 
-    /// Who is woken once something can be read.
-    pub(super) fn await_octets(&mut self, waker: &Waker) {
+    /// Who is woken once something can be read. The reader asks for this when it has handled all before: a writer that was
+    /// held goes on.
+    pub(super) fn await_octets(&mut self, waker: &Waker) -> Wake {
         store(&mut self.reader, waker);
+        Wake(if std::mem::take(&mut self.held) { self.writer.take() } else { None })
+    }
+
+    /// Holds the writer back until all that was written is handled, unless it is: then the reader waits for more.
+    pub(super) fn hold(&mut self) {
+        self.held = self.is_readable() || self.reader.is_none();
+    }
+
+    /// Whether the writer is to rest.
+    pub(super) fn is_held(&self) -> bool {
+        self.held && !self.is_over()
     }
 
     /// Who is woken once something can be written.
@@ -122,6 +138,14 @@ impl Queue {
             left -= part.len();
         }
         Ok((most, self.grown(most)))
+    }
+
+    /// Frames a message as the reader of a queue expects it.
+    pub(super) fn frame(framer: &dyn Framer, pdu: &[u8], into: &mut BytesMut) {
+        let at = into.len();
+        into.resize(at + framer.head_bytes(), 0);
+        framer.write_head(pdu.len(), &mut into[at..]);
+        into.extend_from_slice(pdu);
     }
 
     /// Takes what one read has brought, whatever its length; in vain if nobody reads.
@@ -178,7 +202,8 @@ impl Queue {
     }
 }
 
-fn store(place: &mut Option<Waker>, waker: &Waker) {
+/// Keeps who is to be woken.
+pub(super) fn store(place: &mut Option<Waker>, waker: &Waker) {
     if place.as_ref().is_none_or(|known| !known.will_wake(waker)) {
         *place = Some(waker.clone());
     }

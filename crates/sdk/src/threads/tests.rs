@@ -1,9 +1,13 @@
 //! Links between threads, without threads: an executor that chooses by a seed who runs next, and notices who is never woken.
-use super::crossing::{Counts, Held, KINDS, Near, Shared};
+mod past;
+
+use super::crossing::{Counts, Far, Held, KINDS, Mouths, Shared};
 use super::placement::{Place, Placement};
 use super::pump::Pump;
 use super::*;
-use crate::transport::{Connection, Frame, FrameReader, FrameWriter, Framer, Messages, ReadOutcome, duplex};
+use crate::transport::{
+    Connection, Frame, FrameReader, FrameWriter, Framer, MAX_PDU_BYTES, Messages, ReadOutcome, duplex,
+};
 use bytes::{Bytes, BytesMut};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -91,14 +95,18 @@ fn held() -> Held {
     Held { placement: Arc::new(Mutex::new(placement)), kind: 0, place: Place::Worker(0) }
 }
 
+fn far(shared: Arc<Shared>, framer: &'static dyn Framer) -> Stream {
+    Stream::Far(Far { shared, framer, mouths: Mouths::default(), conn: OnceLock::new(), _held: held() })
+}
+
 /// A link whose peer is a pipe of so many octets: the peer's end, the machine's, and the worker's task between.
 fn link(capacity: usize, counts: &Arc<Counts>) -> (Stream, Stream, Pump) {
     let (peer, socket) = duplex(capacity);
     let stream = Stream::Memory(socket);
     let framer = stream.framer();
     let shared = Shared::new(framer, counts.clone());
-    let pump = Pump::new(stream, shared.clone());
-    (Stream::Memory(peer), Stream::Other(Box::new(Near { shared, framer, _held: held() })), pump)
+    let pump = Pump::new(stream, MAX_PDU_BYTES, shared.clone());
+    (Stream::Memory(peer), far(shared, framer), pump)
 }
 
 async fn send(stream: &Stream, writer: &mut FrameWriter, pdu: &Bytes) -> bool {
@@ -287,11 +295,17 @@ impl Connection for Odd {
         panic!("a transport of a stranger's own has a bug")
     }
     fn try_write_vectored(&self, _: &[IoSlice<'_>]) -> io::Result<usize> {
+        assert!(!self.panics, "and in its other direction, too");
         Err(io::ErrorKind::WouldBlock.into())
     }
     fn framer(&self) -> &'static dyn Framer {
         &Messages
     }
+}
+
+/// The machine's end of a base station's link that the first worker serves.
+fn cross(threads: &Threads, stream: Stream) -> Stream {
+    threads.crew().cross(stream, Place::Worker(0), STATIONS)
 }
 
 fn odd(panics: bool) -> Stream {
@@ -300,15 +314,15 @@ fn odd(panics: bool) -> Stream {
 
 #[tokio::test]
 async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is_let_go_of() {
-    let threads = Threads::start("test", 1).unwrap();
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
     let worker = &threads.workers[0];
-    let near = cross(odd(true), worker, held());
+    let near = cross(&threads, odd(true));
     let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
     assert!(why.to_string().contains("panicked"), "{why}");
     assert_eq!(threads.report()[1].panics, 1);
     assert!(threads.report()[1].alive, "the thread goes on for its other links");
 
-    let near = cross(odd(false), worker, held());
+    let near = cross(&threads, odd(false));
     // Messages are taken until the queue is full, and the next one not in part.
     let message = Bytes::from(vec![7; 20_000]);
     let mut taken = 0;
@@ -330,7 +344,11 @@ async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is
 
 #[tokio::test]
 async fn a_thread_that_has_ended_gets_no_newcomers_and_the_machine_serves_them() {
-    let threads = Threads::start("test", 1).unwrap();
+    tokio::task::LocalSet::new().run_until(gets_no_newcomers()).await;
+}
+
+async fn gets_no_newcomers() {
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
     let options = SocketOptions::default();
     let listener = threads.listener(0, &"mem://a thread that ends".parse().unwrap(), &options).await.unwrap();
     let first = crate::transport::connect(listener.address(), &options).await.unwrap();

@@ -51,6 +51,10 @@ pub struct FrameReader {
     buf: BytesMut,
     max_pdu: usize,
     chunk: usize,
+    /// A second allocation, for while frames still refer to the first: they may be written by another thread.
+    spare: Option<BytesMut>,
+    /// What was allocated last was for a frame beyond all chunks.
+    grown: bool,
 }
 
 impl Default for FrameReader {
@@ -67,7 +71,13 @@ impl FrameReader {
 
     /// As [`new`](Self::new), of frames of another form.
     pub fn with_framer(max_pdu: usize, framer: &'static dyn Framer) -> Self {
-        Self { framer, buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES }
+        Self { framer, buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES, spare: None, grown: false }
+    }
+
+    /// Keeps a second buffer once one is needed: frames that live a little longer than until the next read cost no allocation.
+    pub(crate) fn with_spare(mut self) -> Self {
+        self.spare = Some(BytesMut::new());
+        self
     }
 
     /// Makes one attempt to read. Take out what has come with [`Self::next`] before the next attempt.
@@ -112,11 +122,27 @@ impl FrameReader {
         self.buf.len()
     }
 
+    /// How its frames are marked.
+    pub(crate) fn framer(&self) -> &'static dyn Framer {
+        self.framer
+    }
+
+    /// What was read and is no whole frame: for who reads on in another way.
+    pub(crate) fn into_rest(self) -> BytesMut {
+        self.buf
+    }
+
     fn make_room(&mut self) {
         if self.buf.is_empty() {
             // Back to the beginning of the allocation if no frame refers to it: the same few pages serve an
             // idle peer for ever. One that has grown for a huge frame is given back.
-            let _reclaimed = self.buf.try_reclaim(self.chunk);
+            if !self.buf.try_reclaim(self.chunk)
+                && !self.grown
+                && let Some(spare) = &mut self.spare
+            {
+                std::mem::swap(&mut self.buf, spare);
+                let _reclaimed = self.buf.try_reclaim(self.chunk);
+            }
             if self.buf.capacity() > LAST_CHUNK_BYTES {
                 self.buf = BytesMut::new();
             }
@@ -126,7 +152,9 @@ impl FrameReader {
         }
         // What is announced is not yet sent: grow with what has arrived, so that a peer can hold no more than
         // about twice what it pays for.
-        self.buf.reserve(self.missing().min(self.buf.len()).max(self.chunk));
+        let room = self.missing().min(self.buf.len()).max(self.chunk);
+        self.grown = self.buf.len() + room > LAST_CHUNK_BYTES;
+        self.buf.reserve(room);
     }
 
     /// Bytes that the frame under way still needs; 0 if unknown or refused by [`Self::next`].

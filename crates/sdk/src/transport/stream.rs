@@ -10,6 +10,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::{Connection, Framer, MemoryStream};
+use crate::threads::Far;
 
 /// Room made by [`Stream::try_read`] if the caller's buffer has none.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
@@ -24,6 +25,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// A pipe within the process.
     Memory(MemoryStream),
+    /// A socket that is served beside the machine, perhaps by another thread ([`RicHandle::start_on`](crate::RicHandle::start_on)).
+    Far(Far),
     /// A stranger's own.
     Other(Box<dyn Connection>),
 }
@@ -42,6 +45,7 @@ impl Stream {
             Self::Tcp(stream) => stream,
             Self::Unix(stream) => stream,
             Self::Memory(stream) => stream,
+            Self::Far(far) => far,
             Self::Other(connection) => &**connection,
         }
     }

@@ -1,0 +1,269 @@
+//! An xApp's link as what is said to it: one outbox for the machine and for all threads whose base stations it hears.
+//!
+//! Who puts something into an empty outbox writes it at once; who finds another thread writing leaves it to that one. So no
+//! thread waits for another one's system call, none is woken for what it has not to do, and a subscription's order is that in
+//! which it was put here. Only a socket that takes no more is waited for, by the task that serves the link.
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker, ready};
+
+use ranlab_e2::ric::Outlet;
+use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits, Time};
+
+use super::crossing::{Counts, count, lock};
+use super::queue::{End, store};
+use crate::clock::now;
+use crate::driver::ahead::Ahead;
+use crate::transport::{Stream, WriteError};
+
+/// Writes that one thread makes in turn for whoever put something here, before the link's own task goes on.
+const ROUNDS: usize = 16;
+
+/// What is said to one xApp.
+#[derive(Debug)]
+pub(super) struct Mouth {
+    pub(super) stream: Stream,
+    state: Mutex<State>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug)]
+struct State {
+    outbox: Outbox,
+    /// `None` while a thread writes.
+    ahead: Option<Box<Ahead>>,
+    /// The socket takes no more for now.
+    blocked: bool,
+    /// So many octets of indications are more than it will take soon.
+    loaded_at: usize,
+    /// A thread has written for long enough: the link's task goes on.
+    goes_on: bool,
+    end: Option<End>,
+    /// The link's task.
+    task: Option<Waker>,
+}
+
+impl State {
+    /// Whether all that was put here has left.
+    fn has_left(&self) -> bool {
+        self.outbox.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.is_empty())
+    }
+}
+
+impl Mouth {
+    pub(super) fn new(stream: Stream, max_pdu: usize, counts: Arc<Counts>) -> Self {
+        let state = State {
+            outbox: Outbox::default(),
+            ahead: Some(Box::new(Ahead::new(max_pdu, stream.framer()))),
+            blocked: false,
+            loaded_at: usize::MAX,
+            goes_on: false,
+            end: None,
+            task: None,
+        };
+        Self { stream, state: Mutex::new(state), counts }
+    }
+
+    /// The bounds of what waits; to be told before anything waits.
+    pub(super) fn bound(&self, limits: OutboxLimits) {
+        let mut state = lock(&self.state);
+        state.outbox = Outbox::new(limits);
+        state.loaded_at = limits.indication_bytes / 2;
+    }
+
+    /// Puts indications here, in vain once the link has ended. [`flush`](Self::flush) is to follow. Whether so many wait that
+    /// further ones would make others drop soon.
+    pub(super) fn push(&self, now: Time, frames: &mut Vec<(FlowId, Frame)>) -> bool {
+        let mut state = lock(&self.state);
+        if state.end.is_some() {
+            frames.clear();
+            return false;
+        }
+        for (flow, frame) in frames.drain(..) {
+            state.outbox.push_indication(now, flow, frame);
+        }
+        state.blocked && state.outbox.queued_bytes() >= state.loaded_at
+    }
+
+    /// Writes what waits, unless another thread does, or the socket takes no more.
+    pub(super) fn flush(&self, now: Time) {
+        let mut state = lock(&self.state);
+        if state.blocked {
+            return;
+        }
+        let Some(mut ahead) = state.ahead.take() else { return };
+        for _ in 0..ROUNDS {
+            ahead.refill(|| state.outbox.pop(now));
+            if ahead.is_empty() {
+                state.ahead = Some(ahead);
+                if state.end.is_some() {
+                    wake(state.task.take());
+                }
+                return;
+            }
+            drop(state);
+            let written = catch_unwind(AssertUnwindSafe(|| ahead.write(&self.stream)));
+            state = lock(&self.state);
+            let blocked = match written {
+                Ok(Ok((octets, blocked))) => {
+                    count(&self.counts.outward, octets);
+                    blocked
+                }
+                Ok(Err(error)) => {
+                    let (kind, why) = told(error);
+                    return Self::broken(&mut state, ahead, kind, why);
+                }
+                Err(_) => {
+                    count(&self.counts.panics, 1);
+                    let why = "what writes to its socket has panicked".to_owned();
+                    return Self::broken(&mut state, ahead, io::ErrorKind::Other, why);
+                }
+            };
+            if blocked {
+                ahead.detach();
+                state.outbox.detach();
+                state.blocked = true;
+                state.ahead = Some(ahead);
+                return wake(state.task.take());
+            }
+        }
+        state.ahead = Some(ahead);
+        state.goes_on = true;
+        wake(state.task.take());
+    }
+
+    fn broken(state: &mut State, mut ahead: Box<Ahead>, kind: io::ErrorKind, why: String) {
+        ahead.clear();
+        state.ahead = Some(ahead);
+        state.outbox.clear();
+        state.end = Some(End::Broken(kind, why));
+        wake(state.task.take());
+    }
+
+    /// What the link's task has to do here: `Ready(true)` after it did something, `Ready(false)` once the machine has let go and
+    /// all of it has left.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let blocked = {
+            let mut state = lock(&self.state);
+            store(&mut state.task, cx.waker());
+            match &state.end {
+                Some(End::Broken(kind, why)) => return Poll::Ready(Err(io::Error::new(*kind, why.clone()))),
+                Some(End::Closed) if state.has_left() => return Poll::Ready(Ok(false)),
+                _ => {}
+            }
+            if !state.blocked && !std::mem::take(&mut state.goes_on) {
+                return Poll::Pending;
+            }
+            state.blocked
+        };
+        if blocked {
+            ready!(self.stream.poll_writable(cx))?;
+            lock(&self.state).blocked = false;
+        }
+        self.flush(now());
+        Poll::Ready(Ok(true))
+    }
+
+    /// The link ends: with what waits still to leave, or at once. The first end counts.
+    pub(super) fn finish(&self, end: End) {
+        let mut state = lock(&self.state);
+        let broken = matches!(end, End::Broken(..));
+        state.end.get_or_insert(end);
+        if broken {
+            state.outbox.clear();
+        }
+        wake(state.task.take());
+    }
+
+    /// Whether the link has ended, and its task need not wait for ever.
+    pub(super) fn is_over(&self) -> bool {
+        lock(&self.state).end.is_some()
+    }
+
+    /// Puts a message here; [`flush`](Self::flush) is to follow.
+    pub(super) fn say(&self, frame: Frame) -> Result<(), OutboxFull> {
+        let mut state = lock(&self.state);
+        if state.end.is_some() { Ok(()) } else { state.outbox.push_control(frame) }
+    }
+}
+
+fn wake(task: Option<Waker>) {
+    if let Some(task) = task {
+        task.wake();
+    }
+}
+
+fn told(error: WriteError) -> (io::ErrorKind, String) {
+    match error {
+        WriteError::Io(error) => (error.kind(), error.to_string()),
+        ours @ WriteError::Length { .. } => (io::ErrorKind::InvalidInput, ours.to_string()),
+    }
+}
+
+/// The machine's way to it.
+#[derive(Debug)]
+pub(super) struct ToMouth(pub(super) Arc<Mouth>);
+
+impl Outlet for ToMouth {
+    fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
+        self.0.say(frame)
+    }
+
+    fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
+        let mut state = lock(&self.0.state);
+        if state.end.is_none() {
+            state.outbox.push_indication(now, flow, frame);
+        }
+    }
+
+    fn forget(&mut self, flow: FlowId) {
+        lock(&self.0.state).outbox.forget(flow);
+    }
+
+    fn counters(&self) -> OutboxCounters {
+        lock(&self.0.state).outbox.counters()
+    }
+
+    fn queued_bytes(&self) -> usize {
+        lock(&self.0.state).outbox.queued_bytes()
+    }
+}
+
+/// Indications for one xApp.
+type Frames = Vec<(FlowId, Frame)>;
+
+/// Indications of one read, by the xApp that they go to.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    to: Vec<(Arc<Mouth>, Frames)>,
+    /// Empty lists that have grown.
+    spare: Vec<Frames>,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, mouth: &Arc<Mouth>, flow: FlowId, frame: Frame) {
+        match self.to.iter_mut().find(|(to, _)| Arc::ptr_eq(to, mouth)) {
+            Some((_, frames)) => frames.push((flow, frame)),
+            None => {
+                let mut frames = self.spare.pop().unwrap_or_default();
+                frames.push((flow, frame));
+                self.to.push((mouth.clone(), frames));
+            }
+        }
+    }
+
+    /// Puts all of it where it belongs; [`flush`](Self::flush) is to follow. Whether none of those takes more for now.
+    pub(super) fn push(&mut self, now: Time) -> bool {
+        let loaded =
+            self.to.iter_mut().filter_map(|(mouth, frames)| mouth.push(now, frames).then_some(())).count();
+        loaded > 0 && loaded == self.to.len()
+    }
+
+    pub(super) fn flush(&mut self, now: Time) {
+        for (mouth, frames) in self.to.drain(..) {
+            self.spare.push(frames);
+            mouth.flush(now);
+        }
+    }
+}

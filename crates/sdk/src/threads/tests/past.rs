@@ -1,0 +1,266 @@
+//! What goes past the machine: order, bounds, and who is harmed by whom.
+use super::*;
+use crate::threads::crossing::{Outward, Pass};
+use crate::threads::mouth::{Batch, Mouth, ToMouth};
+use crate::threads::queue::End;
+use ranlab_e2::ric::{Bypass, ConnId, Outlet, Passed, Route, RouteSink};
+use ranlab_e2::{FlowId, Frame as Out, OutboxLimits, Time};
+use ranlab_wire::e2ap::{RicIndicationType, RicRequestId, fast};
+use std::sync::Weak;
+use std::sync::atomic::AtomicU32;
+
+const FUNCTION: u16 = 142;
+
+/// A report of an agent's subscription, of the octets that go over the wire.
+fn report(agent: usize, subscription: u8, number: u32, length: usize) -> Bytes {
+    let mut message = vec![subscription; 4 + length];
+    message[..4].copy_from_slice(&number.to_be_bytes());
+    let indication = fast::Indication {
+        request_id: request_id(agent, subscription),
+        function_id: FUNCTION,
+        action_id: 0,
+        sn: None,
+        kind: RicIndicationType::Report,
+        header: &[0; 4],
+        message: &message,
+        call_process_id: None,
+    };
+    let mut pdu = Vec::new();
+    indication.encode(&mut pdu).unwrap();
+    pdu.into()
+}
+
+fn request_id(agent: usize, subscription: u8) -> RicRequestId {
+    RicRequestId { requestor: 1_021 + u16::from(subscription), instance: agent as u16 }
+}
+
+/// A subscription of an agent's, and a report's number.
+fn told(pdu: &Bytes) -> ((usize, u8), u32) {
+    let indication = fast::Indication::decode(pdu).unwrap();
+    let id = indication.request_id;
+    let number = u32::from_be_bytes(indication.message[..4].try_into().unwrap());
+    ((usize::from(id.instance), (id.requestor - 1_021) as u8), number)
+}
+
+fn flow(agent: usize, subscription: u8) -> FlowId {
+    FlowId(agent as u64 * 100 + u64::from(subscription))
+}
+
+fn limits(octets: usize) -> OutboxLimits {
+    OutboxLimits::default().with(|it| {
+        it.indication_bytes = octets;
+        it.indication_age = Duration::from_secs(3_600);
+    })
+}
+
+/// An xApp's link: its end, what is said to it, and its task.
+fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<Mouth>, Pump) {
+    let (peer, socket) = duplex(capacity);
+    let mouth = Arc::new(Mouth::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
+    mouth.bound(limits(octets));
+    let pump = Pump::of_xapp(Shared::of_xapp(mouth.clone(), counts.clone()));
+    (Stream::Memory(peer), mouth, pump)
+}
+
+fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
+    let Stream::Far(far) = near else { panic!("a link with a thread of its own") };
+    let mouths = Mouths::default();
+    lock(&mouths).insert(ConnId(1), Arc::downgrade(mouth));
+    Pass { shared: far.shared.clone(), mouths }
+}
+
+/// What stands for the machine of one agent's link: forwards all that comes to it, and now and then lets a subscription past, or
+/// no more, also between two messages that came together.
+async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<Dice>>) {
+    let (mut pass, mut outlet) = (bypass(&near, &mouth), ToMouth(mouth.clone()));
+    let mut reader = FrameReader::default();
+    let passed = Arc::<Passed>::default();
+    while let Some(pdu) = receive(&near, &mut reader).await.unwrap() {
+        let subscription = (told(&pdu).0).1;
+        outlet.push_indication(Time::ZERO, flow(agent, subscription), Out::whole(pdu));
+        let (chance, which) = {
+            let mut dice = dice.borrow_mut();
+            (dice.below(6), dice.below(usize::from(SUBSCRIPTIONS)) as u8)
+        };
+        let id = request_id(agent, which);
+        match chance {
+            0 | 1 => pass.set(&Route {
+                request_id: id,
+                function: FUNCTION,
+                sinks: vec![RouteSink {
+                    conn: ConnId(1),
+                    flow: flow(agent, which),
+                    patch: fast::request_id_octets(id),
+                }],
+                passed: passed.clone(),
+            }),
+            2 => pass.clear(id),
+            _ => {}
+        }
+        if reader.unfinished_bytes() == 0 {
+            mouth.flush(Time::ZERO);
+        }
+    }
+    mouth.flush(Time::ZERO);
+}
+
+#[test]
+fn each_subscription_keeps_its_order_whatever_way_its_reports_take() {
+    let (mut past, mut through) = (0, 0);
+    for seed in 1..=60 {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let _entered = runtime.enter();
+        let mut world = Executor::new(seed);
+        let dice = Rc::new(RefCell::new(Dice::new(seed + 1_000)));
+        let counts = Arc::<Counts>::default();
+        let agents = 1 + seed as usize % 4;
+        let (xapp, mouth, pump) = mouth(1 + world.dice.below(9_000), usize::MAX, &counts);
+        world.spawn(pump);
+        for agent in 0..agents {
+            let (peer, near, pump) = link(1 + world.dice.below(60_000), &counts);
+            world.spawn(pump);
+            let length = world.dice.below(3_000);
+            world.spawn(async move {
+                let mut writer = FrameWriter::default();
+                for number in 0..REPORTS {
+                    for subscription in 0..SUBSCRIPTIONS {
+                        let pdu = report(agent, subscription, number, length);
+                        assert!(send(&peer, &mut writer, &pdu).await);
+                    }
+                }
+            });
+            world.spawn(decide(near, mouth.clone(), agent, dice.clone()));
+        }
+        let got = Rc::new(RefCell::new(Arrived::new()));
+        let taken = got.clone();
+        world.spawn(async move {
+            let mut reader = FrameReader::default();
+            let all = agents * usize::from(SUBSCRIPTIONS) * REPORTS as usize;
+            for _ in 0..all {
+                let (of, number) = told(&receive(&xapp, &mut reader).await.unwrap().unwrap());
+                taken.borrow_mut().entry(of).or_default().push(number);
+            }
+        });
+        assert!(!world.run(10_000_000), "seed {seed}: it never comes to rest");
+        assert_eq!(got.borrow().len(), agents * usize::from(SUBSCRIPTIONS), "seed {seed}");
+        for (of, numbers) in got.take() {
+            assert!(numbers.iter().copied().eq(0..REPORTS), "seed {seed}, {of:?}: {numbers:?}");
+        }
+        let passed = counts.passed.load(Ordering::Relaxed);
+        past += passed;
+        through += (agents * usize::from(SUBSCRIPTIONS)) as u64 * u64::from(REPORTS) - passed;
+    }
+    assert!(past > 1_000 && through > 1_000, "{past} went past the machine, {through} through it");
+}
+
+#[test]
+fn who_does_not_read_loses_the_oldest_which_is_counted_and_holds_nobody_up() {
+    let counts = Arc::<Counts>::default();
+    let (deaf, deaf_mouth, _task) = mouth(1_000, 20_000, &counts);
+    let (xapp, mouth, _other) = mouth(10 << 20, 20_000, &counts);
+    let mut batch = Batch::default();
+    for number in 0..100 {
+        for to in [&deaf_mouth, &mouth] {
+            batch.add(to, flow(0, 1), Out::whole(report(0, 1, number, 900)));
+        }
+        batch.push(Time::ZERO);
+        batch.flush(Time::ZERO);
+    }
+    let counters = ToMouth(deaf_mouth.clone()).counters();
+    let waits = ToMouth(deaf_mouth.clone()).queued_bytes();
+    assert!(waits <= 20_000 && counters.dropped_full > 60, "{waits} octets wait, {counters:?}");
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut reader = FrameReader::default();
+        for number in 0..100 {
+            assert_eq!(told(&receive(&xapp, &mut reader).await.unwrap().unwrap()).1, number);
+        }
+        assert_eq!(ToMouth(mouth.clone()).counters().dropped_full, 0);
+        // A subscription that was deleted leaves nothing for who reads late.
+        ToMouth(deaf_mouth.clone()).forget(flow(0, 1));
+        assert_eq!(ToMouth(deaf_mouth).queued_bytes(), 0);
+        drop(deaf);
+    });
+}
+
+#[test]
+fn threads_that_say_something_to_the_same_xapp_at_once() {
+    const THREADS: usize = 4;
+    const EACH: u32 = 400;
+    let counts = Arc::<Counts>::default();
+    let (xapp, mouth, pump) = mouth(3_000, usize::MAX, &counts);
+    let turns = Arc::new(AtomicU32::new(0));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let (mouth, turns) = (mouth.clone(), turns.clone());
+            thread::spawn(move || {
+                let mut batch = Batch::default();
+                for number in 0..EACH {
+                    batch.add(&mouth, flow(thread, 0), Out::whole(report(thread, 0, number, 700)));
+                    if number % 7 == 6 || number + 1 == EACH {
+                        batch.push(Time::ZERO);
+                        batch.flush(Time::ZERO);
+                        turns.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let got = runtime.block_on(async {
+        let task = runtime.spawn(pump);
+        let mut got = BTreeMap::<_, Vec<u32>>::new();
+        let mut reader = FrameReader::default();
+        for _ in 0..THREADS as u32 * EACH {
+            let next = tokio::time::timeout(Duration::from_secs(20), receive(&xapp, &mut reader));
+            let pdu = next.await.expect("what was put there never leaves").unwrap().unwrap();
+            let (of, number) = told(&pdu);
+            got.entry(of).or_default().push(number);
+        }
+        mouth.finish(End::Closed);
+        tokio::time::timeout(Duration::from_secs(20), task)
+            .await
+            .expect("its task goes on for ever")
+            .unwrap();
+        got
+    });
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(got.len(), THREADS);
+    for (of, numbers) in got {
+        assert!(numbers.iter().copied().eq(0..EACH), "{of:?}: {numbers:?}");
+    }
+}
+
+#[test]
+fn an_xapp_whose_transport_panics_ends_its_own_link() {
+    let counts = Arc::<Counts>::default();
+    let bad = Arc::new(Mouth::new(odd(true), MAX_PDU_BYTES, counts.clone()));
+    let (xapp, good, _task) = mouth(1 << 20, usize::MAX, &counts);
+    let mut batch = Batch::default();
+    for number in 0..3 {
+        batch.add(&bad, flow(0, 1), Out::whole(report(0, 1, number, 9)));
+        batch.add(&good, flow(0, 1), Out::whole(report(0, 1, number, 9)));
+        batch.push(Time::ZERO);
+        batch.flush(Time::ZERO);
+    }
+    assert_eq!(counts.panics.load(Ordering::Relaxed), 1, "once broken, nothing is written to it");
+    assert!(bad.is_over() && !good.is_over());
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let got = runtime.block_on(receive(&xapp, &mut FrameReader::default())).unwrap().unwrap();
+    assert_eq!(told(&got).1, 0);
+}
+
+#[test]
+fn a_route_to_an_xapp_that_has_gone_is_none() {
+    let counts = Arc::<Counts>::default();
+    let (_peer, near, _pump) = link(1_000, &counts);
+    let (_xapp, gone, task) = mouth(1_000, usize::MAX, &counts);
+    let mut pass = bypass(&near, &gone);
+    drop((task, gone));
+    let id = request_id(0, 1);
+    let sink = RouteSink { conn: ConnId(1), flow: flow(0, 1), patch: fast::request_id_octets(id) };
+    pass.set(&Route { request_id: id, function: FUNCTION, sinks: vec![sink], passed: Arc::default() });
+    assert!(lock(&pass.shared.routes).is_empty());
+    assert!(matches!(pass.shared.outward, Outward::Queue(_)));
+    assert!(lock(&pass.mouths).values().all(|of| Weak::strong_count(of) == 0));
+}
