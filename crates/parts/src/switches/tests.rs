@@ -110,6 +110,7 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
                 directions: &directions,
                 trace: &trace,
                 folder: &files,
+                far: None,
                 ring: 9,
                 connects,
             };
