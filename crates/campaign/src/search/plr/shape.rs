@@ -94,7 +94,22 @@ fn ln_root_two_pi() -> f64 {
 
 /// Of the standard normal distribution.
 fn density(x: f64) -> f64 {
-    (-x * x / 2.0 - ln_root_two_pi()).exp()
+    ln_density(x).exp()
+}
+
+/// Its logarithm.
+pub(super) fn ln_density(x: f64) -> f64 {
+    -x * x / 2.0 - ln_root_two_pi()
+}
+
+/// The logarithm of the share below `x`, however small.
+pub(super) fn ln_below(x: f64) -> f64 {
+    if x < -2.0 { ln_density(x) - tail(-x).ln() } else { below(x).ln() }
+}
+
+/// The density over the share beyond `away` (above 0): a continued fraction.
+fn tail(away: f64) -> f64 {
+    (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest)
 }
 
 /// The share of a standard normal distribution below `x`: a series near 0, a continued fraction in the tails.
@@ -103,9 +118,7 @@ fn below(x: f64) -> f64 {
         return 1.0 - below(-x);
     }
     if x < -2.0 {
-        let away = -x;
-        let fraction = (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest);
-        return density(x) / fraction;
+        return density(x) / tail(-x);
     }
     let (mut term, mut sum) = (x, x);
     for step in 1..60 {
@@ -123,6 +136,7 @@ mod tests {
     fn the_normal_distribution_is_that_of_tables() {
         for (x, share) in [(0.0, 0.5), (1.0, 0.841_344_746), (-1.96, 0.024_997_895), (-5.0, 2.866_515_7e-7)] {
             assert!((below(x) / share - 1.0).abs() < 1e-7, "{x}: {}", below(x));
+            assert!((ln_below(x) - below(x).ln()).abs() < 1e-9, "{x}");
         }
     }
 

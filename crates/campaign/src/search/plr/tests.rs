@@ -57,7 +57,7 @@ impl Curve {
 /// How many of a hundred seeds have the true critical load within the stated interval, and the mean width of that.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
-    let (mut within, mut width, mut error) = (0, 0.0, 0.0);
+    let (mut within, mut width, mut error, mut wavers) = (0, 0.0, 0.0, 0);
     for seed in 0..100 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut search = PlrSearch::new(RANGE, false, target, trials, 1.0);
@@ -67,10 +67,11 @@ fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
         assert_eq!(search.trials(), trials);
         let found = search.found().unwrap();
         within += u32::from(found.low <= truth && truth <= found.high);
+        wavers += u32::from(found.wavers.is_some());
         width += (found.high - found.low) / truth / 100.0;
         error += (found.load / truth - 1.0).abs() / 100.0;
     }
-    println!("{within} of 100, width {:.3} %, error {:.3} %", width * 100.0, error * 100.0);
+    println!("{within} of 100, width {:.3} %, error {:.3} %, {wavers} waver", width * 100.0, error * 100.0);
     (within, width, error)
 }
 
