@@ -6,8 +6,10 @@
 //! either to the upper end of either, of 99 % each. Trials go to where the critical load seems to be, above it after one without
 //! loss, below it after one that lost too much, until the time is over.
 //!
-//! A trial has to be long against whatever makes losses come together: that trials waver more than packets lost each for itself
-//! widens the interval, but a device that is another one in each trial is not told from so few.
+//! The draft takes trials for independent, and their losses for those of packets: a system that is another one in each trial (its
+//! capacity wavers from second to second) breaks that, and such an interval misses it in half of all searches. So a third device is
+//! asked, too: one with a capacity of its own in each trial. Where trials are as likely by it as by the others, the interval
+//! reaches to its ends; where they are far likelier, it is the answer, and that is told ([`Estimate::wavers`]).
 
 mod fit;
 mod shape;

@@ -29,6 +29,8 @@ pub(super) struct Remote {
     ports: [u32; 2],
     version: &'static str,
     bundles: bool,
+    /// The end of our flows' cookies, by which ours of now are told from those of a campaign before.
+    run: u32,
 }
 
 /// The address of a switch, as Open vSwitch's tools write it.
@@ -50,9 +52,9 @@ impl Remote {
         let at = address(&far.address)?;
         // Whether anybody is there is soon known.
         drop(tcp(at)?);
-        let mut why = String::new();
+        let (mut why, run) = (String::new(), run());
         for (version, bundles) in VERSIONS {
-            let own = Self { at, ports: far.ports, version, bundles };
+            let own = Self { at, ports: far.ports, version, bundles, run };
             match own.ofctl("show", &[]) {
                 Ok(show) => {
                     let ask = |what: &str| own.ofctl(what, &[]).ok();
@@ -132,9 +134,10 @@ impl Remote {
         self.ofctl(command, &[&file.display().to_string()]).map(drop)
     }
 
-    /// With the switch's numbers for the names of ports.
+    /// With the switch's numbers for the names of ports, and with cookies of this run; masks stay those of all.
     fn wired(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        let cookie = |cookie: u64| format!("cookie={cookie:#x},");
+        let mut text = text.replace(&cookie(COOKIE), &cookie(COOKIE | u64::from(self.run)));
         for (port, number) in [Port::Access, Port::Core].into_iter().zip(self.ports) {
             let name = port_name(port);
             for word in ["in_port=", "output:"] {
@@ -166,6 +169,15 @@ impl Remote {
         Ok([of(self.ports[0])?, of(self.ports[1])?])
     }
 
+    /// Takes away what this has told, unless another campaign has come meanwhile, which has taken it away itself: one that was killed
+    /// leaves a worker that takes leave a little later.
+    pub(super) fn leave(&self) -> Result<(), Trouble> {
+        let own = format!("cookie={:#x}/-1", COOKIE | u64::from(self.run));
+        let text = self.ofctl("dump-aggregate", &[&own])?;
+        let there = number(&text, "flow_count=").unwrap_or(0_u64) > 0;
+        if there { self.clean() } else { Ok(()) }
+    }
+
     /// Takes away what is ours, whoever of us has told it, and nothing else.
     pub(super) fn clean(&self) -> Result<(), Trouble> {
         let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
@@ -184,6 +196,12 @@ impl Remote {
             left => Err(sut(format!("{left} flows of ours stay at the switch at tcp:{}", self.at))),
         }
     }
+}
+
+/// A number that hardly two runs at a switch have.
+fn run() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (since.as_nanos() as u32).rotate_left(13) ^ std::process::id()
 }
 
 /// Meters that are ours, by a line of the flow that says so.
@@ -219,6 +237,7 @@ mod tests {
             ports: [7, 11],
             version: VERSIONS[0].0,
             bundles: true,
+            run: 0xabc,
         }
     }
 
@@ -242,6 +261,13 @@ mod tests {
         let text = "flow add table=0,in_port=access,actions=goto_table:1\nflow add x,actions=output:core\ngroup add output:access\n";
         let wired = "flow add table=0,in_port=7,actions=goto_table:1\nflow add x,actions=output:11\ngroup add output:7\n";
         assert_eq!(remote().wired(text), wired);
+        let text = format!(
+            "flow add cookie={COOKIE:#x},x\nflow delete_strict cookie={COOKIE:#x}/{COOKIE_MASK:#x},x\n"
+        );
+        let wired = format!(
+            "flow add cookie=0x726c610000000abc,x\nflow delete_strict cookie={COOKIE:#x}/{COOKIE_MASK:#x},x\n"
+        );
+        assert_eq!(remote().wired(&text), wired);
     }
 
     #[test]
