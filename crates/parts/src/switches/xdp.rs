@@ -351,6 +351,7 @@ mod tests {
                 trace: &trace,
                 folder,
                 ring: 0,
+                far: None,
                 connects: false,
             };
             let judges = Judges::of(&job).unwrap();
