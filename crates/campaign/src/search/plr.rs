@@ -117,7 +117,7 @@ impl PlrSearch {
             Reply::Loss(ratio) => {
                 let packets = (load * self.seconds).max(1.0);
                 let lost = (ratio.clamp(0.0, 1.0) * packets).round();
-                self.evidence.push(Evidence { load, packets, lost });
+                self.evidence.push(Evidence::new(load, packets, lost));
             }
             Reply::Unsent => {
                 self.unsent = Some(self.unsent.map_or(load, |unsent| unsent.min(load)));

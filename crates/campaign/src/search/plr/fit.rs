@@ -32,6 +32,14 @@ pub(super) struct Evidence {
     pub(super) packets: f64,
     /// Of these, lost.
     pub(super) lost: f64,
+    /// Logarithm of its seconds, which is asked for at every place of the grid.
+    ln_seconds: f64,
+}
+
+impl Evidence {
+    pub(super) fn new(load: f64, packets: f64, lost: f64) -> Self {
+        Self { load, packets, lost, ln_seconds: (packets / load).ln() }
+    }
 }
 
 /// What is thought of a device: how its losses set in, and what makes trials at one load differ.
@@ -196,7 +204,7 @@ fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Optio
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
     let of = |trial: &Evidence| {
-        let mean = (curve(trial.load) + (trial.packets / trial.load).ln()).exp().max(LEAST);
+        let mean = (curve(trial.load) + trial.ln_seconds).exp().max(LEAST);
         (trial.lost - mean).powi(2) / (mean + mean * mean / BURSTS)
     };
     let freedom = evidence.len().saturating_sub(2).max(1) as f64;
@@ -211,7 +219,7 @@ fn likelihood(device: Device, evidence: &[Evidence], ln_target: f64, ln_load: f6
         Device::Bursts(_) => {
             let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return f64::NEG_INFINITY };
             let of = |trial: &Evidence| {
-                let ln_mean = curve(trial.load) + (trial.packets / trial.load).ln();
+                let ln_mean = curve(trial.load) + trial.ln_seconds;
                 let ln_all = (BURSTS + ln_mean.exp()).ln();
                 trial.lost * (ln_mean - ln_all) + BURSTS * (BURSTS.ln() - ln_all)
             };
@@ -225,7 +233,7 @@ fn likelihood(device: Device, evidence: &[Evidence], ln_target: f64, ln_load: f6
             let of = |trial: &Evidence| {
                 // A packet more or less is a capacity of so much more or less.
                 let packet = trial.load / trial.packets;
-                let wide = spread.hypot(packet / 2.0);
+                let wide = spread.mul_add(spread, packet * packet / 4.0).sqrt();
                 let away = (trial.load - trial.lost * packet - capacity) / wide;
                 if trial.lost > 0.0 { ln_density(away) + (packet / wide).ln() } else { ln_below(-away) }
             };
