@@ -86,6 +86,9 @@ const CASES: &[(&str, &str)] = &[
     ("acl 100", r#"{"name":"acl","rule-num":100}"#),
     ("acl 1000", r#"{"name":"acl","rule-num":1000}"#),
     ("acl 10000", r#"{"name":"acl","rule-num":10000}"#),
+    // A good part of what arrives is dropped, and each drop is counted where it is.
+    ("drops acl 1000", r#"{"name":"acl","rule-num":1000,"fakedrop":false}"#),
+    ("drops meter", r#"{"name":"rlimit","user":300,"rate-limit":1500000,"rate-burst":20000}"#),
     ("acl fw1 100", r#"{"name":"acl","rule-num":100,"seed-file":"fw1"}"#),
     ("acl fw1 10000", r#"{"name":"acl","rule-num":10000,"seed-file":"fw1"}"#),
 ];
@@ -111,6 +114,11 @@ fn forwarding_rate(pipeline: &Pipeline, trace: &Trace, isa: Isa) -> [f64; 3] {
     }
     let counters = engine.counters();
     assert!(counters.sent.iter().sum::<u64>() - before > REPEAT_PACKETS, "hardly anything was forwarded");
+    let (dropped, received) =
+        (counters.dropped.iter().sum::<u64>(), counters.received.iter().sum::<u64>().max(1));
+    if dropped * 100 > received {
+        print!("[{:.0} % dropped] ", 100.0 * dropped as f64 / received as f64);
+    }
     let (acl, memory) = (engine.acl_tables(), engine.memory());
     if !acl.is_empty() && pipeline_is_acl(pipeline) {
         print!("[{} tuples] ", acl[0]);

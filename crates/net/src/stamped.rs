@@ -84,6 +84,34 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     }
 }
 
+/// Has an interface take frames to any address for as long as this socket of [`open_frames`] is open.
+///
+/// # Errors
+/// There is no such interface, or the kernel refuses.
+pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
+    let name = std::ffi::CString::new(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the name ends with a zero and outlives the call.
+    let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
+    if index == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: an all-zero `packet_mreq` is valid.
+    let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
+    request.mr_ifindex = index as i32;
+    request.mr_type = libc::PACKET_MR_PROMISC as u16;
+    // SAFETY: the option is a `packet_mreq` that outlives the call, its size is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of_val(&request) as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// A raw socket that sees every frame of one type that enters or leaves one interface of the calling thread's namespace,
 /// also where a bridge takes it; of what leaves, after its queue.
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {

@@ -54,6 +54,16 @@ config! {
         engine: String = "native".to_owned(), wiring();
         /// engine "plugin": the program that drives the switch (docs/plugins.md)
         plugin: Option<String> = None, local();
+        /// engine "openflow": where the switch takes OpenFlow connections, tcp:HOST:PORT; it runs already and goes on
+        address: Option<String> = None;
+        /// its OpenFlow number of the port on the access side
+        access_port: u32 = 1, range(1, 0xffff_feff);
+        /// of the port towards the core
+        core_port: u32 = 2, range(1, 0xffff_feff);
+        /// interface of this machine that is wired to its port on the access side
+        access_interface: Option<String> = None, local();
+        /// to the port towards the core
+        core_interface: Option<String> = None, local();
         /// where its packets come from and go to
         tier: String = "mem".to_owned(), wiring();
         /// cores that forward; flows spread by hash

@@ -34,6 +34,8 @@ const NATIVE: &str = "native";
 const BARE: &str = "bare";
 /// A switch that a program of somebody else drives.
 const PLUGIN: &str = "plugin";
+/// A switch of somebody else that runs already.
+const OPENFLOW: &str = "openflow";
 /// Engines of the published figures, of which the figures' lines are all that is to be had here.
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
@@ -313,6 +315,10 @@ fn keys() -> Vec<Key> {
     let rings = PipelinePart::keys("sut").only(&["ring", "drop_every", "hang_after"]);
     keys.extend(rings.when("sut.tier", &[Tier::Ring.name()]).keys());
     keys.extend(PipelinePart::keys("sut").only(&["plugin"]).when("sut.engine", &[PLUGIN]).keys());
+    let far = PipelinePart::keys("sut")
+        .only(&["address", "access_port", "core_port", "access_interface", "core_interface"])
+        .when("sut.engine", &[OPENFLOW]);
+    keys.extend(far.keys());
     keys.push(keys::place("sut.at", "the packet engine"));
     keys.push(stranger::refused_key(NO_STRANGER));
     keys.extend(keys! {
@@ -334,7 +340,7 @@ fn keys() -> Vec<Key> {
 
 fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
-        Scalar Higher "mpps" "Mpps" "packets per CPU-second that all cores carry of this mix of flows";
+        Scalar Higher "mpps" "Mpps" "packets per CPU-second that all cores carry of this mix of flows; of a switch elsewhere (openflow) per second";
         Scalar Higher "mpps_per_core" "Mpps" "packets per CPU-second, mean of the cores";
         Scalar Higher "gbps" "Gbit/s" "mpps on a wire, with preamble, gap and FCS";
         Scalar Lower "ns_per_packet" "ns" "CPU time of a packet, input and output of its tier included";
@@ -349,6 +355,9 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "drop_ratio" "" "packets that the pipeline decides to drop";
         Scalar Higher "verified_packets" "packets" "equal to the oracle, fate and octets" .exact();
         Scalar Higher "huge_page_ratio" "" "share of large tables that the kernel put on huge pages";
+        Scalar Lower "slow_path_packets" "packets" "Open vSwitch: that its caches did not know, so that its tables were asked; openflow: that the switch sent to its controllers";
+        Scalar Lower "slow_path_ratio" "" "of the packets that it took";
+        Scalar Lower "slow_path_lost" "packets" "Open vSwitch: of these, lost on the way to its tables";
         Scalar Neither "updates_sent" "updates" "changes sent in the window";
         Scalar Higher "updates_per_s" "1/s" "changes that the switch has taken in a second of the window";
         Scalar Lower "updates_late" "updates" "of these, more than a millisecond after their time";

@@ -193,7 +193,7 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     }
     let span = figure.answer.as_ref().map_or("", |_| match point.runs.len() {
         _ if soak => {
-            " The line is the estimate of the critical load, the stripe its interval by either function."
+            " The line is the estimate of the critical load, the stripe its interval by all that may be."
         }
         1 => " The line is the answer, the stripe goes to the smallest load that failed.",
         _ => " The line is the answer, the stripe its interval over the searches.",

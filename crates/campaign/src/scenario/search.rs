@@ -180,8 +180,9 @@ pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric
     }
     if soak {
         all.extend(metrics! {
-            Scalar Higher "search.critical_low" "" "lower end of the critical load's interval, by either function (99 % each)";
-            Scalar Higher "search.critical_high" "" "upper end of the critical load's interval, by either function (99 % each)";
+            Scalar Higher "search.critical_low" "" "lower end of the critical load's interval, by either function, and by a capacity of each trial's own where that may be (99 % each)";
+            Scalar Higher "search.critical_high" "" "upper end of the critical load's interval, likewise (99 % each)";
+            Scalar Neither "search.whole_trials" "" "1: trials differ as if the system had another capacity in each, which the interval allows for; 0: as packets that are lost each for itself";
             Scalar Higher "search.critical_stretch" "" "the critical load by the function that sets in exponentially";
             Scalar Higher "search.critical_erf" "" "the critical load by the function that sets in as a normal distribution";
         });

@@ -6,8 +6,10 @@
 //! either to the upper end of either, of 99 % each. Trials go to where the critical load seems to be, above it after one without
 //! loss, below it after one that lost too much, until the time is over.
 //!
-//! A trial has to be long against whatever makes losses come together: that trials waver more than packets lost each for itself
-//! widens the interval, but a device that is another one in each trial is not told from so few.
+//! The draft takes trials for independent, and their losses for those of packets: a system that is another one in each trial (its
+//! capacity wavers from second to second) breaks that, and such an interval misses it in half of all searches. So a third device is
+//! asked, too: one with a capacity of its own in each trial. Where trials are as likely by it as by the others, the interval
+//! reaches to its ends; where they are far likelier, it is the answer, and that is told ([`Estimate::wavers`]).
 
 mod fit;
 mod shape;
@@ -17,12 +19,15 @@ pub use shape::Shape;
 
 use super::Trial;
 use super::mlr::Reply;
-use fit::{Evidence, fit};
+use fit::{Device, Evidence, fit};
 
 /// The most trials of one search, whatever its budget of time: each is looked at again with every estimate.
 pub const TRIALS_MAX: u32 = 1_000;
 /// Up to so many trials each is followed by an estimate; after that by one when there are a quarter more.
 const EACH: usize = 6;
+/// What is thought of a device is in doubt as long as the trials are not likelier by this factor's logarithm (20) if something else
+/// is.
+const DOUBT: f64 = 3.0;
 /// The critical load may be beyond the loads that are tried by so much.
 const BEYOND: f64 = 2.0;
 
@@ -37,6 +42,8 @@ pub struct Estimate {
     pub high: f64,
     /// What each function says, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
+    /// What a device says that is another one in each trial, if that is far likelier than that packets are lost in bursts.
+    pub wavers: Option<Critical>,
 }
 
 /// The search: asks for trials and is told their loss.
@@ -110,7 +117,7 @@ impl PlrSearch {
             Reply::Loss(ratio) => {
                 let packets = (load * self.seconds).max(1.0);
                 let lost = (ratio.clamp(0.0, 1.0) * packets).round();
-                self.evidence.push(Evidence { load, packets, lost });
+                self.evidence.push(Evidence::new(load, packets, lost));
             }
             Reply::Unsent => {
                 self.unsent = Some(self.unsent.map_or(load, |unsent| unsent.min(load)));
@@ -162,10 +169,19 @@ impl PlrSearch {
         }
         if self.known == 0 || trials <= EACH || trials >= self.known + self.known.div_ceil(4) {
             let loads = (self.range.0 / BEYOND, self.range.1 * BEYOND);
-            let by = Shape::ALL.map(|shape| fit(shape, &self.evidence, self.target, loads));
-            let [a, b] = by;
-            let load = (a.load * b.load).sqrt();
-            self.estimate = Some(Estimate { load, low: a.low.min(b.low), high: a.high.max(b.high), by });
+            let of = |device| fit(device, &self.evidence, self.target, loads);
+            let [(a, of_a), (b, of_b)] = Shape::ALL.map(|shape| of(Device::Bursts(shape)));
+            let (own, of_own) = of(Device::Wavers);
+            let (load, low, high) = ((a.load * b.load).sqrt(), a.low.min(b.low), a.high.max(b.high));
+            let mut estimate = Estimate { load, low, high, by: [a, b], wavers: None };
+            let ahead = of_own - of_a.max(of_b);
+            if ahead > -DOUBT {
+                (estimate.low, estimate.high) = (low.min(own.low), high.max(own.high));
+            }
+            if ahead > DOUBT {
+                (estimate.load, estimate.wavers) = (own.load, Some(own));
+            }
+            self.estimate = Some(estimate);
             self.known = trials;
         }
         self.estimate

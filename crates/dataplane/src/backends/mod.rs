@@ -17,7 +17,8 @@ pub mod xdp;
 pub use alike::{Equivalence, Mismatch, NotComparable, Outcomes, compare, input, normalise};
 pub use bess::Bess;
 pub use kernel::Kernel;
-pub use ovs::{BRIDGE as OVS_BRIDGE, Ovs, OvsDpdk};
+pub use ovs::{BRIDGE as OVS_BRIDGE, OpenFlow, Ovs, OvsDpdk};
+pub use ovs::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};
 pub use p4::P4;
 pub use table::document;
 pub use testpmd::Testpmd;
@@ -260,7 +261,7 @@ pub trait Backend: Sync {
 /// Every backend, a line each.
 #[must_use]
 pub fn all() -> &'static [&'static dyn Backend] {
-    &[&Testpmd, &Ovs, &OvsDpdk, &Kernel, &Xdp, &Vpp, &Bess, &P4]
+    &[&Testpmd, &Ovs, &OvsDpdk, &OpenFlow, &Kernel, &Xdp, &Vpp, &Bess, &P4]
 }
 
 /// The backend of a name.

@@ -194,7 +194,7 @@ impl<K: Word, V: Content, const W: usize> Exact<K, V, W> {
     }
 }
 
-/// Buckets in open addressing, filled to at most five eighths.
+/// Buckets in open addressing, filled to at most three quarters.
 pub(super) struct Hash<K, V, const W: usize> {
     buckets: Vec<Bucket<K, V, W>>,
     shift: u32,
@@ -205,7 +205,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
     fn with_capacity(entries: usize) -> Self {
         // Half as many again: users that arrive must not make the table grow while packets wait.
         let buckets =
-            (entries + entries / 2).div_ceil(W).saturating_mul(8).div_ceil(5).next_power_of_two().max(2);
+            (entries + entries / 2).div_ceil(W).saturating_mul(4).div_ceil(3).next_power_of_two().max(2);
         Self { buckets: vec![Bucket::empty(); buckets], shift: 64 - buckets.trailing_zeros(), entries: 0 }
     }
 
@@ -236,7 +236,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
     }
 
     fn insert(&mut self, key: K, value: V) {
-        if (self.entries + 1) * 8 > self.buckets.len() * W * 5 {
+        if (self.entries + 1) * 4 > self.buckets.len() * W * 3 {
             self.grow();
         }
         let mut at = self.home(key);

@@ -19,7 +19,7 @@ use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, Trace};
 use ranlab_host::Subject;
 
-use super::{Driver, Job, Losses, Reading, Switch, driver, installed, probe};
+use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe};
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
@@ -50,6 +50,8 @@ pub(crate) struct Foreign {
     frame_bytes_mean: f64,
     /// Tier ring: where its ports listen.
     sockets: Option<[PathBuf; 2]>,
+    /// It is not of this machine.
+    far: bool,
     window: Option<Window>,
     /// What went wrong in a window, told when it is asked for.
     trouble: Option<Trouble>,
@@ -107,6 +109,7 @@ pub(super) struct Verified {
     /// Tier ring: it is up, and its ports listen there.
     rings: Option<([PathBuf; 2], Box<dyn Switch>)>,
     ring: u8,
+    far: Option<Far>,
     files: PathBuf,
     folder: Folder,
 }
@@ -120,6 +123,7 @@ impl Verified {
         let directions = directions(part.traffic.0.dir);
         permitted(backend, &Asked { declaration: &declaration, directions: &directions })
             .map_err(environment)?;
+        let far = Far::of(part)?;
         installed(backend)?;
         let whole = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let trace = head(&whole, driver.packets_max());
@@ -138,6 +142,7 @@ impl Verified {
             seen,
             rings,
             ring,
+            far,
             files,
             folder,
         };
@@ -175,7 +180,8 @@ impl Verified {
     fn job<'a>(&'a self, trace: &'a Trace) -> Job<'a> {
         let (backend, folder) = (self.backend, self.files.as_path());
         let (declaration, directions, ring) = (&self.declaration, &self.directions[..], self.ring);
-        Job { backend, declaration, directions, trace, folder, ring, connects: false }
+        let far = self.far.as_ref();
+        Job { backend, declaration, directions, trace, folder, ring, far, connects: false }
     }
 }
 
@@ -191,7 +197,9 @@ impl Foreign {
             }
         };
         let octets: usize = ready.trace.iter().map(|(_, frame)| frame.len()).sum();
-        let Verified { backend, pipeline, declaration, directions, trace, packets, seen, folder, .. } = ready;
+        let Verified {
+            backend, pipeline, declaration, directions, trace, packets, seen, folder, far, ..
+        } = ready;
         Ok(Self {
             backend,
             pipeline,
@@ -201,6 +209,7 @@ impl Foreign {
             seen,
             io_ns,
             sockets,
+            far: far.is_some(),
             window: None,
             trouble: None,
             declaration: Arc::new(declaration),
@@ -265,6 +274,15 @@ impl Foreign {
         if !self.seen.is_empty() {
             report.distributions.insert("update_seen_ns".to_owned(), counts(&self.seen));
         }
+        if let (Some(before), Some(after)) = (ended.before.slow, ended.after.slow) {
+            let received = ended.after.received.saturating_sub(ended.before.received);
+            let packets = after.packets.saturating_sub(before.packets) as f64;
+            set("slow_path_packets", packets);
+            set("slow_path_ratio", packets / received.max(1) as f64);
+            if let (Some(before), Some(after)) = (before.lost, after.lost) {
+                set("slow_path_lost", after.saturating_sub(before) as f64);
+            }
+        }
         match &ended.lost {
             // What it took and lost is the tester's to tell: CPU time of who polls says nothing.
             Some(lost) => report.detail = serde_json::to_value(lost).unwrap_or_default(),
@@ -312,9 +330,9 @@ fn lost(window: &Window, after: Reading, now: &Losses) -> RingCounters {
 }
 
 impl Running for Foreign {
-    /// The switch's processes are below this one.
+    /// The switch's processes are below this one, unless it was there before.
     fn subject(&self) -> Option<Subject> {
-        Some(Subject::Below { pid: std::process::id() })
+        (!self.far).then(|| Subject::Below { pid: std::process::id() })
     }
 
     fn addresses(&self) -> BTreeMap<String, String> {

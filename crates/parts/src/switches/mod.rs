@@ -14,7 +14,7 @@ use ranlab_dataplane::declare::{Declaration, Direction, Port};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::Trace;
 
-use crate::pipeline::histogram;
+use crate::pipeline::{PipelinePart, histogram};
 use crate::worker::Trouble;
 use crate::{environment, sut};
 
@@ -22,6 +22,7 @@ mod dpdk;
 pub(crate) mod files;
 mod foreign;
 mod kernel;
+mod openflow;
 mod ovs;
 mod probe;
 mod testpmd;
@@ -47,8 +48,19 @@ pub(crate) struct Reading {
     pub(crate) received: u64,
     /// Packets that left it.
     pub(crate) sent: u64,
-    /// CPU time of the threads that forward, ns.
+    /// CPU time of the threads that forward, ns; of a switch elsewhere, the time that passes.
     pub(crate) cpu_ns: u64,
+    /// What left its fast path, of a switch that has one and says so.
+    pub(crate) slow: Option<Slow>,
+}
+
+/// Packets that a switch's fast path did not know what to do with: totals since it came up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Slow {
+    /// Handed to the slow path: Open vSwitch's tables behind its caches, or a controller.
+    pub(crate) packets: u64,
+    /// Of these, lost on the way, where it counts them.
+    pub(crate) lost: Option<u64>,
 }
 
 /// What a switch says of packets that it took and that did not leave it: totals since it came up.
@@ -90,6 +102,8 @@ pub(crate) struct Job<'a> {
     pub(crate) folder: &'a Path,
     /// Tier ring: descriptors of a ring, by binary logarithm.
     pub(crate) ring: u8,
+    /// A switch that runs already, and how it is reached.
+    pub(crate) far: Option<&'a Far>,
     /// Tier ring: its ports connect to ours, which listen already, and own the memory. DPDK tries once, when a port starts, so
     /// that no tester could come later.
     pub(crate) connects: bool,
@@ -99,6 +113,37 @@ impl<'a> Job<'a> {
     /// What a backend is asked.
     pub(crate) fn asked(&self) -> Asked<'a> {
         Asked { declaration: self.declaration, directions: self.directions }
+    }
+}
+
+/// A switch that is somebody else's and runs already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Far {
+    /// Where it takes OpenFlow connections: `tcp:HOST:PORT`.
+    pub(crate) address: String,
+    /// Its numbers of the ports on the access side and towards the core.
+    pub(crate) ports: [u32; 2],
+    /// Interfaces of this machine that are wired to these.
+    pub(crate) interfaces: [String; 2],
+}
+
+impl Far {
+    /// Of a part that names one; `None`: its engine is started here.
+    fn of(part: &PipelinePart) -> Result<Option<Self>, Trouble> {
+        if part.engine != openflow::NAME {
+            return Ok(None);
+        }
+        let named = |key: &str, value: &Option<String>| {
+            value.clone().ok_or_else(|| environment(format!("`sut.engine` \"openflow\" needs `sut.{key}`")))
+        };
+        Ok(Some(Self {
+            address: named("address", &part.address)?,
+            ports: [part.access_port, part.core_port],
+            interfaces: [
+                named("access_interface", &part.access_interface)?,
+                named("core_interface", &part.core_interface)?,
+            ],
+        }))
     }
 }
 
@@ -135,7 +180,8 @@ pub(crate) trait Driver: Sync {
 }
 
 /// Every switch that can be run, a line each.
-const DRIVERS: &[&dyn Driver] = &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &kernel::Kernel, &xdp::Xdp];
+const DRIVERS: &[&dyn Driver] =
+    &[&testpmd::Testpmd, &ovs::Ovs, &ovs::OvsDpdk, &openflow::AnyOpenFlow, &kernel::Kernel, &xdp::Xdp];
 
 /// The driver of a backend.
 pub(crate) fn driver(backend: &dyn Backend) -> Result<&'static dyn Driver, Trouble> {
@@ -155,8 +201,9 @@ pub(crate) fn rings_back(engine: &str) -> u16 {
 /// Whether every program of a backend is here and may be run; if not, how to get it.
 pub(crate) fn installed(backend: &dyn Backend) -> Result<(), Trouble> {
     let missing = backend.programs().iter().find(|program| found(program).is_none());
-    // Tester and baseline are plain processes, and programs of the kernel none; the others have a network of their own.
-    let apart = ![testpmd::NAME, xdp::NAME].contains(&backend.name());
+    // Tester and baseline are plain processes, programs of the kernel none, and another's switch is where it is; the others have a
+    // network of their own.
+    let apart = ![testpmd::NAME, xdp::NAME, openflow::NAME].contains(&backend.name());
     let lacks = if apart { ranlab_host::netns::lacking() } else { Vec::new() };
     match missing {
         None => match lacks.first() {

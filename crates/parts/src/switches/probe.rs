@@ -172,6 +172,7 @@ mod tests {
             directions: &[Direction::Uplink],
             trace: &trace,
             folder: std::path::Path::new(""),
+            far: None,
             ring: 4,
             connects: false,
         };

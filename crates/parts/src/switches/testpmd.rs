@@ -232,7 +232,7 @@ impl Switch for Running {
         let both = self.counters()?;
         let received = self.ingress.iter().map(|port| both[*port as usize].0).sum();
         let cpu_ns = self.forwarder.as_ref().map_or(Ok(0), thread::Thread::cpu_ns)?;
-        Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns })
+        Ok(Reading { received, sent: both[0].1 + both[1].1, cpu_ns, slow: None })
     }
 
     fn losses(&mut self) -> Result<Losses, Trouble> {

@@ -58,7 +58,9 @@ fn here() -> Vec<&'static dyn Backend> {
             false
         }
     };
-    backends::all().iter().copied().filter(able).collect()
+    // A switch that runs already is met by tests/e2e/openflow.sh, which starts one.
+    let started = |backend: &&'static dyn Backend| backend.name() != super::openflow::NAME;
+    backends::all().iter().copied().filter(started).filter(able).collect()
 }
 
 #[test]
@@ -110,6 +112,7 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
                 directions: &directions,
                 trace: &trace,
                 folder: &files,
+                far: None,
                 ring: 9,
                 connects,
             };
@@ -133,6 +136,18 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
             drop(switch);
         }
     }
+}
+
+#[test]
+fn a_switch_that_runs_already_has_to_be_named() {
+    let backend = backends::named("openflow").unwrap();
+    let of = |part: PipelinePart| Foreign::start(&part).err().unwrap();
+    let nameless = part(backend, serde_json::from_str(SMALL[0]).unwrap(), Directions::Uplink);
+    let trouble = of(nameless.clone());
+    assert_eq!(trouble.fault, Fault::Environment);
+    assert!(trouble.what.contains("needs `sut.address`"), "{trouble}");
+    let lonely = PipelinePart { address: Some("tcp:127.0.0.1:1".to_owned()), ..nameless };
+    assert!(of(lonely).what.contains("needs `sut.access_interface`"));
 }
 
 #[test]

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise, port_name};
 use ranlab_dataplane::declare::Port;
 use ranlab_dataplane::trace::Trace;
-use ranlab_net::stamped::{enter_namespace, open_frames, receive_stamped, send_frame, stamp_received};
+use ranlab_net::stamped::{
+    enter_namespace, open_frames, receive_stamped, send_frame, stamp_received, take_all,
+};
 
 use super::tools::{self, Daemon};
 use crate::worker::Trouble;
@@ -32,10 +34,11 @@ const FRAME_BYTES_MAX: usize = 2_048;
 /// How long a namespace may take to be there.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Two pairs; the tester's ends are sockets.
+/// Two wires; the tester's ends are sockets.
 pub(super) struct Wires {
     sockets: Arc<[OwnedFd; 2]>,
-    _holder: Daemon,
+    /// The tester's namespace, if it has one of its own.
+    _holder: Option<Daemon>,
 }
 
 impl Wires {
@@ -63,16 +66,27 @@ impl Wires {
                     .map_err(|trouble| environment(trouble.what))?;
             }
         }
-        let open = || {
-            let open = |port| {
-                // What a socket sends it does not see itself, and everything else that passes it does.
-                let socket = open_frames(port_name(port), ALL)?;
-                stamp_received(&socket, BUFFER_BYTES, QUIET)?;
-                Ok::<_, std::io::Error>(socket)
-            };
-            Ok([open(Port::Access)?, open(Port::Core)?])
+        let open = || Ok([open(port_name(Port::Access))?, open(port_name(Port::Core))?]);
+        Ok(Self { sockets: Arc::new(inside(own, open)?), _holder: Some(holder) })
+    }
+
+    /// Takes two interfaces of our own namespace, access first, which lead to a switch that is there already.
+    pub(super) fn here(interfaces: &[String; 2]) -> Result<Self, Trouble> {
+        let end = |name: &String| {
+            // What the kernel says by itself would be taken for the switch's.
+            let file = Path::new("/proc/sys/net/ipv6/conf").join(name).join("disable_ipv6");
+            if std::fs::read_to_string(file).is_ok_and(|text| text.trim() == "0") {
+                return Err(environment(format!(
+                    "the interface `{name}` is the kernel's, too, which sends neighbour discovery by it: \
+                     `sysctl -w net.ipv6.conf.{name}.disable_ipv6=1` and no addresses leave it to the tester"
+                )));
+            }
+            let failed = |error: std::io::Error| environment(format!("the interface `{name}`: {error}"));
+            let socket = open(name).map_err(failed)?;
+            take_all(&socket, name).map_err(failed)?;
+            Ok(socket)
         };
-        Ok(Self { sockets: Arc::new(inside(own, open)?), _holder: holder })
+        Ok(Self { sockets: Arc::new([end(&interfaces[0])?, end(&interfaces[1])?]), _holder: None })
     }
 
     /// Sends packets through, not faster than any queue takes them; what left by either port.
@@ -182,6 +196,13 @@ fn received(socket: &OwnedFd, over: &AtomicBool) -> Vec<Vec<u8>> {
             Err(_) => {}
         }
     }
+}
+
+/// One end of a wire. What a socket sends it does not see itself, and everything else that passes it does.
+fn open(interface: &str) -> std::io::Result<OwnedFd> {
+    let socket = open_frames(interface, ALL)?;
+    stamp_received(&socket, BUFFER_BYTES, QUIET)?;
+    Ok(socket)
 }
 
 /// The file of a process's namespace.

@@ -250,7 +250,8 @@ fn feed_until(
         }
         let state = maps.tables.get(&MapId::State).map(|table| table.get(&FIRST)).transpose()?.flatten();
         let (received, sent) = Feed::counted(&state.unwrap_or_default());
-        said.lock().unwrap_or_else(PoisonError::into_inner).reading = Reading { received, sent, cpu_ns };
+        said.lock().unwrap_or_else(PoisonError::into_inner).reading =
+            Reading { received, sent, cpu_ns, slow: None };
     }
     Ok(())
 }
@@ -350,6 +351,7 @@ mod tests {
                 trace: &trace,
                 folder,
                 ring: 0,
+                far: None,
                 connects: false,
             };
             let judges = Judges::of(&job).unwrap();

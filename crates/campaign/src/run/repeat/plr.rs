@@ -48,6 +48,7 @@ impl Trials<'_, '_> {
             ("search.load", own.load),
             ("search.critical_low", own.low),
             ("search.critical_high", own.high),
+            ("search.whole_trials", f64::from(u8::from(own.wavers.is_some()))),
             ("search.trials", f64::from(trials)),
         ] {
             metrics.insert(name.to_owned(), value);
@@ -74,6 +75,9 @@ fn told(
         short(target),
         format_span(budget)
     );
+    if own.wavers.is_some() {
+        text.push_str("; trials differ as if the system had another capacity in each, and not by packets that are lost each for itself");
+    }
     let (above, below) = machine.open(own);
     if let Some(load) = machine.unsent() {
         text.push_str(&format!("; no load from {} on was sent ({unsent})", short(load)));

@@ -1,7 +1,7 @@
 //! What losses say of the critical load: the posterior of a function's two parameters, integrated over a grid that closes in on
 //! where it is.
 
-use super::shape::Shape;
+use super::shape::{Shape, ln_below, ln_density};
 
 /// Spreads that are looked at, and looked at once more where they count.
 const SPREADS: usize = 14;
@@ -32,6 +32,33 @@ pub(super) struct Evidence {
     pub(super) packets: f64,
     /// Of these, lost.
     pub(super) lost: f64,
+    /// Logarithm of its seconds, which is asked for at every place of the grid.
+    ln_seconds: f64,
+}
+
+impl Evidence {
+    pub(super) fn new(load: f64, packets: f64, lost: f64) -> Self {
+        Self { load, packets, lost, ln_seconds: (packets / load).ln() }
+    }
+}
+
+/// What is thought of a device: how its losses set in, and what makes trials at one load differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Device {
+    /// Packets are lost in bursts that have nothing to do with each other.
+    Bursts(Shape),
+    /// It has another capacity in each trial, normally about the mean: what exceeds that is lost, and nothing else.
+    Wavers,
+}
+
+impl Device {
+    /// Its losses on average.
+    const fn shape(self) -> Shape {
+        match self {
+            Self::Bursts(shape) => shape,
+            Self::Wavers => Shape::Erf,
+        }
+    }
 }
 
 /// What one function says of the critical load.
@@ -53,14 +80,14 @@ type Place = (f64, f64);
 
 /// Integrates over the critical load between `loads` and the spread, both logarithmic. `target`: the loss ratio that makes a load
 /// the critical one. For each spread its own critical loads are looked at: where losses set in sharply they are narrow, and a grid
-/// over both would step over them.
-pub(super) fn fit(shape: Shape, evidence: &[Evidence], target: f64, loads: (f64, f64)) -> Critical {
+/// over both would step over them. With it the logarithm of how likely all trials are at its best.
+pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f64, f64)) -> (Critical, f64) {
     let range: Range = (loads.0.ln(), loads.1.ln());
     let all: Range = (range.1 + 1e-6_f64.ln(), range.1);
     let columns = |spreads: Range, weight: f64| -> Vec<Vec<Place>> {
         let of = |at: usize| {
             let ln_spread = place(spreads, at, SPREADS);
-            let of = |ln_load| likelihood(shape, evidence, target.ln(), ln_load, ln_spread) * weight;
+            let of = |ln_load| likelihood(device, evidence, target.ln(), ln_load, ln_spread) * weight;
             column(range, &of)
         };
         (0..SPREADS).map(of).collect()
@@ -69,7 +96,12 @@ pub(super) fn fit(shape: Shape, evidence: &[Evidence], target: f64, loads: (f64,
     let worth: Vec<Place> = first.iter().map(|column| likeliest(column)).collect();
     let (best, most) = (0..SPREADS)
         .fold((0, f64::NEG_INFINITY), |best, at| if worth[at].1 > best.1 { (at, worth[at].1) } else { best });
-    let dispersion = dispersion(shape, evidence, target.ln(), worth[best].0, place(all, best, SPREADS));
+    let (peak, spread) = (worth[best].0, place(all, best, SPREADS));
+    let dispersion = match device {
+        Device::Bursts(shape) => dispersion(shape, evidence, target.ln(), peak, spread),
+        // That is what it is about.
+        Device::Wavers => 1.0,
+    };
     let counts = |at: &usize| worth[*at].1 > most - NOTHING * dispersion;
     let (from, to) = ((0..SPREADS).find(counts), (0..SPREADS).rev().find(counts));
     let width = (all.1 - all.0) / SPREADS as f64;
@@ -77,7 +109,7 @@ pub(super) fn fit(shape: Shape, evidence: &[Evidence], target: f64, loads: (f64,
     let closer = (edge(from.unwrap_or(0) as f64 - 1.0), edge(to.unwrap_or(SPREADS) as f64 + 2.0));
     let mut places: Vec<Place> = columns(closer, 1.0 / dispersion).into_iter().flatten().collect();
     places.sort_by(|a, b| a.0.total_cmp(&b.0));
-    critical(&places, range)
+    (critical(&places, range), likelihood(device, evidence, target.ln(), peak, spread))
 }
 
 /// The middle of a cell.
@@ -157,9 +189,14 @@ fn critical(places: &[Place], range: Range) -> Critical {
 /// Packets a second that are lost at a critical load and a spread, as a function of the load: its logarithm. `None`: there is no
 /// such function.
 fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
-    let (load, spread) = (ln_load.exp(), ln_spread.exp());
-    let capacity = spread.mul_add(-shape.load_of(ln_target + ln_load - ln_spread), load);
-    (capacity > 0.0).then_some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
+    let (capacity, spread) = (capacity(shape, ln_target, ln_load, ln_spread)?, ln_spread.exp());
+    Some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
+}
+
+/// The capacity that a function has at a critical load and a spread; `None`: none.
+fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<f64> {
+    let capacity = ln_spread.exp().mul_add(-shape.load_of(ln_target + ln_load - ln_spread), ln_load.exp());
+    (capacity > 0.0).then_some(capacity)
 }
 
 /// By how much more trials' losses waver than is thought of them, in squares, at the likeliest curve; at least 1. So much less each
@@ -167,7 +204,7 @@ fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<i
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
     let of = |trial: &Evidence| {
-        let mean = (curve(trial.load) + (trial.packets / trial.load).ln()).exp().max(LEAST);
+        let mean = (curve(trial.load) + trial.ln_seconds).exp().max(LEAST);
         (trial.lost - mean).powi(2) / (mean + mean * mean / BURSTS)
     };
     let freedom = evidence.len().saturating_sub(2).max(1) as f64;
@@ -175,14 +212,33 @@ fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64,
     if all.is_finite() { all.clamp(1.0, DISPERSION_MAX) } else { DISPERSION_MAX }
 }
 
-/// Logarithm of what the trials' losses are worth, but for what no parameter changes.
-fn likelihood(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
-    let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return f64::NEG_INFINITY };
-    let of = |trial: &Evidence| {
-        let ln_mean = curve(trial.load) + (trial.packets / trial.load).ln();
-        let ln_all = (BURSTS + ln_mean.exp()).ln();
-        trial.lost * (ln_mean - ln_all) + BURSTS * (BURSTS.ln() - ln_all)
+/// Logarithm of how likely the trials' losses are.
+fn likelihood(device: Device, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
+    let shape = device.shape();
+    let all: f64 = match device {
+        Device::Bursts(_) => {
+            let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return f64::NEG_INFINITY };
+            let of = |trial: &Evidence| {
+                let ln_mean = curve(trial.load) + trial.ln_seconds;
+                let ln_all = (BURSTS + ln_mean.exp()).ln();
+                trial.lost * (ln_mean - ln_all) + BURSTS * (BURSTS.ln() - ln_all)
+            };
+            evidence.iter().map(of).sum()
+        }
+        Device::Wavers => {
+            let Some(capacity) = capacity(shape, ln_target, ln_load, ln_spread) else {
+                return f64::NEG_INFINITY;
+            };
+            let spread = ln_spread.exp();
+            let of = |trial: &Evidence| {
+                // A packet more or less is a capacity of so much more or less.
+                let packet = trial.load / trial.packets;
+                let wide = spread.mul_add(spread, packet * packet / 4.0).sqrt();
+                let away = (trial.load - trial.lost * packet - capacity) / wide;
+                if trial.lost > 0.0 { ln_density(away) + (packet / wide).ln() } else { ln_below(-away) }
+            };
+            evidence.iter().map(of).sum()
+        }
     };
-    let all: f64 = evidence.iter().map(of).sum();
     if all.is_nan() { f64::NEG_INFINITY } else { all }
 }

@@ -94,7 +94,40 @@ fn ln_root_two_pi() -> f64 {
 
 /// Of the standard normal distribution.
 fn density(x: f64) -> f64 {
-    (-x * x / 2.0 - ln_root_two_pi()).exp()
+    ln_density(x).exp()
+}
+
+/// Its logarithm.
+pub(super) fn ln_density(x: f64) -> f64 {
+    -x * x / 2.0 - ln_root_two_pi()
+}
+
+/// The logarithm of the share below `x`, however small, from a table as the losses are.
+pub(super) fn ln_below(x: f64) -> f64 {
+    static TABLE: OnceLock<Vec<f64>> = OnceLock::new();
+    if x < ENDS.0 {
+        return ln_density(x) - (-x).ln();
+    }
+    if x >= -TAIL {
+        return 0.0;
+    }
+    let table = TABLE.get_or_init(|| {
+        let entries = ((-TAIL - ENDS.0) * PER_UNIT) as usize;
+        (0..=entries).map(|at| exact_ln_below(ENDS.0 + at as f64 / PER_UNIT)).collect()
+    });
+    let place = (x - ENDS.0) * PER_UNIT;
+    let at = place as usize;
+    let (here, next) = (table[at], table[(at + 1).min(table.len() - 1)]);
+    (next - here).mul_add(place - at as f64, here)
+}
+
+fn exact_ln_below(x: f64) -> f64 {
+    if x < -2.0 { ln_density(x) - tail(-x).ln() } else { below(x).ln() }
+}
+
+/// The density over the share beyond `away` (above 0): a continued fraction.
+fn tail(away: f64) -> f64 {
+    (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest)
 }
 
 /// The share of a standard normal distribution below `x`: a series near 0, a continued fraction in the tails.
@@ -103,9 +136,7 @@ fn below(x: f64) -> f64 {
         return 1.0 - below(-x);
     }
     if x < -2.0 {
-        let away = -x;
-        let fraction = (1..80).rev().fold(away, |rest, step| away + f64::from(step) / rest);
-        return density(x) / fraction;
+        return density(x) / tail(-x);
     }
     let (mut term, mut sum) = (x, x);
     for step in 1..60 {
@@ -121,8 +152,14 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_is_that_of_tables() {
+        // It goes on where its table ends.
+        for x in [ENDS.0, -TAIL] {
+            assert!((ln_below(x - 1e-6) - ln_below(x + 1e-6)).abs() < 1e-3, "{x}");
+        }
         for (x, share) in [(0.0, 0.5), (1.0, 0.841_344_746), (-1.96, 0.024_997_895), (-5.0, 2.866_515_7e-7)] {
             assert!((below(x) / share - 1.0).abs() < 1e-7, "{x}: {}", below(x));
+            assert!((exact_ln_below(x) - below(x).ln()).abs() < 1e-9, "{x}");
+            assert!((ln_below(x) / share.ln() - 1.0).abs() < 1e-4, "{x}: {}", ln_below(x));
         }
     }
 

@@ -5,9 +5,10 @@ use std::net::Ipv4Addr;
 
 use ranlab_wire::packet::Mac;
 
+use super::dialect::Dialect;
 use super::ports;
 use super::rules::{Rule, prefix4, prefix6};
-use crate::backends::{Asked, Lack, Reader, Reason, Translation, port_number};
+use crate::backends::{Asked, Lack, Reader, Reason, Translation};
 use crate::declare::{
     AclTable, Action, Change, Direction, Element, Encapsulation, ExactId, Nat, NatId, NatKey, NextHop, Port,
     RouteId, Tunnel, User,
@@ -23,18 +24,11 @@ const FIRST_RULE: u32 = 65_530;
 const IPV4_ONLY: &[&str] = &["ip"];
 const BOTH: &[&str] = &["ip", "ipv6"];
 
-/// First table of a direction; table 0 tells directions apart.
-const fn base(direction: Direction) -> u32 {
-    match direction {
-        Direction::Uplink => 10,
-        Direction::Downlink => 60,
-    }
-}
-
 /// An element at its place.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     asked: Asked<'a>,
+    dialect: Dialect,
     direction: Direction,
     table: u32,
     element: &'a Element,
@@ -47,7 +41,7 @@ impl Step<'_> {
 
     /// Sends; out of the port that a packet came by it takes another word.
     fn output(&self, port: Port) -> String {
-        output(port, self.direction.ingress())
+        output(self.dialect, port, self.direction.ingress())
     }
 
     /// What becomes of sound packets that match nothing.
@@ -61,34 +55,39 @@ impl Step<'_> {
 
     fn line(&self, priority: u32, matches: &str, actions: &str) -> String {
         let comma = if matches.is_empty() { "" } else { "," };
-        format!("flow add table={},priority={priority}{comma}{matches},actions={actions}\n", self.table)
+        let (cookie, table) = (self.dialect.cookie(), self.table);
+        format!("flow add {cookie}table={table},priority={priority}{comma}{matches},actions={actions}\n")
     }
 
     fn gone(&self, priority: u32, matches: &str) -> String {
-        format!("flow delete_strict table={},priority={priority},{matches}\n", self.table)
+        let (mask, table) = (self.dialect.cookie_mask(), self.table);
+        format!("flow delete_strict {mask}table={table},priority={priority},{matches}\n")
     }
 }
 
-fn output(port: Port, ingress: Port) -> String {
-    if port == ingress { "IN_PORT".to_owned() } else { format!("output:{}", port_number(port)) }
+fn output(dialect: Dialect, port: Port, ingress: Port) -> String {
+    if port == ingress { "IN_PORT".to_owned() } else { format!("output:{}", dialect.port(port)) }
 }
 
-fn steps<'a>(asked: &Asked<'a>) -> Vec<Step<'a>> {
+fn steps<'a>(asked: &Asked<'a>, dialect: Dialect) -> Vec<Step<'a>> {
     let mut all = Vec::new();
     for direction in asked.directions {
         let elements = asked.declaration.path(*direction).blocks.iter().flatten();
+        let base = dialect.base(asked, *direction);
         for (element, at) in elements.zip(0..) {
-            all.push(Step { asked: *asked, direction: *direction, table: base(*direction) + at, element });
+            all.push(Step { asked: *asked, dialect, direction: *direction, table: base + at, element });
         }
     }
     all
 }
 
 /// A pipeline's configuration.
-pub(super) fn translate(asked: &Asked<'_>) -> Translation {
+pub(super) fn translate(asked: &Asked<'_>, dialect: Dialect) -> Translation {
     let mut out = Translation::default();
-    ports::write(asked, &mut out);
-    let steps = steps(asked);
+    if dialect == Dialect::Own {
+        ports::write(asked, &mut out);
+    }
+    let steps = steps(asked, dialect);
     if steps.iter().any(|step| *step.element == Element::Meter) {
         let users = asked.declaration.tables.users.iter().zip(0..);
         out.push("meters", Reader::OvsMeters, users.map(|(user, id)| meter(id, user)).collect());
@@ -96,19 +95,23 @@ pub(super) fn translate(asked: &Asked<'_>) -> Translation {
     let mut text = String::new();
     if steps.iter().any(|step| matches!(step.element, Element::Forward | Element::Deliver)) {
         let hops = asked.declaration.tables.next_hops.iter().zip(0..);
-        hops.for_each(|(hop, id)| group(&mut text, "add", id, hop, asked));
+        hops.for_each(|(hop, id)| group(&mut text, "add", id, hop, (asked, dialect)));
     }
-    dispatch(asked, &mut text);
+    dispatch(asked, dialect, &mut text);
     steps.iter().for_each(|step| write(step, &mut text));
     out.push("flows", Reader::OvsBundle, text);
     out
 }
 
 /// Table 0: which direction, and what the bridge's own tunnels send.
-fn dispatch(asked: &Asked<'_>, text: &mut String) {
+fn dispatch(asked: &Asked<'_>, dialect: Dialect, text: &mut String) {
+    let cookie = dialect.cookie();
     for direction in asked.directions {
-        let (port, table) = (port_number(direction.ingress()), base(*direction));
-        let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port={port},actions=goto_table:{table}");
+        let (port, table) = (dialect.port(direction.ingress()), dialect.base(asked, *direction));
+        let _ = writeln!(
+            text,
+            "flow add {cookie}table=0,priority={EXACT},in_port={port},actions=goto_table:{table}"
+        );
     }
     // The kernel says things of its own by the bridge's port: tunnels' packets alone go out.
     let mut sends: Vec<(&str, Port)> = Vec::new();
@@ -120,7 +123,7 @@ fn dispatch(asked: &Asked<'_>, text: &mut String) {
         }
     }
     for (outer, port) in sends {
-        let to = port_number(port);
+        let to = dialect.port(port);
         let _ = writeln!(text, "flow add table=0,priority={EXACT},in_port=LOCAL,{outer},actions=output:{to}");
     }
 }
@@ -132,7 +135,7 @@ fn meter(id: u32, user: &User) -> String {
     format!("meter={},kbps,burst,bands=type=drop,rate={rate},burst_size={burst}\n", id + 1)
 }
 
-fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, asked: &Asked<'_>) {
+fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, (asked, dialect): (&Asked<'_>, Dialect)) {
     // A next hop is reached by packets of one direction: those that it does not send back.
     let ingress = match asked.directions {
         [direction] => direction.ingress(),
@@ -141,8 +144,10 @@ fn group(text: &mut String, verb: &str, id: u32, hop: &NextHop, asked: &Asked<'_
     let field = |name: &str, mac: Option<Mac>| {
         mac.map_or_else(String::new, |mac| format!("set_field:{mac}->{name},"))
     };
-    let (dst, src, out) = (field("eth_dst", hop.dst), field("eth_src", hop.src), output(hop.port, ingress));
-    let _ = writeln!(text, "group {verb} group_id={},type=indirect,bucket=actions={dst}{src}{out}", id + 1);
+    let (dst, src, out) =
+        (field("eth_dst", hop.dst), field("eth_src", hop.src), output(dialect, hop.port, ingress));
+    let id = dialect.group(id);
+    let _ = writeln!(text, "group {verb} group_id={id},type=indirect,bucket=actions={dst}{src}{out}");
 }
 
 fn write(step: &Step<'_>, text: &mut String) {
@@ -216,7 +221,7 @@ fn admit(step: &Step<'_>, mac: Option<Mac>, ipv6: bool, text: &mut String) {
     for family in families {
         let comma = if mac.is_empty() { "" } else { "," };
         // Tagged frames are not for us to read.
-        let matches = format!("{family}{comma}{mac},vlan_tci=0x0000/0x1000");
+        let matches = format!("{family}{comma}{mac},{}", step.dialect.untagged());
         text.push_str(&step.line(EXACT, &matches, &step.go_on()));
     }
     if !mac.is_empty() {
@@ -251,18 +256,18 @@ fn key_match(element: &Element, key: u64) -> String {
 
 fn exact(step: &Step<'_>, key: u64, value: Option<u32>) -> String {
     let matches = key_match(step.element, key);
-    let register = if matches!(step.element, Element::Bridge(_)) { "reg1" } else { "reg0" };
+    let (dialect, bridges) = (step.dialect, matches!(step.element, Element::Bridge(_)));
     match value {
         Some(value) => {
-            let actions = format!("set_field:{value}->{register},{}", step.go_on());
-            step.line(EXACT, &matches, &actions)
+            let note = if bridges { dialect.note_hop(value) } else { dialect.note_user(value) };
+            step.line(EXACT, &matches, &format!("{note},{}", step.go_on()))
         }
         None => step.gone(EXACT, &matches),
     }
 }
 
 fn metered(step: &Step<'_>, id: u32) -> String {
-    step.line(EXACT, &format!("reg0={id}"), &format!("meter:{},{}", id + 1, step.go_on()))
+    step.line(EXACT, &step.dialect.user(id), &format!("meter:{},{}", id + 1, step.go_on()))
 }
 
 fn acl(step: &Step<'_>, table: &AclTable, text: &mut String) {
@@ -298,7 +303,9 @@ fn nat(step: &Step<'_>, key: NatKey, value: Option<Nat>) -> String {
 fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String {
     let priority = PREFIX + u32::from(length);
     match hop {
-        Some(hop) => step.line(priority, matches, &format!("set_field:{hop}->reg1,{}", step.go_on())),
+        Some(hop) => {
+            step.line(priority, matches, &format!("{},{}", step.dialect.note_hop(hop), step.go_on()))
+        }
         None => step.gone(priority, matches),
     }
 }
@@ -306,7 +313,7 @@ fn route(step: &Step<'_>, matches: &str, length: u8, hop: Option<u32>) -> String
 fn leave(step: &Step<'_>, id: u32) -> String {
     let life = if *step.element == Element::Forward { "dec_ttl," } else { "" };
     // Only IP has a life to spend; what else comes this far has none asked.
-    let (group, matches) = (id + 1, format!("reg1={id}"));
+    let (group, matches) = (step.dialect.group(id), step.dialect.hop(id));
     if life.is_empty() {
         return step.line(EXACT, &matches, &format!("group:{group}"));
     }
@@ -318,12 +325,12 @@ fn leave(step: &Step<'_>, id: u32) -> String {
 fn encap(step: &Step<'_>, id: u32, user: &User, tunnel: &Tunnel) -> String {
     let (key, remote, port) = (user.tunnel_key, tunnel.remote, ports::number(tunnel.kind));
     let actions = format!("set_field:{key}->tun_id,set_field:{remote}->tun_dst,output:{port}");
-    step.line(EXACT, &format!("reg0={id}"), &actions)
+    step.line(EXACT, &step.dialect.user(id), &actions)
 }
 
 /// What a switch is told when a pipeline changes.
-pub(super) fn update(asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Lack> {
-    let steps = steps(asked);
+pub(super) fn update(asked: &Asked<'_>, dialect: Dialect, changes: &[Change]) -> Result<Translation, Lack> {
+    let steps = steps(asked, dialect);
     let tables = &asked.declaration.tables;
     let (mut meters, mut text) = (String::new(), String::new());
     for change in changes {
@@ -348,7 +355,7 @@ pub(super) fn update(asked: &Asked<'_>, changes: &[Change]) -> Result<Translatio
             }
             Change::NextHop { id, value } => {
                 let known = id.index() < tables.next_hops.len();
-                group(&mut text, if known { "modify" } else { "add" }, id.0, value, asked);
+                group(&mut text, if known { "modify" } else { "add" }, id.0, value, (asked, dialect));
                 if !known {
                     text.extend(
                         steps.iter().filter(|step| leaves(step.element)).map(|step| leave(step, id.0)),

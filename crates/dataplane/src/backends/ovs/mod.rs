@@ -3,12 +3,18 @@
 //!
 //! Register 0 holds the user, register 1 the next hop. Outer headers come from the bridge's own address, from its routes and
 //! from neighbours that are told (`tnl/neigh/set`), as `tnl_push` wants it.
+mod any;
+mod dialect;
 mod flows;
 mod ports;
 mod rules;
 #[cfg(test)]
 mod tests;
 
+pub use any::OpenFlow;
+pub use dialect::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};
+
+use self::dialect::Dialect;
 use super::{Asked, Backend, Equivalence, Lack, Reason, Refused, Tier, Translation, element_name, permitted};
 use crate::declare::{Change, Element, Encapsulation};
 
@@ -58,11 +64,12 @@ impl Backend for Ovs {
 
     fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
-        Ok(flows::translate(asked))
+        Ok(flows::translate(asked, Dialect::Own))
     }
 
     fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
-        flows::update(asked, changes).map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+        flows::update(asked, Dialect::Own, changes)
+            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
     }
 }
 
@@ -103,11 +110,12 @@ impl Backend for OvsDpdk {
 
     fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
         permitted(self, asked)?;
-        Ok(flows::translate(asked))
+        Ok(flows::translate(asked, Dialect::Own))
     }
 
     fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
-        flows::update(asked, changes).map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+        flows::update(asked, Dialect::Own, changes)
+            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
     }
 }
 

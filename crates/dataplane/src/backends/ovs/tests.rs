@@ -66,6 +66,45 @@ fn changes_are_written_as_before() {
     golden("ovs-changes.txt", &all);
 }
 
+/// What a switch of somebody else is told: the same tables without registers, tunnels and names of ours, all of it marked.
+#[test]
+fn a_switch_of_somebody_else_is_told_by_openflow_alone() {
+    let mut able = Vec::new();
+    for json in SMALL {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let declaration = pipeline.build().unwrap();
+        let asked = Asked { declaration: &declaration, directions: BOTH };
+        match OpenFlow.translate(&asked) {
+            Ok(text) => {
+                let whole = text.whole();
+                for line in whole.lines().filter(|line| line.starts_with("flow ")) {
+                    assert!(line.starts_with(&format!("flow add cookie={COOKIE:#x},table=")), "{line}");
+                    assert!(!line.contains("reg") && !line.contains("tun_"), "{line}");
+                }
+                golden(&format!("openflow-{}.txt", pipeline.name()), &whole);
+                able.push(pipeline.name());
+            }
+            Err(refused) => assert!(refused.to_string().contains("by OpenFlow alone"), "{refused}"),
+        }
+    }
+    assert_eq!(able, ["portfwd", "l2fwd", "l3fwd", "rlimit", "acl", "nat"]);
+    let mut all = String::new();
+    for json in [
+        r#"{"name":"l3fwd","fluct-l3-table":2,"fluct-group-table":1}"#,
+        r#"{"name":"l2fwd","fluct-table":2}"#,
+    ] {
+        let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+        let declaration = pipeline.build().unwrap();
+        // One direction's tables follow those of another only where packets come from both.
+        let asked = Asked { declaration: &declaration, directions: &[Direction::Downlink] };
+        for event in pipeline.events(0).unwrap() {
+            all += &OpenFlow.update(&asked, &event.changes).unwrap().whole();
+        }
+    }
+    golden("openflow-changes.txt", &all);
+    assert!(all.contains(&format!("delete_strict cookie={COOKIE:#x}/{COOKIE_MASK:#x},table=")), "{all}");
+}
+
 #[test]
 fn limits_are_reasons() {
     let lacks = |json: &str| {

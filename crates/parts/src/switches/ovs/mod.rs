@@ -13,12 +13,13 @@ use ranlab_dataplane::declare::Port;
 use ranlab_dataplane::pipelines::Pipeline;
 
 use self::control::Control;
-use self::openflow::OpenFlow;
 use super::dpdk::{self, Resources};
+use super::openflow::OpenFlow;
 use super::tools::{self, Daemon};
 use super::veth::{Flow, Wires};
 use super::{
-    Driver, Job, Losses, Reading, Switch, capture_file, files, found, input_file, probe, settled, thread,
+    Driver, Job, Losses, Reading, Slow, Switch, capture_file, files, found, input_file, probe, settled,
+    thread,
 };
 use crate::folder::Folder;
 use crate::ring;
@@ -26,7 +27,6 @@ use crate::worker::Trouble;
 use crate::{environment, rig, sut};
 
 mod control;
-mod openflow;
 
 const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -367,6 +367,7 @@ impl Switch for Bridge {
             reading.sent += sent;
             reading.received += if self.ingress.contains(&port) { received } else { 0 };
         }
+        reading.slow = slow(&text);
         if let Some(forwarder) = &self.forwarder {
             reading.cpu_ns = forwarder.cpu_ns()?;
         }
@@ -477,6 +478,15 @@ fn port_lines<'a>(text: &'a str, name: &str) -> Option<impl Iterator<Item = &'a 
     Some(lines.take_while(|line| !line.trim_start().starts_with("port ")))
 }
 
+/// Packets that the datapath's caches did not know, so that the tables were asked (`missed`), and of these those that were lost: from
+/// the line `  lookups: hit:17 missed:2 lost:0`.
+fn slow(text: &str) -> Option<Slow> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("lookups:"))?;
+    let of =
+        |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
+    Some(Slow { packets: of("missed:")?, lost: of("lost:") })
+}
+
 /// Packets that a port could not send: `dropped:` of its line `TX packets`.
 fn port_dropped(text: &str, name: &str) -> Option<u64> {
     let mut lines = port_lines(text, name)?;
@@ -528,5 +538,9 @@ mod tests {
         assert_eq!(port_counters(text, "core"), None);
         assert_eq!(port_counters(text, "ovs-netdev"), Some((1, 2)));
         assert_eq!(port_counters("", "access"), None);
+        assert_eq!(slow(text), Some(Slow { packets: 0, lost: Some(0) }));
+        let missed = text.replace("hit:0 missed:0 lost:0", "hit:9 missed:7 lost:2");
+        assert_eq!(slow(&missed), Some(Slow { packets: 7, lost: Some(2) }));
+        assert_eq!(slow("lookups: hit:1"), None);
     }
 }

@@ -1,7 +1,9 @@
-//! The little OpenFlow 1.3 that `ovs-ofctl` has no bundle for: meters, thousands at once over one connection.
+//! The little OpenFlow 1.3 that `ovs-ofctl` has no bundle for: meters, thousands at once over one connection, and taking away what
+//! has no cookies.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -11,23 +13,37 @@ use crate::{environment, rig, sut};
 
 /// OpenFlow 1.3 (§A.1), and the messages that are used of it.
 const VERSION: u8 = 4;
-const HELLO: u8 = 0;
+pub(super) const HELLO: u8 = 0;
 const ERROR: u8 = 1;
-const ECHO_REQUEST: u8 = 2;
-const ECHO_REPLY: u8 = 3;
+pub(super) const ECHO_REQUEST: u8 = 2;
+pub(super) const ECHO_REPLY: u8 = 3;
+pub(super) const GET_CONFIG_REQUEST: u8 = 7;
+pub(super) const GET_CONFIG_REPLY: u8 = 8;
+pub(super) const SET_CONFIG: u8 = 9;
+/// A packet that the switch does not forward itself.
+pub(super) const PACKET_IN: u8 = 10;
+const GROUP_MOD: u8 = 15;
 const BARRIER_REQUEST: u8 = 20;
 const BARRIER_REPLY: u8 = 21;
 const METER_MOD: u8 = 29;
+/// Of groups and meters: take away.
+const DELETE: u16 = 2;
 /// Octets of a header.
-const HEAD: usize = 8;
+pub(super) const HEAD: usize = 8;
 /// Meters between two barriers: what a switch and its socket hold without waiting for us.
 const AT_ONCE: usize = 256;
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a switch at an address may take to be reached.
+const REACH: Duration = Duration::from_secs(5);
+
+/// What carries octets to a switch and back.
+trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
 
 /// A connection to a switch.
-pub(super) struct OpenFlow {
-    stream: UnixStream,
+pub(in crate::switches) struct OpenFlow {
+    stream: Box<dyn Stream>,
     known: HashSet<u32>,
     next: u32,
 }
@@ -68,7 +84,8 @@ impl Meter {
     }
 }
 
-fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
+/// A whole message.
+pub(super) fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
     let mut out = vec![VERSION, kind];
     out.extend(((HEAD + body.len()) as u16).to_be_bytes());
     out.extend(xid.to_be_bytes());
@@ -77,19 +94,61 @@ fn message(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
 }
 
 impl OpenFlow {
-    /// Connects to a bridge.
-    pub(super) fn connect(path: &Path) -> Result<Self, Trouble> {
+    /// Connects to a bridge of our own.
+    pub(in crate::switches) fn connect(path: &Path) -> Result<Self, Trouble> {
         let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
         let stream = UnixStream::connect(path).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
+        Self::greet(Box::new(stream))
+    }
+
+    /// Connects to a switch at an address.
+    pub(super) fn reach(at: SocketAddr) -> Result<Self, Trouble> {
+        let stream = tcp(at)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(environment)?;
+        Self::greet(Box::new(stream))
+    }
+
+    fn greet(stream: Box<dyn Stream>) -> Result<Self, Trouble> {
         let mut own = Self { stream, known: HashSet::new(), next: 1 };
         own.send(&message(HELLO, 0, &[]))?;
         Ok(own)
     }
 
+    /// Takes meters and groups away; those that are not there are no fault.
+    pub(super) fn delete(&mut self, meters: &[u32], groups: &[u32]) -> Result<(), Trouble> {
+        let of_meter = |id: &u32| {
+            let body = [&DELETE.to_be_bytes()[..], &[0, 0], &id.to_be_bytes()].concat();
+            (METER_MOD, body)
+        };
+        let of_group =
+            |id: &u32| (GROUP_MOD, [&DELETE.to_be_bytes()[..], &[0, 0], &id.to_be_bytes()].concat());
+        let all: Vec<_> = meters.iter().map(of_meter).chain(groups.iter().map(of_group)).collect();
+        for some in all.chunks(AT_ONCE) {
+            let mut octets = Vec::new();
+            for (kind, body) in some {
+                octets.extend(message(*kind, self.xid(), body));
+            }
+            self.fenced(octets)?;
+        }
+        // What is gone is made anew, not modified.
+        for id in meters {
+            self.known.remove(id);
+        }
+        Ok(())
+    }
+
+    /// Sends, and waits until the switch has done it.
+    fn fenced(&mut self, mut octets: Vec<u8>) -> Result<(), Trouble> {
+        let barrier = self.xid();
+        octets.extend(message(BARRIER_REQUEST, barrier, &[]));
+        self.send(&octets)?;
+        self.until(barrier)
+    }
+
     /// Sets meters, one for each line, and waits until the switch has them.
-    pub(super) fn meters(&mut self, lines: &str) -> Result<(), Trouble> {
+    pub(in crate::switches) fn meters(&mut self, lines: &str) -> Result<(), Trouble> {
         let lines: Vec<&str> = lines.lines().collect();
         for some in lines.chunks(AT_ONCE) {
             let mut all = Vec::new();
@@ -98,10 +157,7 @@ impl OpenFlow {
                 let known = !self.known.insert(meter.id);
                 all.extend(meter.message(self.xid(), known));
             }
-            let barrier = self.xid();
-            all.extend(message(BARRIER_REQUEST, barrier, &[]));
-            self.send(&all)?;
-            self.until(barrier)?;
+            self.fenced(all)?;
         }
         Ok(())
     }
@@ -138,13 +194,22 @@ impl OpenFlow {
                     let (kind, code) = (half(0), half(2));
                     let why = if (kind, code) == (12, 12) { ": its table of meters is full" } else { "" };
                     return Err(sut(format!(
-                        "the switch refuses a meter: OpenFlow error {kind}/{code}{why}"
+                        "the switch refuses a meter or group: OpenFlow error {kind}/{code}{why}"
                     )));
                 }
                 _ => {}
             }
         }
     }
+}
+
+/// A connection to an address, with all the patience that writing may have.
+pub(super) fn tcp(at: SocketAddr) -> Result<TcpStream, Trouble> {
+    let failed = |error: std::io::Error| environment(format!("tcp:{at}: {error}"));
+    let stream = TcpStream::connect_timeout(&at, REACH).map_err(failed)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
 }
 
 #[cfg(test)]

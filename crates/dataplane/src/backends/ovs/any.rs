@@ -1,0 +1,74 @@
+//! Any switch that speaks OpenFlow 1.3 or later at an address: what can be said by OpenFlow alone.
+//!
+//! Tunnels end at ports that OpenFlow cannot make, so that pipelines with tunnels are refused. Whoever tells a switch replaces the
+//! names of ports by its numbers.
+
+use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
+use crate::backends::{
+    Asked, Backend, Equivalence, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
+};
+use crate::declare::{Change, Element};
+
+/// A switch of somebody else, which goes on running.
+#[derive(Debug)]
+pub struct OpenFlow;
+
+impl Backend for OpenFlow {
+    fn name(&self) -> &'static str {
+        "openflow"
+    }
+
+    fn title(&self) -> &'static str {
+        "any OpenFlow switch at an address"
+    }
+
+    fn install(&self) -> &'static str {
+        "apt install openvswitch-switch (its ovs-ofctl tells the switch)"
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        &["ovs-ofctl"]
+    }
+
+    fn tiers(&self) -> &'static [Tier] {
+        &[Tier::Veth]
+    }
+
+    fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
+        let tunnels = asked.elements().filter_map(|(_, element)| {
+            let reason = match element {
+                Element::Decap { .. } | Element::FindUserByTunnelKey(_) => Reason::NoAction(
+                    "cut a tunnel's headers by OpenFlow alone: ports that do are made by their owner",
+                ),
+                Element::Encap => Reason::NoAction(
+                    "add a tunnel's headers by OpenFlow alone: ports that do are made by their owner",
+                ),
+                _ => return None,
+            };
+            Some(Lack { element: element_name(element), reason })
+        });
+        // How many meters it has is asked when it is met.
+        let rules = lacks(asked)
+            .into_iter()
+            .filter(|lack| matches!(lack.reason, Reason::TooMany { what: "rules", .. }));
+        let hops =
+            asked.elements().find(|(_, element)| matches!(element, Element::Forward | Element::Deliver));
+        let asked = asked.declaration.tables.next_hops.len() as u64;
+        let hops = hops.and_then(|(_, element)| too_many(element, "next hops", asked, GROUPS_MAX.into()));
+        tunnels.chain(rules).chain(hops).collect()
+    }
+
+    fn equivalences(&self, asked: &Asked<'_>) -> Vec<Equivalence> {
+        equivalences(asked)
+    }
+
+    fn translate(&self, asked: &Asked<'_>) -> Result<Translation, Refused> {
+        permitted(self, asked)?;
+        Ok(flows::translate(asked, Dialect::Any))
+    }
+
+    fn update(&self, asked: &Asked<'_>, changes: &[Change]) -> Result<Translation, Refused> {
+        flows::update(asked, Dialect::Any, changes)
+            .map_err(|lack| Refused { backend: self.name(), lacks: vec![lack] })
+    }
+}

@@ -1,0 +1,195 @@
+//! What a switch says of itself, read from `ovs-ofctl`: whether a pipeline has room in it at all, before it is told anything.
+
+use std::collections::BTreeMap;
+
+use ranlab_dataplane::backends::{Reader, Translation};
+
+/// What a switch has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Capable {
+    /// Tables.
+    pub(super) tables: u32,
+    /// Ports: number and name.
+    pub(super) ports: Vec<(String, String)>,
+    /// Flows that each table holds, where it says so.
+    pub(super) most: BTreeMap<u32, u64>,
+    /// Meters; 0: none.
+    pub(super) meters: u64,
+}
+
+/// What a pipeline asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Flows of each table.
+    pub(super) flows: BTreeMap<u32, u64>,
+    /// The highest meter; 0: none.
+    pub(super) meters: u32,
+}
+
+impl Needs {
+    /// Of what a switch is to be told.
+    pub(super) fn of(translation: &Translation) -> Self {
+        let mut own = Self::default();
+        for text in &translation.texts {
+            let lines = text.text.lines();
+            match text.reader {
+                Reader::OvsMeters => own.meters = lines.filter_map(meter).fold(own.meters, u32::max),
+                Reader::OvsBundle => lines.filter(|line| line.starts_with("flow add ")).for_each(|line| {
+                    *own.flows.entry(number(line, "table=").unwrap_or(0)).or_default() += 1;
+                }),
+                _ => {}
+            }
+        }
+        own
+    }
+}
+
+/// The number of a meter of a line that sets one.
+pub(super) fn meter(line: &str) -> Option<u32> {
+    number(line, "meter=")
+}
+
+/// The decimal number behind a word.
+pub(super) fn number<T: std::str::FromStr>(text: &str, word: &str) -> Option<T> {
+    let rest = text.split_once(word)?.1;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+impl Capable {
+    /// From what `show`, `dump-table-features` and `meter-features` print; of what a switch does not answer, nothing is known.
+    pub(super) fn read(show: &str, tables: Option<&str>, meters: Option<&str>) -> Self {
+        Self {
+            tables: number(show, "n_tables:").unwrap_or(0),
+            ports: show.lines().filter_map(port).collect(),
+            most: tables.map(most).unwrap_or_default(),
+            meters: meters.and_then(|text| number(text, "max_meter:")).unwrap_or(0),
+        }
+    }
+
+    /// Why it cannot hold a pipeline, if so. A table that holds fewer flows than are needed is no reason: what a switch says of
+    /// its tables is often a guess, and what it does is to be seen.
+    pub(super) fn refuses(&self, needs: &Needs, ports: [u32; 2]) -> Option<String> {
+        for number in ports {
+            if self.ports.iter().all(|(own, _)| *own != number.to_string()) {
+                let all: Vec<String> =
+                    self.ports.iter().map(|(own, name)| format!("{own} ({name})")).collect();
+                return Some(format!("it has no port {number}: it has {}", all.join(", ")));
+            }
+        }
+        let tables = needs.flows.keys().next_back().map_or(0, |last| last + 1);
+        if tables > self.tables {
+            return Some(format!("{tables} tables are asked for, it has {}", self.tables));
+        }
+        if u64::from(needs.meters) > self.meters {
+            return Some(format!("{} meters are asked for, it has {}", needs.meters, self.meters));
+        }
+        None
+    }
+}
+
+/// From a line ` 7(eth1): addr:…`.
+fn port(line: &str) -> Option<(String, String)> {
+    let (head, rest) = line.split_once("): addr:")?;
+    let (number, name) = head.trim_start().split_once('(')?;
+    (!rest.is_empty()).then(|| (number.to_owned(), name.to_owned()))
+}
+
+/// Flows of each table, from `  table 11:` or `  tables 12...252: ditto` and `    max_entries=5`.
+fn most(text: &str) -> BTreeMap<u32, u64> {
+    let mut all = BTreeMap::new();
+    let (mut now, mut last) = (None, None);
+    for line in text.lines().map(str::trim_start) {
+        if let Some(rest) = line.strip_prefix("table ") {
+            now = rest.split([':', ' ']).next().and_then(|id| id.parse::<u32>().ok());
+            if line.ends_with("ditto")
+                && let (Some(id), Some(most)) = (now, last)
+            {
+                all.insert(id, most);
+            }
+        } else if let Some((first, rest)) =
+            line.strip_prefix("tables ").and_then(|rest| rest.split_once("..."))
+        {
+            let end = rest.split(':').next().and_then(|id| id.parse::<u32>().ok());
+            if let (Ok(first), Some(end), Some(most)) = (first.parse::<u32>(), end, last) {
+                // A table's number has eight bits.
+                all.extend((first..=end.min(255)).map(|id| (id, most)));
+            }
+        } else if let (Some(most), Some(id)) = (number(line, "max_entries="), now) {
+            last = Some(most);
+            all.insert(id, most);
+        }
+    }
+    all
+}
+
+/// Of a complaint of `ovs-ofctl`: the table that was full and the rule that it refused.
+pub(super) fn full(complaint: &str) -> Option<(u32, String)> {
+    let rest = complaint.split_once("OFPFMFC_TABLE_FULL")?.1;
+    let rule = rest.split_once("ADD ")?.1.lines().next()?;
+    // Older ones do not write table 0.
+    let table = rule.strip_prefix("table:").and_then(|_| number(rule, "table:")).unwrap_or(0);
+    let rule = rule.split(" cookie:").next().unwrap_or(rule);
+    let rule = rule.strip_prefix(&format!("table:{table} ")).unwrap_or(rule);
+    Some((table, rule.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOW: &str = "OFPT_FEATURES_REPLY (OF1.5) (xid=0x2): dpid:000086c76636cc46\nn_tables:254, n_buffers:0\n\
+                        capabilities: FLOW_STATS\nOFPST_PORT_DESC reply (OF1.5) (xid=0x3):\n 7(a1): addr:be:09:92:aa:5e:17\n     \
+                        config:     0\n 8(c1): addr:fa:f7:d3:ae:9f:30\n LOCAL(br0): addr:86:c7:66:36:cc:46\n";
+    const TABLES: &str = "  table 0:\n    metadata: match=0\n    max_entries=1000000\n    instructions:\n\n  tables 1...10: ditto\n\n  \
+                          table 11:\n    max_entries=5\n    (same matching)\n\n  table 12: ditto\n";
+
+    #[test]
+    fn what_a_switch_says_is_read() {
+        let own = Capable::read(SHOW, Some(TABLES), Some("max_meter:262144 max_bands:8 max_color:0\n"));
+        assert_eq!((own.tables, own.meters), (254, 262_144));
+        let ports: Vec<_> = own.ports.iter().map(|(number, name)| (number.as_str(), name.as_str())).collect();
+        assert_eq!(ports, [("7", "a1"), ("8", "c1"), ("LOCAL", "br0")]);
+        assert_eq!((own.most[&0], own.most[&10], own.most[&11], own.most[&12]), (1_000_000, 1_000_000, 5, 5));
+        assert_eq!(own.most.len(), 13);
+        assert_eq!(Capable::read("", None, None), Capable::default());
+        // Nonsense is not known, and no memory.
+        assert!(
+            most("tables 0...4294967295: ditto\n  tables x...y: ditto\ntable z:\nmax_entries=\n").is_empty()
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_a_reason() {
+        let own = Capable::read(SHOW, Some(TABLES), None);
+        let needs = |last: u32, meters| Needs { flows: [(0, 1), (last, 9)].into(), meters };
+        assert_eq!(own.refuses(&needs(11, 0), [7, 8]), None, "how many a table holds is seen, not believed");
+        let said = |needs, ports| own.refuses(&needs, ports).unwrap();
+        assert_eq!(said(needs(9, 0), [7, 1]), "it has no port 1: it has 7 (a1), 8 (c1), LOCAL (br0)");
+        assert_eq!(said(needs(254, 0), [7, 8]), "255 tables are asked for, it has 254");
+        assert_eq!(said(needs(9, 1), [7, 8]), "1 meters are asked for, it has 0");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_counted() {
+        let mut translation = Translation::default();
+        translation.push("m", Reader::OvsMeters, "meter=3,kbps\nmeter=2,kbps\n".to_owned());
+        let text = "group add group_id=1,table=9\nflow add cookie=0x1,table=1,priority=1,actions=drop\nflow add table=1,x\n\
+                    flow delete_strict table=2,x\nflow add table=12,x\n";
+        translation.push("f", Reader::OvsBundle, text.to_owned());
+        assert_eq!(Needs::of(&translation), Needs { flows: [(1, 2), (12, 1)].into(), meters: 3 });
+    }
+
+    #[test]
+    fn a_full_table_and_its_rule_are_found_in_either_complaint() {
+        let bundle = "`ovs-ofctl` refused: Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:11 \
+                      priority=106,ip,nw_dst=10.0.6.0/24 cookie:0x726c6100 actions=goto_table:12\nError OFPBFC_MSG_FAILED for:";
+        let rule = "priority=106,ip,nw_dst=10.0.6.0/24".to_owned();
+        assert_eq!(full(bundle), Some((11, rule.clone())));
+        let single = "OFPT_ERROR (OF1.3) (xid=0x10): OFPFMFC_TABLE_FULL\nOFPT_FLOW_MOD (OF1.3) (xid=0x10): ADD table:11 \
+                      priority=106,ip,nw_dst=10.0.6.0/24 cookie:0x726c6162 actions=drop";
+        assert_eq!(full(single), Some((11, rule.clone())));
+        assert_eq!(full(&single.replace("table:11 ", "")), Some((0, rule)));
+        assert_eq!(full("OFPT_ERROR: OFPBMC_BAD_FIELD"), None);
+        assert_eq!(full("OFPFMFC_TABLE_FULL"), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! Any switch that speaks OpenFlow at an address, met over interfaces of this machine that are wired to two of its ports. Nothing of it
+//! is started or stopped here: it is asked what it has, told what the backend wrote, and freed of it afterwards.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use ranlab_dataplane::backends::{Outcomes, Reader, Translation};
+use ranlab_dataplane::declare::Port;
+use ranlab_dataplane::pipelines::Pipeline;
+
+use self::capable::{Capable, Needs, meter};
+use self::listener::Listener;
+use self::remote::Remote;
+pub(super) use self::session::OpenFlow;
+use super::veth::{Flow, Wires};
+use super::{Driver, Job, Reading, Switch, probe};
+use crate::folder::Folder;
+use crate::worker::Trouble;
+use crate::{environment, rig};
+
+mod capable;
+mod listener;
+mod remote;
+mod session;
+
+/// As `sut.engine` names it.
+pub(super) const NAME: &str = "openflow";
+
+/// The driver.
+pub(super) struct AnyOpenFlow;
+
+impl AnyOpenFlow {
+    /// A switch that knows the pipeline, and our ends of its wires.
+    fn told(job: &Job<'_>) -> Result<(Told, Wires), Trouble> {
+        let far = job.far.ok_or_else(|| rig("no switch was named"))?;
+        let wires = Wires::here(&far.interfaces)?;
+        Ok((Told::start(job)?, wires))
+    }
+}
+
+impl Driver for AnyOpenFlow {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn packets_max(&self) -> usize {
+        usize::MAX
+    }
+
+    fn replay(&self, job: &Job<'_>) -> Result<Outcomes, Trouble> {
+        let (mut told, wires) = Self::told(job)?;
+        let pass = || wires.pass(job.trace, &job.backend.equivalences(&job.asked()));
+        let (begun, mut found) = (Instant::now(), pass()?);
+        // A switch's caches (Open vSwitch's datapath) go on for a moment with what they knew before it was told otherwise.
+        loop {
+            let again = pass()?;
+            let rests = again == found;
+            found = again;
+            if rests || begun.elapsed() >= probe::SEEN {
+                break;
+            }
+        }
+        told.leave()?;
+        Ok(found)
+    }
+
+    fn start(&self, job: &Job<'_>) -> Result<Box<dyn Switch>, Trouble> {
+        let (mut told, wires) = Self::told(job)?;
+        let flow = wires.flow(job.trace, &job.backend.equivalences(&job.asked()));
+        told.wires = Some((flow, wires));
+        Ok(Box::new(told))
+    }
+
+    fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
+        let (mut told, wires) = Self::told(job)?;
+        let mut tell = |change: &Translation| told.update(change);
+        probe::visible(job, pipeline, probe::SEEN, &mut tell, &mut |port, frame| wires.one(port, frame))
+    }
+
+    /// Nobody sees what its ports cost it.
+    fn io_ns(&self, _: &Job<'_>, _: Duration) -> Result<Option<f64>, Trouble> {
+        Ok(None)
+    }
+}
+
+/// A switch that was told a pipeline, and forgets it when this goes.
+struct Told {
+    remote: Remote,
+    capable: Capable,
+    needs: Needs,
+    /// Meters that the switch was told are ours.
+    marked: u32,
+    session: Option<OpenFlow>,
+    listener: Listener,
+    ingress: Vec<Port>,
+    /// Since when it is ours: nobody sees its threads, so that its time is what passes.
+    begun: Instant,
+    /// Packets under way, and the wires under them.
+    wires: Option<(Flow, Wires)>,
+    left: bool,
+    folder: PathBuf,
+    _folder: Folder,
+}
+
+impl Told {
+    fn start(job: &Job<'_>) -> Result<Self, Trouble> {
+        let far = job.far.ok_or_else(|| rig("no switch was named"))?;
+        let translation = job.backend.translate(&job.asked()).map_err(rig)?;
+        let needs = Needs::of(&translation);
+        let (remote, capable) = Remote::meet(far)?;
+        // What a campaign has left that was killed.
+        remote.clean()?;
+        if let Some(why) = capable.refuses(&needs, far.ports) {
+            return Err(environment(format!(
+                "the switch at tcp:{} cannot hold this pipeline: {why}",
+                remote.at
+            )));
+        }
+        remote.free(&needs)?;
+        let mut own = Folder::default();
+        let folder = own.made()?;
+        let listener = Listener::connect(remote.at)?;
+        let ingress = job.directions.iter().map(|direction| direction.ingress()).collect();
+        let mut told = Self {
+            remote,
+            capable,
+            needs,
+            marked: 0,
+            session: None,
+            listener,
+            ingress,
+            begun: Instant::now(),
+            wires: None,
+            left: false,
+            folder,
+            _folder: own,
+        };
+        told.tell(&translation)?;
+        Ok(told)
+    }
+
+    /// Tells a configuration, or a change of one.
+    fn tell(&mut self, translation: &Translation) -> Result<(), Trouble> {
+        for text in &translation.texts {
+            match text.reader {
+                Reader::OvsMeters => self.meters(&text.text)?,
+                Reader::OvsBundle => self
+                    .remote
+                    .tell(&text.text, &self.folder)
+                    .map_err(|trouble| Remote::refusal(trouble, &self.needs, &self.capable.most))?,
+                reader => return Err(rig(format!("no OpenFlow switch reads {reader:?}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn meters(&mut self, text: &str) -> Result<(), Trouble> {
+        let most = text.lines().filter_map(meter).max().unwrap_or(0);
+        if most > self.marked {
+            self.remote.mark(most)?;
+            self.marked = most;
+        }
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => OpenFlow::reach(self.remote.at)?,
+        };
+        session.meters(text)?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Frees the switch of what it was told.
+    fn leave(&mut self) -> Result<(), Trouble> {
+        self.wires = None;
+        self.left = true;
+        self.remote.leave()
+    }
+}
+
+impl Switch for Told {
+    /// Its ports' counters, and time itself in place of its threads'.
+    fn read(&mut self) -> Result<Reading, Trouble> {
+        let mut reading = Reading { cpu_ns: self.begun.elapsed().as_nanos() as u64, ..Reading::default() };
+        for (port, (received, sent)) in [Port::Access, Port::Core].into_iter().zip(self.remote.counters()?) {
+            reading.sent += sent;
+            reading.received += if self.ingress.contains(&port) { received } else { 0 };
+        }
+        reading.slow = Some(super::Slow { packets: self.listener.packets(), lost: None });
+        Ok(reading)
+    }
+
+    fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
+        self.tell(change)
+    }
+
+    fn check(&mut self) -> Result<(), Trouble> {
+        self.listener.check()
+    }
+
+    fn huge_page_ratio(&self) -> f64 {
+        0.0
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if !self.left {
+            // The next one to come takes away what this cannot.
+            let _ = self.leave();
+        }
+    }
+}

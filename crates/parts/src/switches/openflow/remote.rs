@@ -1,0 +1,310 @@
+//! A switch of somebody else at an address, told by `ovs-ofctl`. It goes on running: whatever it is told is marked, by cookies, by
+//! groups' numbers, and for meters, which have no room for a mark, by one flow that says how many are ours. So what a campaign that was
+//! killed has left there is known when the next begins, and nothing else is touched.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+
+use ranlab_dataplane::backends::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX, port_name};
+use ranlab_dataplane::declare::Port;
+
+use super::capable::{Capable, Needs, full, number};
+use super::session::{OpenFlow, tcp};
+use crate::switches::{Far, tools};
+use crate::worker::Trouble;
+use crate::{environment, sut};
+
+/// How long the tool may take, s.
+const TOOL_S: &str = "--timeout=60";
+/// Versions of OpenFlow by preference, and whether a change of many flows is one with them.
+const VERSIONS: [(&str, bool); 3] = [("-OOpenFlow15", true), ("-OOpenFlow14", true), ("-OOpenFlow13", false)];
+/// The cookie of the flow that says, in its last 32 bits, how many meters are ours.
+const MARK: u64 = COOKIE | 1 << 32;
+const MARK_MASK: u64 = 0xffff_ffff_0000_0000;
+
+/// A switch that was met.
+pub(super) struct Remote {
+    pub(super) at: SocketAddr,
+    ports: [u32; 2],
+    version: &'static str,
+    bundles: bool,
+    /// The end of our flows' cookies, by which ours of now are told from those of a campaign before.
+    run: u32,
+}
+
+/// The address of a switch, as Open vSwitch's tools write it.
+pub(super) fn address(text: &str) -> Result<SocketAddr, Trouble> {
+    let wrong = |why: &str| environment(format!("`sut.address` \"{text}\" {why}: tcp:HOST:PORT is expected"));
+    if text.starts_with("ssl:") {
+        return Err(wrong(
+            "asks for TLS, whose keys a scenario does not carry (a tunnel of this machine to it, such as `stunnel`, has an address)",
+        ));
+    }
+    let rest = text.strip_prefix("tcp:").ok_or_else(|| wrong("is no address of a switch"))?;
+    let mut all = rest.to_socket_addrs().map_err(|error| wrong(&format!("is not understood ({error})")))?;
+    all.next().ok_or_else(|| wrong("leads nowhere"))
+}
+
+impl Remote {
+    /// Reaches a switch, and asks what it has.
+    pub(super) fn meet(far: &Far) -> Result<(Self, Capable), Trouble> {
+        let at = address(&far.address)?;
+        // Whether anybody is there is soon known.
+        drop(tcp(at)?);
+        let (mut why, run) = (String::new(), run());
+        for (version, bundles) in VERSIONS {
+            let own = Self { at, ports: far.ports, version, bundles, run };
+            match own.ofctl("show", &[]) {
+                Ok(show) => {
+                    let ask = |what: &str| own.ofctl(what, &[]).ok();
+                    let (tables, meters) = (ask("dump-table-features"), ask("meter-features"));
+                    let capable = Capable::read(&show, tables.as_deref(), meters.as_deref());
+                    return Ok((own, capable));
+                }
+                Err(trouble) => why = trouble.what,
+            }
+        }
+        Err(environment(format!("the switch at tcp:{at} speaks no OpenFlow from 1.3 to 1.5: {why}")))
+    }
+
+    fn ofctl(&self, command: &str, arguments: &[&str]) -> Result<String, Trouble> {
+        let mut tool = tools::program("ovs-ofctl");
+        tool.args([self.version, TOOL_S, command]).arg(format!("tcp:{}", self.at)).args(arguments);
+        tools::run(&mut tool)
+    }
+
+    /// Whether the tables, the ports' first rules and the meters that are asked for are nobody else's.
+    pub(super) fn free(&self, needs: &Needs) -> Result<(), Trouble> {
+        let others = |what: String| environment(format!("the switch at tcp:{} has {what}", self.at));
+        for table in needs.flows.keys().filter(|table| **table >= FIRST_TABLE) {
+            let text = self.ofctl("dump-aggregate", &[&format!("table={table}")])?;
+            let flows: u64 = number(&text, "flow_count=").unwrap_or(0);
+            if flows > 0 {
+                return Err(others(format!(
+                    "{flows} flows of its owner's in table {table}, which is needed"
+                )));
+            }
+        }
+        for port in self.ports {
+            let text = self.ofctl("dump-flows", &[&format!("table=0,in_port={port}")])?;
+            if text.contains("cookie=") {
+                return Err(others(format!("flows of its owner's for port {port} in table 0")));
+            }
+        }
+        if needs.meters > 0 {
+            let text = self.ofctl("dump-meters", &[])?;
+            let taken =
+                text.lines().filter_map(|line| number::<u32>(line, "meter=")).find(|id| *id <= needs.meters);
+            if let Some(id) = taken {
+                return Err(others(format!("a meter {id} of its owner's: 1 to {} are needed", needs.meters)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes at the switch that so many meters are ours, before they are made.
+    pub(super) fn mark(&self, meters: u32) -> Result<(), Trouble> {
+        let cookie = MARK | u64::from(meters);
+        // Behind the last rule of a table of ours, which takes every packet before it.
+        let flow = format!("cookie={cookie:#x},table={FIRST_TABLE},priority=0,actions=drop");
+        self.ofctl("add-flow", &[&flow]).map(drop)
+    }
+
+    /// Tells groups and flows; with bundles all or none.
+    pub(super) fn tell(&self, text: &str, folder: &Path) -> Result<(), Trouble> {
+        let text = self.wired(text);
+        if self.bundles {
+            return self.file("bundle", &text, folder);
+        }
+        // Groups are there before flows lead to them.
+        for (kind, command) in [("group ", "add-groups"), ("flow ", "add-flows")] {
+            let lines = text.lines().filter_map(|line| line.strip_prefix(kind));
+            let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
+            if !lines.is_empty() {
+                self.file(command, &lines, folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, command: &str, text: &str, folder: &Path) -> Result<(), Trouble> {
+        let file = folder.join("openflow");
+        std::fs::write(&file, text).map_err(environment)?;
+        self.ofctl(command, &[&file.display().to_string()]).map(drop)
+    }
+
+    /// With the switch's numbers for the names of ports, and with cookies of this run; masks stay those of all.
+    fn wired(&self, text: &str) -> String {
+        let cookie = |cookie: u64| format!("cookie={cookie:#x},");
+        let mut text = text.replace(&cookie(COOKIE), &cookie(COOKIE | u64::from(self.run)));
+        for (port, number) in [Port::Access, Port::Core].into_iter().zip(self.ports) {
+            let name = port_name(port);
+            for word in ["in_port=", "output:"] {
+                text = text.replace(&format!("{word}{name}"), &format!("{word}{number}"));
+            }
+        }
+        text
+    }
+
+    /// A refusal in words: which table is full, and which rule it did not take.
+    pub(super) fn refusal(trouble: Trouble, needs: &Needs, most: &BTreeMap<u32, u64>) -> Trouble {
+        let Some((table, rule)) = full(&trouble.what) else { return trouble };
+        let asked = needs.flows.get(&table).copied().unwrap_or(0);
+        let said =
+            most.get(&table).map_or_else(String::new, |most| format!("; it says that it holds {most}"));
+        sut(format!(
+            "table {table} is full: the switch refuses the rule `{rule}`, one of {asked} for that table{said}"
+        ))
+    }
+
+    /// Packets received and sent by each of both ports.
+    pub(super) fn counters(&self) -> Result<[(u64, u64); 2], Trouble> {
+        let text = self.ofctl("dump-ports", &[])?;
+        let of = |port: u32| {
+            port_counters(&text, port).ok_or_else(|| {
+                sut(format!("the switch at tcp:{} shows no counters of its port {port}", self.at))
+            })
+        };
+        Ok([of(self.ports[0])?, of(self.ports[1])?])
+    }
+
+    /// Takes away what this has told, unless another campaign has come meanwhile, which has taken it away itself: one that was killed
+    /// leaves a worker that takes leave a little later.
+    pub(super) fn leave(&self) -> Result<(), Trouble> {
+        let own = format!("cookie={:#x}/-1", COOKIE | u64::from(self.run));
+        let text = self.ofctl("dump-aggregate", &[&own])?;
+        let there = number(&text, "flow_count=").unwrap_or(0_u64) > 0;
+        if there { self.clean() } else { Ok(()) }
+    }
+
+    /// Takes away what is ours, whoever of us has told it, and nothing else.
+    pub(super) fn clean(&self) -> Result<(), Trouble> {
+        let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
+        let marks = self.ofctl("dump-flows", &[&format!("cookie={MARK:#x}/{MARK_MASK:#x}")])?;
+        let meters = marks.lines().filter_map(marked).max().unwrap_or(0);
+        // A switch without groups says no more than that.
+        let groups = self.ofctl("dump-groups", &[]).unwrap_or_default();
+        let groups: Vec<u32> = groups.lines().filter_map(our_group).collect();
+        self.ofctl("del-flows", &[&ours])?;
+        if meters > 0 || !groups.is_empty() {
+            OpenFlow::reach(self.at)?.delete(&(1..=meters).collect::<Vec<_>>(), &groups)?;
+        }
+        let text = self.ofctl("dump-aggregate", &[&ours])?;
+        match number(&text, "flow_count=").unwrap_or(0_u64) {
+            0 => Ok(()),
+            left => Err(sut(format!("{left} flows of ours stay at the switch at tcp:{}", self.at))),
+        }
+    }
+}
+
+/// A number that hardly two runs at a switch have.
+fn run() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    (since.as_nanos() as u32).rotate_left(13) ^ std::process::id()
+}
+
+/// Meters that are ours, by a line of the flow that says so.
+fn marked(line: &str) -> Option<u32> {
+    let cookie = line.split_once("cookie=0x")?.1.split(',').next()?;
+    let cookie = u64::from_str_radix(cookie, 16).ok()?;
+    (cookie & MARK_MASK == MARK).then_some(cookie as u32)
+}
+
+/// The number of a group, if it is one of ours.
+fn our_group(line: &str) -> Option<u32> {
+    let id: u32 = number(line, "group_id=")?;
+    (FIRST_GROUP..FIRST_GROUP + GROUPS_MAX).contains(&id).then_some(id)
+}
+
+/// From `  port  8: rx pkts=3, …` or `  port "eth1": …` and the line below it, ` tx pkts=2, …`.
+fn port_counters(text: &str, port: u32) -> Option<(u64, u64)> {
+    let mut lines = text.lines().skip_while(|line| {
+        let of = line.trim_start().strip_prefix("port ").and_then(|rest| rest.trim_start().split(':').next());
+        of.and_then(|id| id.parse().ok()) != Some(port)
+    });
+    let (first, second) = (lines.next()?, lines.next()?);
+    Some((number(first, "rx pkts=")?, number(second, "tx pkts=")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote() -> Remote {
+        Remote {
+            at: address("tcp:127.0.0.1:6653").unwrap(),
+            ports: [7, 11],
+            version: VERSIONS[0].0,
+            bundles: true,
+            run: 0xabc,
+        }
+    }
+
+    #[test]
+    fn addresses_are_of_tcp() {
+        assert_eq!(address("tcp:[::1]:6653").unwrap().to_string(), "[::1]:6653");
+        for (text, why) in [
+            ("ssl:10.0.0.1:6653", "asks for TLS"),
+            ("10.0.0.1:6653", "is no address of a switch"),
+            ("tcp:10.0.0.1", "is not understood"),
+            ("tcp:10.0.0.1:99999", "is not understood"),
+            ("unix:/run/x", "is no address of a switch"),
+        ] {
+            let trouble = address(text).unwrap_err();
+            assert!(trouble.what.contains(why) && trouble.what.contains("tcp:HOST:PORT"), "{trouble}");
+        }
+    }
+
+    #[test]
+    fn ports_are_numbered_as_the_switch_does() {
+        let text = "flow add table=0,in_port=access,actions=goto_table:1\nflow add x,actions=output:core\ngroup add output:access\n";
+        let wired = "flow add table=0,in_port=7,actions=goto_table:1\nflow add x,actions=output:11\ngroup add output:7\n";
+        assert_eq!(remote().wired(text), wired);
+        let text = format!(
+            "flow add cookie={COOKIE:#x},x\nflow delete_strict cookie={COOKIE:#x}/{COOKIE_MASK:#x},x\n"
+        );
+        let wired = format!(
+            "flow add cookie=0x726c610000000abc,x\nflow delete_strict cookie={COOKIE:#x}/{COOKIE_MASK:#x},x\n"
+        );
+        assert_eq!(remote().wired(&text), wired);
+    }
+
+    #[test]
+    fn what_is_ours_is_known_by_its_mark() {
+        let line = |cookie: u64| {
+            format!(" cookie={cookie:#x}, duration=1s, table=1, n_packets=0, priority=0 actions=drop")
+        };
+        assert_eq!(marked(&line(MARK | 300)), Some(300));
+        assert_eq!(
+            (marked(&line(COOKIE)), marked(&line(300)), marked("OFPST_FLOW reply")),
+            (None, None, None)
+        );
+        assert_eq!(COOKIE & COOKIE_MASK, COOKIE);
+        assert_eq!(MARK & COOKIE_MASK, COOKIE, "the mark goes with all the others");
+        let group = |id: u32| our_group(&format!(" group_id={id},type=indirect,bucket=actions=output:7"));
+        assert_eq!((group(FIRST_GROUP), group(FIRST_GROUP + 9)), (Some(FIRST_GROUP), Some(FIRST_GROUP + 9)));
+        assert_eq!((group(1), group(FIRST_GROUP + GROUPS_MAX), our_group("")), (None, None, None));
+    }
+
+    #[test]
+    fn counters_are_those_of_the_port() {
+        let text = "OFPST_PORT reply (OF1.5) (xid=0x2): 3 ports\n  port 11: rx pkts=3, bytes=266, drop=0\n           tx pkts=2, \
+                    bytes=176\n           duration=0.7s\n  port LOCAL: rx pkts=0, bytes=0\n           tx pkts=0\n  port  7: rx \
+                    pkts=5, bytes=1\n           tx pkts=6, bytes=2\n";
+        assert_eq!((port_counters(text, 7), port_counters(text, 11)), (Some((5, 6)), Some((3, 2))));
+        assert_eq!((port_counters(text, 1), port_counters("", 7)), (None, None));
+    }
+
+    #[test]
+    fn a_full_table_is_told_by_its_rule() {
+        let needs = Needs { flows: [(2, 9)].into(), meters: 0 };
+        let said = "Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:2 priority=124,ip cookie:0x7 actions=drop";
+        let trouble = Remote::refusal(sut(said), &needs, &[(2, 5)].into());
+        assert_eq!(
+            trouble.what,
+            "table 2 is full: the switch refuses the rule `priority=124,ip`, one of 9 for that table; it says that it holds 5"
+        );
+        assert_eq!(Remote::refusal(sut("other"), &needs, &BTreeMap::new()).what, "other");
+    }
+}
