@@ -1,19 +1,12 @@
 """CPU per message of one, two and three RICs, and what the simulation makes of it: scripts/cluster.py RANLAB --cpu."""
-import copy, json, os, re, subprocess, time, urllib.request
-from cluster_lab import Failed, Lab
+import copy, json, re, subprocess, time, urllib.request
+from cluster_lab import Failed, Lab, cpu_s
 
 SETTLE_S = 5
 WINDOW_S = 20
 WITHIN = 0.15  # of the live figure at three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"
 SIMULATED_NODES = 16  # messages per report do not depend on it
-
-
-def cpu_s(pid):
-    """User and system time of a process so far, seconds."""
-    with open(f"/proc/{pid}/stat") as it:
-        fields = it.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def counted(ric):
