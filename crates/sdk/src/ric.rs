@@ -227,8 +227,8 @@ impl RicHandle {
     }
 
     /// Tells it news of the store.
-    pub fn bus(&self, news: BusNews) {
-        self.with(|ric, now| ric.bus(now, news));
+    pub fn bus(&self, news: impl IntoIterator<Item = BusNews>) {
+        self.with(|ric, now| ric.bus_all(now, news));
     }
 
     /// Adds an iApp.

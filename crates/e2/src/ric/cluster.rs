@@ -43,7 +43,15 @@ impl Ric {
 
     /// News of the store that the directory is kept in.
     pub fn bus(&mut self, now: Time, news: BusNews) {
-        self.tell_directory(now, DirectoryInput::Bus(news));
+        self.bus_all(now, [news]);
+    }
+
+    /// Several of them, in their order. All are known before anything follows from one: a sign of life behind a thousand claims renews
+    /// the lease before a thousand nodes have been moved. The next sign, which says that the claims were seen, is written after that.
+    pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = BusNews>) {
+        for news in news {
+            self.tell_directory(now, DirectoryInput::Bus(news));
+        }
         self.settle(now);
     }
 

@@ -15,7 +15,7 @@ use ranlab_e2::ric::directory::{BusNews, ClaimLimits, DirectoryConfig, Directory
 use ranlab_e2::ric::{Ric, RicConfig};
 use ranlab_e2::xapp::{Xapp, XappConfig};
 use ranlab_wire::e2ap::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
@@ -264,8 +264,9 @@ impl Run {
         Ok(())
     }
 
-    /// Tells RICs what the store has to say; those that are frozen hear it when they go on.
+    /// Tells RICs what the store has to say, all that there is at once; those that are frozen hear it when they go on.
     fn deliver(&mut self) {
+        let mut batches: BTreeMap<PartyId, Vec<BusNews>> = BTreeMap::new();
         for (client, news) in std::mem::take(&mut self.waiting) {
             let (party, life) = client;
             if self.world.life_of(party) != life {
@@ -276,7 +277,10 @@ impl Run {
                 self.world.call_at(until, 0);
                 continue;
             }
-            self.world.with_ric(party, |ric, now| ric.bus(now, news));
+            batches.entry(party).or_default().push(news);
+        }
+        for (party, news) in batches {
+            self.world.with_ric(party, |ric, now| ric.bus_all(now, news));
         }
     }
 
