@@ -21,7 +21,7 @@ restart      all RICs one after the other: SIGTERM, end, anew (--restart: that a
 --cpu           instead of faults: CPU of the RICs over the messages that they read and write, at one, two and three of them; what the
                 simulation says for as many (cargo run -p ranlab-sim --example cluster_load)
 """
-import argparse, os, random, shutil, sys
+import argparse, json, os, random, shutil, sys, time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cluster_lab import Failed, Lab
 import cluster_cpu
@@ -59,11 +59,14 @@ def main():
     faults = ["restart"] if args.restart else faults
     lab = Lab(args)
     try:
+        begun = time.monotonic()
         lab.start()
         lab.wait(lab.settled, lambda: f"not all base stations are served at first: {lab.rates()}", 60 + args.nodes / 10)
+        lab.confirm()
         print(f"{args.nats} nats-servers, {args.rics} RICs, {args.nodes} base stations, {args.xapps} xApps that hear all of them"
               f"{', in namespaces' if args.namespaces else ''}:")
         lab.show()
+        print(json.dumps({"start_s": round(time.monotonic() - begun, 1), "cpu_s": lab.spent(), "leases_lost": sum(ric.fences for ric in lab.rics)}))
         gaps = [(name, gap, led) for name in faults for gap, led, _ in lab.fault(name, chance)]
         lab.show()
         lab.tell(gaps)

@@ -3,9 +3,11 @@ import json, os, re, shutil, signal, socket, subprocess, tempfile, threading, ti
 from cluster_net import Network, Probe
 
 LEASE_S = 1.2  # DirectoryTimers::lease: whoever stands still is fenced after it
-JITTER_S = 0.15  # lines of two processes are read so far apart at most
+JITTER_S = 0.01  # RICs stamp their lines by the machine's own clock; what this script stamps itself may be so much later
+TAIL_S = 0.02  # between two looks at what RICs have written
 SLACK_S = 0.5  # an acknowledgement may be so much younger than the ownership under which it was given
 SETTLE_S = 60
+SHARE = 0.8  # of the reports that are due in a period must come, then all are taken to be there
 NEW_S = 1.5  # a RIC that is new is waited for as one that is silent: DirectoryTimers::wait
 GAP_S = 2  # promised of a RIC that is killed, while the bus has a leader
 ORDERS_EACH = 10_000_000  # numbers of one xApp's orders
@@ -24,24 +26,54 @@ def ms(seconds):
     return None if seconds is None else round(1000 * seconds)
 
 
-class Process:
-    """A child whose lines are told as they come; the last ones are kept."""
+def monotonic(at_us):
+    """A process's time stamp by the clock on the wall, as this script's own clock has it."""
+    return time.monotonic() - time.time() + at_us / 1e6
 
-    def __init__(self, argv, log, hear=None):
-        self.last, self.hear, self.log = [], hear, open(log, "a")
-        self.child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.reader = threading.Thread(target=self._read, daemon=True)
+
+def cpu_s(pid):
+    """User and system time of a process so far, seconds; none any more once it has gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as it:
+            fields = it.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Process:
+    """A child whose lines are told as they come; the last `keep` are kept. With `into`, it writes to that file, so that it never waits
+    for this script to read."""
+
+    def __init__(self, argv, log, hear=None, into=None, keep=2):
+        self.last, self.hear, self.keep, self.log = [], hear, keep, open(log, "a")
+        out = open(into, "w") if into else subprocess.PIPE
+        self.child = subprocess.Popen(argv, stdout=out, stderr=self.log, text=True)
+        lines = self._tail(into) if into else self.child.stdout
+        self.reader = threading.Thread(target=self._read, args=(lines,), daemon=True)
         self.reader.start()
 
-    def _read(self):
-        for line in self.child.stdout:
+    def _tail(self, file):
+        rest = ""
+        with open(file) as it:
+            while True:
+                over = self.child.poll() is not None
+                whole = (rest + it.read()).split("\n")
+                rest = whole.pop()
+                yield from whole
+                if over:
+                    return
+                time.sleep(TAIL_S)
+
+    def _read(self, lines):
+        for line in lines:
             try:
                 it = json.loads(line)
             except ValueError:
                 continue
-            self.last = (self.last + [it])[-2:]
+            self.last = (self.last + [it])[-self.keep:]
             if self.hear:
-                self.hear(time.monotonic(), it)
+                self.hear(monotonic(it["at_us"]) if "at_us" in it else time.monotonic(), it)
 
     def send(self, number):
         if self.child.poll() is None:
@@ -60,20 +92,23 @@ class Ric:
     def __init__(self, name, host, e2, e42, http):
         self.name, self.host, self.e2, self.e42, self.http, self.process = name, host, e2, e42, http, None
         self.lock, self.held, self.past, self.listens, self.lawful = threading.Lock(), {}, [], False, False
+        self.untold, self.lives, self.fences = 0, 0, 0
 
     def hear(self, at, line):
         with self.lock:
             self.listens |= line.get("listening") == "e42"
+            self.untold += line.get("untold", 0)
             event = line.get("event", "")
             served = re.match(r"= (.+) is served here, as owner", event)
-            lost = re.match(r"= (.+) is served here no more", event) or re.match(r"- (.+?): ", event)
+            lost = re.match(r"= (.+) is served here no more", event)
             if served:
-                self.held[served[1]] = at
+                self.held[served[1]] = self.held.get(served[1]) or at
             elif lost and lost[1] in self.held:
                 self._over(lost[1], at)
                 del self.held[lost[1]]
             elif event.startswith("= no part"):
                 self.lawful = False
+                self.fences += 1
                 self._fenced(at)
             elif event.startswith("= part of"):
                 self.lawful = True
@@ -152,7 +187,9 @@ class Lab:
                 "--e2", listen[0], "--e42", listen[1], "--format", "ndjson"]
         # Who asks from another namespace asks for this machine's own address.
         argv += ["--http", f"127.0.0.1:{ric.http}"] if not args.namespaces else []
-        ric.process = Process(self.network.within(at, argv), f"{self.folder}/{ric.name}.log", ric.hear)
+        ric.lives += 1
+        said = f"{self.folder}/{ric.name}-{ric.lives}.ndjson"
+        ric.process = Process(self.network.within(at, argv), f"{self.folder}/{ric.name}.log", ric.hear, said)
 
     def start(self):
         for at in range(self.args.nats):
@@ -171,7 +208,7 @@ class Lab:
         for at in range(args.xapps):
             self.monitors.append(Process(
                 [args.ranlab, "xapp", "monitor", "--totals", *self.around(at), "--sm", "mac", "--period", args.period,
-                 "--format", "ndjson"], f"{self.folder}/xapp-{at}.log"))
+                 "--format", "ndjson"], f"{self.folder}/xapp-{at}.log", keep=2 + int(self.period)))
         each = args.orders // args.rics
         for at in range(args.rics if each else 0):
             self.orders.append(Process(
@@ -198,20 +235,29 @@ class Lab:
             time.sleep(0.05)
 
     def rates(self):
-        """Base stations and indications per second as each xApp saw them last."""
+        """Base stations and indications per second as each xApp saw them last, over a period of reports."""
         out = []
         for monitor in self.monitors:
             lines = monitor.last
             if len(lines) < 2:
                 return []
-            out.append((lines[-1].get("subscriptions", 0), lines[-1]["indications"] - lines[-2]["indications"]))
+            told = lines[-1]["indications"] - lines[0]["indications"]
+            out.append((lines[-1].get("subscriptions", 0), round(told / (len(lines) - 1))))
         return out
 
     def settled(self):
         whole, rates = self.args.nodes, self.rates()
-        enough = 0.5 * whole / self.period
         return (all(ric.lawful for ric in self.rics) and sum(len(ric.owned()) for ric in self.rics) == whole and len(rates) == self.args.xapps
-                and all(subscriptions == whole and rate >= enough for subscriptions, rate in rates))
+                and all(subscriptions == whole for subscriptions, _ in rates))
+
+    def confirm(self):
+        """Subscriptions are there when reports of all of them come: over one more period."""
+        for monitor in self.monitors:
+            monitor.last = monitor.last[-1:]
+        enough = SHARE * self.args.nodes / self.period
+        self.wait(lambda: len(rates := self.rates()) == self.args.xapps and all(rate >= enough for _, rate in rates)
+                  and all(len(it.last) > self.period for it in self.monitors),
+                  lambda: f"of {enough:.0f} indications a second xApps have {self.rates()}")
 
     def show(self):
         for ric in self.rics:
@@ -243,12 +289,13 @@ class Lab:
         return max(b - a for a, b in zip(times, times[1:]))
 
     def fault(self, name, chance):
-        since = time.monotonic()
+        since, cpu, fences = time.monotonic(), self.cpu(), sum(ric.fences for ric in self.rics)
         failed, at = len(self.fails), chance.randrange(len(self.rics))
         who, slow = getattr(self, name.replace("-", "_"))(since, at, chance)
         self.wait(self.settled, lambda: f"{name} of {who}: {sum(len(ric.owned()) for ric in self.rics)} of {self.args.nodes} base "
                                         f"stations are served, xApps see {self.rates()}", SETTLE_S + self.args.nodes / 20)
         settled = time.monotonic() - since
+        self.confirm()
         gaps = self.gaps(since)
         every, led = [gap for gap, *_ in gaps], [gap for gap, led, _ in gaps if led]
         whys = {}
@@ -260,6 +307,8 @@ class Lab:
             "bus_without_leader_ms": ms(self.probe.longest(since)),
             **({"controls_paused_ms": ms(self.pause(since)), "controls_failed": whys} if self.orders else {}),
             "slowest_second_share": slow, "settled_s": round(settled, 1),
+            "cpu_s": self.spent(cpu),
+            "leases_lost": sum(ric.fences for ric in self.rics) - fences,
             **({"gap_ms": {node: ms(gap) for gap, _, node in sorted(gaps, key=lambda it: it[2])}} if self.args.each else {})}), flush=True)
         return gaps
 
@@ -358,9 +407,22 @@ class Lab:
                 p99 = quantile(led, 0.99)
                 print(f"  while the bus has a leader p99 {ms(p99)} ms: {'holds' if p99 <= GAP_S else 'FAILS'} (<= {GAP_S} s)")
 
+    def cpu(self):
+        """User and system time of all that runs, by kind and process."""
+        kinds = {"rics": [ric.process for ric in self.rics], "nats": self.nats, "base_stations": [self.fleet],
+                 "xapps": self.monitors + self.orders}
+        return {kind: {it.child.pid: cpu_s(it.child.pid) for it in some if it} for kind, some in kinds.items()}
+
+    def spent(self, before=None):
+        """The same since then, or in all, by kind; of a process that has gone nothing is known any more."""
+        return {kind: round(sum(now - (before or {}).get(kind, {}).get(pid, 0) for pid, now in some.items()), 2) for kind, some in self.cpu().items()}
+
     def check(self):
         """What must hold of the whole run."""
         now, self.by, found = time.monotonic(), self.history(), []
+        untold = sum(ric.untold for ric in self.rics)
+        if untold:
+            raise Failed(f"RICs have not told {untold} events: the history has holes")
         for node, intervals in self.by.items():
             found += [(node, a, b) for a, b in zip(intervals, intervals[1:]) if b[0] < (now if a[1] is None else a[1]) - JITTER_S]
         if found:

@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use ranlab_parts::{E2_PORT, E42_PORT, Listen, Ric, RicPart, RicReport, loopback};
+use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::ric::RicEvent;
 use ranlab_sdk::transport::Address;
 
@@ -74,10 +75,14 @@ pub(crate) async fn attend(
     output.flush()?;
     let end = live::end(duration);
     tokio::pin!(end);
+    let mut untold = 0;
     loop {
         tokio::select! {
             () = &mut end => break,
-            event = ric.handle.next() => tell(&mut output, &event)?,
+            event = ric.handle.next() => {
+                untold = tell_missed(&mut output, untold, ric.handle.lagged())?;
+                tell(&mut output, &event)?;
+            }
         }
     }
     let report = ric.report();
@@ -86,7 +91,10 @@ pub(crate) async fn attend(
     loop {
         tokio::select! {
             () = &mut left => break,
-            event = ric.handle.next() => tell(&mut output, &event)?,
+            event = ric.handle.next() => {
+                untold = tell_missed(&mut output, untold, ric.handle.lagged())?;
+                tell(&mut output, &event)?;
+            }
         }
     }
     advise(&report);
@@ -103,6 +111,26 @@ fn defaults(name: &str, port: u16) -> Result<Vec<Listen>, Failure> {
     Ok([loopback(port), Address::Unix(folder.join(format!("{name}.sock")))].map(Listen::At).to_vec())
 }
 
+/// Whoever reads the lines as a history must know that it has a hole.
+fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Failure> {
+    if missed > before {
+        let untold = missed - before;
+        output.text(format_args!(
+            "! {untold} events are not told, for they came faster than they were written"
+        ))?;
+        output.item(&serde_json::json!({ "untold": untold }))?;
+    }
+    Ok(missed)
+}
+
+/// When an event was, as far as who compares several RICs needs to know.
+fn time_of(event: &RicEvent) -> Option<Time> {
+    match event {
+        RicEvent::Owned { at, .. } | RicEvent::Disowned { at, .. } | RicEvent::Lawful { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
 fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
     let line = match event {
         RicEvent::NodeConnected { node, peer, restored: false } => format!("+ {node} from {peer}"),
@@ -113,10 +141,10 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::Conflict { node, target, winner, loser } => {
             format!("! {node}: {target} is set by {winner}, not by {loser}")
         }
-        RicEvent::Owned { node, epoch } => format!("= {node} is served here, as owner number {epoch}"),
-        RicEvent::Disowned { node, why } => format!("= {node} is served here no more: {why}"),
-        RicEvent::Lawful(true) => "= part of the quorum: controls are taken".to_owned(),
-        RicEvent::Lawful(false) => "= no part in a quorum: controls are refused".to_owned(),
+        RicEvent::Owned { node, epoch, .. } => format!("= {node} is served here, as owner number {epoch}"),
+        RicEvent::Disowned { node, why, .. } => format!("= {node} is served here no more: {why}"),
+        RicEvent::Lawful { lawful: true, .. } => "= part of the quorum: controls are taken".to_owned(),
+        RicEvent::Lawful { lawful: false, .. } => "= no part in a quorum: controls are refused".to_owned(),
         RicEvent::Reach(Ok(())) => "= the bus is there".to_owned(),
         RicEvent::Reach(Err(why)) => format!("= no bus, and it is tried on: {why}"),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
@@ -127,6 +155,9 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     output.text(&line)?;
-    output.item(&serde_json::json!({ "event": line }))?;
+    match time_of(event).map(|at| ranlab_sdk::unix_time_at(at).as_micros()) {
+        Some(at) => output.item(&serde_json::json!({ "event": line, "at_us": at as u64 }))?,
+        None => output.item(&serde_json::json!({ "event": line }))?,
+    }
     output.flush()
 }

@@ -228,8 +228,9 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
     let out =
         tokio::task::spawn_local(async move { while asks.send(asking.next_ask().await).await.is_ok() {} });
     let back = tokio::task::spawn_local(async move {
-        while let Some(news) = told.recv().await {
-            ric.bus(news);
+        let mut all = Vec::new();
+        while told.recv_many(&mut all, WAITING_MAX).await > 0 {
+            ric.bus(all.drain(..));
         }
     });
     Ok(Joined([out, back]))

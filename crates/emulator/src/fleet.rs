@@ -208,9 +208,7 @@ impl Fleet {
             }
             let addresses = &self.config.controllers;
             let controllers = if self.config.one_of {
-                // Each begins at another one.
-                let first = self.nodes.len() % addresses.len().max(1);
-                let around = addresses.iter().cycle().skip(first).take(addresses.len());
+                let around = around(self.nodes.len(), addresses.len()).map(|at| &addresses[at]);
                 vec![handle.add_controller_at_one_of(around)?]
             } else {
                 let controllers = addresses.iter().map(|address| handle.add_controller(address));
@@ -374,5 +372,28 @@ pub(crate) struct AbortOnDrop(pub(crate) tokio::task::JoinHandle<()>);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// The order in which a node tries so many addresses that are one controller: each begins at another one, and those that begin at
+/// the same one go on at different ones, so that what one has served is shared out when it is gone.
+fn around(node: usize, addresses: usize) -> impl Iterator<Item = usize> {
+    let others = addresses.saturating_sub(1);
+    let (first, turn) = (node.checked_rem(addresses).unwrap_or(0), node.checked_div(addresses).unwrap_or(0));
+    let next = move |it: usize| (first + 1 + (turn + it) % others) % addresses;
+    std::iter::once(first).take(addresses).chain((0..others).map(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::around;
+
+    #[test]
+    fn what_one_address_served_is_shared_out_among_the_others() {
+        let all = |node| around(node, 3).collect::<Vec<_>>();
+        assert_eq!([all(0), all(1), all(2)], [[0, 1, 2], [1, 2, 0], [2, 0, 1]]);
+        assert_eq!([all(3), all(4), all(5)], [[0, 2, 1], [1, 0, 2], [2, 1, 0]]);
+        assert_eq!(around(5, 1).collect::<Vec<_>>(), [0]);
+        assert_eq!(around(5, 0).count(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! An agent on sockets: what a base station embeds.
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::Hub;
+use crate::events::{Hub, OTHERS_MAX};
 use crate::handle::Handle;
 use crate::transport::{Address, MAX_PDU_BYTES, SocketOptions};
 use bytes::Bytes;
@@ -55,7 +55,7 @@ pub type AgentHandle = Handle<Agent>;
 impl AgentHandle {
     /// Starts an agent whose RAN functions are registered.
     pub fn start(agent: Agent, options: SocketOptions) -> Self {
-        let events = Rc::new(Hub::new());
+        let events = Rc::new(Hub::keeping(OTHERS_MAX));
         let sink = Rc::clone(&events);
         let driver = Driver::start(agent, options, MAX_PDU_BYTES, move |event| {
             sink.push(event);

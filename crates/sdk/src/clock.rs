@@ -20,6 +20,12 @@ pub fn unix_time() -> std::time::Duration {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// What that clock showed, or will show, when the machines' time is `at`; as far from [`unix_time`] as `at` is from [`now`].
+pub fn unix_time_at(at: Time) -> std::time::Duration {
+    let (unix, now) = (unix_time(), now());
+    if at > now { unix + at.since(now) } else { unix.saturating_sub(now.since(at)) }
+}
+
 /// The tokio instant of a machine's deadline.
 pub(crate) fn instant(at: Time) -> tokio::time::Instant {
     (epoch() + std::time::Duration::from_nanos(at.as_nanos())).into()

@@ -17,13 +17,17 @@ const LOW_WATER: usize = 16;
 /// Indications kept, more than a batch has: reading goes on while somebody awaits an answer. Beyond, the oldest is dropped.
 const INDICATIONS_MAX: usize = 16_384;
 /// Other events kept; beyond, the oldest is dropped.
-const OTHERS_MAX: usize = 1_024;
+pub(crate) const OTHERS_MAX: usize = 1_024;
+/// The same of a RIC: some thousand nodes may come, go or move in one step, and of each there is more than one thing to tell.
+pub(crate) const OTHERS_MAX_OF_A_RIC: usize = 16_384;
 
 /// One listener's queue.
 pub(crate) struct Inbox<E> {
     items: RefCell<VecDeque<E>>,
     /// Whether an event stops the reading when nobody takes it.
     presses: fn(&E) -> bool,
+    /// Other events kept.
+    others_max: usize,
     /// How many of the items do.
     pressing: Cell<usize>,
     lagged: Cell<u64>,
@@ -33,9 +37,14 @@ pub(crate) struct Inbox<E> {
 
 impl<E> Inbox<E> {
     pub(crate) fn new(presses: fn(&E) -> bool) -> Self {
+        Self::keeping(OTHERS_MAX, presses)
+    }
+
+    pub(crate) fn keeping(others_max: usize, presses: fn(&E) -> bool) -> Self {
         Self {
             items: RefCell::default(),
             presses,
+            others_max,
             pressing: Cell::new(0),
             lagged: Cell::new(0),
             closed: Cell::new(false),
@@ -49,7 +58,8 @@ impl<E> Inbox<E> {
         items.push_back(event);
         let pressing = self.pressing.get() + usize::from(presses);
         self.pressing.set(pressing);
-        let over = if presses { pressing > INDICATIONS_MAX } else { items.len() - pressing > OTHERS_MAX };
+        let over =
+            if presses { pressing > INDICATIONS_MAX } else { items.len() - pressing > self.others_max };
         if over && let Some(oldest) = items.iter().position(|item| (self.presses)(item) == presses) {
             items.remove(oldest);
             self.pressing.set(pressing - usize::from(presses));
@@ -118,8 +128,9 @@ pub(crate) struct Hub<E> {
 }
 
 impl<E: Clone> Hub<E> {
-    pub(crate) fn new() -> Self {
-        Self { own: Inbox::new(|_| false), others: RefCell::default() }
+    /// Whose listeners keep so many events each.
+    pub(crate) fn keeping(most: usize) -> Self {
+        Self { own: Inbox::keeping(most, |_| false), others: RefCell::default() }
     }
 
     pub(crate) fn push(&self, event: E) {
@@ -132,7 +143,7 @@ impl<E: Clone> Hub<E> {
     }
 
     pub(crate) fn listen(&self) -> EventStream<E> {
-        let inbox = Rc::new(Inbox::new(|_| false));
+        let inbox = Rc::new(Inbox::keeping(self.own.others_max, |_| false));
         self.others.borrow_mut().push(Rc::downgrade(&inbox));
         EventStream(inbox)
     }
@@ -153,7 +164,8 @@ impl<E> Drop for Hub<E> {
     }
 }
 
-/// One listener's events, each once; ends with the machine. A listener that does not keep up keeps the latest 1,024.
+/// One listener's events, each once; ends with the machine. A listener that does not keep up keeps the latest 1,024, of a
+/// RIC 16,384.
 pub struct EventStream<E>(Rc<Inbox<E>>);
 
 impl<E> EventStream<E> {

@@ -47,7 +47,8 @@ impl<M: Machine<Event: Clone>, Own> Handle<M, Own> {
         self.0.driver.read(look)
     }
 
-    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay. Whoever calls
+    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay, of
+    /// a RIC 16,384. Whoever calls
     /// this takes from the same queue; further listeners have [`events`](Self::events).
     pub async fn next(&self) -> M::Event {
         self.0.events.next().await

@@ -29,7 +29,7 @@ mod xapp;
 pub use agent::{AgentConnectError, AgentHandle};
 pub use alarm::Alarm;
 pub use bytes::Bytes;
-pub use clock::{now, unix_time};
+pub use clock::{now, unix_time, unix_time_at};
 pub use effect::{EffectFailure, Measured, Watch};
 pub use events::EventStream;
 pub use handle::Handle;

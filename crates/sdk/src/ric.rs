@@ -1,6 +1,6 @@
 //! A RIC on sockets.
 use crate::driver::{Action, Driver, Machine, Reading};
-use crate::events::{Hub, Waiting};
+use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
 use crate::threads::{STATIONS, ThreadReport, Threads, XAPPS};
 use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
@@ -152,7 +152,7 @@ impl RicHandle {
         if config.first_instance == 0 {
             config.first_instance = instance_of_this_life();
         }
-        let (events, replies) = (Rc::new(Hub::new()), Rc::new(Waiting::default()));
+        let (events, replies) = (Rc::new(Hub::keeping(OTHERS_MAX_OF_A_RIC)), Rc::new(Waiting::default()));
         let (sink, waiting) = (Rc::clone(&events), replies.clone());
         let asks = Rc::new(Asks::default());
         let asked = Rc::clone(&asks);
@@ -233,8 +233,8 @@ impl RicHandle {
     }
 
     /// Tells it news of the store.
-    pub fn bus(&self, news: BusNews) {
-        self.with(|ric, now| ric.bus(now, news));
+    pub fn bus(&self, news: impl IntoIterator<Item = BusNews>) {
+        self.with(|ric, now| ric.bus_all(now, news));
     }
 
     /// Adds an iApp.

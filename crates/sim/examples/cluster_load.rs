@@ -1,5 +1,7 @@
-//! Messages of several RICs, counted in virtual time; with what one message costs, how far they scale:
-//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US_PER_MESSAGE]`.
+//! Messages of several RICs, counted in virtual time; with what they cost, how far they scale:
+//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US]`. `US` is the cost of a message, or with commas
+//! those of the four kinds that cost differently: a report read from its base station; one read from another RIC, of which a read has
+//! many; one written on from its base station, each by itself; and one written on from another RIC, many at a time.
 use ranlab_campaign::usl;
 use ranlab_sim::cluster::{ClusterLoad, ClusterLoadOutcome};
 use std::process::ExitCode;
@@ -11,7 +13,20 @@ struct Asked {
     nodes: u32,
     xapps: usize,
     rics: Vec<usize>,
-    us: Option<f64>,
+    us: Option<Kinds>,
+}
+
+/// Of each report: read from base stations, read from RICs, written from base stations, written from RICs.
+type Kinds = [f64; 4];
+
+fn costs(word: &str) -> Option<Kinds> {
+    let all: Option<Vec<f64>> = word.split(',').map(|it| it.parse().ok()).collect();
+    let all = all
+        .filter(|all| all.iter().all(|us| us.is_finite() && *us >= 0.0) && all.iter().any(|us| *us > 0.0))?;
+    match all[..] {
+        [us] => Some([us; 4]),
+        _ => all.try_into().ok(),
+    }
 }
 
 fn asked(words: &[String]) -> Option<Asked> {
@@ -20,7 +35,7 @@ fn asked(words: &[String]) -> Option<Asked> {
         rics.split(',').map(|it| it.parse().ok().filter(|n| (1..=16).contains(n))).collect();
     let us = match rest {
         [] => None,
-        [us] => Some(us.parse().ok().filter(|us| *us > 0.0)?),
+        [us] => Some(costs(us)?),
         _ => return None,
     };
     Some(Asked { nodes: nodes.parse().ok()?, xapps: xapps.parse().ok()?, rics: rics?, us })
@@ -29,7 +44,7 @@ fn asked(words: &[String]) -> Option<Asked> {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let Some(Asked { nodes, xapps, rics, us }) = asked(&words) else {
-        eprintln!("usage: cluster_load NODES XAPPS RICS[,RICS...] [US_PER_MESSAGE]; 1 to 16 RICs");
+        eprintln!("usage: cluster_load NODES XAPPS RICS[,RICS...] [US|US,US,US,US]; 1 to 16 RICs");
         return 2.into();
     };
     let mut points = Vec::new();
@@ -42,9 +57,13 @@ fn main() -> ExitCode {
                 return 1.into();
             }
         };
-        let per_report = tell(rics, xapps, &outcome);
-        // Reports per second that so many RICs can take, each with a processor of its own, if base stations are shared out evenly.
-        points.extend(us.map(|us| (rics as f64, rics as f64 * 1e6 / us / per_report)));
+        let kinds = tell(rics, xapps, &outcome);
+        if let Some(us) = us {
+            let per_report: f64 = us.iter().zip(kinds).map(|(us, count)| us * count).sum();
+            println!("{{\"rics\": {rics}, \"predicted_us_per_report\": {per_report:.2}}}");
+            // Reports per second that so many RICs can take, each with a processor of its own, if base stations are shared out evenly.
+            points.push((rics as f64, rics as f64 * 1e6 / per_report));
+        }
     }
     if us.is_some() {
         law(&points);
@@ -52,16 +71,21 @@ fn main() -> ExitCode {
     0.into()
 }
 
-/// A line of what was counted; messages per report of a base station.
-fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> f64 {
+/// A line of what was counted; messages of each kind per report of a base station.
+fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     let reports = outcome.delivered as f64 / xapps as f64;
     let per_report = outcome.messages() as f64 / reports;
     let busiest = outcome.rics.iter().map(|ric| ric.read + ric.written).max().unwrap_or(0);
     let share = busiest as f64 / outcome.messages() as f64;
+    let read = outcome.rics.iter().map(|ric| ric.read).sum::<u64>() as f64 / reports;
+    // Who has a report from another RIC writes it to his own xApps, of which each RIC has its share.
+    let relayed = (read - 1.0).max(0.0);
+    let (written, written_on) = (per_report - read, relayed * xapps as f64 / rics as f64);
     println!(
-        "{{\"rics\": {rics}, \"reports\": {reports}, \"messages_per_report\": {per_report:.3}, \"busiest_share\": {share:.3}}}"
+        "{{\"rics\": {rics}, \"reports\": {reports}, \"messages_per_report\": {per_report:.3}, \"read_per_report\": {read:.3}, \
+         \"relayed_written_per_report\": {written_on:.3}, \"busiest_share\": {share:.3}}}"
     );
-    per_report
+    [1.0, relayed, written - written_on, written_on]
 }
 
 fn law(points: &[(f64, f64)]) {

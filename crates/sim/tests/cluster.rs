@@ -1,5 +1,5 @@
 //! Several RICs as one, under a thousand seeded faults; and that the checker finds what is broken.
-use ranlab_e2::ric::directory::DirectoryTimers;
+use ranlab_e2::ric::directory::{ClaimLimits, DirectoryTimers};
 use ranlab_sim::Violation;
 use ranlab_sim::cluster::{ClusterLoad, ClusterOutcome, ClusterTrial};
 use std::time::Duration;
@@ -76,6 +76,34 @@ fn messages_of_several_rics_are_counted_where_they_come_and_go() {
         let expected = (rics + xapps + rics - 1) as f64;
         assert!((per_report / expected - 1.0).abs() < 0.02, "{rics} RICs: {per_report} messages per report");
     }
+}
+
+/// Base stations that come all at once to a store that serves less than 30 writes a second.
+fn crowd() -> ClusterTrial {
+    ClusterTrial {
+        nodes: 200,
+        xapps: 1,
+        faults: 0,
+        trouble: Duration::ZERO,
+        recovery: Duration::from_secs(30),
+        pace: Duration::from_millis(35),
+        ..ClusterTrial::default()
+    }
+}
+
+#[test]
+fn base_stations_that_come_all_at_once_to_a_slow_store_are_served() {
+    for result in run_all(&crowd(), 2) {
+        result.unwrap_or_else(|violation| panic!("{violation}"));
+    }
+}
+
+/// Signs of life wait behind all claims, leases run out, setups are refused, and all begin anew at the next RIC.
+#[test]
+fn claims_without_a_window_leave_base_stations_wandering() {
+    let at_once = 1 << 20;
+    let claims = ClaimLimits { least: at_once, most: at_once };
+    assert!(run_all(&ClusterTrial { claims, ..crowd() }, 4).iter().all(Result::is_err));
 }
 
 #[test]

@@ -86,6 +86,9 @@ pub struct AgentTimers {
     pub connect_timeout: Duration,
     /// How long a controller may take to answer the setup.
     pub setup_timeout: Duration,
+    /// How long in the end: each one in a row that is not answered doubles it. A controller that a thousand agents come to at once
+    /// may need longer, and whoever leaves it for another one makes that one's work more.
+    pub setup_timeout_max: Duration,
     /// How long a controller may take to answer any other procedure.
     pub procedure_timeout: Duration,
     /// How often an unanswered procedure is repeated before the connection is given up.
@@ -99,11 +102,12 @@ pub struct AgentTimers {
 changed_by!(AgentConfig, AgentLimits, AgentTimers);
 
 impl Default for AgentTimers {
-    /// 5 s to connect, 3 s per procedure, 2 retries, reconnecting after 50 ms to 1 s.
+    /// 5 s to connect, 3 s per procedure, for setups in a row up to 24 s, 2 retries, reconnecting after 50 ms to 1 s.
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
             setup_timeout: Duration::from_secs(3),
+            setup_timeout_max: Duration::from_secs(24),
             procedure_timeout: Duration::from_secs(3),
             procedure_retries: 2,
             reconnect_min: Duration::from_millis(50),

@@ -5,6 +5,7 @@ use crate::{Outbox, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, RicRequestId, Version};
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub(super) struct Link {
     others: VecDeque<String>,
     /// Of these, how many refused in a row: only when all have, is the time to wait of the last one kept.
     refused: usize,
+    /// How many setups in a row were not answered.
+    pub(super) unanswered: u32,
     /// Where a setup failure sent us, and how often in a row.
     pub(super) redirect: Option<String>,
     pub(super) redirects: u32,
@@ -81,6 +84,7 @@ impl Link {
             address,
             others: VecDeque::new(),
             refused: 0,
+            unanswered: 0,
             redirect: None,
             redirects: 0,
             state: State::Down { retry_at: Time::ZERO },
@@ -167,6 +171,12 @@ impl Link {
         self.backoff.reset();
         self.redirects = 0;
         self.refused = 0;
+        self.unanswered = 0;
+    }
+
+    /// How long the next setup may wait for its answer.
+    pub(super) fn patience(&self, first: Duration, most: Duration) -> Duration {
+        first.saturating_mul(1 << self.unanswered.min(20)).min(most.max(first))
     }
 
     /// When the link wants to be looked at.

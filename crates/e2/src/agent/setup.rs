@@ -24,7 +24,7 @@ impl Core {
     }
 
     fn send_setup(&mut self, now: Time, id: ControllerId) {
-        let deadline = now + self.config.timers.setup_timeout;
+        let timers = self.config.timers;
         let functions: Vec<_> = self.function_items(false).collect();
         let (node_id, components) = (self.config.node_id, self.config.components.clone());
         let told = functions.iter().map(|f| (f.id, f.revision)).collect();
@@ -35,6 +35,7 @@ impl Core {
         link.forget_connection();
         link.told = told;
         link.told_components.clone_from(&components);
+        let deadline = now + link.patience(timers.setup_timeout, timers.setup_timeout_max);
         link.state = State::SettingUp { deadline, transaction };
         let request = Message::E2SetupRequest(E2SetupRequest {
             transaction_id,
@@ -215,6 +216,9 @@ impl Agent {
             State::Connecting { .. } => self.take_down(id, CloseReason::ConnectTimeout),
             State::SettingUp { .. } => {
                 self.core.counters.setups_failed += 1;
+                if let Some(link) = self.core.link_mut(id) {
+                    link.unanswered = link.unanswered.saturating_add(1);
+                }
                 self.take_down(id, CloseReason::Unanswered(Procedure::Setup));
             }
             State::Waiting { .. } => self.core.send_setup(now, id),

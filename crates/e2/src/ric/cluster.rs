@@ -1,6 +1,7 @@
 //! A RIC among others: what its directory wants done, and what that hears.
 use super::directory::{BusNews, Directory, DirectoryConfig, DirectoryInput, DirectoryOutput, NotAdmitted};
 use super::relay::{self, Relays};
+use super::timers::Timer;
 use super::{ConnId, NodeLoss, Ric, RicEvent, Role};
 use crate::Time;
 use ranlab_wire::e2ap::*;
@@ -42,7 +43,15 @@ impl Ric {
 
     /// News of the store that the directory is kept in.
     pub fn bus(&mut self, now: Time, news: BusNews) {
-        self.tell_directory(now, DirectoryInput::Bus(news));
+        self.bus_all(now, [news]);
+    }
+
+    /// Several of them, in their order. All are known before anything follows from one: a sign of life behind a thousand claims renews
+    /// the lease before a thousand nodes have been moved. The next sign, which says that the claims were seen, is written after that.
+    pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = BusNews>) {
+        for news in news {
+            self.tell_directory(now, DirectoryInput::Bus(news));
+        }
         self.settle(now);
     }
 
@@ -85,6 +94,10 @@ impl Ric {
         let node = request.node_id;
         cluster.asked.insert(id, (version, request));
         cluster.directory.handle(now, DirectoryInput::Asked { conn: id, node });
+        // It has set up: how long it waits now is the directory's affair.
+        if let Some(at) = self.links.conn_mut(id).and_then(|conn| conn.handshake.take()) {
+            self.timers.cancel(at, Timer::Handshake(id));
+        }
         None
     }
 
@@ -95,7 +108,12 @@ impl Ric {
             return self.drop_proxy(conn);
         }
         cluster.asked.remove(&conn);
+        let held = cluster.directory.held_on(conn);
         cluster.directory.handle(now, DirectoryInput::Left { conn });
+        if let Some(node) = held {
+            let why = "its connection is gone".to_owned();
+            self.links.event(RicEvent::Disowned { node, why, at: now });
+        }
     }
 
     /// What time alone has brought about, before anything else is looked at: whoever is fenced by now commands nothing more.
@@ -115,12 +133,12 @@ impl Ric {
         match output {
             DirectoryOutput::Bus(ask) => self.links.event(RicEvent::Bus(ask)),
             DirectoryOutput::Admit { conn, node, epoch } => self.admit(now, conn, node, epoch),
-            DirectoryOutput::Refuse { conn, why } => self.turn_away(conn, &why),
+            DirectoryOutput::Refuse { conn, why } => self.turn_away(now, conn, &why),
             DirectoryOutput::Close { conn, node, why } => {
-                self.links.event(RicEvent::Disowned { node, why: why.clone() });
+                self.links.event(RicEvent::Disowned { node, why: why.clone(), at: now });
                 self.shut(now, conn, why);
             }
-            DirectoryOutput::Lawful(lawful) => self.links.event(RicEvent::Lawful(lawful)),
+            DirectoryOutput::Lawful { lawful, at } => self.links.event(RicEvent::Lawful { lawful, at }),
             DirectoryOutput::Drained => self.links.event(RicEvent::Drained),
             DirectoryOutput::Reach(reach) => self.links.event(RicEvent::Reach(reach)),
             DirectoryOutput::Moved { key } => self.node_moved(now, &key),
@@ -140,11 +158,11 @@ impl Ric {
             self.links.close(rival, "the node is set up anew".to_owned());
             self.part(now, rival, NodeLoss::Closed("the node is set up anew".to_owned()));
         }
-        self.links.event(RicEvent::Owned { node, epoch });
+        self.links.event(RicEvent::Owned { node, epoch, at: now });
         self.accept_setup(now, conn, version, request);
     }
 
-    fn turn_away(&mut self, conn: ConnId, why: &NotAdmitted) {
+    fn turn_away(&mut self, now: Time, conn: ConnId, why: &NotAdmitted) {
         let Some((version, request)) = self.cluster.as_mut().and_then(|it| it.asked.remove(&conn)) else {
             return;
         };
@@ -159,6 +177,10 @@ impl Ric {
         if self.links.conn(conn).is_some_and(|it| matches!(it.role, Role::Node(_))) {
             // It was set up before, and asked again: it is nobody's until it is.
             self.links.close(conn, "its setup is refused".to_owned());
+        } else if let Some(link) = self.links.conn_mut(conn) {
+            let at = now + self.config.timers.handshake;
+            link.handshake = Some(at);
+            self.timers.set(at, Timer::Handshake(conn));
         }
     }
 }

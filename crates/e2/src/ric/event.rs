@@ -1,6 +1,6 @@
 //! What a RIC tells: for people and tests, no policy depends on it.
 use super::{ConnId, Hint, NorthboundReply, Procedure, ProcedureResult, RanInfo, XappInfo, directory};
-use crate::LinkLoss;
+use crate::{LinkLoss, Time};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use std::sync::Arc;
 
@@ -73,16 +73,26 @@ pub enum RicEvent {
         node: GlobalE2NodeId,
         /// How often it has changed hands.
         epoch: u64,
+        /// From when, by the machine's time.
+        at: Time,
     },
-    /// Among several RICs: a node is this one's no more, and its connection closed.
+    /// Among several RICs: a node is this one's no more, and its connection closed or gone. One follows each [`Owned`](Self::Owned),
+    /// but where the node has set itself up anew meanwhile.
     Disowned {
         /// Which.
         node: GlobalE2NodeId,
         /// Why.
         why: String,
+        /// From when.
+        at: Time,
     },
     /// Among several RICs: whether this one has a part in the quorum; without it controls are refused.
-    Lawful(bool),
+    Lawful {
+        /// Whether it has.
+        lawful: bool,
+        /// From when: of a lease that has run out, when it did, however late that was noticed.
+        at: Time,
+    },
     /// Among several RICs: all nodes are handed over.
     Drained,
     /// Among several RICs: a server of their store is there, or none is any more and why; trying goes on.

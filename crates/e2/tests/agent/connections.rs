@@ -131,6 +131,24 @@ fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
     assert_eq!(bench.connects.len(), 3);
 }
 
+/// Whoever leaves a controller that a thousand come to begins anew at its end of the queue.
+#[test]
+fn each_setup_that_is_not_answered_may_take_twice_as_long_until_one_is() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    let mut waits = |times: usize| {
+        let mut all = Vec::new();
+        for _ in 0..times {
+            bench.input(AgentInput::Connected { controller: C0 });
+            let wait = bench.agent.wake_at().unwrap().since(bench.now);
+            all.push(wait.as_secs());
+            bench.pass(wait + S);
+        }
+        all
+    };
+    assert_eq!(waits(5), [3, 6, 12, 24, 24]);
+}
+
 #[test]
 fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
     let delays = |seed| {

@@ -7,6 +7,7 @@
 //!   been elected meanwhile: then they never were.
 //! * Each replica is behind by its own lag, and a watch tells what its replica has applied, from wherever that is.
 //! * A watch may never say that all that there was has been told: the server counts one value too many.
+//! * It may be slow ([`Store::paced`]): a thousand writes at once stand in a queue, signs of life among them.
 //! * Answers may be lost, late, or come twice; writes of a client that has lost its connection may arrive much later.
 use super::fault::StoreFault;
 use crate::agenda::Agenda;
@@ -88,6 +89,9 @@ pub struct Store {
     cut: BTreeMap<PartyId, Time>,
     losing: u64,
     lag: Duration,
+    /// Between two commits at least, and when the next one may begin.
+    pace: Duration,
+    free: Time,
 }
 
 fn ms(n: u64) -> Duration {
@@ -115,7 +119,14 @@ impl Store {
             cut: BTreeMap::new(),
             losing: 2,
             lag: ms(20),
+            pace: Duration::ZERO,
+            free: Time::ZERO,
         }
+    }
+
+    /// The same, which commits one write in so long at most: the others wait for their turn.
+    pub fn paced(seed: u64, pace: Duration) -> Self {
+        Self { pace, ..Self::new(seed) }
     }
 
     /// Plans a fault.
@@ -250,7 +261,9 @@ impl Store {
             return self.answer(&proposal, Err(WriteFailure::Revised));
         }
         if self.has_quorum(leader) {
-            let at = self.now + self.chance.between(ms(1), ms(5));
+            let turn = self.free.max(self.now);
+            self.free = turn + self.pace;
+            let at = turn + self.chance.between(ms(1), ms(5));
             self.agenda.plan(at, Event::Commit(proposal, leader));
         } else {
             self.stuck.push(proposal);

@@ -10,12 +10,12 @@ use crate::party::PartyId;
 use crate::steps::Step;
 use crate::world::{Violation, World};
 use ranlab_e2::Time;
-use ranlab_e2::agent::{Agent, AgentConfig};
-use ranlab_e2::ric::directory::{BusNews, DirectoryConfig, DirectoryTimers};
+use ranlab_e2::agent::{Agent, AgentConfig, AgentTimers};
+use ranlab_e2::ric::directory::{BusNews, ClaimLimits, DirectoryConfig, DirectoryTimers};
 use ranlab_e2::ric::{Ric, RicConfig};
 use ranlab_e2::xapp::{Xapp, XappConfig};
 use ranlab_wire::e2ap::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
@@ -45,6 +45,12 @@ pub struct ClusterTrial {
     pub recovery: Duration,
     /// The directory's timers, which a test may spoil.
     pub timers: DirectoryTimers,
+    /// The same of its claims.
+    pub claims: ClaimLimits,
+    /// How long agents wait for the answer to a setup in the end.
+    pub setup_timeout_max: Duration,
+    /// The store commits one write in so long at most.
+    pub pace: Duration,
 }
 
 impl Default for ClusterTrial {
@@ -57,6 +63,9 @@ impl Default for ClusterTrial {
             trouble: Duration::from_secs(25),
             recovery: Duration::from_secs(25),
             timers: DirectoryTimers::default(),
+            claims: ClaimLimits::default(),
+            setup_timeout_max: AgentTimers::default().setup_timeout_max,
+            pace: Duration::ZERO,
         }
     }
 }
@@ -143,7 +152,7 @@ impl ClusterTrial {
         let seed = world.seed;
         let mut run = Run {
             world,
-            store: Store::new(seed),
+            store: Store::paced(seed, self.pace),
             watcher: Watcher::default(),
             chance: Chance::new(seed ^ 0xc1u64),
             waiting: VecDeque::new(),
@@ -156,8 +165,8 @@ impl ClusterTrial {
     fn populate(&self, run: &mut Run) {
         let names: Vec<String> = (0..self.rics).map(|n| format!("ric-{n}")).collect();
         for name in &names {
-            let (own, timers) = (name.clone(), self.timers.clone());
-            let party = run.world.ric(name, move |life| ric(&own, life, &timers));
+            let (own, timers, claims) = (name.clone(), self.timers.clone(), self.claims);
+            let party = run.world.ric(name, move |life| ric(&own, life, &timers, claims));
             let ahead = run.chance.between(Duration::ZERO, Duration::from_secs(3_600));
             let drift = run.chance.below(2 * DRIFT_PPM) as i32 - DRIFT_PPM as i32;
             run.world.set_clock(party, ahead, drift);
@@ -169,9 +178,10 @@ impl ClusterTrial {
             let (book, seed) = (logbook.clone(), run.chance.seed());
             let mut around = names.clone();
             around.rotate_left(n as usize % self.rics);
-            let number = run.world.next_party();
+            let (number, patience) = (run.world.next_party(), self.setup_timeout_max);
             run.world.node(&format!("agent-{n}"), node, move |now, life| {
-                agent(now, node, seed, &around, Beacon::new(OID, number, life, book.clone()))
+                let beacon = Beacon::new(OID, number, life, book.clone());
+                agent(now, node, seed, (&around, patience), beacon)
             });
             run.watcher.stations.push(Station::new(node, logbook));
         }
@@ -254,8 +264,9 @@ impl Run {
         Ok(())
     }
 
-    /// Tells RICs what the store has to say; those that are frozen hear it when they go on.
+    /// Tells RICs what the store has to say, all that there is at once; those that are frozen hear it when they go on.
     fn deliver(&mut self) {
+        let mut batches: BTreeMap<PartyId, Vec<BusNews>> = BTreeMap::new();
         for (client, news) in std::mem::take(&mut self.waiting) {
             let (party, life) = client;
             if self.world.life_of(party) != life {
@@ -266,7 +277,10 @@ impl Run {
                 self.world.call_at(until, 0);
                 continue;
             }
-            self.world.with_ric(party, |ric, now| ric.bus(now, news));
+            batches.entry(party).or_default().push(news);
+        }
+        for (party, news) in batches {
+            self.world.with_ric(party, |ric, now| ric.bus_all(now, news));
         }
     }
 
@@ -315,11 +329,11 @@ impl Run {
     }
 }
 
-fn ric(name: &str, life: u32, timers: &DirectoryTimers) -> Ric {
+fn ric(name: &str, life: u32, timers: &DirectoryTimers, claims: ClaimLimits) -> Ric {
     let mut config = RicConfig::default();
     config.first_instance = (life as u16).wrapping_mul(0x0400);
     if let Ok(mut directory) = DirectoryConfig::new(name, life.into()) {
-        directory.timers = timers.clone();
+        (directory.timers, directory.claims) = (timers.clone(), claims);
         directory.e2 = name.to_owned();
         directory.e42 = name.to_owned();
         config.directory = Some(directory);
@@ -327,14 +341,21 @@ fn ric(name: &str, life: u32, timers: &DirectoryTimers) -> Ric {
     Ric::new(config)
 }
 
-fn agent(now: Time, node: GlobalE2NodeId, seed: u64, rics: &[String], beacon: Beacon) -> Agent {
+/// An agent at the first of these RICs, and how long it waits for their answers in the end.
+fn agent(
+    now: Time,
+    node: GlobalE2NodeId,
+    seed: u64,
+    (rics, patience): (&[String], Duration),
+    beacon: Beacon,
+) -> Agent {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
         id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
         configuration: ComponentConfiguration::default(),
     };
     let mut config = AgentConfig::new(node, vec![component]);
-    config.seed = seed;
+    (config.seed, config.timers.setup_timeout_max) = (seed, patience);
     let mut agent = Agent::new(config);
     let registered = agent.register(Box::new(beacon), Some(1));
     let added = agent.add_controller_at_one_of(now, rics.to_vec());

@@ -23,6 +23,25 @@ pub struct DirectoryConfig {
     pub e42: String,
     /// How long it waits.
     pub timers: DirectoryTimers,
+    /// How many claims are under way at once.
+    pub claims: ClaimLimits,
+}
+
+/// How many claims a RIC has under way at once: signs of life stand in one queue with them. Between the two it is as many as the store
+/// serves while signs come back within a quarter of the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimLimits {
+    /// So many at any store.
+    pub least: usize,
+    /// No more at any.
+    pub most: usize,
+}
+
+impl Default for ClaimLimits {
+    /// 4 to 256.
+    fn default() -> Self {
+        Self { least: 4, most: 256 }
+    }
 }
 
 impl DirectoryConfig {
@@ -36,7 +55,7 @@ impl DirectoryConfig {
             return Err(NoName(name.to_owned()));
         }
         let (e2, e42, timers) = (String::new(), String::new(), DirectoryTimers::default());
-        Ok(Self { name: name.to_owned(), life, e2, e42, timers })
+        Ok(Self { name: name.to_owned(), life, e2, e42, timers, claims: ClaimLimits::default() })
     }
 }
 
@@ -55,7 +74,8 @@ pub struct DirectoryTimers {
     pub haste: Duration,
     /// From the beginning of the last sign of life that was seen: when a RIC closes its nodes. Longer than an election.
     pub close_after: Duration,
-    /// How long a setup waits for the directory; then it is refused with a time to wait.
+    /// How long a setup waits for the directory while no claim comes back; then it is refused with a time to wait. While some do, its
+    /// own will: whoever is sent away then has to be claimed once more, by another RIC.
     pub patience: Duration,
     /// The same while the RIC is fenced: another may be better off.
     pub patience_fenced: Duration,

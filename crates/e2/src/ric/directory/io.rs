@@ -1,4 +1,5 @@
 //! What goes into a directory and what comes out.
+use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
 use ranlab_wire::e2ap::GlobalE2NodeId;
@@ -159,7 +160,12 @@ pub enum DirectoryOutput {
     /// RICs came, went, or moved.
     Rics,
     /// The RIC may command what it holds, or may no more.
-    Lawful(bool),
+    Lawful {
+        /// Whether it may.
+        lawful: bool,
+        /// From when.
+        at: Time,
+    },
     /// All nodes are handed over.
     Drained,
     /// A server of the store is there, or there is none any more and why. Told once for each time.

@@ -1,4 +1,5 @@
 //! The directory: claims, the lease, and who is admitted.
+use super::claims::Claims;
 use super::config::DirectoryConfig;
 use super::drain::Drain;
 use super::io::*;
@@ -8,16 +9,24 @@ use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
 use ranlab_wire::e2ap::GlobalE2NodeId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Signs of life that wait to be seen; a further one is not written before.
 const BEATS_MAX: usize = 8;
+/// While so many wait, none is written before its time because others wait for it: at a store that is slow they would take the turns of
+/// the claims that they are about.
+const HASTE_MAX: usize = 2;
 /// Earlier lives of the same name that are known.
 const LIVES_MAX: usize = 8;
 /// Between two looks at the setups that wait, besides those that news bring about: there may be thousands.
 const LOOK: Duration = Duration::from_millis(10);
+/// Setups that are admitted in one step; the next ones follow at once, after whatever else has come: a thousand at a time would keep
+/// signs of life waiting.
+const ADMITS_MAX: usize = 32;
+/// Until then.
+const NEXT_ADMITS: Duration = Duration::from_micros(100);
 /// Octets of an address that others are told.
 const ADDRESS_LEN_MAX: usize = 256;
 /// Longest time between two watches that show nothing.
@@ -72,10 +81,11 @@ pub struct Directory {
     /// By key.
     pub(super) held: BTreeMap<String, Held>,
     keys: BTreeMap<ConnId, String>,
-    /// Claims under way by key, and until when they may be.
-    claims: BTreeMap<String, (WriteId, Time)>,
-    /// Keys that are not claimed again before.
-    not_before: BTreeMap<String, Time>,
+    /// Setups that wait, by what they wait for.
+    waiting: BTreeSet<(String, ConnId)>,
+    claims: Claims,
+    /// When a claim of this RIC's has come back last.
+    came_back: Time,
     last_write: u64,
     last_beat: u64,
     /// The last sign of life before the watch began.
@@ -107,6 +117,7 @@ pub struct Directory {
 impl Directory {
     /// A directory that knows nothing yet; it begins when it is first handled.
     pub fn new(config: DirectoryConfig) -> Self {
+        let claims = Claims::new(config.claims);
         Self {
             name: config.name.as_str().into(),
             watch_delay: config.timers.watch,
@@ -117,8 +128,9 @@ impl Directory {
             asked: BTreeMap::new(),
             held: BTreeMap::new(),
             keys: BTreeMap::new(),
-            claims: BTreeMap::new(),
-            not_before: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            claims,
+            came_back: Time::ZERO,
             last_write: 0,
             last_beat: 0,
             watched_from: 0,
@@ -203,6 +215,11 @@ impl Directory {
         self.held.values().map(|held| (&held.node, held.epoch))
     }
 
+    /// The node that is this RIC's on a connection.
+    pub(crate) fn held_on(&self, conn: ConnId) -> Option<GlobalE2NodeId> {
+        self.held.get(self.keys.get(&conn)?).map(|held| held.node)
+    }
+
     /// This RIC's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -230,14 +247,21 @@ impl Directory {
             return self.refuse(conn, why);
         }
         let (key, since) = (node_key(&node), self.now);
+        self.waiting.insert((key.clone(), conn));
         self.asked.insert(conn, Asked { node, key, since });
         self.advance(conn);
     }
 
     fn on_left(&mut self, conn: ConnId) {
-        self.asked.remove(&conn);
+        self.asks_no_more(conn);
         if let Some(key) = self.keys.remove(&conn) {
             self.held.remove(&key);
+        }
+    }
+
+    fn asks_no_more(&mut self, conn: ConnId) {
+        if let Some(asked) = self.asked.remove(&conn) {
+            self.waiting.remove(&(asked.key, conn));
         }
     }
 
@@ -247,55 +271,60 @@ impl Directory {
     }
 
     fn refuse(&mut self, conn: ConnId, why: NotAdmitted) {
-        self.asked.remove(&conn);
+        self.asks_no_more(conn);
         self.counters.refused += 1;
         self.outputs.push_back(DirectoryOutput::Refuse { conn, why });
     }
 
-    /// A setup goes as far as it can now.
-    fn advance(&mut self, conn: ConnId) {
-        let Some(asked) = self.asked.get(&conn) else { return };
+    /// A setup goes as far as it can now; whether it is admitted.
+    fn advance(&mut self, conn: ConnId) -> bool {
+        let Some(asked) = self.asked.get(&conn) else { return false };
         if !self.is_lawful(self.now) || !self.view.complete {
-            return;
+            return false;
         }
-        let (key, node) = (asked.key.clone(), asked.node);
-        let seen = self.view.nodes.get(&key);
-        let Some((claim, seen)) = seen.and_then(|seen| Some((seen.claim.as_ref()?, seen))) else {
-            return self.claim(key);
+        let seen = self.view.nodes.get(&asked.key);
+        let own = seen.and_then(|seen| Some((seen, seen.claim.as_ref().filter(|claim| self.is_own(claim))?)));
+        let Some((seen, claim)) = own else {
+            if self.claims.may_begin(self.now, &asked.key) {
+                self.claim(asked.key.clone());
+            }
+            return false;
         };
-        if !self.is_own(claim) {
-            return self.claim(key);
-        }
         if self.view.clear_from(seen.revision, seen.since, self.config.timers.wait) > self.now {
-            return;
+            return false;
         }
-        let epoch = claim.epoch;
-        self.asked.remove(&conn);
+        let (key, node, epoch) = (asked.key.clone(), asked.node, claim.epoch);
+        self.asks_no_more(conn);
         if let Some(old) = self.held.insert(key.clone(), Held { conn, node, epoch }) {
             self.keys.remove(&old.conn);
         }
         self.keys.insert(conn, key);
         self.counters.admitted += 1;
         self.outputs.push_back(DirectoryOutput::Admit { conn, node, epoch });
+        true
     }
 
+    /// All of them do, in the order in which they came.
     fn advance_all(&mut self) {
         let all: Vec<_> = self.asked.keys().copied().collect();
-        all.into_iter().for_each(|conn| self.advance(conn));
+        let mut admitted = 0;
+        for conn in all {
+            admitted += usize::from(self.advance(conn));
+            if admitted == ADMITS_MAX {
+                self.look_at = self.now + NEXT_ADMITS;
+                return;
+            }
+        }
     }
 
-    /// Claims a key under the revision that was seen last, unless that is under way.
+    /// Claims a key under the revision that was seen last.
     fn claim(&mut self, key: String) {
-        let early = self.not_before.get(&key).is_some_and(|at| *at > self.now);
-        if early || self.claims.contains_key(&key) {
-            return;
-        }
         let seen = self.view.nodes.get(&key);
         let epoch = seen.and_then(|seen| seen.claim.as_ref()).map_or(0, |claim| claim.epoch) + 1;
         let expected = Some(seen.map_or(0, |seen| seen.revision));
         let claim = Claim { ric: self.name.clone(), life: self.config.life, epoch };
         let id = self.write(key.clone(), claim.write(), expected);
-        self.claims.insert(key, (id, self.now + self.config.timers.write));
+        self.claims.begin(key, id, self.now + self.config.timers.write);
     }
 
     fn write(&mut self, key: String, value: Bytes, expected: Option<u64>) -> WriteId {
@@ -329,15 +358,10 @@ impl Directory {
             beat.3 = true;
             return;
         }
-        let Some(key) = self.claims.iter().find(|(_, claim)| claim.0 == id).map(|(key, _)| key.clone())
-        else {
-            return;
-        };
         if let Err(failure) = outcome {
-            self.claims.remove(&key);
             // What revised it is on its way here; anything else needs time.
             let delay = self.config.timers.retry / if failure == WriteFailure::Revised { 10 } else { 1 };
-            self.not_before.insert(key, self.now + delay);
+            self.claims.failed(id, self.now + delay);
         }
         // If it was written the watch tells.
     }
@@ -363,9 +387,10 @@ impl Directory {
         if !self.view.node(key, Seen { revision, claim, since: self.now }) {
             return;
         }
-        self.claims.remove(key);
-        self.not_before.remove(key);
-        if !own {
+        self.claims.seen(key);
+        if own {
+            self.came_back = self.now;
+        } else {
             if let Some(held) = self.held.remove(key) {
                 self.keys.remove(&held.conn);
                 self.counters.revised += 1;
@@ -377,9 +402,11 @@ impl Directory {
             self.hurry = Some(self.hurry.map_or(soon, |at| at.min(soon)));
         }
         self.outputs.push_back(DirectoryOutput::Moved { key: key.to_owned() });
-        let waiting: Vec<_> =
-            self.asked.iter().filter(|(_, asked)| asked.key == key).map(|(conn, _)| *conn).collect();
-        waiting.into_iter().for_each(|conn| self.advance(conn));
+        let first = (key.to_owned(), ConnId(0));
+        let waiting = self.waiting.range(first..).take_while(|(it, _)| it == key).map(|(_, conn)| *conn);
+        for conn in waiting.collect::<Vec<_>>() {
+            self.advance(conn);
+        }
     }
 
     fn on_own_sign(&mut self, _revision: u64, value: &[u8]) {
@@ -396,17 +423,12 @@ impl Directory {
         // may count one value too many for as long as a watch lasts.
         self.view.complete |= self.beats[at].0 > self.watched_from;
         self.beats.drain(..=at);
-        self.forget_claims_before(write);
+        self.claims.forget_before(write);
+        self.claims.sign_took(self.now.since(begun), self.config.timers.lease / 4);
         self.barrier = self.barrier.max(Some(begun));
         self.watch_delay = self.config.timers.watch;
         self.watch_at = self.now + self.watch_delay;
         self.advance_all();
-    }
-
-    /// A sign of life has come back that was written after these claims, and they have not: they are lost, or late. Claiming once
-    /// more harms nobody, and whoever waits for such a claim does not wait for its time to run out.
-    fn forget_claims_before(&mut self, write: WriteId) {
-        self.claims.retain(|_, (claim, _)| *claim > write);
     }
 
     /// Another life under this name: one before this, or one that has followed.
@@ -477,6 +499,11 @@ impl Directory {
         self.beats.push_back((self.last_beat, id, self.now, false));
     }
 
+    /// When a sign of life is due that others wait for.
+    fn haste(&self) -> Option<Time> {
+        self.hurry.filter(|_| self.beats.len() < HASTE_MAX)
+    }
+
     /// Does what the time demands.
     fn expire(&mut self) {
         let (now, timers) = (self.now, &self.config.timers);
@@ -487,7 +514,7 @@ impl Directory {
             self.counters.watches += 1;
             self.outputs.push_back(DirectoryOutput::Bus(BusAsk::Watch));
         }
-        let due = now >= self.next_beat || self.hurry.is_some_and(|at| at <= now);
+        let due = now >= self.next_beat || self.haste().is_some_and(|at| at <= now);
         if due && !self.over && !self.ousted {
             // One that nobody will ever see makes room.
             while self.beats.len() >= BEATS_MAX
@@ -501,11 +528,10 @@ impl Directory {
                 (self.next_beat, self.hurry) = (now + self.config.timers.renew, None);
             }
         }
-        self.claims.retain(|_, (_, until)| *until > now);
-        self.not_before.retain(|_, at| *at > now);
         self.expire_lease();
         if !self.asked.is_empty() && now >= self.look_at {
             self.look_at = now + LOOK;
+            self.claims.expire(now);
             self.advance_all();
             self.expire_asked();
         }
@@ -516,7 +542,9 @@ impl Directory {
         let lawful = self.is_lawful(self.now);
         if std::mem::replace(&mut self.lawful, lawful) != lawful {
             self.counters.fenced += u64::from(!lawful);
-            self.outputs.push_back(DirectoryOutput::Lawful(lawful));
+            let at =
+                if lawful { self.now } else { self.lease_until().map_or(self.now, |at| at.min(self.now)) };
+            self.outputs.push_back(DirectoryOutput::Lawful { lawful, at });
         }
         let close_after = self.config.timers.close_after;
         if !self.held.is_empty() && self.barrier.is_some_and(|begun| self.now >= begun + close_after) {
@@ -531,9 +559,10 @@ impl Directory {
 
     fn expire_asked(&mut self) {
         let patience = self.patience();
-        let late = self.asked.iter().filter(|(_, asked)| self.now >= asked.since + patience);
-        let late: Vec<_> = late.map(|(conn, _)| *conn).collect();
         let lawful = self.is_lawful(self.now);
+        let moving = if lawful { self.came_back } else { Time::ZERO };
+        let late = self.asked.iter().filter(|(_, asked)| self.now >= asked.since.max(moving) + patience);
+        let late: Vec<_> = late.map(|(conn, _)| *conn).collect();
         for conn in late {
             self.refuse(conn, if lawful { NotAdmitted::TooLong } else { NotAdmitted::NoQuorum });
         }
@@ -546,7 +575,7 @@ impl Directory {
             all.push(self.watch_at);
             if !self.ousted {
                 all.push(self.next_beat);
-                all.extend(self.hurry);
+                all.extend(self.haste());
             }
         }
         if self.lawful {

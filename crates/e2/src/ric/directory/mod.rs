@@ -25,10 +25,12 @@
 //! |---|---|
 //! | `value` | keys and values: text that explains itself |
 //! | `config` | names, timers, bounds |
+//! | `claims` | claims under way, as many at a time as the store serves |
 //! | `view` | what the watch has told |
 //! | `machine` | the directory, its inputs and outputs |
 //! | `drain` | handing nodes over before an orderly end |
 //! | `reach` | whether there is a server at all |
+mod claims;
 mod config;
 mod drain;
 mod io;
@@ -39,7 +41,7 @@ mod tests;
 mod value;
 mod view;
 
-pub use config::{DirectoryConfig, DirectoryTimers, NAME_LEN_MAX, NoName};
+pub use config::{ClaimLimits, DirectoryConfig, DirectoryTimers, NAME_LEN_MAX, NoName};
 pub use io::{
     BusAsk, BusNews, BusWrite, DirectoryInput, DirectoryOutput, NotAdmitted, WriteFailure, WriteId,
 };
