@@ -118,6 +118,6 @@ mod tests {
         let told = why(Part::Fleet(two.clone()), 3);
         assert_eq!(told, "2 base stations cannot be divided among 3 places; at least 3 are needed");
         assert!(why(Part::Ping(PingPart::default()), 2).contains("is one and cannot be divided"));
-        assert!(why(Part::Fleet(two), 65).contains("1 to 64 places"));
+        assert!(why(Part::Fleet(two), PLACES_MAX + 1).contains("1 to 128 places"));
     }
 }

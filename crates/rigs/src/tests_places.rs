@@ -5,7 +5,7 @@ use std::time::Duration;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Outcome, Rig};
 use ranlab_campaign::value::Value;
-use ranlab_parts::Lab;
+use ranlab_parts::{Lab, PLACES_MAX};
 
 use crate::fake;
 use crate::harness::Bench;
@@ -51,6 +51,6 @@ fn what_is_one_is_not_divided_and_what_can_be_is_only_as_far_as_it_goes() {
         assert_eq!(refused(rig, &[("load.at", list(2))]), "");
         let told = refused(rig, &[("load.at", list(11))]);
         assert_eq!(told, "10 base stations cannot be divided among 11 places; at least 11 are needed");
-        assert!(refused(rig, &[("load.at", list(65))]).contains("1 to 64 are allowed"));
+        assert!(refused(rig, &[("load.at", list(PLACES_MAX + 1))]).contains("1 to 128 are allowed"));
     }
 }
