@@ -9,6 +9,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// How long an answer may take: a RIC closes who says nothing that it takes after 5 s, on a busy machine later.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// The binary under test: `$RANLAB` (the release binary in the end-to-end lane) or the one just built.
 pub fn ranlab() -> Command {
     let path = std::env::var_os("RANLAB").unwrap_or_else(|| env!("CARGO_BIN_EXE_ranlab").into());
@@ -60,7 +63,7 @@ impl Door {
             Self::Unix(path) => Wire::Unix(UnixStream::connect(path)?),
         };
         let mut peer = Peer { stream };
-        peer.timeout(Duration::from_secs(5));
+        peer.timeout(PATIENCE);
         Ok(peer)
     }
 }
