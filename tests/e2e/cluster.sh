@@ -8,17 +8,12 @@ nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
 
 # What is asked for wrongly is told by name, and secrets stay secret.
-refused() {
-    local code=0
-    "$RANLAB" ric --duration 1s --e2 "unix://$PWD/x2" --e42 "unix://$PWD/x42" "${@:2}" >refused.txt 2>&1 || code=$?
-    [[ $code == 2 ]] && grep -q -- "$1" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
-}
-refused "--bus-name" --bus nats://127.0.0.1:4222
-refused "is no name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b"
-refused "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
+ric_refuses "--bus-name" --bus nats://127.0.0.1:4222
+ric_refuses "is no name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b"
+ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 ! grep -q hush refused.txt
-refused "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
-refused "they take --bus" --bus-name a
+ric_refuses "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
+ric_refuses "they take --bus" --bus-name a
 
 # A RIC that is there before its server, which wants a password, from a file. It says so once, and tries on.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

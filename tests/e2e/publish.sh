@@ -5,15 +5,10 @@ set -euo pipefail
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
-refused() {
-    local code=0
-    "$RANLAB" ric --duration 1s --e2 "unix://$PWD/x2" --e42 "unix://$PWD/x42" "${@:2}" >refused.txt 2>&1 || code=$?
-    [[ $code == 2 ]] && grep -q -- "$1" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
-}
-refused "allowed are nats://HOST:PORT" --publish kafka://127.0.0.1:1
-refused "takes no password" --publish redis://me:hush@127.0.0.1:1
+ric_refuses "allowed are nats://HOST:PORT" --publish kafka://127.0.0.1:1
+ric_refuses "takes no password" --publish redis://me:hush@127.0.0.1:1
 ! grep -q hush refused.txt || { cat refused.txt; exit 1; }
-refused "nats://HOST:PORT" --publish nats://127.0.0.1
+ric_refuses "nats://HOST:PORT" --publish nats://127.0.0.1
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 "$RANLAB" ric --publish "nats://127.0.0.1:$port" --sm mac,rlc --period 100ms --http 127.0.0.1:0 --e2 "unix://$PWD/e2" \

@@ -22,3 +22,10 @@ ports() {
     done
     sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
 }
+
+# A RIC does not start with these flags, and says so in these words: ric_refuses WORDS FLAG...; all that it said is in refused.txt.
+ric_refuses() {
+    local code=0
+    "$RANLAB" ric --duration 1s --e2 "unix://$PWD/x2" --e42 "unix://$PWD/x42" "${@:2}" >refused.txt 2>&1 || code=$?
+    [[ $code == 2 ]] && grep -q -- "$1" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
+}
