@@ -42,13 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     let network = reference_network(&Scheduler::StrictPriority, false);
-    let run =
-        |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
+    let one = |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
+    let run = |turn| (turn * SEEDS..(turn + 1) * SEEDS).map(one).sum();
     let (mut gains, mut machine, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..REPEATS {
-        let before = two_threads(arithmetic, seed)?;
-        let gain = two_threads(run, seed * 2 * SEEDS)?;
-        let given = f64::midpoint(before, two_threads(arithmetic, seed)?);
+        let before = two_threads(arithmetic, seed * 2)?;
+        let gain = two_threads(run, seed * 2)?;
+        let given = f64::midpoint(before, two_threads(arithmetic, seed * 2)?);
         gains.push(gain);
         machine.push(given);
         shares.push(gain / given);
