@@ -17,6 +17,7 @@ partition    with --namespaces (root): the RIC and the nats-server of one machin
 restart      all RICs one after the other: SIGTERM, end, anew (--restart: that alone)
 
 --orders RATE   controls per second in all, from an xApp at each RIC, each with a number; base stations log what they execute
+--ramp TIME     the time over which base stations start; without it, 1 ms each
 --each          the gap of each base station, too
 --cpu           instead of faults: CPU of the RICs over the messages that they read and write, at one, two and three of them; what the
                 simulation says for as many (cargo run -p ranlab-sim --example cluster_load)
@@ -36,6 +37,7 @@ def read_arguments():
     for name, default in numbers:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--period", default="100ms")
+    parser.add_argument("--ramp")
     parser.add_argument("--faults", default="kill-ric,kill-nats")
     for name in ("namespaces", "restart", "cpu", "each"):
         parser.add_argument(f"--{name}", action="store_true")

@@ -4,6 +4,9 @@ from cluster_lab import Failed, Lab, cpu_s
 
 SETTLE_S = 3
 WINDOW_S = 12
+# Base stations start over so many periods of reports, xApps being there: no two report at the same time. Those that begin together
+# report in bunches, of which a RIC reads many at a time: what a report costs is then what the bunches happen to be.
+RAMP_PERIODS = 71
 WITHIN = 0.15  # of the live figure at three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"
 SIMULATED_NODES = 16  # messages per report do not depend on it
@@ -27,6 +30,7 @@ def look(lab):
 def live(args, rics, xapps):
     args = copy.copy(args)
     args.rics, args.xapps, args.orders, args.namespaces = rics, xapps, 0, False
+    args.ramp = f"{RAMP_PERIODS * Lab.seconds(args.period):.3f}s"
     lab = Lab(args)
     try:
         lab.start()

@@ -149,7 +149,7 @@ class Lab:
         self.program = shutil.which("nats-server") or "/usr/sbin/nats-server"
         self.network = Network(max(args.nats, args.rics), args.namespaces)
         self.nats, self.others, self.monitors, self.orders = [None] * args.nats, [], [], []
-        self.period = self._seconds(args.period)
+        self.period = self.seconds(args.period)
         self.acks, self.fails = [], []  # (when, number, node, how long it took), (when, why)
         for at in range(args.nats):
             self._configure_nats(at)
@@ -162,7 +162,7 @@ class Lab:
         self.probe = Probe(self.network, [(hosts[at][0], self.nats_ports[at][0]) for at in range(args.nats)])
 
     @staticmethod
-    def _seconds(text):
+    def seconds(text):
         number, unit = re.fullmatch(r"(\d+)(ms|s)", text).groups()
         return int(number) * (0.001 if unit == "ms" else 1)
 
@@ -200,15 +200,16 @@ class Lab:
             self.wait(lambda: ric.listens, lambda: f"{ric.name} does not listen", 30)
         self.probe.start()
         args = self.args
-        connect = [it for ric in self.rics for it in ("--connect", f"tcp://{ric.host}:{ric.e2}")]
-        self.fleet = Process(
-            [args.ranlab, "emulate", *connect, "--one-of", "--nodes", str(args.nodes), "--ues", "2", "--sm", "mac",
-             "--log-pings", f"{self.folder}/pings", "--format", "ndjson"], f"{self.folder}/fleet.log")
-        self.others.append(self.fleet)
         for at in range(args.xapps):
             self.monitors.append(Process(
                 [args.ranlab, "xapp", "monitor", "--totals", *self.around(at), "--sm", "mac", "--period", args.period,
                  "--format", "ndjson"], f"{self.folder}/xapp-{at}.log", keep=2 + int(self.period)))
+        connect = [it for ric in self.rics for it in ("--connect", f"tcp://{ric.host}:{ric.e2}")]
+        spread = ("--ramp", args.ramp) if args.ramp else ()
+        self.fleet = Process(
+            [args.ranlab, "emulate", *connect, "--one-of", "--nodes", str(args.nodes), "--ues", "2", "--sm", "mac",
+             *spread, "--log-pings", f"{self.folder}/pings", "--format", "ndjson"], f"{self.folder}/fleet.log")
+        self.others.append(self.fleet)
         each = args.orders // args.rics
         for at in range(args.rics if each else 0):
             self.orders.append(Process(
