@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     let network = reference_network(&Scheduler::StrictPriority, false);
-    let one = |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
+    let one =
+        |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
     let run = |turn| (turn * SEEDS..(turn + 1) * SEEDS).map(one).sum();
     let (mut gains, mut machine, mut shares) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..REPEATS {

@@ -29,6 +29,8 @@ const PAUSE: Duration = Duration::from_millis(4);
 const BUFFER_BYTES: usize = 8 << 20;
 /// How long nothing may come before a pass is over.
 const QUIET: Duration = Duration::from_millis(300);
+/// How long something may come that nobody has sent: what a slow switch still held of a campaign that was killed.
+const LATE_MAX: Duration = Duration::from_secs(5);
 /// The longest frame.
 const FRAME_BYTES_MAX: usize = 2_048;
 /// How long a namespace may take to be there.
@@ -87,6 +89,21 @@ impl Wires {
             Ok(socket)
         };
         Ok(Self { sockets: Arc::new([end(&interfaces[0])?, end(&interfaces[1])?]), _holder: None })
+    }
+
+    /// Waits until nothing comes any more by either port.
+    pub(super) fn quiet(&self) -> Result<(), Trouble> {
+        let (begun, mut buffer) = (Instant::now(), [0; FRAME_BYTES_MAX]);
+        for socket in self.sockets.iter() {
+            while receive_stamped(socket, &mut buffer).is_ok() {
+                if begun.elapsed() > LATE_MAX {
+                    return Err(environment(format!(
+                        "frames come that nobody has sent, for {LATE_MAX:?} by now: the interfaces are not the tester's alone"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sends packets through, not faster than any queue takes them; what left by either port.

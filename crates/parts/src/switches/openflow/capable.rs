@@ -1,8 +1,14 @@
 //! What a switch says of itself, read from `ovs-ofctl`: whether a pipeline has room in it at all, before it is told anything.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ranlab_dataplane::backends::{Reader, Translation};
+
+use super::exact::{FLOWS_MAX, exact};
+
+/// For no longer are meters waited for.
+const FILL_MAX: Duration = Duration::from_secs(5);
 
 /// What a switch has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +21,8 @@ pub(super) struct Capable {
     pub(super) most: BTreeMap<u32, u64>,
     /// Meters; 0: none.
     pub(super) meters: u64,
+    /// Whether it says that it matches masked ports of TCP, which OpenFlow does not ask of it.
+    pub(super) masked_ports: bool,
 }
 
 /// What a pipeline asks for.
@@ -49,6 +57,17 @@ pub(super) fn meter(line: &str) -> Option<u32> {
     number(line, "meter=")
 }
 
+/// How long the slowest bucket of these meters takes to be full: OpenFlow leaves open whether they are so at first, and BOFUSS's are
+/// empty.
+pub(super) fn filled_after(translation: &Translation) -> Duration {
+    let meters = translation.texts.iter().filter(|text| text.reader == Reader::OvsMeters);
+    let longest = meters.flat_map(|text| text.text.lines()).filter_map(|line| {
+        let (burst, rate): (u64, u64) = (number(line, "burst_size=")?, number(line, ",rate=")?);
+        Some(Duration::from_millis(burst.saturating_mul(1000) / rate.max(1)))
+    });
+    longest.max().unwrap_or_default().min(FILL_MAX)
+}
+
 /// The decimal number behind a word.
 pub(super) fn number<T: std::str::FromStr>(text: &str, word: &str) -> Option<T> {
     let rest = text.split_once(word)?.1;
@@ -63,7 +82,24 @@ impl Capable {
             ports: show.lines().filter_map(port).collect(),
             most: tables.map(most).unwrap_or_default(),
             meters: meters.and_then(|text| number(text, "max_meter:")).unwrap_or(0),
+            masked_ports: tables.is_some_and(masked_ports),
         }
+    }
+
+    /// What it is told instead of a translation: masks of ports only where it has them.
+    ///
+    /// # Errors
+    /// Why it cannot be said, in words.
+    pub(super) fn says(&self, mut translation: Translation) -> Result<Translation, String> {
+        if self.masked_ports {
+            return Ok(translation);
+        }
+        for text in translation.texts.iter_mut().filter(|text| text.reader == Reader::OvsBundle) {
+            text.text = exact(&text.text).map_err(|many| {
+                format!("it matches ports only as they are, a rule for each of a range: {many} rules, {FLOWS_MAX} at most")
+            })?;
+        }
+        Ok(translation)
     }
 
     /// Why it cannot hold a pipeline, if so. A table that holds fewer flows than are needed is no reason: what a switch says of
@@ -122,15 +158,25 @@ fn most(text: &str) -> BTreeMap<u32, u64> {
     all
 }
 
-/// Of a complaint of `ovs-ofctl`: the table that was full and the rule that it refused.
-pub(super) fn full(complaint: &str) -> Option<(u32, String)> {
-    let rest = complaint.split_once("OFPFMFC_TABLE_FULL")?.1;
-    let rule = rest.split_once("ADD ")?.1.lines().next()?;
+/// From `      arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags}`.
+fn masked_ports(text: &str) -> bool {
+    let masked = text.lines().find_map(|line| line.trim_start().strip_prefix("arbitrary mask:"));
+    masked.is_some_and(|fields| fields.split_whitespace().any(|field| field.starts_with("tcp_{src,dst")))
+}
+
+/// Of a complaint of `ovs-ofctl`: the fault (`OFPFMFC_TABLE_FULL`), and table and match of the flow that was refused.
+pub(super) fn refused(complaint: &str) -> Option<(&str, u32, String)> {
+    let (before, rest) = complaint.split_once("ADD ")?;
+    // OFPBMC_…, OFPFMFC_…: codes of faults; types of messages are OFPT_….
+    let code =
+        |word: &&str| word.starts_with("OFP") && word.split('_').next().is_some_and(|it| it.ends_with('C'));
+    let fault = before.split([' ', '\n', ':']).rfind(code)?;
+    let rule = rest.lines().next()?;
     // Older ones do not write table 0.
     let table = rule.strip_prefix("table:").and_then(|_| number(rule, "table:")).unwrap_or(0);
     let rule = rule.split(" cookie:").next().unwrap_or(rule);
     let rule = rule.strip_prefix(&format!("table:{table} ")).unwrap_or(rule);
-    Some((table, rule.to_owned()))
+    Some((fault, table, rule.to_owned()))
 }
 
 #[cfg(test)]
@@ -180,16 +226,51 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_and_its_rule_are_found_in_either_complaint() {
+    fn a_refused_rule_is_found_in_either_complaint() {
         let bundle = "`ovs-ofctl` refused: Error OFPFMFC_TABLE_FULL for: OFPT_FLOW_MOD (OF1.5) (xid=0xb): ADD table:11 \
                       priority=106,ip,nw_dst=10.0.6.0/24 cookie:0x726c6100 actions=goto_table:12\nError OFPBFC_MSG_FAILED for:";
         let rule = "priority=106,ip,nw_dst=10.0.6.0/24".to_owned();
-        assert_eq!(full(bundle), Some((11, rule.clone())));
+        assert_eq!(refused(bundle), Some(("OFPFMFC_TABLE_FULL", 11, rule.clone())));
         let single = "OFPT_ERROR (OF1.3) (xid=0x10): OFPFMFC_TABLE_FULL\nOFPT_FLOW_MOD (OF1.3) (xid=0x10): ADD table:11 \
                       priority=106,ip,nw_dst=10.0.6.0/24 cookie:0x726c6162 actions=drop";
-        assert_eq!(full(single), Some((11, rule.clone())));
-        assert_eq!(full(&single.replace("table:11 ", "")), Some((0, rule)));
-        assert_eq!(full("OFPT_ERROR: OFPBMC_BAD_FIELD"), None);
-        assert_eq!(full("OFPFMFC_TABLE_FULL"), None);
+        assert_eq!(refused(single), Some(("OFPFMFC_TABLE_FULL", 11, rule.clone())));
+        assert_eq!(refused(&single.replace("table:11 ", "")), Some(("OFPFMFC_TABLE_FULL", 0, rule)));
+        let field = "OFPT_ERROR (OF1.3) (xid=0x6): OFPBMC_BAD_FIELD\nOFPT_FLOW_MOD (OF1.3) (xid=0x6): ADD table:2 \
+                     priority=3,tcp,tp_dst=0xb358/0xfff8 actions=goto_table:3";
+        let rule = "priority=3,tcp,tp_dst=0xb358/0xfff8 actions=goto_table:3".to_owned();
+        assert_eq!(refused(field), Some(("OFPBMC_BAD_FIELD", 2, rule)));
+        assert_eq!(refused("OFPT_ERROR: OFPBMC_BAD_FIELD"), None);
+        assert_eq!(refused("OFPT_FLOW_MOD (OF1.3): ADD table:2 x"), None);
+    }
+
+    #[test]
+    fn buckets_are_waited_for_until_they_are_full() {
+        let of = |text: &str| {
+            let mut translation = Translation::default();
+            translation.push("m", Reader::OvsMeters, text.to_owned());
+            filled_after(&translation).as_millis()
+        };
+        let meter = |rate: u64, burst: u64| {
+            format!("meter=1,kbps,burst,bands=type=drop,rate={rate},burst_size={burst}\n")
+        };
+        assert_eq!((of(&meter(10_000, 8_000)), of(&(meter(80, 8) + &meter(80, 40)))), (800, 500));
+        assert_eq!((of(&meter(1, u64::MAX)), of(&meter(0, 9)), of("")), (5_000, 5_000, 0));
+    }
+
+    #[test]
+    fn whether_ports_have_masks_is_what_the_switch_says() {
+        let said = |fields: &str| {
+            let tables = format!("  table 0:\n    matching:\n      {fields}\n");
+            Capable::read(SHOW, Some(&tables), None).masked_ports
+        };
+        assert!(said("arbitrary mask: metadata eth_{src,dst} tcp_{src,dst,flags} udp_{src,dst}"));
+        assert!(!said(
+            "arbitrary mask: metadata\n      must exact match: in_port_oxm tcp_{src,dst} udp_{src,dst}"
+        ));
+        assert!(!said("exact match or wildcard: tcp_{src,dst}"));
+        assert!(
+            !Capable::read(SHOW, None, None).masked_ports,
+            "OpenFlow has none: who says nothing has none"
+        );
     }
 }

@@ -9,7 +9,7 @@ use ranlab_dataplane::backends::{Outcomes, Reader, Translation};
 use ranlab_dataplane::declare::Port;
 use ranlab_dataplane::pipelines::Pipeline;
 
-use self::capable::{Capable, Needs, meter};
+use self::capable::{Capable, Needs, filled_after, meter};
 use self::listener::Listener;
 use self::remote::Remote;
 pub(super) use self::session::OpenFlow;
@@ -20,6 +20,7 @@ use crate::worker::Trouble;
 use crate::{environment, rig};
 
 mod capable;
+mod exact;
 mod listener;
 mod remote;
 mod session;
@@ -35,7 +36,9 @@ impl AnyOpenFlow {
     fn told(job: &Job<'_>) -> Result<(Told, Wires), Trouble> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let wires = Wires::here(&far.interfaces)?;
-        Ok((Told::start(job)?, wires))
+        let told = Told::start(job)?;
+        wires.quiet()?;
+        Ok((told, wires))
     }
 }
 
@@ -84,6 +87,10 @@ impl Driver for AnyOpenFlow {
     }
 }
 
+fn holds_not(remote: &Remote, why: &str) -> Trouble {
+    environment(format!("the switch at tcp:{} cannot hold this pipeline: {why}", remote.at))
+}
+
 /// A switch that was told a pipeline, and forgets it when this goes.
 struct Told {
     remote: Remote,
@@ -107,15 +114,13 @@ impl Told {
     fn start(job: &Job<'_>) -> Result<Self, Trouble> {
         let far = job.far.ok_or_else(|| rig("no switch was named"))?;
         let translation = job.backend.translate(&job.asked()).map_err(rig)?;
-        let needs = Needs::of(&translation);
         let (remote, capable) = Remote::meet(far)?;
+        let translation = capable.says(translation).map_err(|why| holds_not(&remote, &why))?;
+        let needs = Needs::of(&translation);
         // What a campaign has left that was killed.
         remote.clean()?;
         if let Some(why) = capable.refuses(&needs, far.ports) {
-            return Err(environment(format!(
-                "the switch at tcp:{} cannot hold this pipeline: {why}",
-                remote.at
-            )));
+            return Err(holds_not(&remote, &why));
         }
         remote.free(&needs)?;
         let mut own = Folder::default();
@@ -137,6 +142,7 @@ impl Told {
             _folder: own,
         };
         told.tell(&translation)?;
+        std::thread::sleep(filled_after(&translation));
         Ok(told)
     }
 
@@ -191,7 +197,8 @@ impl Switch for Told {
     }
 
     fn update(&mut self, change: &Translation) -> Result<(), Trouble> {
-        self.tell(change)
+        let change = self.capable.says(change.clone()).map_err(|why| holds_not(&self.remote, &why))?;
+        self.tell(&change)
     }
 
     fn check(&mut self) -> Result<(), Trouble> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use ranlab_dataplane::backends::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX, port_name};
 use ranlab_dataplane::declare::Port;
 
-use super::capable::{Capable, Needs, full, number};
+use super::capable::{Capable, Needs, number, refused};
 use super::session::{OpenFlow, tcp};
 use crate::switches::{Far, tools};
 use crate::worker::Trouble;
@@ -147,9 +147,12 @@ impl Remote {
         text
     }
 
-    /// A refusal in words: which table is full, and which rule it did not take.
+    /// A refusal in words: which rule the switch did not take, and why: a table that is full says how much of it was asked for.
     pub(super) fn refusal(trouble: Trouble, needs: &Needs, most: &BTreeMap<u32, u64>) -> Trouble {
-        let Some((table, rule)) = full(&trouble.what) else { return trouble };
+        let Some((fault, table, rule)) = refused(&trouble.what) else { return trouble };
+        if fault != "OFPFMFC_TABLE_FULL" {
+            return sut(format!("the switch refuses the rule `{rule}` of table {table}: {fault}"));
+        }
         let asked = needs.flows.get(&table).copied().unwrap_or(0);
         let said =
             most.get(&table).map_or_else(String::new, |most| format!("; it says that it holds {most}"));
@@ -172,17 +175,17 @@ impl Remote {
     /// Takes away what this has told, unless another campaign has come meanwhile, which has taken it away itself: one that was killed
     /// leaves a worker that takes leave a little later.
     pub(super) fn leave(&self) -> Result<(), Trouble> {
-        let own = format!("cookie={:#x}/-1", COOKIE | u64::from(self.run));
-        let text = self.ofctl("dump-aggregate", &[&own])?;
-        let there = number(&text, "flow_count=").unwrap_or(0_u64) > 0;
-        if there { self.clean() } else { Ok(()) }
+        // Each pipeline of ours begins in table 0.
+        let text = self.ofctl("dump-flows", &["table=0"])?;
+        let own = COOKIE | u64::from(self.run);
+        if cookies(&text).any(|cookie| cookie == own) { self.clean() } else { Ok(()) }
     }
 
     /// Takes away what is ours, whoever of us has told it, and nothing else.
     pub(super) fn clean(&self) -> Result<(), Trouble> {
         let ours = format!("cookie={COOKIE:#x}/{COOKIE_MASK:#x}");
         let marks = self.ofctl("dump-flows", &[&format!("cookie={MARK:#x}/{MARK_MASK:#x}")])?;
-        let meters = marks.lines().filter_map(marked).max().unwrap_or(0);
+        let meters = cookies(&marks).filter_map(marked).max().unwrap_or(0);
         // A switch without groups says no more than that.
         let groups = self.ofctl("dump-groups", &[]).unwrap_or_default();
         let groups: Vec<u32> = groups.lines().filter_map(our_group).collect();
@@ -190,8 +193,12 @@ impl Remote {
         if meters > 0 || !groups.is_empty() {
             OpenFlow::reach(self.at)?.delete(&(1..=meters).collect::<Vec<_>>(), &groups)?;
         }
+        // Some switches (BOFUSS) heed cookies where flows are deleted, and not where they are asked for.
         let text = self.ofctl("dump-aggregate", &[&ours])?;
-        match number(&text, "flow_count=").unwrap_or(0_u64) {
+        if number(&text, "flow_count=").unwrap_or(0_u64) == 0 {
+            return Ok(());
+        }
+        match cookies(&self.ofctl("dump-flows", &[&ours])?).filter(|it| it & COOKIE_MASK == COOKIE).count() {
             0 => Ok(()),
             left => Err(sut(format!("{left} flows of ours stay at the switch at tcp:{}", self.at))),
         }
@@ -204,10 +211,16 @@ fn run() -> u32 {
     (since.as_nanos() as u32).rotate_left(13) ^ std::process::id()
 }
 
-/// Meters that are ours, by a line of the flow that says so.
-fn marked(line: &str) -> Option<u32> {
-    let cookie = line.split_once("cookie=0x")?.1.split(',').next()?;
-    let cookie = u64::from_str_radix(cookie, 16).ok()?;
+/// Of the flows that a switch has shown.
+fn cookies(text: &str) -> impl Iterator<Item = u64> {
+    text.lines().filter_map(|line| {
+        let cookie = line.split_once("cookie=0x")?.1.split(',').next()?;
+        u64::from_str_radix(cookie, 16).ok()
+    })
+}
+
+/// Meters that are ours, by the cookie of the flow that says so.
+fn marked(cookie: u64) -> Option<u32> {
     (cookie & MARK_MASK == MARK).then_some(cookie as u32)
 }
 
@@ -273,13 +286,13 @@ mod tests {
     #[test]
     fn what_is_ours_is_known_by_its_mark() {
         let line = |cookie: u64| {
-            format!(" cookie={cookie:#x}, duration=1s, table=1, n_packets=0, priority=0 actions=drop")
+            format!(" cookie={cookie:#x}, duration=1s, table=1, n_packets=0, priority=0 actions=drop\n")
         };
-        assert_eq!(marked(&line(MARK | 300)), Some(300));
-        assert_eq!(
-            (marked(&line(COOKIE)), marked(&line(300)), marked("OFPST_FLOW reply")),
-            (None, None, None)
-        );
+        let text =
+            ["OFPST_FLOW reply (OF1.3) (xid=0x2):\n".to_owned(), line(MARK | 300), line(COOKIE), line(300)]
+                .concat();
+        assert_eq!(cookies(&text).collect::<Vec<_>>(), [MARK | 300, COOKIE, 300]);
+        assert_eq!(cookies(&text).map(marked).collect::<Vec<_>>(), [Some(300), None, None]);
         assert_eq!(COOKIE & COOKIE_MASK, COOKIE);
         assert_eq!(MARK & COOKIE_MASK, COOKIE, "the mark goes with all the others");
         let group = |id: u32| our_group(&format!(" group_id={id},type=indirect,bucket=actions=output:7"));
