@@ -60,6 +60,16 @@ run late --set load.stall=50ms --set load.late_after=45ms
 holds late '(p["outcome"] == "invalid" and "was not sent" in p["reason"]) or (m["lost_late"] >= 40 and m["lost_unknown"] == 0)'
 holds late 'not m or m["loss_ratio"] * (m["packets_due"] - m["lost_late"]) == m["lost"] - m["lost_late"]'
 
+echo "== two cores of ours: flows divided, both verified, their books one, and no speed-up where CPUs are shared"
+run cores --set sut.engine=native --set sut.cores=1,2 --set load.dir=bidir --set load.flows=64 --set measure.duration=500ms
+for cores in 0 1; do
+    holds cores 'm["lost_unknown"] == 0 and m["verified_packets"] == 1024 and m["packets_received"] + m["lost"] == 5000' $cores
+done
+holds cores '1 <= m["busiest_over_mean"] < 2 and "busiest_over_mean" not in q' 1 0
+grep -q "no speed-up was measured" cores.out
+run few --set sut.engine=native --set sut.cores=17
+holds few 'p["outcome"] == "unmeasurable" and "of which memif has 1 to 16" in p["reason"]'
+
 echo "== our engine: two goals of loss in one search"
 cat >search.toml <<'TOML'
 title = "NDR and PDR of a gateway in rings"
