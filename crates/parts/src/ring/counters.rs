@@ -27,7 +27,7 @@ pub struct RingCounters {
     pub malformed: u64,
     /// The same of each core, where there are several that count apart: they add up to the above.
     #[serde(default)]
-    pub cores: Vec<RingCounters>,
+    pub cores: Vec<Self>,
 }
 
 impl RingCounters {
