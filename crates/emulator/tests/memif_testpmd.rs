@@ -101,9 +101,8 @@ fn folder(name: &str) -> PathBuf {
 fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
     let folder = folder(&format!("{theirs}-{queues}"));
     let settings = Settings::new(role, 0).each_way(queues);
-    let open = || {
-        [0, 1].map(|index| Port::new(&folder.join(format!("{index}.sock")), settings.clone()).unwrap())
-    };
+    let open =
+        || [0, 1].map(|index| Port::new(&folder.join(format!("{index}.sock")), settings.clone()).unwrap());
     let (program, mut ports);
     if role == Role::Master {
         ports = open();
