@@ -4,6 +4,7 @@
 # A table that is full, a switch that goes away, and what its owner uses are that point's outcome.
 # alone: testbeds
 set -euo pipefail
+. "$(dirname "$0")/judged.sh"
 if [[ -z ${INSIDE:-} ]]; then
     [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "namespaces take root"; exit 77; }
     command -v ovs-vswitchd >/dev/null || { echo "ovs-vswitchd is not installed: apt install openvswitch-switch"; exit 77; }
@@ -95,23 +96,7 @@ as() {
 }
 as rlimit user=20 rate-limit=1000000000 rate-burst=1000000000
 as mgw user=3
-# run NAME [ARGUMENT...]: its point as NAME.json, of the scenario in $scenario.
 scenario=far.toml
-run() {
-    local name=$1 code=0
-    "$RANLAB" bench run "$scenario" --fresh --out "$name" "${@:2}" --format json >"$name.json" 2>"$name.err" || code=$?
-    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
-}
-# holds NAME EXPRESSION: p: the point; m: its metrics' means.
-holds() {
-    python3 - "$1.json" "$2" <<'PYTHON'
-import json, sys
-p = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"][0]
-m = {k: v["mean"] for k, v in p.get("metrics", {}).items()}
-if not eval(sys.argv[2]):
-    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(p)[:4000]}")
-PYTHON
-}
 
 echo "== it equals the oracle, is measured, told changes that packets show, and forgets"
 run changes --set load.dir=uplink --set pipeline.fluct-group-table=20 --set measure.duration=500ms

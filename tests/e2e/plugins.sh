@@ -3,6 +3,7 @@
 # oracle and measured; what is not allowed, not verified or dies is that point's outcome.
 # alone: testbeds
 set -euo pipefail
+. "$(dirname "$0")/judged.sh"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
 cat >plugin.toml <<TOML
@@ -28,23 +29,7 @@ duration = "1s"
 warm_up = "0s"
 repeats = 1
 TOML
-# run NAME [ARGUMENT...]: its point as NAME.json.
-run() {
-    local name=$1 code=0
-    shift
-    "$RANLAB" bench run plugin.toml --fresh --out "$name" "$@" --format json >"$name.json" 2>"$name.err" || code=$?
-    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
-}
-# holds NAME EXPRESSION: p: the point; m: its metrics' means.
-holds() {
-    python3 - "$1.json" "$2" <<'PYTHON'
-import json, sys
-p = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"][0]
-m = {k: v["mean"] for k, v in p.get("metrics", {}).items()}
-if not eval(sys.argv[2]):
-    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(p)[:4000]}")
-PYTHON
-}
+scenario=plugin.toml
 
 echo "== commands of a scenario are run only where that is allowed"
 run refused

@@ -3,6 +3,7 @@
 # unknown; other people's switches, where they are installed, carry everything; a search finds two goals in one go.
 # alone: testbeds
 set -euo pipefail
+. "$(dirname "$0")/judged.sh"
 
 cat >ring.toml <<'TOML'
 title = "rings"
@@ -24,25 +25,7 @@ duration = "1s"
 warm_up = "0s"
 repeats = 1
 TOML
-# run NAME [ARGUMENT...]: its point as NAME.json; a point without a verdict of its own is no failure of the run.
-run() {
-    local name=$1 code=0
-    shift
-    "$RANLAB" bench run ring.toml --fresh --out "$name" "$@" --format json >"$name.json" 2>"$name.err" || code=$?
-    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
-}
-# holds NAME EXPRESSION: p: the point; m: its metrics' means.
-holds() {
-    python3 - "$1.json" "$2" <<'PYTHON'
-import json, sys
-p = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"][0]
-m = {k: v["mean"] for k, v in p.get("metrics", {}).items()}
-causes = [k for k in m if k.startswith("lost_") and not k.startswith("lost_dropped_")]
-assert not m or m["lost"] == sum(m[k] for k in causes) == m["packets_due"] - m["packets_received"], m
-if not eval(sys.argv[2]):
-    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(p)[:4000]}")
-PYTHON
-}
+scenario=ring.toml
 
 echo "== a device that drops every thousandth packet"
 run drops --set sut.drop_every=1000
@@ -59,6 +42,27 @@ echo "== a generator that was made late, within what may be missing"
 run late --set load.stall=50ms --set load.late_after=45ms
 holds late '(p["outcome"] == "invalid" and "was not sent" in p["reason"]) or (m["lost_late"] >= 40 and m["lost_unknown"] == 0)'
 holds late 'not m or m["loss_ratio"] * (m["packets_due"] - m["lost_late"]) == m["lost"] - m["lost_late"]'
+
+echo "== two cores of ours: flows divided, both verified, their books one, and no speed-up where CPUs are shared"
+cat >cores.toml <<'TOML'
+title = "two cores of ours beside one"
+extends = "ring.toml"
+[sut]
+engine = "native"
+[load]
+dir = "bidir"
+flows = 64
+[sweep.axes]
+"sut.cores" = [1, 2]
+[measure]
+duration = "500ms"
+TOML
+scenario=cores.toml run cores
+holds cores 'len(means) == 2 and all(m["lost_unknown"] == 0 and m["verified_packets"] == 1024 and m["packets_due"] == 5000 for m in means)'
+holds cores '"busiest_over_mean" not in means[0] and 1 <= means[1]["busiest_over_mean"] < 2 and means[1]["packets_received"] > 0'
+grep -q "no speed-up was measured" cores/report.html
+run few --set sut.engine=native --set sut.cores=17
+holds few 'p["outcome"] == "unmeasurable" and "of which memif has 1 to 16" in p["reason"]'
 
 echo "== our engine: two goals of loss in one search"
 cat >search.toml <<'TOML'

@@ -109,11 +109,18 @@ impl Spread {
         hash as usize % INDIRECTION % self.workers
     }
 
+    /// The worker of each packet of a trace.
+    #[must_use]
+    pub fn workers(&self, trace: &Trace) -> Vec<usize> {
+        trace.iter().map(|(port, frame)| self.worker(port, frame)).collect()
+    }
+
     /// Divides a trace; each worker's part keeps the order.
     #[must_use]
     pub fn divide(&self, trace: &Trace) -> Vec<Trace> {
         let mut parts = vec![Trace::default(); self.workers];
-        trace.iter().for_each(|(port, frame)| parts[self.worker(port, frame)].push(port, frame));
+        let workers = self.workers(trace);
+        trace.iter().zip(workers).for_each(|((port, frame), worker)| parts[worker].push(port, frame));
         parts
     }
 }
@@ -130,6 +137,17 @@ impl Balance {
     #[must_use]
     pub fn of(parts: &[Trace]) -> Self {
         Self { packets: parts.iter().map(Trace::len).collect() }
+    }
+
+    /// Of packets that were counted by worker.
+    #[must_use]
+    pub fn of_counts(packets: impl IntoIterator<Item = u64>) -> Self {
+        Self {
+            packets: packets
+                .into_iter()
+                .map(|packets| usize::try_from(packets).unwrap_or(usize::MAX))
+                .collect(),
+        }
     }
 
     /// The busiest worker's packets over the mean: what the whole loses against even spreading.

@@ -2,6 +2,7 @@
 //! against peers that die or have no manners.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,13 +10,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_dataplane::backends::{Outcomes, compare};
-use ranlab_dataplane::declare::Port as Side;
+use ranlab_dataplane::declare::{DropReason, Port as Side};
 use ranlab_dataplane::engine::{Engine, Isa};
 use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::spread::Spread;
+use ranlab_dataplane::tester::Stamp;
 use ranlab_dataplane::trace::{Directions, Trace, Traffic};
-use ranlab_emulator::memif::device::{Device, Work};
-use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run};
-use ranlab_emulator::memif::{Down, Port, PortError, Put, Role, Settings};
+use ranlab_emulator::memif::device::{Core, Device, Work};
+use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run, run_until};
+use ranlab_emulator::memif::{Down, Port, PortError, Put, Refusal, Role, Settings};
 use ranlab_net::memif::{Control, Taken};
 
 const UP: Duration = Duration::from_secs(10);
@@ -46,7 +49,12 @@ fn settings(role: Role, log2_ring: u8) -> Settings {
 }
 
 fn ports(folder: &Folder, role: Role, log2_ring: u8) -> [Port; 2] {
-    [0, 1].map(|index| Port::new(&folder.socket(index), settings(role, log2_ring)).unwrap())
+    several(folder, role, log2_ring, 1)
+}
+
+/// Ports of so many rings each way.
+fn several(folder: &Folder, role: Role, log2_ring: u8, rings: u16) -> [Port; 2] {
+    [0, 1].map(|index| Port::new(&folder.socket(index), settings(role, log2_ring).each_way(rings)).unwrap())
 }
 
 fn bring_up(mut ports: [Port; 2]) -> [Port; 2] {
@@ -61,8 +69,18 @@ fn bench(
     log2_ring: u8,
     device: impl FnOnce([Port; 2]) -> Device + Send + 'static,
 ) -> ([Port; 2], Served) {
+    bench_of(folder, role, (log2_ring, 1), device)
+}
+
+/// The same with so many rings each way.
+fn bench_of(
+    folder: &Folder,
+    role: Role,
+    (log2_ring, rings): (u8, u16),
+    device: impl FnOnce([Port; 2]) -> Device + Send + 'static,
+) -> ([Port; 2], Served) {
     let other = if role == Role::Master { Role::Slave } else { Role::Master };
-    let (tester, under_test) = (ports(folder, role, log2_ring), ports(folder, other, log2_ring));
+    let [tester, under_test] = [role, other].map(|role| several(folder, role, log2_ring, rings));
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
@@ -192,6 +210,122 @@ fn verify(pipeline: &Pipeline, trace: &Trace, ports: &mut [Port; 2]) {
         ports.iter().for_each(Port::publish);
     }
     assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(wanted));
+}
+
+/// A gateway on three cores, both directions, both roles: packets are divided as a network card would, so that a user's meter is
+/// on one core. Each core took what was for it and no more, their books are the device's, and flows stay in order.
+#[test]
+fn several_cores_forward_as_the_oracle_says_and_their_books_add_up() {
+    const CORES: usize = 3;
+    let json = r#"{"name":"mgw","user":60,"bst":5,"server":9,"rate-limit":1000,"rate-burst":2000}"#;
+    let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+    let (trace, declaration) = (trace(&pipeline), pipeline.build().unwrap());
+    let ways = Spread::new(&declaration, CORES).unwrap().workers(&trace);
+    for role in [Role::Slave, Role::Master] {
+        let folder = Folder::new(&format!("cores-{role:?}"));
+        let declared = declaration.clone();
+        let (mut ports, served) = bench_of(&folder, role, (10, CORES as u16), move |ports| {
+            let (engines, control) = Engine::start(&declared, CORES, Isa::detect()).unwrap();
+            drop(control);
+            let works = engines.into_iter().map(|engine| Work::Pipeline(Box::new(engine)));
+            Device::of_cores(ports, works.collect())
+        });
+        let load = Load { duration: Duration::from_millis(100), ..load() };
+        let outcome = run_until(&mut ports, (&trace, &ways), &load, &AtomicBool::new(false)).unwrap();
+        let device = served.end();
+        let tally = &outcome.tally;
+        assert_eq!(unknown(&outcome, &device), 0, "{tally:?}");
+        let sum = |of: &dyn Fn(&Core) -> u64| device.cores().iter().map(of).sum::<u64>();
+        assert_eq!((sum(&Core::received), sum(&Core::malformed)), (tally.sent, 0));
+        let metered = |core: &Core| core.ledger().dropped[DropReason::Metered as usize];
+        assert_eq!(sum(&|core| core.ledger().causes()), tally.lost());
+        assert!(sum(&metered) > 0 && device.cores().iter().all(|core| core.received() > 0));
+        assert_eq!(device.ledger().dropped[DropReason::Metered as usize], sum(&metered));
+        if tally.late + tally.ring_full == 0 {
+            let due = |core| (0..tally.sent as usize).filter(|n| ways[n % ways.len()] == core).count();
+            let took: Vec<_> = device.cores().iter().map(|core| core.received() as usize).collect();
+            assert_eq!(took, [due(0), due(1), due(2)]);
+        }
+    }
+}
+
+/// 1,024 packets of 64 flows, each with its number, through two cores, none too slow for the rings: octets as the oracle says,
+/// and within a flow in the order in which they left.
+#[test]
+fn a_flow_stays_in_order_on_several_cores() {
+    let json = r#"{"name":"l3fwd","upstream-l3-table-size":64,"downstream-l3-table-size":64}"#;
+    let pipeline: Pipeline = serde_json::from_str(json).unwrap();
+    let declaration = pipeline.build().unwrap();
+    let spread = Spread::new(&declaration, 2).unwrap();
+    let mut marked = Trace::default();
+    for (number, (side, frame)) in (0_u32..).zip(trace(&pipeline).iter()) {
+        let mut frame = frame.to_vec();
+        assert!(Stamp { run: 1, number, sent_ns: 0 }.write(&mut frame));
+        marked.push(side, &frame);
+    }
+    let folder = Folder::new("order");
+    let (mut ports, served) = bench_of(&folder, Role::Slave, (11, 2), move |ports| {
+        let (engines, _control) = Engine::start(&declaration, 2, Isa::detect()).unwrap();
+        let works = engines.into_iter().map(|engine| Work::Pipeline(Box::new(engine)));
+        Device::of_cores(ports, works.collect())
+    });
+    let (mut found, mut last) = (Outcomes::default(), BTreeMap::new());
+    for (side, frame) in marked.iter() {
+        let ring = spread.worker(side, frame);
+        assert_eq!(ports[side as usize].put_by(ring, frame).unwrap(), Put::Queued);
+        ports[side as usize].publish();
+    }
+    let (began, mut came, mut frame) = (Instant::now(), 0, [0; 2048]);
+    while came < marked.len() && began.elapsed() < UP {
+        for side in [Side::Access, Side::Core] {
+            if let Taken::Packet(octets) = ports[side as usize].take(&mut frame).unwrap() {
+                let frame = &frame[..octets];
+                // Addresses and ports stay as they came.
+                let (flow, number) = (frame[26..38].to_vec(), Stamp::read(frame).unwrap().number);
+                let before = last.insert((side as usize, flow), number);
+                assert!(before.is_none_or(|before| before < number), "{before:?} then {number}");
+                found.sent(side, frame.to_vec(), &[]);
+                came += 1;
+            }
+        }
+        ports.iter().for_each(Port::publish);
+    }
+    let expected = Outcomes::expected(&pipeline, &marked, usize::MAX, &[]).unwrap();
+    assert_eq!(compare(&expected, &found).map_err(|mismatch| mismatch.to_string()), Ok(marked.len() as u64));
+    let device = served.end();
+    assert!(device.cores().iter().all(|core| core.received() > 0) && last.len() > 64);
+}
+
+#[test]
+fn a_tester_with_fewer_rings_than_cores_is_told_so() {
+    let folder = Folder::new("fewer");
+    let [mut theirs, _other] = several(&folder, Role::Master, 4, 2);
+    let path = folder.socket(0);
+    let thread = std::thread::spawn(move || {
+        let mut port = Port::new(&path, settings(Role::Slave, 4)).unwrap();
+        port.bring_up(Duration::from_millis(500)).unwrap_err()
+    });
+    let refused = theirs.bring_up(Duration::from_millis(500)).unwrap_err();
+    let words = "the peer has 1 memif rings to the master; 2 are needed, one for each core";
+    assert!(refused.to_string().contains(words), "{refused}");
+    assert!(matches!(
+        refused,
+        PortError::Nobody { last: Some(Down::Refused(Refusal::FewRings { there: 1, needed: 2, .. })), .. }
+    ));
+    let told = thread.join().unwrap();
+    assert!(
+        matches!(&told, PortError::Nobody { last: Some(Down::Peer { reason, .. }), .. } if words.starts_with(&reason[..40])),
+        "{told}"
+    );
+    // A device that was given ports that do not demand it says it itself.
+    let folder = Folder::new("fewer-lent");
+    let theirs = ports(&folder, Role::Master, 4);
+    let thread = std::thread::spawn(move || bring_up(theirs));
+    let _ours = bring_up(ports(&folder, Role::Slave, 4));
+    let mut device = Device::of_cores(thread.join().unwrap(), vec![Work::Cross, Work::Cross]);
+    let error = device.serve(&AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, PortError::FewRings { there: 1, cores: 2 }), "{error}");
+    assert!(device.meet().unwrap(), "the connection stands as before");
 }
 
 #[test]

@@ -24,12 +24,12 @@ struct Testpmd(Child);
 impl Testpmd {
     /// Without huge pages, cards and leftovers; it forwards what arrives at one port by the other, from the first packet on:
     /// by default it throws away, uncounted, what arrives before it begins.
-    fn start(folder: &std::path::Path, role: &str) -> Self {
+    fn start(folder: &std::path::Path, role: &str, queues: u16) -> Self {
         let device = |index: u8| {
             let socket = folder.join(format!("{index}.sock"));
             format!("--vdev=net_memif{index},role={role},id=0,socket={},socket-abstract=no", socket.display())
         };
-        let prefix = format!("--file-prefix=ranlab{}{role}", std::process::id());
+        let prefix = format!("--file-prefix=ranlab{}{role}{queues}", std::process::id());
         let mut command = Command::new("dpdk-testpmd");
         command.args(["-l", "0-1", "--no-huge", "-m", "128", "--no-pci", "--no-telemetry", &prefix]);
         command.args([device(0), device(1)]);
@@ -41,6 +41,7 @@ impl Testpmd {
             "--no-lsc-interrupt",
             "--total-num-mbufs=4096",
         ]);
+        command.args([format!("--rxq={queues}"), format!("--txq={queues}")]);
         // What it would leave in /run goes with the folder.
         command.env("RUNTIME_DIRECTORY", folder);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -97,17 +98,17 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-fn packets_are_carried_and_counted(role: Role, theirs: &str) {
-    let folder = folder(theirs);
-    let open = || {
-        [0, 1].map(|index| Port::new(&folder.join(format!("{index}.sock")), Settings::new(role, 0)).unwrap())
-    };
+fn packets_are_carried_and_counted(role: Role, theirs: &str, queues: u16) {
+    let folder = folder(&format!("{theirs}-{queues}"));
+    let settings = Settings::new(role, 0).each_way(queues);
+    let open =
+        || [0, 1].map(|index| Port::new(&folder.join(format!("{index}.sock")), settings.clone()).unwrap());
     let (program, mut ports);
     if role == Role::Master {
         ports = open();
-        program = Testpmd::start(&folder, theirs);
+        program = Testpmd::start(&folder, theirs, queues);
     } else {
-        program = Testpmd::start(&folder, theirs);
+        program = Testpmd::start(&folder, theirs, queues);
         ports = open();
     }
     ports.iter_mut().for_each(|port| port.bring_up(UP).unwrap());
@@ -134,13 +135,15 @@ fn packets_are_carried_and_counted(role: Role, theirs: &str) {
 #[test]
 fn testpmd_connects_to_us() {
     if installed() {
-        packets_are_carried_and_counted(Role::Master, "client");
+        packets_are_carried_and_counted(Role::Master, "client", 1);
+        packets_are_carried_and_counted(Role::Master, "client", 2);
     }
 }
 
 #[test]
 fn we_connect_to_testpmd() {
     if installed() {
-        packets_are_carried_and_counted(Role::Slave, "server");
+        packets_are_carried_and_counted(Role::Slave, "server", 1);
+        packets_are_carried_and_counted(Role::Slave, "server", 2);
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use ranlab_dataplane::backends::Tier;
-use ranlab_dataplane::declare::{Event, Fate};
+use ranlab_dataplane::declare::{Event, Fate, Port};
 use ranlab_dataplane::engine::{BURST, Burst, Control, Counters, Engine, Isa};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::spread::{Balance, Spread};
@@ -151,10 +151,11 @@ impl Forwarder {
         let isa = isa(part)?;
         let declaration = pipeline.build().map_err(rig)?;
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
-        let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
-        let verified = verify(pipeline, &trace, &mut verifying[0], part.verify)?;
+        let spread = Spread::new(&declaration, part.cores).map_err(rig)?;
+        let (mut verifying, _control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
+        let verified = verify(pipeline, &trace, (&spread, &mut verifying), part.verify)?;
         drop(verifying);
-        let parts = Spread::new(&declaration, part.cores).map_err(rig)?.divide(&trace);
+        let parts = spread.divide(&trace);
         let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         Ok(Self {
@@ -261,31 +262,38 @@ pub(crate) fn isa(part: &PipelinePart) -> Result<Isa, Trouble> {
     Ok(isa)
 }
 
-/// Compares fates and octets with the oracle; says how many packets.
+/// Compares fates and octets with the oracle, which knows of no cores: what each engine makes of its part of the trace. Says how
+/// many packets.
 pub(crate) fn verify(
     pipeline: &Pipeline,
     trace: &Trace,
-    engine: &mut Engine,
+    (spread, engines): (&Spread, &mut [Engine]),
     most: usize,
 ) -> Result<usize, Trouble> {
     let mut oracle = pipeline.oracle().map_err(rig)?;
-    let mut burst = Burst::new();
+    let mut bursts: Vec<Burst> = engines.iter().map(|_| Burst::new()).collect();
     let most = most.min(trace.len());
     for first in (0..most).step_by(BURST) {
         // The engine takes the packets of one port before those of the other.
         let mut packets: Vec<_> = trace.range(first, BURST.min(most - first)).collect();
         packets.sort_by_key(|(port, _)| *port as usize);
-        burst.clear();
-        burst.fill(packets.iter().copied());
+        bursts.iter_mut().for_each(Burst::clear);
+        let place = |(port, frame): &(Port, &[u8])| {
+            let worker = spread.worker(*port, frame);
+            let burst = bursts.get_mut(worker).ok_or_else(|| rig("a packet is for no core"))?;
+            let index = burst.len();
+            burst.push(*port, frame).map(|()| (worker, index)).map_err(rig)
+        };
+        let places: Vec<(usize, usize)> = packets.iter().map(place).collect::<Result<_, _>>()?;
         let now_ns = first as u64 * 50;
-        engine.process(now_ns, &mut burst);
-        for (i, (port, frame)) in packets.iter().enumerate() {
-            let mut expected = frame.to_vec();
+        engines.iter_mut().zip(&mut bursts).for_each(|(engine, burst)| engine.process(now_ns, burst));
+        for (i, ((port, frame), (worker, index))) in packets.iter().zip(places).enumerate() {
+            let (burst, mut expected) = (&bursts[worker], frame.to_vec());
             let fate = oracle.process(now_ns, *port, &mut expected);
+            let found = burst.fate(index);
             let same =
-                burst.fate(i) == Some(fate) && (!matches!(fate, Fate::Sent(_)) || burst.frame(i) == expected);
+                found == Some(fate) && (!matches!(fate, Fate::Sent(_)) || burst.frame(index) == expected);
             if !same {
-                let found = burst.fate(i);
                 return Err(sut(format!(
                     "packet {} of the trace is {found:?}, the oracle says {fate:?}: nothing is measured",
                     first + i
@@ -403,6 +411,7 @@ fn send(control: &mut Control, event: &Event, stop: &AtomicBool, changes: &mut C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ranlab_dataplane::trace::Directions;
 
     fn part(json: &str) -> PipelinePart {
         let pipeline = serde_json::from_str(json).unwrap();
@@ -440,6 +449,26 @@ mod tests {
             assert!(!report.distributions["update_visible_ns"].is_empty());
             assert!(!report.distributions["burst_ns"].is_empty());
         }
+    }
+
+    /// Cores with meters of their own are one switch to the oracle, as long as a user's packets reach one of them.
+    #[test]
+    fn several_cores_are_verified_as_one_switch() {
+        let json = r#"{"name":"mgw","user":30,"bst":4,"server":9,"rate-limit":1000,"rate-burst":500}"#;
+        let part = part(json);
+        let Some(Plain(pipeline)) = &part.pipeline else { panic!("no pipeline") };
+        let traffic = Traffic { dir: Directions::Bidir, ..part.traffic.0 };
+        let trace = Trace::generate(pipeline, &traffic).unwrap();
+        let declaration = pipeline.build().unwrap();
+        let by = |spread: &Spread| {
+            let (mut engines, _control) = Engine::start(&declaration, 3, Isa::Baseline).unwrap();
+            verify(pipeline, &trace, (spread, &mut engines), 2_000)
+        };
+        assert_eq!(by(&Spread::new(&declaration, 3).unwrap()), Ok(2_000));
+        // Divided by flows of somebody else's pipeline, a user is on several cores, and each of them has its rate.
+        let other: Pipeline = serde_json::from_str(r#"{"name":"portfwd"}"#).unwrap();
+        let wrong = by(&Spread::new(&other.build().unwrap(), 3).unwrap()).unwrap_err();
+        assert!(wrong.what.contains("the oracle says Dropped(Metered)"), "{wrong}");
     }
 
     #[test]

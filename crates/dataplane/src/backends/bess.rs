@@ -10,7 +10,7 @@ use ranlab_wire::packet::{Mac, VXLAN_PORT};
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
     permitted, port_name, refuse_changes,
 };
 use crate::declare::{
@@ -26,24 +26,14 @@ pub struct Bess;
 const GATES_MAX: u64 = 8_191;
 
 impl Backend for Bess {
-    fn name(&self) -> &'static str {
-        "bess"
-    }
-
-    fn title(&self) -> &'static str {
-        "BESS: a script of its modules"
-    }
-
-    fn install(&self) -> &'static str {
-        "bessd and bessctl from https://github.com/NetSys/bess (no Debian 12 package)"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["bessd", "bessctl"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "bess",
+            title: "BESS: a script of its modules",
+            install: "bessd and bessctl from https://github.com/NetSys/bess (no Debian 12 package)",
+            programs: &["bessd", "bessctl"],
+            tiers: &[],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

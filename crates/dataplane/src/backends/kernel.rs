@@ -10,8 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ranlab_wire::packet::{Mac, Protocol};
 
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
-    port_name, refuse_changes,
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
+    permitted, port_name, refuse_changes,
 };
 use crate::declare::{
     AclRule, Action, Change, Direction, Element, ExactTable, NextHop, Port, Prefix4, Prefix6, User,
@@ -25,24 +25,14 @@ pub struct Kernel;
 const LIMIT_BYTES_MAX: u64 = u64::MAX / 1_000_000_000;
 
 impl Backend for Kernel {
-    fn name(&self) -> &'static str {
-        "kernel"
-    }
-
-    fn title(&self) -> &'static str {
-        "Linux: nftables at the ingress of ports"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install nftables iproute2"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["nft", "ip"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Veth]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "kernel",
+            title: "Linux: nftables at the ingress of ports",
+            install: "apt install nftables iproute2",
+            programs: &["nft", "ip"],
+            tiers: &[Tier::Veth],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

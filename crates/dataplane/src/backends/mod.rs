@@ -230,18 +230,45 @@ impl Translation {
     }
 }
 
+/// What a backend is called and where it is had, told once; [`Backend`] hands it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// See [`Backend::name`].
+    pub name: &'static str,
+    /// See [`Backend::title`].
+    pub title: &'static str,
+    /// See [`Backend::install`].
+    pub install: &'static str,
+    /// See [`Backend::programs`].
+    pub programs: &'static [&'static str],
+    /// See [`Backend::tiers`].
+    pub tiers: &'static [Tier],
+}
+
 /// A switch that is not ours, as far as it can be known without running it.
 pub trait Backend: Sync {
+    /// What is said of it before anything is asked.
+    fn facts(&self) -> &'static Facts;
     /// As `sut.engine` names it.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
     /// What it is, for people.
-    fn title(&self) -> &'static str;
+    fn title(&self) -> &'static str {
+        self.facts().title
+    }
     /// The line that installs it on Debian, or where it comes from.
-    fn install(&self) -> &'static str;
+    fn install(&self) -> &'static str {
+        self.facts().install
+    }
     /// Programs that have to be there to run it: names, or paths where the system's path does not lead.
-    fn programs(&self) -> &'static [&'static str];
+    fn programs(&self) -> &'static [&'static str] {
+        self.facts().programs
+    }
     /// Where it can be driven by this version; empty: its configuration is written, but nobody here runs it.
-    fn tiers(&self) -> &'static [Tier];
+    fn tiers(&self) -> &'static [Tier] {
+        self.facts().tiers
+    }
     /// What of this it cannot express, each reason once; empty: it can all of it.
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack>;
     /// In what its packets differ from the oracle's by design, for this pipeline.

@@ -1,7 +1,9 @@
 //! DPDK's `dpdk-testpmd`: no pipelines, but what moving packets between two ports costs with the same drivers: the baseline
 //! of every other program that uses DPDK.
 
-use super::{Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name};
+use super::{
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
+};
 use super::{permitted, refuse_changes};
 use crate::declare::{Change, Element};
 
@@ -10,24 +12,14 @@ use crate::declare::{Change, Element};
 pub struct Testpmd;
 
 impl Backend for Testpmd {
-    fn name(&self) -> &'static str {
-        "testpmd"
-    }
-
-    fn title(&self) -> &'static str {
-        "DPDK testpmd, the baseline"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install dpdk-dev"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["dpdk-testpmd"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Mem, Tier::Ring]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "testpmd",
+            title: "DPDK testpmd, the baseline",
+            install: "apt install dpdk-dev",
+            programs: &["dpdk-testpmd"],
+            tiers: &[Tier::Mem, Tier::Ring],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

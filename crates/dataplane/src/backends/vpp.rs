@@ -10,7 +10,7 @@ use ranlab_wire::packet::Mac;
 
 use super::p4::six;
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
     permitted, port_name, refuse_changes,
 };
 use crate::declare::{
@@ -28,24 +28,14 @@ const HOPS_MAX: u64 = (1 << 21) - 2;
 const KBPS_MAX: u64 = 4_000_000_000;
 
 impl Backend for Vpp {
-    fn name(&self) -> &'static str {
-        "vpp"
-    }
-
-    fn title(&self) -> &'static str {
-        "VPP: a script of its command line"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install vpp vpp-plugin-core, from https://packagecloud.io/fdio/release (no Debian 12 package)"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["vpp", "vppctl"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "vpp",
+            title: "VPP: a script of its command line",
+            install: "apt install vpp vpp-plugin-core, from https://packagecloud.io/fdio/release (no Debian 12 package)",
+            programs: &["vpp", "vppctl"],
+            tiers: &[],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

@@ -21,12 +21,14 @@ pub(super) fn spend_hop(slot: &mut Slot, meta: &Meta) -> Result<(), DropReason> 
         *hops -= 1;
         return Ok(());
     }
-    let [.., hops, protocol, high, low, _, _, _, _, _, _, _, _] = slot.window_mut::<34>(meta.start as usize);
-    if *hops <= 1 {
+    let frame = slot.window_mut::<34>(meta.start as usize);
+    // Read and written as one word: of octets that are looked at on their own the compiler would put one together.
+    let Some(field) = frame[IP + 8..].first_chunk_mut::<4>() else { return Err(DropReason::Malformed) };
+    let word = u32::from_le_bytes(*field);
+    if word & 0xff <= 1 {
         return Err(DropReason::HopLimit);
     }
-    let word = fewer_hops(u32::from_le_bytes([*hops, *protocol, *high, *low]));
-    [*hops, *protocol, *high, *low] = word.to_le_bytes();
+    *field = fewer_hops(word).to_le_bytes();
     Ok(())
 }
 

@@ -130,14 +130,21 @@ pub(super) trait Leave {
 #[inline(always)]
 pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 {
     let Burst { slots, meta, dropped, .. } = burst;
-    let mut passed = live;
+    let mut gone = 0;
     for i in Bits(live) {
         if let Err(reason) = packets.step(&mut slots[i], &mut meta[i]) {
-            dropped[i] = reason;
-            passed &= !(1 << i);
+            refused(dropped, &mut gone, i, reason);
         }
     }
-    passed
+    live & !gone
+}
+
+/// Notes a packet that does not go on: seldom, and without a register in the loop.
+#[cold]
+#[inline(never)]
+fn refused(dropped: &mut [DropReason; BURST], gone: &mut u64, index: usize, reason: DropReason) {
+    dropped[index] = reason;
+    *gone |= 1 << index;
 }
 
 /// As [`each`], where a packet that is not refused leaves.
@@ -145,17 +152,14 @@ pub(super) fn each(burst: &mut Burst, live: u64, mut packets: impl Each) -> u64 
 fn deliver(burst: &mut Burst, live: u64, mut packets: impl Leave) -> u64 {
     let Burst { slots, meta, dropped, sent, .. } = burst;
     // Of all that leave, those by the core port.
-    let (mut left, mut core) = (live, 0_u64);
+    let (mut gone, mut core) = (0, 0_u64);
     for i in Bits(live) {
         match packets.step(&mut slots[i], &mut meta[i]) {
             Ok(port) => core |= (port as u64) << i,
-            Err(reason) => {
-                dropped[i] = reason;
-                left &= !(1 << i);
-            }
+            Err(reason) => refused(dropped, &mut gone, i, reason),
         }
     }
-    sent[0] |= left & !core;
+    sent[0] |= live & !(gone | core);
     sent[1] |= core;
     0
 }

@@ -144,6 +144,19 @@ impl Ledger {
             + self.unfit
     }
 
+    /// Both together: of several cores, or of several ports.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            waiting: self.waiting + other.waiting,
+            dropped: std::array::from_fn(|reason| self.dropped[reason] + other.dropped[reason]),
+            tables: self.tables + other.tables,
+            on_purpose: self.on_purpose + other.on_purpose,
+            ring_full: self.ring_full + other.ring_full,
+            unfit: self.unfit + other.unfit,
+        }
+    }
+
     /// What happened between an earlier look and this one; what waits now waits now.
     #[must_use]
     pub fn since(&self, then: &Self) -> Self {

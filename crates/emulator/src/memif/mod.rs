@@ -2,10 +2,12 @@
 //! [`tester`], and our packet engine as the [`device`] under test.
 //!
 //! Everything polls and nothing waits for a peer: one that is silent, dies or lies costs packets and gets a reason.
+mod cores;
 pub mod device;
 mod port;
 mod rings;
 pub mod tester;
 
 pub use port::{Port, PortError, Put};
-pub use ranlab_machines::memif::{Down, Role, Settings, SettingsError};
+pub use ranlab_machines::memif::{Down, RINGS_MAX, Refusal, Role, Settings, SettingsError};
+pub use rings::Rings;

@@ -56,6 +56,14 @@ pub enum PortError {
     /// The peer's indices are impossible.
     #[error("the memif peer's ring is broken: {0}")]
     Ring(#[from] RingFault),
+    /// Fewer rings than cores want one of their own.
+    #[error("a memif port has {there} rings each way at least, {cores} cores are to have one each")]
+    FewRings {
+        /// In the direction that has the fewer.
+        there: usize,
+        /// That were to share them out.
+        cores: usize,
+    },
     /// Nobody has connected.
     #[error("no memif peer within {waited:?}{}", .last.as_ref().map(|last| format!("; the last one: {last}")).unwrap_or_default())]
     Nobody {
@@ -99,6 +107,8 @@ pub struct Port {
     place: Place,
     talk: Option<Talk>,
     rings: Option<Rings>,
+    /// The rings are at cores of a device.
+    lent: bool,
     peer: String,
     last: Option<Down>,
 }
@@ -121,7 +131,7 @@ impl Port {
                     .map_err(|source| PortError::Socket { path: path.display().to_string(), source })?,
             ),
         };
-        Ok(Self { settings, place, talk: None, rings: None, peer: String::new(), last: None })
+        Ok(Self { settings, place, talk: None, rings: None, lent: false, peer: String::new(), last: None })
     }
 
     /// Waits until packets can flow.
@@ -160,13 +170,18 @@ impl Port {
         match talk.turn(&mut self.peer) {
             Ok(rings) => {
                 self.rings = self.rings.take().or(rings);
-                Ok(self.rings.is_some())
+                Ok(self.is_up())
             }
             Err(down) => {
-                (self.talk, self.rings) = (None, None);
+                self.close();
                 Err(down.into())
             }
         }
+    }
+
+    /// There is no connection any more; rings that are lent are not taken back.
+    fn close(&mut self) {
+        (self.talk, self.rings, self.lent) = (None, None, false);
     }
 
     /// Sees to it that there is a connection, if somebody is there; turns away who comes beside it.
@@ -208,18 +223,47 @@ impl Port {
         &self.peer
     }
 
-    /// Puts a packet into the ring.
+    /// Puts a packet into the ring of its flow.
     ///
     /// # Errors
     /// There is no connection (`Down`), or its ring is broken: then the connection ends.
     pub fn put(&mut self, packet: &[u8]) -> Result<Put, PortError> {
-        let rings = self.rings.as_mut().ok_or(Down::Gone)?;
-        let sender = rings.sender(packet).ok_or(Down::Gone)?;
-        match sender.put(packet) {
-            Ok(Ok(true)) => Ok(Put::Queued),
-            Ok(Ok(false)) => Ok(Put::Full),
-            Ok(Err(fault)) => Ok(Put::Unfit(fault)),
-            Err(fault) => Err(self.broken(fault)),
+        let put = self.rings.as_mut().ok_or(Down::Gone)?.put(packet);
+        put.map_err(|fault| self.broken(fault))
+    }
+
+    /// Puts a packet into a ring by its number, modulo how many there are: whoever divides packets over a peer's cores decides.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, PortError> {
+        let put = self.rings.as_mut().ok_or(Down::Gone)?.put_by(ring, packet);
+        put.map_err(|fault| self.broken(fault))
+    }
+
+    /// Lends the rings to so many cores, each a part; until they are [taken back](Self::take_back) the port has none. Whether the
+    /// connection stands has still to be [looked after](Self::service).
+    ///
+    /// # Errors
+    /// There is no connection, or it has fewer rings than there are cores.
+    pub fn lend(&mut self, cores: usize) -> Result<Vec<Rings>, PortError> {
+        match self.rings.take().ok_or(Down::Gone)?.divide(cores) {
+            Ok(parts) => {
+                self.lent = true;
+                Ok(parts)
+            }
+            Err(rings) => {
+                let there = rings.senders.len().min(rings.receivers.len());
+                self.rings = Some(rings);
+                Err(PortError::FewRings { there, cores })
+            }
+        }
+    }
+
+    /// Takes rings back that were lent, in their order; those of a connection that has ended are dropped.
+    pub fn take_back(&mut self, parts: Vec<Rings>) {
+        if std::mem::take(&mut self.lent) {
+            self.rings = Some(Rings::join(parts));
         }
     }
 
@@ -265,7 +309,7 @@ impl Port {
     /// Whether packets can flow, as far as is known.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.rings.is_some()
+        self.lent || self.rings.is_some()
     }
 
     /// Ends the connection in words.
@@ -275,16 +319,17 @@ impl Port {
             // It ends so or so.
             let _ = talk.say(&mut self.peer, VecDeque::new());
         }
-        (self.talk, self.rings) = (None, None);
+        self.close();
     }
 
-    fn broken(&mut self, fault: RingFault) -> PortError {
+    /// Ends the connection in words, since whoever has its rings has found them broken.
+    pub(super) fn broken(&mut self, fault: RingFault) -> PortError {
         if let Some(talk) = &mut self.talk {
             talk.machine.refuse(Refusal::Memory(fault.to_string()));
             // The words may not arrive any more; the fault is told anyway.
             let _ = talk.say(&mut self.peer, VecDeque::new());
         }
-        (self.talk, self.rings) = (None, None);
+        self.close();
         fault.into()
     }
 }
@@ -375,14 +420,18 @@ impl Talk {
         let regions: Arc<[Region]> = Arc::new([region]);
         let at = |offset| RingPlace { region: 0, offset, log2_size: layout.log2_ring };
         let buffers = |offset| Some(Buffers { region: 0, offset, octets: layout.buffer_octets });
-        let sender = Sender::new(Arc::clone(&regions), at(0), buffers(layout.buffers_to_master));
-        let receiver = |index| {
-            let (ring, first) = layout.place_to_slave(index);
+        let [to_master, to_slave] = layout.rings;
+        let senders = (0..to_master).map(|index| {
+            let (ring, first) = layout.place(true, index);
+            Sender::new(Arc::clone(&regions), at(ring), buffers(first))
+        });
+        let senders = senders.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        let receivers = (0..to_slave).map(|index| {
+            let (ring, first) = layout.place(false, index);
             Receiver::new(Arc::clone(&regions), at(ring), buffers(first))
-        };
-        let receivers = (0..layout.rings_to_slave).map(receiver).collect::<Result<_, _>>();
-        let receivers = receivers.map_err(io::Error::other)?;
-        self.own = Some(Rings::new(vec![sender.map_err(io::Error::other)?], receivers));
+        });
+        let receivers = receivers.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        self.own = Some(Rings::new(senders, receivers));
         Ok(())
     }
 

@@ -2,12 +2,15 @@
 
 use ranlab_net::memif::{Receiver, RingFault, Sender, Taken};
 
+use super::Put;
+
 /// Packets that are taken out of one ring before the next has its turn.
 const TURN: u16 = 32;
 
-/// What this end sends by and receives by, at least one of each: a peer has one ring, or one for each of its threads.
+/// What this end sends by and receives by, at least one of each: a peer has one ring, or one for each of its threads. A device
+/// of several cores has a part of a port's rings at each of them.
 #[derive(Debug)]
-pub(super) struct Rings {
+pub struct Rings {
     pub(super) senders: Vec<Sender>,
     pub(super) receivers: Vec<Receiver>,
     /// The receiver whose turn it is, and packets that it has given in this turn.
@@ -19,10 +22,54 @@ impl Rings {
         Self { senders, receivers, turn: (0, 0) }
     }
 
-    /// The sender for a packet: packets of a flow take one ring, so that they stay in order.
-    pub(super) fn sender(&mut self, packet: &[u8]) -> Option<&mut Sender> {
-        let way = if self.senders.len() > 1 { flow(packet) as usize % self.senders.len() } else { 0 };
-        self.senders.get_mut(way)
+    /// A part for each core: ring by ring, core by core, in both directions, so that a peer that sends a flow by one ring gets it
+    /// back by the ring of the same number. At least as many rings each way as cores, or nothing is divided.
+    pub(super) fn divide(self, cores: usize) -> Result<Vec<Self>, Self> {
+        if cores == 0 || self.senders.len().min(self.receivers.len()) < cores {
+            return Err(self);
+        }
+        let mut parts: Vec<Self> = (0..cores).map(|_| Self::new(Vec::new(), Vec::new())).collect();
+        for (index, sender) in self.senders.into_iter().enumerate() {
+            parts[index % cores].senders.push(sender);
+        }
+        for (index, receiver) in self.receivers.into_iter().enumerate() {
+            parts[index % cores].receivers.push(receiver);
+        }
+        Ok(parts)
+    }
+
+    /// The whole of which these are the parts, in their order.
+    pub(super) fn join(parts: Vec<Self>) -> Self {
+        let mut parts: Vec<_> =
+            parts.into_iter().map(|part| (part.senders.into_iter(), part.receivers.into_iter())).collect();
+        let mut whole = Self::new(Vec::new(), Vec::new());
+        loop {
+            let before = whole.senders.len() + whole.receivers.len();
+            for (senders, receivers) in &mut parts {
+                whole.senders.extend(senders.next());
+                whole.receivers.extend(receivers.next());
+            }
+            if whole.senders.len() + whole.receivers.len() == before {
+                return whole;
+            }
+        }
+    }
+
+    /// Puts a packet into the ring of its flow: packets of a flow take one ring, so that they stay in order.
+    pub(super) fn put(&mut self, packet: &[u8]) -> Result<Put, RingFault> {
+        let way = if self.senders.len() > 1 { flow(packet) as usize } else { 0 };
+        self.put_by(way, packet)
+    }
+
+    /// Puts a packet into a ring by its number, modulo how many there are; without rings it is full.
+    pub(super) fn put_by(&mut self, ring: usize, packet: &[u8]) -> Result<Put, RingFault> {
+        let way = ring % self.senders.len().max(1);
+        let Some(sender) = self.senders.get_mut(way) else { return Ok(Put::Full) };
+        Ok(match sender.put(packet)? {
+            Ok(true) => Put::Queued,
+            Ok(false) => Put::Full,
+            Err(fault) => Put::Unfit(fault),
+        })
     }
 
     /// The next packet of any ring; one that always has some does not starve the others.
@@ -115,7 +162,7 @@ mod tests {
             for source in 0..32 {
                 let mut frame = frame(source, 1);
                 (frame[19], frame[63]) = (round, round);
-                assert_eq!(rings.sender(&frame).unwrap().put(&frame), Ok(Ok(true)));
+                assert_eq!(rings.put(&frame), Ok(Put::Queued));
             }
         }
         rings.publish();
@@ -155,6 +202,41 @@ mod tests {
         assert_eq!(from.iter().sum::<u32>(), 600);
         assert!(from.iter().all(|from| *from > 100), "{from:?}");
         let frames = [&[][..], &[0; 11], &[8; 13], &frame(1, 1)[..30]];
-        assert!(frames.iter().all(|frame| rings.sender(frame).is_some()), "short ones are sent as well");
+        assert!(
+            frames.iter().all(|frame| rings.put(frame) == Ok(Put::Queued)),
+            "short ones are sent as well"
+        );
+    }
+
+    #[test]
+    fn each_core_has_rings_of_one_number_in_both_directions_and_they_are_joined_as_they_were() {
+        let ([mut slaves, senders], [_, receivers]) = several(5);
+        let few = Rings::new(senders, receivers).divide(6).unwrap_err();
+        let mut parts = few.divide(2).unwrap();
+        let sizes = |parts: &[Rings]| -> Vec<_> {
+            parts.iter().map(|part| (part.senders.len(), part.receivers.len())).collect()
+        };
+        assert_eq!(sizes(&parts), [(3, 3), (2, 2)]);
+        for (index, slave) in slaves.iter_mut().enumerate() {
+            assert_eq!(slave.put(&[index as u8; 64]), Ok(Ok(true)));
+            slave.publish();
+        }
+        let mut into = [0; 128];
+        for (part, mine) in parts.iter_mut().zip([&[0, 2, 4][..], &[1, 3]]) {
+            for ring in mine {
+                assert_eq!(part.take(&mut into), Ok(Taken::Packet(64)));
+                assert_eq!(into[0], *ring);
+            }
+            assert_eq!(part.take(&mut into), Ok(Taken::Nothing));
+            part.publish();
+        }
+        let mut whole = Rings::join(parts);
+        assert!(slaves.iter().all(|slave| slave.waiting() == 0), "all were given back");
+        for (index, slave) in slaves.iter_mut().enumerate() {
+            assert_eq!(slave.put(&[10 + index as u8; 64]), Ok(Ok(true)));
+            slave.publish();
+        }
+        let came: Vec<u8> = (0..5).map(|_| (whole.take(&mut into).unwrap(), into[0]).1).collect();
+        assert_eq!(came, [10, 11, 12, 13, 14], "in their order again");
     }
 }

@@ -100,6 +100,7 @@ pub enum TesterError {
 struct Run<'a> {
     ports: &'a mut [Port; 2],
     trace: &'a Trace,
+    ways: &'a [usize],
     load: &'a Load,
     stop: &'a AtomicBool,
     outcome: Outcome,
@@ -112,16 +113,18 @@ struct Run<'a> {
 /// # Errors
 /// The load or trace cannot be, or a peer goes or breaks the rings.
 pub fn run(ports: &mut [Port; 2], trace: &Trace, load: &Load) -> Result<Outcome, TesterError> {
-    run_until(ports, trace, load, &AtomicBool::new(false))
+    run_until(ports, (trace, &[]), load, &AtomicBool::new(false))
 }
 
-/// The same; told to stop, it sends no more and ends after the drain: what was due until then is what was intended.
+/// The same; told to stop, it sends no more and ends after the drain: what was due until then is what was intended. Beside the
+/// trace, by which ring each of its packets leaves, as a network card would divide them over a switch's cores; nothing: a port
+/// itself keeps a flow in one ring.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_until(
     ports: &mut [Port; 2],
-    trace: &Trace,
+    (trace, ways): (&Trace, &[usize]),
     load: &Load,
     stop: &AtomicBool,
 ) -> Result<Outcome, TesterError> {
@@ -144,7 +147,7 @@ pub fn run_until(
     let lateness_ns = latency_ns.clone();
     let outcome =
         Outcome { tally: Tally::default(), latency_ns, lateness_ns, took: Duration::ZERO, waiting: 0 };
-    let mut run = Run { ports, trace, load, stop, outcome, scratch: [0; FRAME_MAX] };
+    let mut run = Run { ports, trace, ways, load, stop, outcome, scratch: [0; FRAME_MAX] };
     match run.all(packets) {
         Ok(()) => Ok(run.outcome),
         Err(error) => Err(TesterError::Port { error, tally: Box::new(run.outcome.tally) }),
@@ -213,7 +216,11 @@ impl Run<'_> {
             packet.copy_from_slice(frame);
             let stamp = Stamp { run: self.load.run, number: number as u32, sent_ns: now };
             stamp.write(packet);
-            let put = self.ports[side as usize].put(packet)?;
+            let port = &mut self.ports[side as usize];
+            let put = match self.ways.get(place) {
+                Some(ring) => port.put_by(*ring, packet)?,
+                None => port.put(packet)?,
+            };
             let tally = &mut self.outcome.tally;
             tally.intended += 1;
             match put {

@@ -9,8 +9,8 @@
 mod settings;
 
 pub use settings::{
-    BUFFER_OCTETS, LOG2_RING_MAX, Layout, REGION_OCTETS_MAX, REGIONS_MAX, RING_ALIGNMENT, RINGS_MAX,
-    RINGS_TO_SLAVE_MAX, Role, Settings, SettingsError,
+    BUFFER_OCTETS, LOG2_RING_MAX, Layout, REGION_OCTETS_MAX, REGIONS_MAX, RING_ALIGNMENT, RINGS_MAX, Role,
+    Settings, SettingsError,
 };
 
 use std::collections::VecDeque;
@@ -184,6 +184,16 @@ pub enum Refusal {
     /// The end of the announcements without a ring in each direction, or with a gap among them.
     #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]
     Rings,
+    /// Fewer rings than this end has cores for.
+    #[error("the peer has {there} memif rings {way}; {needed} are needed, one for each core")]
+    FewRings {
+        /// In which direction.
+        way: &'static str,
+        /// How many the peer offers, or takes.
+        there: u16,
+        /// How many this end needs.
+        needed: u16,
+    },
     /// Time is up.
     #[error("no connection after {} s", HANDSHAKE.as_secs())]
     Slow,
@@ -196,7 +206,7 @@ pub enum Refusal {
 enum State {
     /// Master: Init is next. Slave: Hello is next.
     Greeting,
-    /// Master: announcements. Slave: so many messages are acknowledged, of four and one for each ring towards it.
+    /// Master: announcements. Slave: so many messages are acknowledged, of two and one for each ring.
     Announcing(u8),
     Up,
     Over,
@@ -224,7 +234,7 @@ impl Machine {
     /// The settings cannot be.
     pub fn new(now: Time, settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
-        let layout = Layout::new(settings.log2_ring, settings.buffer_octets, settings.rings_to_slave);
+        let layout = settings.layout(LOG2_RING_MAX, [RINGS_MAX; 2]);
         let mut machine = Self {
             state: State::Greeting,
             began: now,
@@ -338,6 +348,7 @@ impl Machine {
                 if self.rings.iter().any(|rings| *rings == 0 || rings.count_ones() != rings.trailing_ones()) {
                     return Err(Refusal::Rings);
                 }
+                self.enough(self.rings.map(|rings| rings.count_ones() as u16))?;
                 self.send(&Message::Connected(Name::new(&self.settings.name)), None);
                 self.up();
             }
@@ -357,25 +368,33 @@ impl Machine {
             return Err(Refusal::Version { least, most });
         }
         self.peer = hello.name;
-        let log2 = self.settings.log2_ring.min(hello.max_log2_ring);
-        let rings = self.settings.rings_to_slave.min(hello.max_m2s_ring.saturating_add(1));
-        self.layout = Layout::new(log2, self.settings.buffer_octets, rings);
+        let most = [hello.max_s2m_ring, hello.max_m2s_ring].map(|last| last.saturating_add(1));
+        self.layout = self.settings.layout(hello.max_log2_ring, most);
+        self.enough(self.layout.rings)?;
         self.outputs.push_back(Output::Create(self.layout));
         self.announce(0);
         Ok(())
     }
 
+    /// Whether there are as many rings, to the master and to the slave, as this end needs.
+    fn enough(&self, rings: [u16; 2]) -> Result<(), Refusal> {
+        let needed = self.settings.rings_least;
+        let few = ["to the master", "to the slave"].into_iter().zip(rings).find(|(_, there)| *there < needed);
+        few.map_or(Ok(()), |(way, there)| Err(Refusal::FewRings { way, there, needed }))
+    }
+
     /// Messages of the slave that are acknowledged before Connect: Init, its region, its rings.
     fn last(&self) -> u8 {
-        // At most 16 rings.
-        3 + self.layout.rings_to_slave as u8
+        // At most 16 rings in each direction.
+        2 + self.layout.rings.iter().sum::<u16>() as u8
     }
 
     /// The slave's message after `done` acknowledged ones.
     fn announce(&mut self, done: u8) {
         self.state = State::Announcing(done);
         let layout = self.layout;
-        let ring = |to_master: bool, index: u16, offset| {
+        let ring = |to_master: bool, index: u16| {
+            let offset = layout.place(to_master, index).0;
             let ring =
                 Ring { to_master, index, region: 0, offset, log2_size: layout.log2_ring, private_bytes: 0 };
             (Message::AddRing(ring), Some(Attachment::Interrupt { to_master }))
@@ -383,10 +402,9 @@ impl Machine {
         let (message, attachment) = match done {
             0 => (Message::Init(self.init()), None),
             1 => (Message::AddRegion { index: 0, octets: layout.octets }, Some(Attachment::Region)),
-            2 => ring(true, 0, 0),
             done if done < self.last() => {
-                let index = u16::from(done - 3);
-                ring(false, index, layout.place_to_slave(index).0)
+                let (index, masters) = (u16::from(done - 2), layout.rings[0]);
+                if index < masters { ring(true, index) } else { ring(false, index - masters) }
             }
             _ => (Message::Connect(Name::new(&self.settings.name)), None),
         };

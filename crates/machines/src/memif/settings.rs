@@ -6,10 +6,8 @@ use ranlab_wire::memif::{Ring, SECRET_BYTES};
 pub const LOG2_RING_MAX: u8 = 14;
 /// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Rings in each direction that a master takes: a switch sends by one for each of its threads, and receives by several likewise.
+/// Rings in each direction, at most: a switch sends by one for each of its threads, and receives by several likewise.
 pub const RINGS_MAX: u16 = 16;
-/// Rings towards it that a slave offers at most: a switch sends by one for each of its threads.
-pub const RINGS_TO_SLAVE_MAX: u16 = 16;
 /// Octets of a region, at most: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
 /// Octets of a packet buffer, least and most.
@@ -41,9 +39,14 @@ pub struct Settings {
     pub log2_ring: u8,
     /// Octets of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
     pub buffer_octets: u32,
-    /// Rings towards a slave, 1 to [`RINGS_TO_SLAVE_MAX`]: as many as the master has queues to send by, or it loses what it sends
-    /// by the others. A master offers none.
+    /// Rings towards a slave, 1 to [`RINGS_MAX`]: as many as the master has queues to send by, or it loses what it sends by the
+    /// others. A master offers none.
     pub rings_to_slave: u16,
+    /// Rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that divides packets by
+    /// rings. A master offers none.
+    pub rings_to_master: u16,
+    /// Rings in each direction below which this end wants no connection, 1 to [`RINGS_MAX`]: one for each of its cores.
+    pub rings_least: u16,
 }
 
 impl Settings {
@@ -59,7 +62,15 @@ impl Settings {
             log2_ring: 10,
             buffer_octets: 2048,
             rings_to_slave: 1,
+            rings_to_master: 1,
+            rings_least: 1,
         }
+    }
+
+    /// The same with so many rings in each direction: offered by a slave, and none fewer taken by either.
+    #[must_use]
+    pub fn each_way(self, rings: u16) -> Self {
+        Self { rings_to_slave: rings, rings_to_master: rings, rings_least: rings, ..self }
     }
 
     /// Whether this can be.
@@ -76,11 +87,19 @@ impl Settings {
         if self.name.len() > 31 || self.name.contains('\0') {
             return Err(SettingsError::Name(self.name.clone()));
         }
-        if !(1..=RINGS_TO_SLAVE_MAX).contains(&self.rings_to_slave) {
-            return Err(SettingsError::Rings(self.rings_to_slave));
+        let rings = [self.rings_to_master, self.rings_to_slave, self.rings_least];
+        if let Some(wrong) = rings.into_iter().find(|rings| !(1..=RINGS_MAX).contains(rings)) {
+            return Err(SettingsError::Rings(wrong));
         }
-        let octets = Layout::new(self.log2_ring, self.buffer_octets, self.rings_to_slave).octets;
+        let octets = self.layout(self.log2_ring, [RINGS_MAX; 2]).octets;
         if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
+    }
+
+    /// The owner's memory, where the peer takes rings of so many descriptors, and so many of them: towards the master, and
+    /// towards the slave.
+    pub(super) fn layout(&self, log2_ring: u8, rings: [u16; 2]) -> Layout {
+        let rings = [self.rings_to_master.min(rings[0]), self.rings_to_slave.min(rings[1])];
+        Layout::new(self.log2_ring.min(log2_ring), self.buffer_octets, rings)
     }
 }
 
@@ -91,7 +110,7 @@ pub enum SettingsError {
     #[error("a memif ring has at most 2^{LOG2_RING_MAX} descriptors, 2^{0} are asked for")]
     Ring(u8),
     /// No rings, or too many.
-    #[error("a memif slave has 1 to {RINGS_TO_SLAVE_MAX} rings towards it, {0} are asked for")]
+    #[error("a memif interface has 1 to {RINGS_MAX} rings in each direction, {0} are asked for")]
     Rings(u16),
     /// No size of buffers.
     #[error("memif buffers have 64 to 65536 octets, in steps of 64; {0} are asked for")]
@@ -106,22 +125,16 @@ pub enum SettingsError {
     Memory(u64),
 }
 
-/// Where in the owner's one region everything is: the ring towards the master, those towards the owner, then the buffers of all in
-/// the same order, a buffer for each descriptor.
+/// Where in the owner's one region everything is: the rings towards the master, those towards the owner, then the buffers of all
+/// in the same order, a buffer for each descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
     pub log2_ring: u8,
     /// Octets of a buffer.
     pub buffer_octets: u32,
-    /// Rings towards the owner.
-    pub rings_to_slave: u16,
-    /// Where the first ring towards the owner begins; the one towards the master is at 0.
-    pub to_slave: u32,
-    /// Where the buffers of the ring towards the master begin.
-    pub buffers_to_master: u32,
-    /// Where those of the first ring towards the owner begin.
-    pub buffers_to_slave: u32,
+    /// Rings towards the master, and towards the owner.
+    pub rings: [u16; 2],
     /// Octets of the region, whole pages.
     pub octets: u64,
 }
@@ -129,30 +142,26 @@ pub struct Layout {
 impl Layout {
     /// Lays out; sizes are as [`Settings::check`] allows.
     #[must_use]
-    pub fn new(log2_ring: u8, buffer_octets: u32, rings_to_slave: u16) -> Self {
-        let rings = u64::from(rings_to_slave) + 1;
-        let log2_ring = log2_ring.min(LOG2_RING_MAX);
-        let ring = Ring::octets(log2_ring).next_multiple_of(64);
-        let buffers = u64::from(buffer_octets) << log2_ring;
-        let (first, second) = (rings * ring, rings * ring + buffers);
-        let clamp = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
-        Self {
-            log2_ring,
-            buffer_octets,
-            rings_to_slave,
-            to_slave: clamp(ring),
-            buffers_to_master: clamp(first),
-            buffers_to_slave: clamp(second),
-            octets: (rings * (ring + buffers)).next_multiple_of(4096),
-        }
+    pub fn new(log2_ring: u8, buffer_octets: u32, rings: [u16; 2]) -> Self {
+        let layout = Self { log2_ring: log2_ring.min(LOG2_RING_MAX), buffer_octets, rings, octets: 0 };
+        let (ring, buffers) = layout.steps();
+        let all = u64::from(rings[0]) + u64::from(rings[1]);
+        Self { octets: (all * (ring + buffers)).next_multiple_of(4096), ..layout }
     }
 
-    /// Where a ring towards the owner and its buffers begin.
+    /// Where a ring and its buffers begin.
     #[must_use]
-    pub fn place_to_slave(&self, index: u16) -> (u32, u32) {
-        let index = u32::from(index);
-        let buffers = self.buffer_octets << self.log2_ring;
-        let at = |first: u32, step: u32| first.saturating_add(index.saturating_mul(step));
-        (at(self.to_slave, self.to_slave), at(self.buffers_to_slave, buffers))
+    pub fn place(&self, to_master: bool, index: u16) -> (u32, u32) {
+        let (ring, buffers) = self.steps();
+        let [masters, slaves] = self.rings.map(u64::from);
+        let number = u64::from(index) + if to_master { 0 } else { masters };
+        let clamp = |at: u64| u32::try_from(at).unwrap_or(u32::MAX);
+        (clamp(number * ring), clamp((masters + slaves) * ring + number * buffers))
+    }
+
+    /// Octets from one ring to the next, and from one ring's buffers to the next one's.
+    fn steps(&self) -> (u64, u64) {
+        let ring = Ring::octets(self.log2_ring).next_multiple_of(64);
+        (ring, u64::from(self.buffer_octets) << self.log2_ring)
     }
 }

@@ -57,12 +57,13 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
 fn two_ends_agree_on_memory_and_rings() {
     let (mut master, mut slave) = (end(Role::Master), end(Role::Slave));
     let [at_master, at_slave] = talk(&mut master, &mut slave);
-    let layout = Layout::new(10, 2048, 1);
+    let layout = Layout::new(10, 2048, [1, 1]);
     let to = |to_master, offset| {
         Output::Ring(Ring { to_master, index: 0, region: 0, offset, log2_size: 10, private_bytes: 0 })
     };
     let up = || Output::Up("ranlab".to_owned());
-    let wanted = [Output::Region { octets: layout.octets }, to(true, 0), to(false, layout.to_slave), up()];
+    let wanted =
+        [Output::Region { octets: layout.octets }, to(true, 0), to(false, layout.place(false, 0).0), up()];
     assert_eq!(at_master, wanted);
     assert_eq!(at_slave, [Output::Create(layout), up()]);
     assert!(master.is_up() && slave.is_up() && master.wake_at().is_none());
@@ -85,7 +86,7 @@ fn the_smaller_ring_wins() {
         max_log2_ring: 3,
     };
     let outputs = received(&mut slave, &Message::Hello(hello), 0);
-    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048, 1)));
+    assert_eq!(outputs[0], Output::Create(Layout::new(3, 2048, [1, 1])));
     let mut slave = end(Role::Slave);
     let old = Hello { min_version: 0x100, max_version: 0x1ff, ..hello };
     let refusal = refused(&received(&mut slave, &Message::Hello(old), 0));
@@ -95,23 +96,32 @@ fn the_smaller_ring_wins() {
 #[test]
 fn a_layout_has_no_two_things_at_one_place() {
     for log2 in 0..=LOG2_RING_MAX {
-        for buffer in [64, 2048, 65_536] {
-            let layout = Layout::new(log2, buffer, 1);
-            let ring = Ring::octets(log2);
-            let buffers = u64::from(buffer) << log2;
-            assert!(ring <= u64::from(layout.to_slave));
+        for (buffer, rings) in [(64, [1, 1]), (2048, [1, 3]), (2048, [16, 16]), (65_536, [2, 1])] {
+            let layout = Layout::new(log2, buffer, rings);
+            let (ring, buffers) = (Ring::octets(log2), u64::from(buffer) << log2);
             if layout.octets > REGION_OCTETS_MAX {
-                assert!(matches!(
-                    Settings { log2_ring: log2, buffer_octets: buffer, ..Settings::new(Role::Slave, 0) }
-                        .check(),
-                    Err(SettingsError::Memory(_))
-                ));
+                let [rings_to_master, rings_to_slave] = rings;
+                let settings = Settings {
+                    log2_ring: log2,
+                    buffer_octets: buffer,
+                    rings_to_master,
+                    rings_to_slave,
+                    ..Settings::new(Role::Slave, 0)
+                };
+                assert!(matches!(settings.check(), Err(SettingsError::Memory(_))));
                 continue;
             }
-            assert!(u64::from(layout.to_slave) + ring <= layout.buffers_to_master.into());
-            assert_eq!(u64::from(layout.buffers_to_master) + buffers, u64::from(layout.buffers_to_slave));
-            assert!(u64::from(layout.buffers_to_slave) + buffers <= layout.octets);
-            assert!(layout.to_slave.is_multiple_of(64) && layout.buffers_to_master.is_multiple_of(64));
+            let ways = [(true, rings[0]), (false, rings[1])].into_iter();
+            let places = ways.flat_map(|(way, rings)| (0..rings).map(move |index| layout.place(way, index)));
+            let mut taken: Vec<(u64, u64)> = Vec::new();
+            for (at, first) in places {
+                assert!(at.is_multiple_of(64) && first.is_multiple_of(64));
+                taken.push((at.into(), ring));
+                taken.push((first.into(), buffers));
+            }
+            taken.sort_unstable();
+            assert!(taken.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0), "{taken:?}");
+            assert!(taken.last().is_some_and(|last| last.0 + last.1 <= layout.octets));
         }
     }
 }
@@ -357,17 +367,62 @@ fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
             }
         }
         let layout = layout.unwrap();
-        assert!(slave.is_up() && layout.rings_to_slave == offered);
+        assert!(slave.is_up() && layout.rings == [1, offered]);
         let back: Vec<Ring> = rings.iter().copied().filter(|ring| !ring.to_master).collect();
         assert_eq!(back.iter().map(|ring| ring.index).collect::<Vec<_>>(), (0..offered).collect::<Vec<_>>());
-        let mut places: Vec<u64> = rings.iter().map(|ring| ring.offset.into()).collect();
-        places.push(layout.buffers_to_master.into());
-        assert!(places.windows(2).all(|two| two[1] - two[0] >= Ring::octets(4)), "{places:?}");
-        let last = u64::from(layout.place_to_slave(offered - 1).1);
-        assert!(last + (2_048 << 4) <= layout.octets);
+        assert!(back.iter().all(|ring| ring.offset == layout.place(false, ring.index).0));
     }
-    for rings_to_slave in [0, 17] {
-        let settings = Settings { rings_to_slave, ..Settings::new(Role::Slave, 0) };
-        assert!(matches!(settings.check(), Err(SettingsError::Rings(_))));
+    for wrong in [0, 17] {
+        let slave = || Settings::new(Role::Slave, 0);
+        let all = [
+            Settings { rings_to_slave: wrong, ..slave() },
+            Settings { rings_to_master: wrong, ..slave() },
+            Settings { rings_least: wrong, ..slave() },
+        ];
+        assert!(all.iter().all(|settings| settings.check() == Err(SettingsError::Rings(wrong))));
     }
+}
+
+/// A switch of several cores needs a ring for each in either direction: who has fewer is told so, whichever end it is.
+#[test]
+fn fewer_rings_than_cores_are_refused_in_words_and_as_many_are_announced_each_once() {
+    let of = |role, settings: &dyn Fn(Settings) -> Settings| {
+        Machine::new(Time::ZERO, settings(Settings { log2_ring: 4, ..Settings::new(role, 0) })).unwrap()
+    };
+    let (mut master, mut slave) = (of(Role::Master, &|s| s.each_way(3)), of(Role::Slave, &|s| s.each_way(3)));
+    let [at_master, _] = talk(&mut master, &mut slave);
+    assert!(master.is_up() && slave.is_up());
+    let rings: Vec<(bool, u16)> = at_master
+        .iter()
+        .filter_map(|output| match output {
+            Output::Ring(ring) => Some((ring.to_master, ring.index)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(rings, [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)]);
+    for (to_master, to_slave, way, there) in [(2, 3, "to the master", 2), (3, 1, "to the slave", 1)] {
+        let offers = |s: Settings| Settings { rings_to_master: to_master, rings_to_slave: to_slave, ..s };
+        let (mut master, mut slave) = (of(Role::Master, &|s| s.each_way(3)), of(Role::Slave, &offers));
+        let [at_master, at_slave] = talk(&mut master, &mut slave);
+        let few = Refusal::FewRings { way, there, needed: 3 };
+        assert_eq!(at_master.last(), Some(&Output::Down(Down::Refused(few))));
+        let words = format!("the peer has {there} memif rings {way}; 3 are needed, one for each core");
+        assert!(words.contains(match at_slave.last() {
+            // The message has room for 96 octets.
+            Some(Output::Down(Down::Peer { reason, .. })) => reason.as_str(),
+            other => panic!("{other:?}"),
+        }));
+    }
+    let mut slave = of(Role::Slave, &|s| s.each_way(3));
+    let hello = Hello {
+        name: Name::new("x"),
+        min_version: VERSION,
+        max_version: VERSION,
+        max_region: 0,
+        max_m2s_ring: 7,
+        max_s2m_ring: 1,
+        max_log2_ring: 14,
+    };
+    let outputs = received(&mut slave, &Message::Hello(hello), 0);
+    assert_eq!(refused(&outputs), Refusal::FewRings { way: "to the master", there: 2, needed: 3 });
 }

@@ -67,7 +67,7 @@ impl PluginSwitch {
         };
         // Without rings its packets are the generator's to send: who has it verifies.
         if let Some(sockets) = own.sockets.as_ref().filter(|_| !first.is_empty()) {
-            let mut ports = ring::connected(sockets, part.ring, 1)?;
+            let mut ports = ring::connected(sockets, ring::Shape::one(part.ring, 1))?;
             let found = ring::pass(&mut ports, &first, &[])?;
             for port in &mut ports {
                 port.stop();
@@ -96,11 +96,9 @@ impl PluginSwitch {
         Ok(RingCounters {
             received: plugin.count(what, &reply, "received")?,
             dropped: each.collect::<Result<_, Trouble>>()?,
-            places: BTreeMap::new(),
-            on_purpose: 0,
             ring_full: or_none("ring_full")?,
             unfit: or_none("unfit")?,
-            malformed: 0,
+            ..RingCounters::default()
         })
     }
 

@@ -25,10 +25,13 @@ pub struct RingCounters {
     pub unfit: u64,
     /// Descriptors that led nowhere: ours, so that there must be none.
     pub malformed: u64,
+    /// The same of each core, where there are several that count apart: they add up to the above.
+    #[serde(default)]
+    pub cores: Vec<Self>,
 }
 
 impl RingCounters {
-    /// Those of our own device.
+    /// Those of a core of our own device.
     pub(crate) fn of(ledger: &Ledger, drops: Vec<Dropped>, received: u64, malformed: u64) -> Self {
         let named = DropReason::ALL.into_iter().zip(ledger.dropped).filter(|(_, count)| *count > 0);
         Self {
@@ -39,7 +42,15 @@ impl RingCounters {
             ring_full: ledger.ring_full,
             unfit: ledger.unfit,
             malformed,
+            cores: Vec::new(),
         }
+    }
+
+    /// Those of all cores together, each beside them where there are several.
+    pub(crate) fn of_cores(cores: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        cores.iter().for_each(|core| all.add(core));
+        Self { cores: if cores.len() > 1 { cores } else { Vec::new() }, ..all }
     }
 
     /// Those of our engine without rings: what it took and dropped.
@@ -57,6 +68,17 @@ impl RingCounters {
         self.received += other.received;
         sum(&mut self.dropped, &other.dropped);
         sum(&mut self.places, &other.places);
+        self.on_purpose += other.on_purpose;
+        self.ring_full += other.ring_full;
+        self.unfit += other.unfit;
+        self.malformed += other.malformed;
+    }
+
+    /// Whether what the cores counted is what the whole counted, cause by cause.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        let all = Self::of_cores(self.cores.clone());
+        self.cores.is_empty() || all == *self
     }
 
     /// What happened between an earlier look and this one.
@@ -76,6 +98,7 @@ impl RingCounters {
             ring_full: since(self.ring_full, then.ring_full),
             unfit: since(self.unfit, then.unfit),
             malformed: since(self.malformed, then.malformed),
+            cores: self.cores.iter().zip(&then.cores).map(|(now, then)| now.since(then)).collect(),
         }
     }
 
@@ -131,5 +154,22 @@ mod tests {
         let books = window.ledger(2);
         assert_eq!((books.dropped[DropReason::Miss as usize], books.tables, books.waiting), (4, 7, 2));
         assert_eq!(books.causes(), 2 + 4 + 1 + 7 + 1);
+    }
+
+    #[test]
+    fn what_cores_count_is_what_their_device_counts() {
+        let core = |received, on_purpose| {
+            let mut ledger = Ledger { on_purpose, ring_full: received / 7, ..Ledger::default() };
+            ledger.dropped[DropReason::Metered as usize] = received / 10;
+            RingCounters::of(&ledger, Vec::new(), received, 0)
+        };
+        let then = RingCounters::of_cores(vec![core(100, 1), core(50, 2)]);
+        assert!(then.adds_up() && then.received == 150 && then.dropped["metered"] == 15);
+        let window = RingCounters::of_cores(vec![core(200, 1), core(70, 9)]).since(&then);
+        assert!(window.adds_up(), "{window:?}");
+        assert_eq!((window.received, window.on_purpose, window.cores[1].received), (120, 7, 20));
+        assert!(!RingCounters { ring_full: window.ring_full + 1, ..window }.adds_up());
+        // One core has no others beside it.
+        assert!(RingCounters::of_cores(vec![core(9, 0)]).cores.is_empty());
     }
 }

@@ -12,16 +12,17 @@ use ranlab_dataplane::backends::port_name;
 use ranlab_dataplane::declare::Port as Side;
 use ranlab_dataplane::engine::{Control, Engine};
 use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::spread::{Balance, Spread};
 use ranlab_emulator::memif::Role;
-use ranlab_emulator::memif::device::{Device, Work};
+use ranlab_emulator::memif::device::{Core, Device, Work};
 
-use super::{RingCounters, cpus, ports, sockets};
+use super::{RingCounters, Shape, device_cpus, ports, rings, sockets};
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
 use crate::pipeline::{Changes, PipelinePart, change, isa, verify};
 use crate::worker::{Report, Trouble};
-use crate::{Running, counts, environment, rig};
+use crate::{Running, counts, rig};
 
 /// What `sut.engine` calls a device that looks at nothing.
 pub(crate) const BARE: &str = "bare";
@@ -61,31 +62,28 @@ struct Churn {
 
 impl RingDevice {
     pub(crate) fn start(part: &PipelinePart) -> Result<Self, Trouble> {
-        if part.cores != 1 {
-            return Err(environment(format!(
-                "`sut.cores` is {}: a port has one ring each way, so that one core serves it",
-                part.cores
-            )));
-        }
+        let rings = rings(part.cores)?;
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = captured::trace(pipeline, &part.traffic.0, &part.trace)?;
         let octets: usize = trace.iter().map(|(_, frame)| frame.len()).sum();
         let (mut verified, mut churn) = (0, None);
-        let work = if part.engine == BARE {
-            Work::Cross
+        let works = if part.engine == BARE {
+            (0..part.cores).map(|_| Work::Cross).collect()
         } else {
             let (isa, declaration) = (isa(part)?, pipeline.build().map_err(rig)?);
-            let (mut verifying, _control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
-            verified = verify(pipeline, &trace, &mut verifying[0], part.verify)?;
-            let (mut engines, control) = Engine::start(&declaration, 1, isa).map_err(rig)?;
+            let spread = Spread::new(&declaration, part.cores).map_err(rig)?;
+            let (mut verifying, _control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
+            verified = verify(pipeline, &trace, (&spread, &mut verifying), part.verify)?;
+            let (engines, control) = Engine::start(&declaration, part.cores, isa).map_err(rig)?;
             let (pipeline, stop) = (pipeline.clone(), Arc::new(AtomicBool::new(false)));
             churn = Some(Churn { pipeline, control: Some(control), stop, running: None });
-            Work::Pipeline(Box::new(engines.pop().ok_or_else(|| rig("no engine"))?))
+            engines.into_iter().map(|engine| Work::Pipeline(Box::new(engine))).collect()
         };
         let mut folder = Folder::default();
         let sockets = sockets(&folder.made()?);
-        let device = Device::new(ports(&sockets, Role::Master, part.ring, 1)?, work, part.drop_every);
-        let device = device.hanging(part.hang_after);
+        let ports = ports(&sockets, Role::Master, Shape::each_way(part.ring, rings))?;
+        let device = Device::of_cores(ports, works).faulty(part.drop_every, part.hang_after);
+        let device = device.on(device_cpus());
         let (pause, (asks, asked)) = (Arc::new(AtomicBool::new(false)), channel());
         let paused = Arc::clone(&pause);
         let thread = std::thread::spawn(move || serve(device, &asked, &paused));
@@ -125,6 +123,11 @@ impl RingDevice {
         let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
         set("verified_packets", self.verified as f64);
         set("frame_bytes_mean", self.frame_bytes_mean);
+        set("cpus_allowed", device_cpus().len() as f64);
+        if !window.cores.is_empty() {
+            let balance = Balance::of_counts(window.cores.iter().map(|core| core.received));
+            set("busiest_over_mean", balance.busiest_over_mean());
+        }
         set("updates_sent", changes.sent as f64);
         set("updates_late", changes.late as f64);
         set("updates_not_taken", changes.refused as f64);
@@ -153,17 +156,16 @@ impl Churn {
 
 /// Forwards until nobody can ask any more. Whoever goes makes room for the next tester.
 fn serve(mut device: Device, asked: &Receiver<SyncSender<Seen>>, pause: &AtomicBool) {
-    if let Some((_, cpu)) = cpus() {
-        // Where it may not choose its CPU it forwards all the same.
-        let _ = ranlab_net::pin_thread(cpu);
-    }
     loop {
         match asked.try_recv() {
             Ok(tell) => {
                 pause.store(false, Ordering::Relaxed);
-                let (ledger, drops) = (device.ledger(), device.drops());
-                let counters = RingCounters::of(&ledger, drops, device.received(), device.malformed());
-                let seen = Seen { counters, changes_refused: device.changes_refused() };
+                let of = |core: &Core| {
+                    RingCounters::of(core.ledger(), core.drops(), core.received(), core.malformed())
+                };
+                let counters = RingCounters::of_cores(device.cores().iter().map(of).collect());
+                let changes_refused = device.cores().iter().map(Core::changes_refused).sum();
+                let seen = Seen { counters, changes_refused };
                 // Who asked may have lost patience.
                 let _ = tell.send(seen);
             }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_dataplane::backends::port_name;
 use ranlab_dataplane::declare::Port as Side;
-use ranlab_emulator::memif::{Port, PortError, Role, Settings};
+use ranlab_emulator::memif::{Port, PortError, RINGS_MAX, Role, Settings};
 
 use crate::worker::Trouble;
 use crate::{environment, rig, sut};
@@ -29,30 +29,58 @@ pub(crate) fn sockets(folder: &Path) -> [PathBuf; 2] {
     [Side::Access, Side::Core].map(|port| folder.join(format!("{}.memif", port_name(port))))
 }
 
-/// What a ring is, with so many descriptors by binary logarithm.
-fn settings(role: Role, log2_ring: u8, rings_to_slave: u16) -> Settings {
-    Settings { log2_ring, rings_to_slave, ..Settings::new(role, 0) }
+/// What rings of a connection there are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Descriptors of each, by binary logarithm.
+    pub(crate) log2_ring: u8,
+    /// Rings towards the switch, one for each core that divides packets by them.
+    pub(crate) to_switch: u16,
+    /// Rings back: by as many the switch sends.
+    pub(crate) back: u16,
+}
+
+impl Shape {
+    /// One ring there, and so many back.
+    pub(crate) fn one(log2_ring: u8, back: u16) -> Self {
+        Self { log2_ring, to_switch: 1, back }
+    }
+
+    /// Rings for each of a device's cores.
+    pub(crate) fn each_way(log2_ring: u8, cores: u16) -> Self {
+        Self { log2_ring, to_switch: cores, back: cores }
+    }
+
+    /// Of an end of the connection: a slave owns the rings, and a master wants none fewer than it has cores.
+    fn settings(self, role: Role) -> Settings {
+        let own = Settings { log2_ring: self.log2_ring, ..Settings::new(role, 0) };
+        match role {
+            Role::Slave => Settings { rings_to_master: self.to_switch, rings_to_slave: self.back, ..own },
+            Role::Master => Settings { rings_least: self.to_switch.min(self.back), ..own },
+        }
+    }
+}
+
+/// Rings in each direction for so many cores.
+fn rings(cores: usize) -> Result<u16, Trouble> {
+    let rings = u16::try_from(cores).ok().filter(|cores| (1..=RINGS_MAX).contains(cores));
+    rings.ok_or_else(|| {
+        environment(format!(
+            "`sut.cores` is {cores}: each has a ring of its own in each direction, of which memif has 1 to {RINGS_MAX} here"
+        ))
+    })
 }
 
 /// Ports of one role at the sockets.
-pub(crate) fn ports(
-    sockets: &[PathBuf; 2],
-    role: Role,
-    log2_ring: u8,
-    rings_back: u16,
-) -> Result<[Port; 2], Trouble> {
+pub(crate) fn ports(sockets: &[PathBuf; 2], role: Role, shape: Shape) -> Result<[Port; 2], Trouble> {
     let [access, core] = sockets;
-    let open = |path: &Path| Port::new(path, settings(role, log2_ring, rings_back)).map_err(environment);
+    let open = |path: &Path| Port::new(path, shape.settings(role)).map_err(environment);
     Ok([open(access)?, open(core)?])
 }
 
 /// The tester's ports, connected.
-pub(crate) fn connected(
-    sockets: &[PathBuf; 2],
-    log2_ring: u8,
-    rings_back: u16,
-) -> Result<[Port; 2], Trouble> {
-    up(ports(sockets, Role::Slave, log2_ring, rings_back)?)
+pub(crate) fn connected(sockets: &[PathBuf; 2], shape: Shape) -> Result<[Port; 2], Trouble> {
+    up(ports(sockets, Role::Slave, shape)?)
 }
 
 /// The ports with their peers, which are at their rings.
@@ -78,10 +106,16 @@ pub(crate) fn up(mut both: [Port; 2]) -> Result<[Port; 2], Trouble> {
     Ok(both)
 }
 
-/// The CPU of the tester, and that of the device: the first and the last on which this process may run.
-fn cpus() -> Option<(usize, usize)> {
-    let all = crate::switches::allowed_cpus();
-    all.first().copied().zip(all.last().copied())
+/// The CPU of the tester: the first on which this process may run.
+fn tester_cpu() -> Option<usize> {
+    crate::switches::allowed_cpus().first().copied()
+}
+
+/// CPUs of a device's cores: from the last on which this process may run downwards, so that the tester's is the last to be shared.
+fn device_cpus() -> Vec<usize> {
+    let mut all = crate::switches::allowed_cpus();
+    all.reverse();
+    all
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ranlab_dataplane::backends::{Asked, input, named, normalise};
 use ranlab_dataplane::pipelines::Pipeline;
+use ranlab_dataplane::spread::Spread;
 use ranlab_dataplane::tester::{Inconsistent, Ledger};
 use ranlab_dataplane::trace::{Trace, Traffic};
 use ranlab_emulator::memif::device::{Device, Work};
@@ -18,7 +19,7 @@ use ranlab_emulator::memif::tester::{Load, Outcome, TesterError, run_until};
 use ranlab_emulator::memif::{Port, PortError, Role};
 use serde::{Deserialize, Serialize};
 
-use super::{connected, cpus, ports, sockets};
+use super::{Shape, connected, device_cpus, ports, rings, sockets, tester_cpu};
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
@@ -50,6 +51,8 @@ config! {
         core: String = String::new(), wiring();
         /// descriptors of a ring, by binary logarithm
         ring: u8 = 10, wiring();
+        /// cores of the switch over which flows are divided, each by rings of its own
+        cores: usize = 1, wiring();
         /// how long it sends
         duration: Duration = Duration::from_secs(1), wiring();
         /// how long it sends before that, uncounted
@@ -129,6 +132,8 @@ type Ran = ([Port; 2], Result<Outcome, TesterError>);
 /// A tester that is connected, or has tested itself.
 pub(crate) struct Testing {
     trace: Arc<Trace>,
+    /// By which ring each of its packets leaves; nothing: a port decides by flow.
+    ways: Arc<[usize]>,
     load: Load,
     ports: Option<[Port; 2]>,
     running: Option<JoinHandle<Ran>>,
@@ -142,21 +147,23 @@ impl Testing {
     pub(crate) fn start(part: &RingTesterPart) -> Result<Self, Trouble> {
         let Some(Plain(pipeline)) = &part.pipeline else { return Err(rig("no pipeline was named")) };
         let trace = Arc::new(trace(part, pipeline)?);
+        let (ways, shape) = (ways(part, pipeline, &trace)?, shape(part)?);
         let (rate, duration, run) = (part.rate, part.duration, part.run);
         let load =
             Load { rate, duration, run, late_after: part.late_after, drain: part.drain, stall: part.stall };
         let stop = Arc::new(AtomicBool::new(false));
-        let mut own = Self { trace, load, ports: None, running: None, stop, best_mpps: None, trouble: None };
+        let mut own =
+            Self { trace, ways, load, ports: None, running: None, stop, best_mpps: None, trouble: None };
         if part.access.is_empty() {
-            own.best_mpps = Some(itself(&own.trace, part.ring)?);
+            own.best_mpps = Some(itself(&own.trace, &own.ways, shape)?);
             return Ok(own);
         }
         let sockets = [&part.access, &part.core].map(PathBuf::from);
-        let mut both = connected(&sockets, part.ring, crate::switches::rings_back(&part.engine))?;
+        let mut both = connected(&sockets, shape)?;
         if !part.warm_up.is_zero() {
             // Another mark: what comes late of it is nobody's in the window.
             let load = Load { duration: part.warm_up, run: !run, stall: Duration::ZERO, ..own.load };
-            run_until(&mut both, &own.trace, &load, &own.stop).map_err(wrong)?;
+            run_until(&mut both, (&own.trace, &own.ways), &load, &own.stop).map_err(wrong)?;
         }
         own.ports = Some(both);
         Ok(own)
@@ -207,10 +214,11 @@ impl Running for Testing {
         let _ = self.halt();
         let Some(mut ports) = self.ports.take() else { return };
         self.load.run = self.load.run.wrapping_add(1);
-        let (trace, load, stop) = (Arc::clone(&self.trace), self.load, Arc::clone(&self.stop));
+        let (trace, ways) = (Arc::clone(&self.trace), Arc::clone(&self.ways));
+        let (load, stop) = (self.load, Arc::clone(&self.stop));
         self.running = Some(std::thread::spawn(move || {
             stay();
-            let outcome = run_until(&mut ports, &trace, &load, &stop);
+            let outcome = run_until(&mut ports, (&trace, &ways), &load, &stop);
             (ports, outcome)
         }));
     }
@@ -232,9 +240,27 @@ impl Drop for Testing {
 
 /// The tester's thread stays on its CPU; where it may not choose, it runs all the same.
 fn stay() {
-    if let Some((cpu, _)) = cpus() {
+    if let Some(cpu) = tester_cpu() {
         let _ = ranlab_net::pin_thread(cpu);
     }
+}
+
+/// Rings of the connection with the switch.
+fn shape(part: &RingTesterPart) -> Result<Shape, Trouble> {
+    if part.cores > 1 {
+        return Ok(Shape::each_way(part.ring, rings(part.cores)?));
+    }
+    Ok(Shape::one(part.ring, crate::switches::rings_back(&part.engine)))
+}
+
+/// By which ring each packet of the trace leaves, where the switch has several cores: a user's packets in both directions reach
+/// one core, as a network card would see to.
+fn ways(part: &RingTesterPart, pipeline: &Pipeline, trace: &Trace) -> Result<Arc<[usize]>, Trouble> {
+    if part.cores < 2 {
+        return Ok(Arc::new([]));
+    }
+    let spread = Spread::new(&pipeline.build().map_err(rig)?, part.cores).map_err(rig)?;
+    Ok(spread.workers(trace).into())
 }
 
 /// What is sent: the trace as the switch under test understands it.
@@ -262,19 +288,19 @@ fn wrong(error: TesterError) -> Trouble {
 }
 
 /// The tester against a device of its own that looks at nothing, as fast as it goes: what comes back, in millions a second.
-fn itself(trace: &Arc<Trace>, ring: u8) -> Result<f64, Trouble> {
+fn itself(trace: &Arc<Trace>, ways: &Arc<[usize]>, shape: Shape) -> Result<f64, Trouble> {
     let mut folder = Folder::default();
     let sockets = sockets(&folder.made()?);
-    let under_test = ports(&sockets, Role::Master, ring, 1)?;
+    let under_test = ports(&sockets, Role::Master, shape)?;
     let over = Arc::new(AtomicBool::new(false));
     let (ended, enough) = (Arc::clone(&over), Arc::new(AtomicBool::new(false)));
     let device = std::thread::spawn(move || bare(under_test, &ended));
-    let ran = connected(&sockets, ring, 1).and_then(|mut both| {
-        let (trace, told) = (Arc::clone(trace), Arc::clone(&enough));
+    let ran = connected(&sockets, shape).and_then(|mut both| {
+        let (trace, ways, told) = (Arc::clone(trace), Arc::clone(ways), Arc::clone(&enough));
         let load = Load { late_after: Duration::MAX, ..Load::new(FLOOD_PER_S, Duration::from_secs(1)) };
         let tester = std::thread::spawn(move || {
             stay();
-            let outcome = run_until(&mut both, &trace, &load, &told);
+            let outcome = run_until(&mut both, (&trace, &ways), &load, &told);
             (both, outcome)
         });
         std::thread::sleep(FLOOD_FOR);
@@ -296,11 +322,7 @@ fn itself(trace: &Arc<Trace>, ring: u8) -> Result<f64, Trouble> {
 
 /// A device that looks at nothing, until it is told to end; what it has counted.
 fn bare(ports: [Port; 2], over: &AtomicBool) -> Result<Ledger, PortError> {
-    if let Some((_, cpu)) = cpus() {
-        // Where it may not choose its CPU it forwards all the same.
-        let _ = ranlab_net::pin_thread(cpu);
-    }
-    let mut device = Device::new(ports, Work::Cross, 0);
+    let mut device = Device::new(ports, Work::Cross, 0).on(device_cpus());
     while !over.load(Ordering::Relaxed) {
         if device.meet().unwrap_or(false) {
             device.serve(over)?;

@@ -39,6 +39,7 @@ fn tester(device: &dyn Running, part: &PipelinePart) -> RingTesterPart {
         access: at["access"].clone(),
         core: at["core"].clone(),
         ring: part.ring,
+        cores: part.cores,
         duration: Duration::from_millis(500),
         rate: 20_000,
         late_after: Duration::from_millis(200),
@@ -133,6 +134,32 @@ fn our_engine_is_verified_changed_and_its_drops_have_names() {
     assert!(counters.dropped["metered"] > 0, "{counters:?}");
 }
 
+/// Two cores: verified as such, changed together, and each core's books are part of the device's.
+#[test]
+fn two_cores_of_ours_share_the_traffic_and_their_books_add_up() {
+    let json =
+        r#"{"name":"mgw","user":30,"bst":4,"server":9,"handover":200,"rate-limit":1000,"rate-burst":20000}"#;
+    let part = PipelinePart { verify: 512, cores: 2, ..under_test("native", json) };
+    let mut device = RingDevice::start(&part).unwrap();
+    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    for _ in 0..2 {
+        let (outcome, counters, report) = window(&mut device, &mut testing);
+        assert_eq!(unknown(&outcome, &counters), 0, "{outcome:?} {counters:?}");
+        assert!(counters.adds_up() && counters.cores.len() == 2, "{counters:?}");
+        assert_eq!(counters.received, outcome.sent);
+        assert!(counters.cores.iter().all(|core| core.received > 0 && core.dropped["metered"] > 0));
+        assert!(report.numbers["verified_packets"] == 512.0 && report.numbers["busiest_over_mean"] >= 1.0);
+        assert!(report.numbers["updates_sent"] > 0.0 && report.numbers["changes_refused"] == 0.0);
+    }
+    // Of each core's packets one of a hundred.
+    let part = PipelinePart { cores: 3, drop_every: 100, ..under_test(BARE, json) };
+    let mut device = RingDevice::start(&part).unwrap();
+    let mut testing = Testing::start(&tester(&device, &part)).unwrap();
+    let (outcome, counters, _) = window(&mut device, &mut testing);
+    assert_eq!(counters.on_purpose, counters.cores.iter().map(|core| core.received / 100).sum::<u64>());
+    assert_eq!((outcome.sent - outcome.received, unknown(&outcome, &counters)), (counters.on_purpose, 0));
+}
+
 #[test]
 fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
     let part = bare();
@@ -168,8 +195,14 @@ fn a_tester_tests_itself_first_and_meets_the_next_device_after_one_that_went() {
 
 #[test]
 fn what_rings_cannot_have_is_said() {
-    let two = RingDevice::start(&PipelinePart { cores: 2, ..bare() }).err().unwrap();
-    assert!(two.fault == Fault::Environment && two.what.contains("`sut.cores` is 2"), "{two}");
+    let many = RingDevice::start(&PipelinePart { cores: 17, ..bare() }).err().unwrap();
+    assert!(many.fault == Fault::Environment && many.what.contains("`sut.cores` is 17"), "{many}");
+    let part = PipelinePart { cores: 2, ..bare() };
+    let device = RingDevice::start(&part).unwrap();
+    // A tester of one ring at a switch that needs two.
+    let few = Testing::start(&RingTesterPart { cores: 1, ..tester(&device, &part) }).err().unwrap();
+    assert!(few.fault == Fault::Sut && few.what.contains("2 are needed, one for each core"), "{few}");
+    drop(device);
     let part = bare();
     let device = RingDevice::start(&part).unwrap();
     let too_long =

@@ -153,7 +153,7 @@ impl Verified {
             let seen = RefCell::new(histogram());
             let pass = |job: &Job<'_>, equivalences: &[Equivalence]| {
                 let mut switch = driver.rings(job, &sockets)?;
-                let mut ports = ring::connected(&sockets, job.ring, driver.rings_back())?;
+                let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, driver.rings_back()))?;
                 let found = ring::pass(&mut ports, job.trace, equivalences).and_then(|found| {
                     *seen.borrow_mut() = probe::by_rings(job, &own.pipeline, &mut *switch, &mut ports)?;
                     Ok(found)

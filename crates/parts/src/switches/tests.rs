@@ -117,11 +117,12 @@ fn switches_meet_us_by_memif_as_servers_and_as_clients() {
                 connects,
             };
             // Who listens is there first.
-            let ours = connects.then(|| ring::ports(&sockets, Role::Master, job.ring, 1).unwrap());
+            let ours =
+                connects.then(|| ring::ports(&sockets, Role::Master, ring::Shape::one(job.ring, 1)).unwrap());
             let mut switch = driver.rings(&job, &sockets).unwrap();
             let ports = match ours {
                 Some(ours) => ring::up(ours),
-                None => ring::connected(&sockets, job.ring, driver.rings_back()),
+                None => ring::connected(&sockets, ring::Shape::one(job.ring, driver.rings_back())),
             };
             let what = format!("{} connects: {connects}", backend.name());
             let mut ports = ports.unwrap_or_else(|trouble| panic!("{what}: {trouble}"));

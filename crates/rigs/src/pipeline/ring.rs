@@ -35,8 +35,10 @@ const CAUSES: [(&str, &str); 7] = [
     ("lost_on_purpose", "dropped on purpose"),
     ("lost_ring_full_back", "given up by the switch because the ring back was full"),
 ];
-const LOST: &str = "lost";
+pub(super) const LOST: &str = "lost";
 const UNKNOWN: &str = "lost_unknown";
+/// CPUs that tester and switch share.
+pub(super) const CPUS: &str = "cpus_allowed";
 const STEAL: &str = "host.steal_share";
 
 /// Places the tester's own test, the switch, and the tester at its rings, all on one machine.
@@ -47,6 +49,8 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         trace: part.trace.clone(),
         engine: part.engine.clone(),
         ring: part.ring,
+        // Flows are divided over cores of ours; others' switches divide them themselves, or refuse to have several.
+        cores: if [super::NATIVE, super::BARE].contains(&part.engine.as_str()) { part.cores } else { 1 },
         ..RingTesterPart::default()
     };
     let plugin = RingTesterPart::read(run, "load")?.plugin;
@@ -78,6 +82,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         trace: itself.trace,
         engine: itself.engine,
         ring: itself.ring,
+        cores: itself.cores,
         ..RingTesterPart::read(run, "load")?
     };
     stage.tool(TESTER, "sut.at", Part::RingTester(Box::new(tester))).map(drop)
@@ -121,6 +126,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let unverified = run.number("load.verify").is_some_and(|most| most > 0.0)
         && run.text("sut.engine") == Some(super::PLUGIN)
         && verified.fold(0.0, |most: f64, own| most.max(*own)) == 0.0;
+    let uneven = switch.numbers.get("busiest_over_mean").copied().unwrap_or(1.0);
     let unverified = Breach::said(
         unverified,
         "the plug-ins have not shown that packets are as the oracle says: a generator that can `replay`, or `load.verify` = 0",
@@ -131,6 +137,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
         (Outcome::Overloaded, above("changes_refused", 0.0)?),
         (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
+        (Outcome::Degraded, Breach::above("busiest_over_mean", uneven, super::UNEVEN)),
         (
             Outcome::Degraded,
             Breach::above("packets that came back and are none of this run's", outcome.strangers as f64, 0.0),
@@ -141,12 +148,21 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         let steal = window.of(Side::Tool).filter_map(|report| report.machine).map(|seen| seen.steal_share);
         recorder.also(&told(due, &value, steal.fold(0.0, f64::max)));
         recorder.also(&by_table(&counters));
+        if let Some(words) = by_core(&counters) {
+            recorder.also(&words);
+        }
     }
     Ok(judged)
 }
 
 /// Every packet that was due and did not come back, by its cause: the sum first, what nobody knows last.
 fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
+    if !counters.adds_up() {
+        let why = format!(
+            "the books do not close: the cores counted something else than their device: {counters:?}"
+        );
+        return Err(RigError::Rig(why));
+    }
     let ledger = counters.ledger(outcome.waiting);
     let unknown = outcome
         .unknown(&ledger)
@@ -209,6 +225,16 @@ fn by_table(counters: &RingCounters) -> String {
     }
 }
 
+/// What each core took, and what of it did not leave; nothing of a switch that counts as one.
+fn by_core(counters: &RingCounters) -> Option<String> {
+    let each = |(index, core): (usize, &RingCounters)| {
+        let lost = core.ledger(0).causes();
+        format!("core {index} took {} and let {lost} of them not leave", core.received)
+    };
+    let each: Vec<String> = counters.cores.iter().enumerate().map(each).collect();
+    (!each.is_empty()).then(|| each.join(", "))
+}
+
 fn dropped_by(reason: DropReason) -> String {
     format!("lost_dropped_{}", reason.name())
 }
@@ -247,6 +273,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Histogram Lower "lateness_ns" "ns" "tier ring: from a packet's time until it was sent, which the generator adds";
         Scalar Higher "tester_mpps" "Mpps" "tier ring: what the tester and bare rings carry at best, tested before the switch comes up";
         Scalar Neither "tester_share" "" "of that, what was asked for";
+        Scalar Neither CPUS "" "tier ring, ours: CPUs on which tester and cores may run; fewer than all of them, and no speed-up is told";
         Scalar Neither "packets_due" "packets" "tier ring: that were to be sent";
         Scalar Neither "packets_sent" "packets" "tier ring: that left";
         Scalar Neither "packets_received" "packets" "tier ring: that came back, each counted once";

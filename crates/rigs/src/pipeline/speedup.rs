@@ -1,11 +1,17 @@
-//! What more cores are worth: the rate on several of them by the rate on one, of points that differ in nothing else.
+//! What more cores are worth: the rate on several of them by the rate on one, of points that differ in nothing else. In rings it
+//! is the load that a search found, or what was carried of a load that was too much for either; and only where the tester and
+//! each core had a CPU of its own.
 
 use ranlab_campaign::results::{PointResult, Results};
+use ranlab_campaign::stats::Estimate;
 use ranlab_campaign::value::{Value, short};
 
 const CORES: &str = "sut.cores";
-/// Cores of a point, the rate by which they are compared: what all of them carry of one mix of flows.
+/// The rate by which cores are compared: what all of them carry of one mix of flows.
 const RATE: &str = "mpps";
+/// In rings: the load found, and without a search what came back of one that was too much.
+const FOUND: &str = "search.load";
+const CARRIED: &str = "carried_mpps";
 /// Points that are told; the tables have all.
 const TOLD_MAX: usize = 12;
 
@@ -21,10 +27,14 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         if point.runs.is_empty() {
             return None;
         }
-        let (Some(ours), Some(one)) = (results.estimate(point, RATE), results.estimate(alone, RATE)) else {
-            let who = if results.estimate(point, RATE).is_none() { point } else { &alone };
-            return Some(format!("{place}: no speed-up was measured ({}).", who.reason()));
+        let none = |why: &str| Some(format!("{place}: no speed-up was measured ({why})."));
+        let (Some(ours), Some(one)) = (rate(results, point), rate(results, alone)) else {
+            let who = if rate(results, point).is_none() { point } else { &alone };
+            return none(who.reason());
         };
+        if let Err(why) = apart(results, point, alone) {
+            return none(&why);
+        }
         let times = ours.value / one.value;
         let interval = match ours.ratio(one, results.scenario.measure.confidence) {
             Some((low, high)) => format!("{} to {}", short(low), short(high)),
@@ -34,6 +44,29 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         Some(format!("{place}: {} times one core ({interval}), {share:.0} % of as many.", short(times)))
     };
     several.iter().filter_map(of).take(TOLD_MAX).collect()
+}
+
+/// What a point carries.
+fn rate(results: &Results, point: &PointResult) -> Option<Estimate> {
+    [RATE, FOUND, CARRIED].into_iter().find_map(|name| results.estimate(point, name))
+}
+
+/// Whether the rates of two points in rings say something of their cores; of other tiers they do.
+fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<(), String> {
+    let of = |point: &PointResult, name: &str| results.estimate(point, name).map(|own| own.value);
+    let Some(cpus) = of(point, super::ring::CPUS) else { return Ok(()) };
+    let cores = point.point.settings.get(CORES).and_then(Value::number).unwrap_or(1.0);
+    if cpus < cores + 1.0 {
+        return Err(format!(
+            "unmeasurable: {cores} cores that forward and one that sends need {} CPUs, {cpus} are here",
+            cores + 1.0
+        ));
+    }
+    let whole = |point| of(point, super::ring::LOST).is_none_or(|lost| lost <= 0.0);
+    if of(point, FOUND).is_none() && (whole(point) || whole(alone)) {
+        return Err("all of `load.rate` was carried: a search over it, or a greater one".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether two points differ in their cores alone.
@@ -64,6 +97,11 @@ mod tests {
 
     /// Three repeats of a device of a known law of scaling, of points with these cores; nothing: the machine has not so many.
     fn results(cores: &[(i64, bool)]) -> Results {
+        results_by(RATE, cores, &[])
+    }
+
+    /// The same by another rate, with other numbers beside it.
+    fn results_by(rate_name: &str, cores: &[(i64, bool)], beside: &[(&str, f64)]) -> Results {
         let law = Usl { lambda: 5.0, sigma: 0.1, kappa: 0.0 };
         let description = MockRig::default().describe();
         let text = "title = \"t\"\nrig = \"mock\"\n";
@@ -79,7 +117,8 @@ mod tests {
                 let mut recording = Recording::default();
                 if *there {
                     let rate = law.at(*cores as f64) * (1.0 + 0.001 * (f64::from(repeat) - 1.0));
-                    recording.metrics.insert(RATE.to_owned(), rate);
+                    recording.metrics.insert(rate_name.to_owned(), rate);
+                    recording.metrics.extend(beside.iter().map(|(name, value)| ((*name).to_owned(), *value)));
                 }
                 finished.push(Finished {
                     point: index,
@@ -114,5 +153,22 @@ mod tests {
             "without one core there is nothing to compare"
         );
         assert!(verdict(&results(&[(1, true)])).is_empty());
+    }
+
+    #[test]
+    fn in_rings_each_core_needs_a_cpu_and_the_load_has_to_be_too_much() {
+        use super::super::ring::{CPUS, LOST};
+        let both = [(1, true), (2, true)];
+        let told = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);
+        assert_eq!(
+            told(CARRIED, &[(CPUS, 2.0), (LOST, 9.0)]),
+            "sut.cores=2: no speed-up was measured (unmeasurable: 2 cores that forward and one that sends need 3 CPUs, 2 are here)."
+        );
+        let whole = told(CARRIED, &[(CPUS, 3.0), (LOST, 0.0)]);
+        assert!(whole.contains("(all of `load.rate` was carried: a search over it"), "{whole}");
+        for (rate, lost) in [(CARRIED, 9.0), (FOUND, 0.0)] {
+            let times = told(rate, &[(CPUS, 3.0), (LOST, lost)]);
+            assert!(times.starts_with("sut.cores=2: 1.818 times one core"), "{times}");
+        }
     }
 }

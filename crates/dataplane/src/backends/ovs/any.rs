@@ -5,7 +5,7 @@
 
 use super::{Dialect, GROUPS_MAX, equivalences, flows, lacks, too_many};
 use crate::backends::{
-    Asked, Backend, Equivalence, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
+    Asked, Backend, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
 };
 use crate::declare::{Change, Element};
 
@@ -14,24 +14,14 @@ use crate::declare::{Change, Element};
 pub struct OpenFlow;
 
 impl Backend for OpenFlow {
-    fn name(&self) -> &'static str {
-        "openflow"
-    }
-
-    fn title(&self) -> &'static str {
-        "any OpenFlow switch at an address"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install openvswitch-switch (its ovs-ofctl tells the switch)"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["ovs-ofctl"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Veth]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "openflow",
+            title: "any OpenFlow switch at an address",
+            install: "apt install openvswitch-switch (its ovs-ofctl tells the switch)",
+            programs: &["ovs-ofctl"],
+            tiers: &[Tier::Veth],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

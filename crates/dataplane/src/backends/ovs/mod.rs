@@ -15,7 +15,9 @@ pub use any::OpenFlow;
 pub use dialect::{COOKIE, COOKIE_MASK, FIRST_GROUP, FIRST_TABLE, GROUPS_MAX};
 
 use self::dialect::Dialect;
-use super::{Asked, Backend, Equivalence, Lack, Reason, Refused, Tier, Translation, element_name, permitted};
+use super::{
+    Asked, Backend, Equivalence, Facts, Lack, Reason, Refused, Tier, Translation, element_name, permitted,
+};
 use crate::declare::{Change, Element, Encapsulation};
 
 /// The bridge, and the interface of that name.
@@ -34,24 +36,14 @@ pub struct Ovs;
 pub struct OvsDpdk;
 
 impl Backend for Ovs {
-    fn name(&self) -> &'static str {
-        "ovs"
-    }
-
-    fn title(&self) -> &'static str {
-        "Open vSwitch in user space, over sockets"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install openvswitch-switch"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Veth]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "ovs",
+            title: "Open vSwitch in user space, over sockets",
+            install: "apt install openvswitch-switch",
+            programs: &["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl"],
+            tiers: &[Tier::Veth],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {
@@ -74,30 +66,20 @@ impl Backend for Ovs {
 }
 
 impl Backend for OvsDpdk {
-    fn name(&self) -> &'static str {
-        "ovs-dpdk"
-    }
-
-    fn title(&self) -> &'static str {
-        "Open vSwitch over DPDK"
-    }
-
-    fn install(&self) -> &'static str {
-        "apt install openvswitch-switch-dpdk"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &[
-            "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
-            "ovsdb-server",
-            "ovsdb-tool",
-            "ovs-vsctl",
-            "ovs-ofctl",
-        ]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Mem, Tier::Ring]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "ovs-dpdk",
+            title: "Open vSwitch over DPDK",
+            install: "apt install openvswitch-switch-dpdk",
+            programs: &[
+                "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
+                "ovsdb-server",
+                "ovsdb-tool",
+                "ovs-vsctl",
+                "ovs-ofctl",
+            ],
+            tiers: &[Tier::Mem, Tier::Ring],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

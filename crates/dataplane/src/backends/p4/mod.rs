@@ -6,7 +6,7 @@ mod program;
 mod tests;
 
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, path,
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Translation, element_name, path,
     permitted, refuse_changes,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables};
@@ -16,24 +16,14 @@ use crate::declare::{Change, Direction, Element, Encapsulation, NatTable, Tables
 pub struct P4;
 
 impl Backend for P4 {
-    fn name(&self) -> &'static str {
-        "p4"
-    }
-
-    fn title(&self) -> &'static str {
-        "P4-16 for v1model switches (bmv2)"
-    }
-
-    fn install(&self) -> &'static str {
-        "p4c and simple_switch from https://github.com/p4lang (no Debian 12 package)"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &["p4c", "simple_switch", "simple_switch_CLI"]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "p4",
+            title: "P4-16 for v1model switches (bmv2)",
+            install: "p4c and simple_switch from https://github.com/p4lang (no Debian 12 package)",
+            programs: &["p4c", "simple_switch", "simple_switch_CLI"],
+            tiers: &[],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

@@ -13,7 +13,8 @@ pub use feeder::Feed;
 pub use object::{MapEntry, MapId, MapKind, MapShape, Object, Program};
 
 use super::{
-    Asked, Backend, Equivalence, Lack, Reader, Reason, Refused, Tier, Translation, element_name, permitted,
+    Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,
+    permitted,
 };
 use crate::declare::{Change, Direction, Element, Encapsulation};
 
@@ -25,24 +26,14 @@ const RULES_MAX: u64 = 4_096;
 pub struct Xdp;
 
 impl Backend for Xdp {
-    fn name(&self) -> &'static str {
-        "xdp"
-    }
-
-    fn title(&self) -> &'static str {
-        "XDP: eBPF of our own assembler in the kernel"
-    }
-
-    fn install(&self) -> &'static str {
-        "nothing to install: Linux 5.18 or later, and root (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON)"
-    }
-
-    fn programs(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn tiers(&self) -> &'static [Tier] {
-        &[Tier::Mem]
+    fn facts(&self) -> &'static Facts {
+        &Facts {
+            name: "xdp",
+            title: "XDP: eBPF of our own assembler in the kernel",
+            install: "nothing to install: Linux 5.18 or later, and root (CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON)",
+            programs: &[],
+            tiers: &[Tier::Mem],
+        }
     }
 
     fn lacks(&self, asked: &Asked<'_>) -> Vec<Lack> {

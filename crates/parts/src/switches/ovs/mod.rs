@@ -121,7 +121,7 @@ impl Driver for OvsDpdk {
     fn visible(&self, job: &Job<'_>, pipeline: &Pipeline) -> Result<Histogram<u64>, Trouble> {
         let sockets = ring::sockets(job.folder);
         let mut switch = self.rings(job, &sockets)?;
-        let mut ports = ring::connected(&sockets, job.ring, self.rings_back())?;
+        let mut ports = ring::connected(&sockets, ring::Shape::one(job.ring, self.rings_back()))?;
         let seen = probe::by_rings(job, pipeline, &mut *switch, &mut ports);
         drop(switch);
         seen

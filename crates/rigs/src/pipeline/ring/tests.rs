@@ -58,11 +58,10 @@ fn counters() -> RingCounters {
     RingCounters {
         received: 9_933,
         dropped: [("miss".to_owned(), 7), ("table 12".to_owned(), 9)].into(),
-        places: BTreeMap::new(),
         on_purpose: 9,
         ring_full: 11,
         unfit: 2,
-        malformed: 0,
+        ..RingCounters::default()
     }
 }
 
@@ -102,6 +101,27 @@ fn counters_that_contradict_each_other_are_no_result() {
     );
     let short = RingOutcome { late: 19, ..outcome() };
     assert!(matches!(recorded(&short, &counters(), 10.0, "invalid").0, Err(RigError::Rig(_))));
+}
+
+/// What cores say in words, and that a core's counter that is not in the sum is no result.
+#[test]
+fn the_books_of_several_cores_are_the_switchs() {
+    let core = |received, miss: u64, ring_full| RingCounters {
+        received,
+        dropped: [("miss".to_owned(), miss)].into(),
+        ring_full,
+        ..RingCounters::default()
+    };
+    let cores = vec![core(5_000, 30, 4), core(4_933, 10, 0)];
+    let all = RingCounters { cores, ..core(9_933, 40, 4) };
+    let (judged, metrics, reason) = recorded(&outcome(), &all, 10.0, "invalid");
+    assert_eq!((judged, metrics[UNKNOWN]), (Ok(Outcome::Degraded), 0.0));
+    let words =
+        "core 0 took 5000 and let 34 of them not leave, core 1 took 4933 and let 10 of them not leave";
+    assert!(reason.contains(words), "{reason}");
+    let wrong = RingCounters { ring_full: 5, ..all };
+    let judged = recorded(&outcome(), &wrong, 10.0, "invalid").0;
+    assert!(matches!(&judged, Err(RigError::Rig(why)) if why.contains("books do not close")), "{judged:?}");
 }
 
 #[test]

@@ -1,0 +1,25 @@
+# Sourced by the scripts here that run scenarios of packets and judge what came of their points.
+
+# run NAME [ARGUMENT...]: what comes of the scenario in $scenario, as NAME.json; a point without a verdict of its own is no failure
+# of the run.
+run() {
+    local name=$1 code=0
+    "$RANLAB" bench run "$scenario" --fresh --out "$name" "${@:2}" --format json >"$name.json" 2>"$name.err" || code=$?
+    [[ $code == 0 || $code == 1 ]] || { cat "$name.err"; exit 1; }
+}
+# holds NAME EXPRESSION: p: the first point, m: its metrics' means; points, means: of all. Whatever was lost in rings has a cause, or
+# is said to have none.
+holds() {
+    python3 - "$1.json" "$2" <<'PYTHON'
+import json, sys
+points = json.loads(open(sys.argv[1]).read().splitlines()[-1])["points"]
+means = [{k: v["mean"] for k, v in point.get("metrics", {}).items()} for point in points]
+p, m = points[0], means[0]
+for each in means:
+    causes = [k for k in each if k.startswith("lost_") and not k.startswith("lost_dropped_")]
+    lost = sum(each[k] for k in causes)
+    assert "lost" not in each or each["lost"] == lost == each["packets_due"] - each["packets_received"], each
+if not eval(sys.argv[2]):
+    sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(points)[:4000]}")
+PYTHON
+}
