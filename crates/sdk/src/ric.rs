@@ -2,7 +2,7 @@
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
-use crate::threads::{STATIONS, ThreadReport, Threads, XAPPS};
+use crate::threads::{MODERATION, STATIONS, ThreadReport, Threads, XAPPS};
 use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
 use bytes::Bytes;
 use ranlab_e2::ric::directory::{BusAsk, BusNews};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 impl Machine for Ric {
     type Key = ConnId;
@@ -137,9 +137,24 @@ impl RicHandle {
     /// # Errors
     /// The system gives no further thread, or no epoll instance for it.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
+        Self::start_moderated(threads, MODERATION, config, options)
+    }
+
+    /// As [`start_on`](Self::start_on); of several threads those that wake thousands of times a second for little wait so long, at
+    /// most [`MODERATION_MAX`](crate::MODERATION_MAX), before they look at their sockets again, and so find more there. Zero: none waits.
+    /// The caller's own thread only does so under [`run`](crate::run).
+    ///
+    /// # Errors
+    /// As [`start_on`](Self::start_on).
+    pub fn start_moderated(
+        threads: NonZeroUsize,
+        wait: Duration,
+        config: RicConfig,
+        options: SocketOptions,
+    ) -> io::Result<Self> {
         let workers = threads.get() - 1;
-        let threads =
-            (workers > 0).then(|| Threads::start("ric", workers, config.limits.pdu_bytes)).transpose()?;
+        let start = || Threads::start("ric", workers, config.limits.pdu_bytes, wait);
+        let threads = (workers > 0).then(start).transpose()?;
         Ok(Self::start_with(config, options, threads))
     }
 

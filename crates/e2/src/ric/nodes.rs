@@ -333,7 +333,10 @@ impl Ric {
         self.links.event(RicEvent::NodeConnected { node: node_id, peer, restored: known.is_some() });
         match known {
             Some(_) => self.tell_iapps(|| Notice::NodeChanged(info.clone())),
-            None => self.tell_iapps(|| Notice::NodeAdded(info.clone())),
+            None => {
+                self.tell_iapps(|| Notice::NodeAdded(info.clone()));
+                self.meet_node_states(&info.id);
+            }
         }
         let same =
             |old: &&Arc<NodeInfo>| old.functions == info.functions && old.components == info.components;
@@ -397,6 +400,7 @@ impl Ric {
         self.counters.nodes_removed += 1;
         self.links.event(RicEvent::NodeRemoved(node.info.id));
         self.tell_iapps(|| Notice::NodeRemoved(node.info.clone()));
+        self.forget_states(&node.info.id);
         self.announce_removal(&node.info.id);
         let changed = self.ran_db.remove(&node.info.id);
         self.tell_ran(changed);

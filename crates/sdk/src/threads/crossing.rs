@@ -41,6 +41,9 @@ pub(super) struct Counts {
     pub(super) crossings: AtomicU64,
     /// Times that a link rested because nobody took what it reports.
     pub(super) rests: AtomicU64,
+    /// Times that the thread had nothing more to do, and that it then waited a little.
+    pub(super) wakes: AtomicU64,
+    pub(super) waits: AtomicU64,
     /// Links that ended with a panic of their task.
     pub(super) panics: AtomicU64,
 }

@@ -20,6 +20,7 @@
 //! A task that panics ends its link alone, and the machine hears why. A thread that ends takes its links along, and no
 //! newcomer is given to it.
 mod crossing;
+mod moderation;
 mod mouth;
 mod placement;
 mod pump;
@@ -40,6 +41,9 @@ use tokio::sync::Notify;
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
 pub use crossing::Far;
 use crossing::{Counts, Held, KINDS, Mouths, Shared, lock};
+use moderation::Moderated;
+pub use moderation::{MODERATION, MODERATION_MAX};
+pub(crate) use moderation::{asked, before_park};
 use mouth::Mouth;
 use placement::{Place, Placement};
 use pump::Pump;
@@ -75,6 +79,10 @@ pub struct ThreadReport {
     pub crossings: u64,
     /// Times that a base station's link was read on a millisecond later, because no xApp that it reported to took more.
     pub rests: u64,
+    /// Times that it had nothing more to do and was about to wait for its sockets.
+    pub wakes: u64,
+    /// Times of those that it waited a little before it looked at them, to find more there ([`MODERATION`]).
+    pub waits: u64,
     /// Links that ended because their task panicked.
     pub panics: u64,
 }
@@ -88,6 +96,8 @@ pub(crate) struct Threads {
     stop: Vec<Arc<Notify>>,
     /// What the machine's own thread carries.
     here: Arc<Counts>,
+    /// That thread waits like the others, where its runtime can.
+    _moderated: Option<Moderated>,
 }
 
 #[derive(Debug)]
@@ -106,8 +116,8 @@ impl Drop for Last {
 }
 
 impl Threads {
-    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets.
-    pub(crate) fn start(name: &str, workers: usize, max_pdu: usize) -> io::Result<Self> {
+    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets. Those that wake often wait for so long.
+    pub(crate) fn start(name: &str, workers: usize, max_pdu: usize, wait: Duration) -> io::Result<Self> {
         let mut threads = Self {
             workers: Arc::default(),
             placement: Arc::new(Mutex::new(Placement::new(workers))),
@@ -115,24 +125,29 @@ impl Threads {
             max_pdu,
             stop: Vec::new(),
             here: Arc::default(),
+            _moderated: None,
         };
         let mut started = Vec::new();
         for number in 1..=workers {
-            let runtime = Builder::new_current_thread().enable_all().build()?;
+            let runtime = Builder::new_current_thread().enable_all().on_thread_park(before_park).build()?;
             let (handle, counts, stop) = (runtime.handle().clone(), Arc::<Counts>::default(), Arc::default());
             let (last, ended) = (Last(Arc::clone(&counts)), Arc::clone(&stop));
             thread::Builder::new()
                 .name(format!("{name}-{number}"))
-                .spawn(move || Self::serve(&runtime, &ended, &last))?;
+                .spawn(move || Self::serve(&runtime, wait, &ended, &last))?;
             threads.stop.push(stop);
             started.push(Worker { runtime: handle, counts });
         }
         threads.workers = started.into();
+        let spawn = |task| drop(tokio::task::spawn_local(task));
+        threads._moderated = Moderated::begin(wait, &threads.here, spawn);
         Ok(threads)
     }
 
     /// The life of a worker.
-    fn serve(runtime: &Runtime, stop: &Notify, last: &Last) {
+    fn serve(runtime: &Runtime, wait: Duration, stop: &Notify, last: &Last) {
+        asked();
+        let _moderated = Moderated::begin(wait, &last.0, |task| drop(runtime.spawn(task)));
         runtime.block_on(async {
             stop.notified().await;
             let over = async {
@@ -182,6 +197,8 @@ impl Threads {
                 passed: seen(&counts.passed),
                 crossings: seen(&counts.crossings),
                 rests: seen(&counts.rests),
+                wakes: seen(&counts.wakes),
+                waits: seen(&counts.waits),
                 panics: seen(&counts.panics),
             }
         };

@@ -12,6 +12,7 @@ use bytes::{Buf, BytesMut};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::crossing::{Outward, Shared, count, lock};
+use super::moderation::has_read;
 use super::mouth::Batch;
 use super::queue::{End, Queue};
 use crate::clock::now;
@@ -118,6 +119,7 @@ impl Pump {
             Some(reader) => match reader.fill(stream) {
                 Ok(ReadOutcome::Bytes(read)) => {
                     count(&self.shared.counts.inward, read);
+                    has_read();
                     match deliver(reader, &self.shared) {
                         Delivered::Well => {}
                         Delivered::ToNobody => self.begin_to_rest(),
@@ -140,6 +142,7 @@ impl Pump {
                     Ok(0) => Ok(false),
                     Ok(read) => {
                         count(&self.shared.counts.inward, read);
+                        has_read();
                         put(&self.shared, buffer);
                         Ok(true)
                     }

@@ -314,7 +314,7 @@ fn odd(panics: bool) -> Stream {
 
 #[tokio::test]
 async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is_let_go_of() {
-    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES, MODERATION).unwrap();
     let worker = &threads.workers[0];
     let near = cross(&threads, odd(true));
     let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
@@ -348,7 +348,7 @@ async fn a_thread_that_has_ended_gets_no_newcomers_and_the_machine_serves_them()
 }
 
 async fn gets_no_newcomers() {
-    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES, MODERATION).unwrap();
     let options = SocketOptions::default();
     let listener = threads.listener(0, &"mem://a thread that ends".parse().unwrap(), &options).await.unwrap();
     let first = crate::transport::connect(listener.address(), &options).await.unwrap();
