@@ -14,6 +14,7 @@ use ranlab_controllers::hosted::Hosted;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, PublicationHandle, Totals};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
 use ranlab_controllers::rmr::{self, RmrConfig};
+use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_host::trusted;
@@ -50,6 +51,8 @@ choices! {
         Monitor = "monitor",
         /// Pings the first base station that offers HW.
         Ping = "ping",
+        /// Slices by REST and by policy; its policy and what was ordered by hand outlive a RIC among several.
+        Slicing = "slicing",
     }
 }
 
@@ -91,7 +94,7 @@ config! {
         /// service models that --iapp monitor and --publish subscribe to
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// how often --iapp monitor and --publish ask for them, in whole milliseconds
+        /// how often --iapp monitor, --iapp slicing and --publish ask for reports, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
         /// publish the decoded reports of --sm at NATS servers (nats://HOST:PORT, commas between several) or a Redis server
         /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; one that is slow misses some, which is counted
@@ -233,6 +236,7 @@ pub struct Ric {
 enum Inside {
     Monitor { handle: MonitorHandle, at_begin: Totals, published: Option<PublicationHandle> },
     Ping { pinger: Shared, _task: Task },
+    Slicing,
 }
 
 impl Ric {
@@ -328,7 +332,7 @@ impl Ric {
         let (commons, a1) = (self.commons.clone(), self.a1.clone());
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
-            Inside::Ping { .. } => None,
+            Inside::Ping { .. } | Inside::Slicing => None,
         });
         let config =
             RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1, published };
@@ -393,7 +397,7 @@ impl Ric {
     pub fn pings(&self) -> Option<PingReport> {
         self.inside.iter().find_map(|inside| match inside {
             Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
-            Inside::Monitor { .. } => None,
+            Inside::Monitor { .. } | Inside::Slicing => None,
         })
     }
 }
@@ -481,6 +485,10 @@ impl Inside {
                 ric.add_iapp(Box::new(iapp));
                 Ok(Self::Monitor { handle, at_begin: Totals::default(), published })
             }
+            HostedIApp::Slicing => {
+                ric.add_iapp(Box::new(Slicing::new(part.period).map_err(rig)?));
+                Ok(Self::Slicing)
+            }
             HostedIApp::Ping => {
                 let (size, interval, window) = (part.size, part.interval, part.window);
                 let pace = Pace { size, interval, window, coding: part.sm_encoding };
@@ -493,6 +501,7 @@ impl Inside {
         match self {
             Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
             Self::Ping { pinger, .. } => lock(pinger).look(),
+            Self::Slicing => Numbers::new(),
         }
     }
 
@@ -500,6 +509,7 @@ impl Inside {
         match self {
             Self::Monitor { handle, at_begin, .. } => *at_begin = handle.totals(),
             Self::Ping { pinger, .. } => lock(pinger).begin(),
+            Self::Slicing => {}
         }
     }
 
@@ -516,6 +526,7 @@ impl Inside {
                 ]);
             }
             Self::Ping { pinger, .. } => lock(pinger).end(report),
+            Self::Slicing => {}
         }
     }
 }

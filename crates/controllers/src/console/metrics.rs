@@ -1,6 +1,6 @@
 //! What a RIC counts, in Prometheus' text format 0.0.4.
 use super::{FeedCounts, RmrCounts};
-use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side};
+use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side, SnapshotCounters};
 use std::fmt::Write;
 
 /// The content type of what [`text`] makes.
@@ -228,7 +228,7 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
 
 /// Of one of several RICs; nothing of one that is alone.
 fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
-    let Some(ClusterSnapshot { reached, lawful, held, counters }) = cluster else { return };
+    let Some(ClusterSnapshot { reached, lawful, held, counters, snapshots }) = cluster else { return };
     let one = |value| [(String::new(), value)];
     for (name, help, value) in [
         ("ranlab_bus_connected", "Whether a server of the bus is there.", u64::from(*reached)),
@@ -257,6 +257,26 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
         ("closed", "E2 nodes closed because the quorum was away too long.", counters.closed),
     ] {
         out.metric(&format!("ranlab_bus_{name}_total"), help, "counter", one(value));
+    }
+    iapp_snapshots(out, snapshots);
+}
+
+/// What became of what iApps hand over.
+fn iapp_snapshots(out: &mut Text, counted: &SnapshotCounters) {
+    for (name, help, value) in [
+        ("saved", "Snapshots of iApps written.", counted.saved),
+        ("restored", "Snapshots given to iApps.", counted.restored),
+        ("failed", "Writes of them that failed or had no answer, and are repeated.", counted.failed),
+        (
+            "too_large",
+            "Snapshots larger than their iApp declares: it begins with nothing.",
+            counted.too_large,
+        ),
+        ("other_version", "Those that another version of the iApp wrote, likewise.", counted.other_version),
+        ("malformed", "Those that were none, likewise.", counted.malformed),
+        ("no_room", "Those for which the store, or this RIC, had no room.", counted.no_room),
+    ] {
+        out.metric(&format!("ranlab_snapshots_{name}_total"), help, "counter", [(String::new(), value)]);
     }
 }
 

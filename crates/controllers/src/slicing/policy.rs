@@ -74,7 +74,7 @@ impl Slicing {
                 out.reply(reply(token));
                 if ended.is_ok() {
                     self.took_effect(&node, &command);
-                    self.by_hand(&node, &command);
+                    self.by_hand(&node, &command, out);
                 }
                 node
             }
@@ -96,9 +96,10 @@ impl Slicing {
     }
 
     /// Whom somebody puts somewhere stays there.
-    fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand) {
+    fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand, out: &mut IAppOutbox) {
         if let (SliceCommand::Associate(ues), Some(node)) = (command, self.nodes.get_mut(id)) {
             node.by_hand.extend(ues.iter().map(|ue| ue.rnti));
+            out.save(Some(*id));
         }
     }
 }

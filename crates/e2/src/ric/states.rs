@@ -5,8 +5,9 @@
 //! or when the node comes to be known there. So whichever RIC a node moves to has it already, and nothing is asked at that moment.
 //!
 //! Of two that save at the same moment the later write stands, at all of them: while a RIC has something of its own to write it takes
-//! nobody else's. A write that fails is repeated with what is known then.
-use super::directory::{BusAsk, BusNews, BusWrite, WriteId, node_key};
+//! nobody else's. A write that fails is repeated with what is known then; each says upon which revision, so that one that the store
+//! takes late is not taken for news.
+use super::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId, node_key};
 use super::iapp::{IApp, Notice};
 use super::{Ric, RicEvent};
 use crate::Time;
@@ -157,6 +158,8 @@ struct Change {
     place: usize,
     about: Option<GlobalE2NodeId>,
     at: Time,
+    /// Nothing is new but that a write has failed.
+    again: bool,
 }
 
 /// What a RIC among others knows of snapshots.
@@ -273,8 +276,23 @@ impl States {
         // The watch may lend from a whole message.
         let snapshot = Snapshot::read(&Bytes::copy_from_slice(value));
         let own = snapshot.as_ref().is_some_and(|it| self.is_own(it));
+        if own {
+            self.came_back(key, snapshot.as_ref());
+        }
         self.put(key, Known { revision, snapshot });
         !own && !self.is_saying(key)
+    }
+
+    /// What this RIC has written is there, whether its answer comes or not: whatever others write from now on is newer.
+    fn came_back(&mut self, key: &str, snapshot: Option<&Snapshot>) {
+        let under_way = self.under_way.iter().find(|(_, (it, _, own))| it == key && Some(own) == snapshot);
+        if let Some(id) = under_way.map(|(id, _)| *id) {
+            self.under_way.remove(&id);
+            self.counters.saved += 1;
+        }
+        if self.changed.get(key).is_some_and(|change| change.again) {
+            self.changed.remove(key);
+        }
     }
 
     fn put(&mut self, key: &str, known: Known) {
@@ -285,13 +303,18 @@ impl States {
     }
 
     /// A write has ended; the key whose latest value is to be told to iApps here, if somebody else's is.
-    fn written(&mut self, now: Time, id: WriteId, outcome: Option<u64>) -> Option<String> {
+    fn written(&mut self, now: Time, id: WriteId, outcome: Result<u64, WriteFailure>) -> Option<String> {
         let (key, mut change, snapshot) = self.under_way.remove(&id)?;
-        let Some(revision) = outcome else {
-            self.counters.failed += 1;
-            change.at = now + AGAIN;
-            self.changed.entry(key).or_insert(change);
-            return None;
+        let revision = match outcome {
+            Ok(revision) => revision,
+            Err(failure) => {
+                self.counters.failed += 1;
+                // What revised it is on its way here.
+                change.at = now + if failure == WriteFailure::Revised { AGAIN / 10 } else { AGAIN };
+                change.again = true;
+                self.changed.entry(key).or_insert(change);
+                return None;
+            }
         };
         self.counters.saved += 1;
         if self.known.get(&key).is_none_or(|known| known.revision < revision) {
@@ -327,7 +350,8 @@ impl Ric {
         if keeps(iapp).is_some() {
             let key = state_key(iapp.name(), about.as_ref());
             let at = now + SAVE_AFTER;
-            cluster.states.changed.entry(key).or_insert(Change { place, about, at });
+            let change = Change { place, about, at, again: false };
+            cluster.states.changed.entry(key).or_insert(change).again = false;
         }
     }
 
@@ -378,7 +402,7 @@ impl Ric {
         let states = &mut cluster.states;
         let told = match news {
             BusNews::Entry { key, revision, value } => states.learn(&key, revision, &value).then_some(key),
-            BusNews::Written { id, outcome } => states.written(now, id, outcome.ok()),
+            BusNews::Written { id, outcome } => states.written(now, id, outcome),
             _ => None,
         };
         let reader = told.as_ref().and_then(|key| states.reader(key));
@@ -430,7 +454,7 @@ impl Ric {
         let states = &mut cluster.states;
         let late = states.under_way.iter().find(|(_, (_, change, _))| change.at <= now).map(|(id, _)| *id);
         if let Some(id) = late {
-            states.written(now, id, None);
+            states.written(now, id, Err(WriteFailure::Unknown));
             return true;
         }
         let Some(key) = states.due(now) else { return false };
@@ -463,7 +487,9 @@ impl Ric {
         let id = WriteId(states.last);
         let snapshot =
             Snapshot { ric: states.name.clone(), life: states.life, version: keeps.version, octets };
-        let write = BusWrite { id, key: key.clone(), value: snapshot.write(), expected: None };
+        // One without an answer may be written when others have said something newer: not if it says upon what.
+        let expected = Some(states.known.get(&key).map_or(0, |known| known.revision));
+        let write = BusWrite { id, key: key.clone(), value: snapshot.write(), expected };
         change.at = now + 5 * AGAIN;
         states.under_way.insert(id, (key, change, snapshot));
         self.links.event(RicEvent::Bus(BusAsk::Write(write)));

@@ -1,5 +1,5 @@
 //! One RIC and what its store tells: whose snapshot is taken, and what is said of one that is not.
-use super::super::directory::{DirectoryConfig, WriteFailure};
+use super::super::directory::DirectoryConfig;
 use super::super::{IAppInput, IAppOutbox, RicConfig, RicInput, RicOutput};
 use super::*;
 use std::sync::Mutex;
@@ -158,6 +158,7 @@ fn changes_become_one_write_which_is_repeated_until_it_is_taken() {
     // No answer at all.
     lab.pass(AGAIN * 7);
     let again = lab.writes.pop().unwrap();
+    assert_eq!(again.expected, Some(0));
     assert!(again.value.ends_with(b"three") && again.id != write.id);
     lab.bus(BusNews::Written { id: again.id, outcome: Ok(4) });
     lab.pass(AGAIN * 9);
@@ -188,6 +189,25 @@ fn of_two_that_save_at_once_the_later_write_stands_whoever_hears_it_when() {
             let expected = if own == 5 { "south's" } else { "north's" };
             assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, told of it first: {first}");
         }
+    }
+}
+
+/// An answer that never comes keeps nobody from hearing what others say next.
+#[test]
+fn what_comes_back_was_written_whether_an_answer_says_so_or_not() {
+    for late in [false, true] {
+        let mut lab = Lab::new();
+        lab.says("north's");
+        lab.pass(SAVE_AFTER);
+        let write = lab.writes.pop().unwrap();
+        if late {
+            lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
+        }
+        lab.told(5, &String::from_utf8(write.value.to_vec()).unwrap());
+        lab.told(6, &by("south", 2, "south's"));
+        assert_eq!(lab.knows().as_deref(), Some("south's"));
+        lab.pass(AGAIN * 9);
+        assert!(lab.writes.is_empty(), "nothing is left to be said");
     }
 }
 
