@@ -125,7 +125,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
                 came[threads] = [came[threads][0].max(per_s), came[threads][1].min(per_s)];
             }
         }
-        if let Some((us, _)) = ric_with_cost_us(load, &["--threads", "2", "--moderation", "0s"]) {
+        if let Some((us, _)) = ric_with_cost_us(load, &["--threads", "2", "--thread-load", "0"]) {
             at_once = at_once.min(us);
         }
         cost = [cost[0].min(round[0]), cost[1].min(round[1])];
@@ -145,7 +145,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let [one, two] = came;
     report.note(format!(
         "2 threads beside 1 {what}, round by round: {:.2} to {:.2} times, median {:.2}; a bare relay in the same rounds: \
-         {relay:.2} us; two without moderation: {at_once:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
+         {relay:.2} us; two that share links out evenly: {at_once:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
         rounds[0],
         rounds[rounds.len() - 1],
         rounds[rounds.len() / 2],

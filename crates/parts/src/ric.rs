@@ -18,12 +18,12 @@ use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_host::trusted;
+use ranlab_sdk::RicHandle;
 use ranlab_sdk::e2::ric::directory::Directory;
 use ranlab_sdk::e2::ric::{Admission, Limits, RicConfig, RicEvent, Side};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
-use ranlab_sdk::{MODERATION, MODERATION_MAX, RicHandle};
 use serde::Serialize;
 
 use crate::folder::Folder;
@@ -86,9 +86,9 @@ config! {
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
         /// threads that serve sockets and forward indications to xApps; the first decides all else
         threads: u64 = 1, range(1, THREADS_MAX);
-        /// with --threads of 2 and more: how long a thread that wakes thousands of times a second waits, 1 ms at most, before it looks at
-        /// its sockets again, so that it finds more there; 0s: none waits
-        moderation: Duration = MODERATION;
+        /// with --threads of 2 and more: a further thread takes links once those before it are loaded with more than so many percent of a
+        /// core each, and gives them back when they are not; 0: links are shared out evenly from the beginning
+        thread_load: u64 = 50, range(0, 100);
         /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
         /// service models that --iapp monitor and --publish subscribe to
@@ -247,16 +247,15 @@ impl Ric {
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
         let threads =
             usize::try_from(part.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
-        if part.moderation > MODERATION_MAX {
-            return Err(rig(format!(
-                "--moderation is {:?}: 0s to {MODERATION_MAX:?} are allowed",
-                part.moderation
-            )));
-        }
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
         config.directory = crate::ric_bus::directory(part)?;
-        let handle = RicHandle::start_moderated(threads, part.moderation, config, SocketOptions::default());
+        let handle = RicHandle::start_on_as_loaded(
+            threads,
+            part.thread_load as f64 / 100.0,
+            config,
+            SocketOptions::default(),
+        );
         let handle = handle.map_err(|error| {
             environment(format!("this machine gives no {} threads: {error}", part.threads))
         })?;

@@ -37,6 +37,6 @@ pub use ranlab_e2 as e2;
 pub use ranlab_wire as wire;
 pub use ric::RicHandle;
 pub use run::run;
-pub use threads::{Far, MODERATION, MODERATION_MAX, QUEUE_BYTES, ThreadReport};
+pub use threads::{Far, QUEUE_BYTES, ThreadReport};
 pub use typed::{Ask, Malformed, Report, Reports, Span, TypedControlError, Wanted, WantedError};
 pub use xapp::{ControlFailure, Subscription, SubscriptionError, XappConnectError, XappHandle};

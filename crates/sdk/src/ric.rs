@@ -2,7 +2,7 @@
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
-use crate::threads::{MODERATION, STATIONS, ThreadReport, Threads, XAPPS};
+use crate::threads::{STATIONS, ThreadReport, Threads, XAPPS};
 use crate::transport::{Address, BindError, Listener, SocketOptions, Stream};
 use bytes::Bytes;
 use ranlab_e2::ric::directory::{BusAsk, BusNews};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Machine for Ric {
     type Key = ConnId;
@@ -137,23 +137,23 @@ impl RicHandle {
     /// # Errors
     /// The system gives no further thread, or no epoll instance for it.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
-        Self::start_moderated(threads, MODERATION, config, options)
+        Self::start_on_as_loaded(threads, 0.0, config, options)
     }
 
-    /// As [`start_on`](Self::start_on); of several threads those that wake thousands of times a second for little wait so long, at
-    /// most [`MODERATION_MAX`](crate::MODERATION_MAX), before they look at their sockets again, and so find more there. Zero: none waits.
-    /// The caller's own thread only does so under [`run`](crate::run).
+    /// As [`start_on`](Self::start_on), where a further thread takes links once those before it are loaded with more than this share of a core
+    /// each, and gives them back when they are not: at a moderate load fewer threads cost less. 0: links are shared out evenly from the
+    /// beginning.
     ///
     /// # Errors
     /// As [`start_on`](Self::start_on).
-    pub fn start_moderated(
+    pub fn start_on_as_loaded(
         threads: NonZeroUsize,
-        wait: Duration,
+        above: f64,
         config: RicConfig,
         options: SocketOptions,
     ) -> io::Result<Self> {
         let workers = threads.get() - 1;
-        let start = || Threads::start("ric", workers, config.limits.pdu_bytes, wait);
+        let start = || Threads::start("ric", workers, config.limits.pdu_bytes, above);
         let threads = (workers > 0).then(start).transpose()?;
         Ok(Self::start_with(config, options, threads))
     }

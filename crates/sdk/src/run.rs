@@ -1,17 +1,14 @@
 //! One thread, one runtime: where drivers live.
-use crate::threads::{asked, before_park};
 use std::future::Future;
-use tokio::runtime::Builder;
 
 /// Runs `main` on a current-thread runtime with room for the drivers' tasks; returns what it returns.
 ///
 /// # Panics
 /// If the operating system gives no epoll instance (out of file descriptors), before anything has started.
 pub fn run<T>(main: impl Future<Output = T>) -> T {
-    let runtime = Builder::new_current_thread().enable_all().on_thread_park(before_park).build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     // Only the process's own start can fail here, and without a runtime there is nothing to go on with.
     #[allow(clippy::expect_used)]
     let runtime = runtime.expect("an epoll instance for the runtime");
-    asked();
     tokio::task::LocalSet::new().block_on(&runtime, main)
 }

@@ -74,7 +74,7 @@ pub(crate) fn of_board(
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
     type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
-    let all: [(&str, &str, &str, Of); 12] = [
+    let all: [(&str, &str, &str, Of); 11] = [
         ("links", "Links that the thread serves.", "gauge", |it| it.links as u64),
         ("alive", "Whether the thread is given newcomers.", "gauge", |it| u64::from(it.alive)),
         ("inward_bytes_total", "Octets that its sockets brought.", "counter", |it| it.inward_bytes),
@@ -109,18 +109,7 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
             "counter",
             |it| it.rests,
         ),
-        (
-            "wakes_total",
-            "Times that it had nothing more to do and waited for its sockets.",
-            "counter",
-            |it| it.wakes,
-        ),
-        (
-            "waits_total",
-            "Times of those that it waited a little before it looked at them (--moderation).",
-            "counter",
-            |it| it.waits,
-        ),
+        ("moves_total", "Links that came from another thread.", "counter", |it| it.moves),
         ("panics_total", "Links that ended because their task panicked.", "counter", |it| it.panics),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !reports.is_empty()) {

@@ -12,7 +12,6 @@ use ranlab_e2::ric::Outlet;
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits, Time};
 
 use super::crossing::{Counts, count, lock};
-use super::moderation::later;
 use super::queue::{End, store};
 use crate::clock::now;
 use crate::driver::ahead::Ahead;
@@ -234,52 +233,37 @@ impl Outlet for ToMouth {
 /// Indications for one xApp.
 type Frames = Vec<(FlowId, Frame)>;
 
-/// Those of one read, and their octets.
-#[derive(Debug)]
-struct Lot {
-    mouth: Arc<Mouth>,
-    frames: Frames,
-    octets: usize,
-}
-
 /// Indications of one read, by the xApp that they go to.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    to: Vec<Lot>,
+    to: Vec<(Arc<Mouth>, Frames)>,
     /// Empty lists that have grown.
     spare: Vec<Frames>,
 }
 
 impl Batch {
     pub(super) fn add(&mut self, mouth: &Arc<Mouth>, flow: FlowId, frame: Frame) {
-        let octets = frame.len();
-        match self.to.iter_mut().find(|lot| Arc::ptr_eq(&lot.mouth, mouth)) {
-            Some(lot) => {
-                lot.frames.push((flow, frame));
-                lot.octets += octets;
-            }
+        match self.to.iter_mut().find(|(to, _)| Arc::ptr_eq(to, mouth)) {
+            Some((_, frames)) => frames.push((flow, frame)),
             None => {
                 let mut frames = self.spare.pop().unwrap_or_default();
                 frames.push((flow, frame));
-                self.to.push(Lot { mouth: mouth.clone(), frames, octets });
+                self.to.push((mouth.clone(), frames));
             }
         }
     }
 
     /// Puts all of it where it belongs; [`flush`](Self::flush) is to follow. Whether none of those takes more for now.
     pub(super) fn push(&mut self, now: Time) -> bool {
-        let loaded = self.to.iter_mut().filter_map(|lot| lot.mouth.push(now, &mut lot.frames).then_some(()));
-        let loaded = loaded.count();
+        let loaded =
+            self.to.iter_mut().filter_map(|(mouth, frames)| mouth.push(now, frames).then_some(())).count();
         loaded > 0 && loaded == self.to.len()
     }
 
-    /// Has all of it written: now, or with what the thread's other links bring at the same look.
     pub(super) fn flush(&mut self, now: Time) {
-        for Lot { mouth, frames, octets } in self.to.drain(..) {
+        for (mouth, frames) in self.to.drain(..) {
             self.spare.push(frames);
-            if !later(&mouth, octets) {
-                mouth.flush(now);
-            }
+            mouth.flush(now);
         }
     }
 }
