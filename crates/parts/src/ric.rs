@@ -115,6 +115,8 @@ config! {
         bus_credentials_file: Option<PathBuf> = None, local();
         /// with --bus: a file with USER:PASSWORD or a token
         bus_password_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with the seed of an nkey, as nk writes it
+        bus_nkey_file: Option<PathBuf> = None, local();
         /// with --bus: a file with the certificates that the servers' are signed by; TLS is then a must
         bus_ca_file: Option<PathBuf> = None, local();
         /// with --bus: a file with this client's certificate
