@@ -77,7 +77,7 @@ until_nodes 20 true
 
 # What stands for the binary and gives each RIC a second thread.
 real=$RANLAB
-printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 --thread-load "${THREAD_LOAD:-0}" "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
+printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 --thread-load 0 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
 chmod +x ranlab
 for script in check hosting limits fluid; do
     mkdir "$script"
