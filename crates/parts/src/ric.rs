@@ -174,6 +174,16 @@ impl RicPart {
 }
 
 impl RicPart {
+    /// The RIC, on as many threads as it is to have.
+    fn on_threads(&self, config: RicConfig) -> Result<RicHandle, Trouble> {
+        let threads =
+            usize::try_from(self.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
+        let above = self.thread_load as f64 / 100.0;
+        let handle = RicHandle::start_on_as_loaded(threads, above, config, SocketOptions::default());
+        handle
+            .map_err(|error| environment(format!("this machine gives no {} threads: {error}", self.threads)))
+    }
+
     /// What the operator installed, if it is to be started.
     fn installation(&self) -> Result<Option<Installation>, Trouble> {
         let Some(from) = &self.manifests else { return Ok(None) };
@@ -247,20 +257,10 @@ impl Ric {
     /// # Errors
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
-        let threads =
-            usize::try_from(part.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
         config.directory = crate::ric_bus::directory(part)?;
-        let handle = RicHandle::start_on_as_loaded(
-            threads,
-            part.thread_load as f64 / 100.0,
-            config,
-            SocketOptions::default(),
-        );
-        let handle = handle.map_err(|error| {
-            environment(format!("this machine gives no {} threads: {error}", part.threads))
-        })?;
+        let handle = part.on_threads(config)?;
         handle.add_iapp(Box::new(Registry::new().0));
         if let Some(url) = &part.sdl {
             handle.add_iapp(crate::rest_controller::sdl(url)?);

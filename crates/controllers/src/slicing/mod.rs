@@ -53,6 +53,8 @@ struct Node {
     report: Option<SliceIndication>,
     /// Reports that were none.
     malformed: u64,
+    /// Another RIC serves it, whose controller follows the policy there.
+    elsewhere: bool,
     /// UEs that were put somewhere by hand: the policy leaves them alone.
     by_hand: BTreeSet<u16>,
     /// What the policy wanted and the base station refused; asked again with the next policy, and when slices change.
@@ -172,6 +174,11 @@ impl IApp for Slicing {
             self.nodes.entry(id).or_default();
         }
         match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                if let Some(known) = self.nodes.get_mut(&node.id) {
+                    known.elsewhere = node.relayed;
+                }
+            }
             IAppInput::Indication { subscription, indication, .. } => {
                 if let Some((id, model)) = self.watch.of(subscription) {
                     self.hear(id, model, indication.message, out);

@@ -34,7 +34,7 @@ impl Slicing {
 
     /// What is to be done next, and for whom.
     fn next_step(&self, id: &GlobalE2NodeId) -> Option<(SliceCommand, Vec<u16>)> {
-        let node = self.nodes.get(id)?;
+        let node = self.nodes.get(id).filter(|node| !node.elsewhere)?;
         let report = node.report.as_ref()?;
         let mut moves = Vec::new();
         for ue in self.ues.of(id) {

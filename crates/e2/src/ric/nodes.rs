@@ -25,6 +25,8 @@ pub struct NodeInfo {
     pub kind: NodeKind,
     /// From where it connected.
     pub peer: Arc<str>,
+    /// Among several RICs another one serves it, and it is reached through that.
+    pub relayed: bool,
     /// What it speaks.
     pub version: Version,
     /// What it offers, in order of the ids.
@@ -219,6 +221,7 @@ impl Ric {
             id: request.node_id,
             kind: NodeKind::of(&request.node_id, &components),
             peer,
+            relayed: super::relay::is_virtual(id),
             version,
             functions,
             components,

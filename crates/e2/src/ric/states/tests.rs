@@ -184,8 +184,7 @@ fn of_two_that_save_at_once_the_later_write_stands_whoever_hears_it_when() {
                 assert_eq!(lab.knows().as_deref(), Some("north's"), "not while its own is on its way");
                 lab.bus(written);
             }
-            let text = String::from_utf8(write.value.to_vec()).unwrap();
-            lab.told(own, &text);
+            lab.told(own, std::str::from_utf8(&write.value).unwrap());
             let expected = if own == 5 { "south's" } else { "north's" };
             assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, told of it first: {first}");
         }
@@ -203,7 +202,7 @@ fn what_comes_back_was_written_whether_an_answer_says_so_or_not() {
         if late {
             lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
         }
-        lab.told(5, &String::from_utf8(write.value.to_vec()).unwrap());
+        lab.told(5, std::str::from_utf8(&write.value).unwrap());
         lab.told(6, &by("south", 2, "south's"));
         assert_eq!(lab.knows().as_deref(), Some("south's"));
         lab.pass(AGAIN * 9);
