@@ -41,7 +41,7 @@ order "$at_north/$node/slices/2" '{"capacity": 0.4}'
 order "$at_north/$node/ues/$rnti" '{"slice": 2}'
 # The other RIC's controller, which sees the base station through the first one, knows as much.
 until_says '"capacity":0.4' "$at_south/policy"
-until_says '"by_hand":true' "$at_south/$node"
+until_says '^ranlab_snapshots_restored_total [2-9]' "$(address south.txt http)/metrics"
 
 kill -9 "$north"
 for _ in {1..400}; do grep -q "is served here" south.txt && break || sleep 0.05; done
