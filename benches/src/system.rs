@@ -34,12 +34,13 @@ fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
 }
 
 fn ric_cost_us(load: Load) -> Option<(f64, f64)> {
-    ric_on_threads_cost_us(load, 1)
+    ric_with_cost_us(load, &[])
 }
 
-fn ric_on_threads_cost_us(load: Load, threads: usize) -> Option<(f64, f64)> {
-    let (e2, e42, threads) = (free_address(), free_address(), threads.to_string());
-    let arguments = ["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string(), "--threads", &threads];
+fn ric_with_cost_us(load: Load, with: &[&str]) -> Option<(f64, f64)> {
+    let (e2, e42) = (free_address(), free_address());
+    let (e2_at, e42_at) = (e2.to_string(), e42.to_string());
+    let arguments = [&["ric", "--e2", &e2_at, "--e42", &e42_at], with].concat();
     let process = Process::start(&ranlab(), &arguments);
     cost_us(&process, Rig::Ric { e2, e42 }, load)
 }
@@ -115,14 +116,17 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
     let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
     let (mut cost, mut relay, mut came) = ([f64::INFINITY; 2], f64::INFINITY, [[0.0, f64::INFINITY]; 2]);
-    let mut rounds = Vec::new();
+    let (mut rounds, mut at_once) = (Vec::new(), f64::INFINITY);
     for _ in 0..THREADS_ROUNDS {
         let mut round = [f64::INFINITY; 2];
-        for threads in 0..2 {
-            if let Some((us, per_s)) = ric_on_threads_cost_us(load, threads + 1) {
+        for (threads, with) in [["--threads", "1"], ["--threads", "2"]].iter().enumerate() {
+            if let Some((us, per_s)) = ric_with_cost_us(load, with) {
                 round[threads] = us;
                 came[threads] = [came[threads][0].max(per_s), came[threads][1].min(per_s)];
             }
+        }
+        if let Some((us, _)) = ric_with_cost_us(load, &["--threads", "2", "--thread-load", "0"]) {
+            at_once = at_once.min(us);
         }
         cost = [cost[0].min(round[0]), cost[1].min(round[1])];
         rounds.push(round[1] / round[0]);
@@ -141,7 +145,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let [one, two] = came;
     report.note(format!(
         "2 threads beside 1 {what}, round by round: {:.2} to {:.2} times, median {:.2}; a bare relay in the same rounds: \
-         {relay:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
+         {relay:.2} us; two that share links out evenly: {at_once:.2} us; with one {:.0} to {:.0}/s came, with two {:.0} to {:.0}",
         rounds[0],
         rounds[rounds.len() - 1],
         rounds[rounds.len() / 2],

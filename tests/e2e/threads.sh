@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"
 
-"$RANLAB" ric --threads 2 --e2 tcp://127.0.0.1:0 --e2 "unix://$PWD/e2" --e42 tcp://127.0.0.1:0 --e42 "unix://$PWD/e42" \
+"$RANLAB" ric --threads 2 --thread-load 0 --e2 tcp://127.0.0.1:0 --e2 "unix://$PWD/e2" --e42 tcp://127.0.0.1:0 --e42 "unix://$PWD/e42" \
     --http 127.0.0.1:0 --iapp monitor --duration 90s --format ndjson >ric.txt &
 started+=($!)
 e2=$(address ric.txt e2 | head -n 1) e42=$(address ric.txt e42 | head -n 1) api=$(address ric.txt http)
@@ -77,7 +77,7 @@ until_nodes 20 true
 
 # What stands for the binary and gives each RIC a second thread.
 real=$RANLAB
-printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
+printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 --thread-load 0 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
 chmod +x ranlab
 for script in check hosting limits fluid; do
     mkdir "$script"

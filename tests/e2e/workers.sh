@@ -14,17 +14,29 @@ refused() {
 refused 2 "nats://HOST:PORT" worker --find 127.0.0.1:1
 refused 2 "--listen" worker --bus "$bus"
 refused 2 "--advertise" worker --listen 0.0.0.0:0 --allow 127.0.0.1 --bus "$bus"
-# The server comes after the workers.
+# The server comes after the workers, and wants a password, which a file has; who has none, or no file, is told.
+printf 'listen: 127.0.0.1:%s\nauthorization { user: lab, password: hush }\n' "$port" >nats.conf
+echo lab:hush >secret
+printf 'lab:hush\nmore\n' >wrong
+RANLAB_BUS_PASSWORD_FILE=wrong refused 3 "one line is expected" worker --find "$bus"
+! grep -q hush refused.txt
+"$RANLAB" worker --listen 127.0.0.1:0 --bus "$bus" >outsider.txt 2>&1 &
+started+=($!)
+export RANLAB_BUS_PASSWORD_FILE=$PWD/secret
 workers=()
 for n in 1 2 3; do
     "$RANLAB" worker --listen 127.0.0.1:0 --bus "$bus" >"worker-$n.txt" 2>&1 &
     workers+=($!) started+=($!)
 done
-"$nats" -a 127.0.0.1 -p "$port" >nats.log 2>&1 &
+"$nats" -c nats.conf >nats.log 2>&1 &
 started+=($!)
 found() { "$RANLAB" worker --find "$bus" --format json 2>found.err | grep -q "\"workers\":$1"; }
 for _ in {1..40}; do ! found 3 || break; sleep 0.2; done
+RANLAB_BUS_PASSWORD_FILE='' refused 3 "do not let us in" worker --find "$bus"
+for _ in {1..200}; do ! grep -q "does not let it in" outsider.txt || break; sleep 0.05; done
+grep -q "does not let it in" outsider.txt || { cat outsider.txt; exit 1; }
 found 3 || { cat found.err worker-*.txt; exit 1; }
+! grep -q hush ./*.txt
 refused 3 "no worker answers" worker --find "nats://127.0.0.1:$port/nobody"
 
 "$RANLAB" bench new e2-statistics >my.toml

@@ -147,6 +147,10 @@ fn tell(output: &mut Output, event: &RicEvent) -> Result<(), Failure> {
         RicEvent::Lawful { lawful: false, .. } => "= no part in a quorum: controls are refused".to_owned(),
         RicEvent::Reach(Ok(())) => "= the bus is there".to_owned(),
         RicEvent::Reach(Err(why)) => format!("= no bus, and it is tried on: {why}"),
+        RicEvent::NotTaken { iapp, node: Some(node), why } => {
+            format!("! what {iapp} knows of {node} is not handed over: {why}")
+        }
+        RicEvent::NotTaken { iapp, why, .. } => format!("! what {iapp} knows is not handed over: {why}"),
         RicEvent::Fault { peer, what, .. } => format!("! {peer}: {what}"),
         RicEvent::Hint(hint) => match hint.node {
             Some(node) => format!("? {node}: {}", hint.sentence),

@@ -277,6 +277,7 @@ mod tests {
             id,
             kind: NodeKind::Whole,
             peer: "".into(),
+            relayed: false,
             version: Version::V2_03,
             functions: vec![function],
             components: Vec::new(),

@@ -28,7 +28,7 @@ mod publish;
 
 use connection::{Heard, connect, pause};
 
-pub(crate) use connection::options;
+pub use connection::open;
 pub use publish::publish;
 
 /// Writes under way; further ones wait.
@@ -62,6 +62,8 @@ pub struct NatsConfig {
     pub credentials: Option<PathBuf>,
     /// A file with `USER:PASSWORD`, or a token.
     pub password: Option<PathBuf>,
+    /// A file with the seed of an nkey, as `nk` writes it.
+    pub nkey: Option<PathBuf>,
     /// A file with the certificates that servers' are signed by.
     pub ca: Option<PathBuf>,
     /// Files with the client's own certificate and key.
@@ -78,7 +80,8 @@ pub enum NatsError {
     Address(String),
     /// A password on the command line is everybody's.
     #[error(
-        "--bus takes no password: everybody on this machine would see it; --bus-password-file names a file"
+        "an address of NATS servers takes no password: everybody on this machine would see it; a file has it \
+         (ranlab ric --bus-password-file, elsewhere RANLAB_BUS_PASSWORD_FILE)"
     )]
     Secret,
     /// A file of secrets cannot be read.
@@ -120,6 +123,28 @@ pub enum NatsError {
     Thread(#[from] std::io::Error),
 }
 
+impl NatsConfig {
+    /// Servers of a program that has no flags for files: environment variables name them, `RANLAB_BUS_CREDENTIALS_FILE`,
+    /// `RANLAB_BUS_PASSWORD_FILE`, `RANLAB_BUS_NKEY_FILE`, `RANLAB_BUS_CA_FILE`, and `RANLAB_BUS_CERTIFICATE_FILE` with
+    /// `RANLAB_BUS_KEY_FILE`. One that is empty names none.
+    pub fn from_environment(servers: &str, name: &str) -> Self {
+        let file = |what: &str| {
+            let value = std::env::var_os(format!("RANLAB_BUS_{what}_FILE"))?;
+            (!value.is_empty()).then(|| PathBuf::from(value))
+        };
+        Self {
+            servers: servers.to_owned(),
+            name: name.to_owned(),
+            credentials: file("CREDENTIALS"),
+            password: file("PASSWORD"),
+            nkey: file("NKEY"),
+            ca: file("CA"),
+            certificate: file("CERTIFICATE").zip(file("KEY")),
+            ..Self::default()
+        }
+    }
+}
+
 impl NatsError {
     /// Whether trying again does not mend it.
     fn lasts(&self) -> bool {
@@ -127,7 +152,7 @@ impl NatsError {
     }
 }
 
-pub(crate) fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
+fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
     let all: Vec<_> = servers.split(',').map(|it| it.trim().to_owned()).collect();
     for server in &all {
         let wrong = || NatsError::Address(server.split('@').next_back().unwrap_or_default().to_owned());

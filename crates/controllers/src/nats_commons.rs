@@ -12,7 +12,7 @@ use crate::commons::{
     Answer, Commons, Entry, KEYS_MAX, NAMESPACE_BYTES_MAX, NAMESPACES_MAX, Store, StoreError, VALUE_BYTES_MAX,
 };
 use crate::lock;
-use crate::nats::{NatsConfig, NatsError, PATIENCE, checked, options};
+use crate::nats::{NatsConfig, NatsError, PATIENCE, open};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, LastRawMessageErrorKind, StorageType, Stream};
@@ -96,14 +96,11 @@ impl Shared {
 }
 
 async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
-    let servers = checked(&config.servers)?;
-    let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
-    let addresses: Result<Vec<async_nats::ServerAddr>, _> = servers.iter().map(|it| it.parse()).collect();
-    let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
     // What is published here is told here already. Servers that are not there yet are tried until they are, as for the directory.
-    let options =
-        options(config).await?.no_echo().subscription_capacity(WAITING_MAX).retry_on_initial_connect();
-    options.connect(addresses).await.map_err(|error| unreachable(error.to_string()))
+    let set = |options: async_nats::ConnectOptions| {
+        options.no_echo().subscription_capacity(WAITING_MAX).retry_on_initial_connect()
+    };
+    open(config, set).await
 }
 
 /// Carries messages both ways, from when it is told between what.

@@ -1,5 +1,15 @@
 //! Workers found through a bus: a question at NATS servers, which every worker that listens there answers with its address. The
-//! campaign then speaks with each directly; nothing of an experiment goes through the bus.
+//! campaign then speaks with each directly; nothing of an experiment goes through the bus. Files that let us in are named by the
+//! environment ([`NatsConfig::from_environment`](ranlab_controllers::nats::NatsConfig::from_environment)), for worker and campaign
+//! alike: a scenario is no place for them.
+
+#[cfg(feature = "bus")]
+use std::sync::Arc;
+#[cfg(feature = "bus")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(feature = "bus")]
+use ranlab_controllers::nats::{NatsConfig, open};
 
 use crate::lab::Host;
 
@@ -40,9 +50,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
 /// The server is not there, or none answers.
 #[cfg(feature = "bus")]
 pub fn workers(server: &str, group: &str) -> Result<Vec<Host>, String> {
-    let answers = runtime()?
-        .block_on(ask(server, group))
-        .map_err(|why| format!("no NATS server at {server}: {why}"))?;
+    let answers = runtime()?.block_on(ask(server, group))?;
     let mut all: Vec<Host> = answers.iter().filter_map(|answer| read(answer)).collect();
     all.sort_by_key(Host::to_string);
     all.dedup();
@@ -64,8 +72,9 @@ fn read(answer: &[u8]) -> Option<Host> {
 
 #[cfg(feature = "bus")]
 async fn ask(server: &str, group: &str) -> Result<Vec<bytes::Bytes>, String> {
-    let options = async_nats::ConnectOptions::new().name("ranlab campaign").connection_timeout(PATIENCE);
-    let client = options.connect(server).await.map_err(|error| error.to_string())?;
+    let config = NatsConfig::from_environment(server, "ranlab campaign");
+    let client = open(&config, |options| options.connection_timeout(PATIENCE)).await;
+    let client = client.map_err(|error| error.to_string())?;
     let inbox = client.new_inbox();
     let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| error.to_string())?;
     let asked = client.publish_with_reply(subject(group), inbox, bytes::Bytes::new()).await;
@@ -96,15 +105,22 @@ async fn next(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Mes
 /// that is not there yet, or goes away, is tried on.
 ///
 /// # Errors
-/// The address of the server is none, or the system gives no thread.
+/// The address of the server is none, a file that lets us in is none, or the system gives no thread.
 #[cfg(feature = "bus")]
 pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
-    let address: async_nats::ServerAddr = server.parse().map_err(|error| format!("{server}: {error}"))?;
+    let config = NatsConfig::from_environment(server, "ranlab worker");
     let (subject, worker) = (subject(group), bytes::Bytes::copy_from_slice(worker.as_bytes()));
     let runtime = runtime()?;
+    // A client that is tried on is there at once; what is wrong with addresses and files is told here.
+    let before = Arc::new(AtomicBool::new(false));
+    let client = runtime.block_on(open(&config, |options| {
+        options.retry_on_initial_connect().event_callback(move |event| {
+            let before = Arc::clone(&before);
+            async move { told(&event, &before) }
+        })
+    }));
+    let client = client.map_err(|error| error.to_string())?;
     let answer = async move {
-        let options = async_nats::ConnectOptions::new().name("ranlab worker").retry_on_initial_connect();
-        let Ok(client) = options.connect(address).await else { return };
         let Ok(mut asked) = client.subscribe(subject).await else { return };
         while let Some(question) = next(&mut asked).await {
             if let Some(reply) = question.reply {
@@ -116,6 +132,16 @@ pub fn announce(server: &str, group: &str, worker: &str) -> Result<(), String> {
     let spawned =
         std::thread::Builder::new().name("found".to_owned()).spawn(move || runtime.block_on(answer));
     spawned.map(drop).map_err(|error| error.to_string())
+}
+
+/// Says once that the server does not let this worker in: nobody finds it then. A server that is not there may come.
+#[cfg(feature = "bus")]
+fn told(event: &async_nats::Event, before: &AtomicBool) {
+    let (async_nats::Event::ServerError(_) | async_nats::Event::ClientError(_)) = event else { return };
+    let why = event.to_string();
+    if why.contains("authorization") && !before.swap(true, Ordering::Relaxed) {
+        eprintln!("ranlab worker: no campaign finds this worker: the NATS server does not let it in ({why})");
+    }
 }
 
 /// A build without NATS finds nobody.

@@ -48,8 +48,8 @@ pub(crate) async fn start(
     // Only here: what is no address is shown as it was written.
     if broker.to_string().contains('@') {
         return Err(crate::rig(
-            "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file and \
-             --bus-credentials-file name files",
+            "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \
+             --bus-nkey-file and --bus-credentials-file name files",
         ));
     }
     let handle = messages.handle();

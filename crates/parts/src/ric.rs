@@ -14,6 +14,7 @@ use ranlab_controllers::hosted::Hosted;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, PublicationHandle, Totals};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
 use ranlab_controllers::rmr::{self, RmrConfig};
+use ranlab_controllers::slicing::Slicing;
 use ranlab_controllers::token::{Token, Trust};
 use ranlab_controllers::xapps::{Registry, XappRules};
 use ranlab_host::trusted;
@@ -50,6 +51,8 @@ choices! {
         Monitor = "monitor",
         /// Pings the first base station that offers HW.
         Ping = "ping",
+        /// Slices by REST and by policy; its policy and what was ordered by hand outlive a RIC among several.
+        Slicing = "slicing",
     }
 }
 
@@ -83,12 +86,15 @@ config! {
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
         /// threads that serve sockets and forward indications to xApps; the first decides all else
         threads: u64 = 1, range(1, THREADS_MAX);
+        /// with --threads of 2 and more: a further thread takes links once those before it are loaded with more than so many percent of a
+        /// core each, and gives them back when they are not; 0: links are shared out evenly from the beginning
+        thread_load: u64 = 50, range(0, 100);
         /// run this controller logic inside the RIC; HTTP shows what it knows under /v1/iapps/NAME
         iapp: Vec<HostedIApp> = Vec::new(), wiring();
         /// service models that --iapp monitor and --publish subscribe to
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// how often --iapp monitor and --publish ask for them, in whole milliseconds
+        /// how often --iapp monitor, --iapp slicing and --publish ask for reports, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
         /// publish the decoded reports of --sm at NATS servers (nats://HOST:PORT, commas between several) or a Redis server
         /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; one that is slow misses some, which is counted
@@ -109,6 +115,8 @@ config! {
         bus_credentials_file: Option<PathBuf> = None, local();
         /// with --bus: a file with USER:PASSWORD or a token
         bus_password_file: Option<PathBuf> = None, local();
+        /// with --bus: a file with the seed of an nkey, as nk writes it
+        bus_nkey_file: Option<PathBuf> = None, local();
         /// with --bus: a file with the certificates that the servers' are signed by; TLS is then a must
         bus_ca_file: Option<PathBuf> = None, local();
         /// with --bus: a file with this client's certificate
@@ -166,6 +174,16 @@ impl RicPart {
 }
 
 impl RicPart {
+    /// The RIC, on as many threads as it is to have.
+    fn on_threads(&self, config: RicConfig) -> Result<RicHandle, Trouble> {
+        let threads =
+            usize::try_from(self.threads).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
+        let above = self.thread_load as f64 / 100.0;
+        let handle = RicHandle::start_on_as_loaded(threads, above, config, SocketOptions::default());
+        handle
+            .map_err(|error| environment(format!("this machine gives no {} threads: {error}", self.threads)))
+    }
+
     /// What the operator installed, if it is to be started.
     fn installation(&self) -> Result<Option<Installation>, Trouble> {
         let Some(from) = &self.manifests else { return Ok(None) };
@@ -230,6 +248,7 @@ pub struct Ric {
 enum Inside {
     Monitor { handle: MonitorHandle, at_begin: Totals, published: Option<PublicationHandle> },
     Ping { pinger: Shared, _task: Task },
+    Slicing,
 }
 
 impl Ric {
@@ -238,15 +257,10 @@ impl Ric {
     /// # Errors
     /// It cannot listen there, or the iApp cannot be so.
     pub async fn start(part: &RicPart) -> Result<Self, Trouble> {
-        let threads = usize::try_from(part.threads).ok().and_then(NonZeroUsize::new);
         let mut installation = part.installation()?;
         let mut config = part.machine_for(installation.as_mut())?;
         config.directory = crate::ric_bus::directory(part)?;
-        let handle =
-            RicHandle::start_on(threads.unwrap_or(NonZeroUsize::MIN), config, SocketOptions::default());
-        let handle = handle.map_err(|error| {
-            environment(format!("this machine gives no {} threads: {error}", part.threads))
-        })?;
+        let handle = part.on_threads(config)?;
         handle.add_iapp(Box::new(Registry::new().0));
         if let Some(url) = &part.sdl {
             handle.add_iapp(crate::rest_controller::sdl(url)?);
@@ -319,7 +333,7 @@ impl Ric {
         let (commons, a1) = (self.commons.clone(), self.a1.clone());
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
-            Inside::Ping { .. } => None,
+            Inside::Ping { .. } | Inside::Slicing => None,
         });
         let config =
             RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1, published };
@@ -384,7 +398,7 @@ impl Ric {
     pub fn pings(&self) -> Option<PingReport> {
         self.inside.iter().find_map(|inside| match inside {
             Inside::Ping { pinger, .. } => Some(lock(pinger).report()),
-            Inside::Monitor { .. } => None,
+            Inside::Monitor { .. } | Inside::Slicing => None,
         })
     }
 }
@@ -472,6 +486,10 @@ impl Inside {
                 ric.add_iapp(Box::new(iapp));
                 Ok(Self::Monitor { handle, at_begin: Totals::default(), published })
             }
+            HostedIApp::Slicing => {
+                ric.add_iapp(Box::new(Slicing::new(part.period).map_err(rig)?));
+                Ok(Self::Slicing)
+            }
             HostedIApp::Ping => {
                 let (size, interval, window) = (part.size, part.interval, part.window);
                 let pace = Pace { size, interval, window, coding: part.sm_encoding };
@@ -484,6 +502,7 @@ impl Inside {
         match self {
             Self::Monitor { handle, .. } => [("processed".to_owned(), handle.totals().reports as f64)].into(),
             Self::Ping { pinger, .. } => lock(pinger).look(),
+            Self::Slicing => Numbers::new(),
         }
     }
 
@@ -491,6 +510,7 @@ impl Inside {
         match self {
             Self::Monitor { handle, at_begin, .. } => *at_begin = handle.totals(),
             Self::Ping { pinger, .. } => lock(pinger).begin(),
+            Self::Slicing => {}
         }
     }
 
@@ -507,6 +527,7 @@ impl Inside {
                 ]);
             }
             Self::Ping { pinger, .. } => lock(pinger).end(report),
+            Self::Slicing => {}
         }
     }
 }

@@ -103,6 +103,7 @@ fn client(part: &RicPart, servers: &str, name: String) -> ranlab_controllers::na
         name,
         credentials: part.bus_credentials_file.clone(),
         password: part.bus_password_file.clone(),
+        nkey: part.bus_nkey_file.clone(),
         ca: part.bus_ca_file.clone(),
         certificate: part.bus_certificate_file.clone().zip(part.bus_key_file.clone()),
     }

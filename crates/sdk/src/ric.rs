@@ -137,9 +137,24 @@ impl RicHandle {
     /// # Errors
     /// The system gives no further thread, or no epoll instance for it.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
+        Self::start_on_as_loaded(threads, 0.0, config, options)
+    }
+
+    /// As [`start_on`](Self::start_on), where a further thread takes links once those before it are loaded with more than this share of a core
+    /// each, and gives them back when they are not: at a moderate load fewer threads cost less. 0: links are shared out evenly from the
+    /// beginning.
+    ///
+    /// # Errors
+    /// As [`start_on`](Self::start_on).
+    pub fn start_on_as_loaded(
+        threads: NonZeroUsize,
+        above: f64,
+        config: RicConfig,
+        options: SocketOptions,
+    ) -> io::Result<Self> {
         let workers = threads.get() - 1;
-        let threads =
-            (workers > 0).then(|| Threads::start("ric", workers, config.limits.pdu_bytes)).transpose()?;
+        let start = || Threads::start("ric", workers, config.limits.pdu_bytes, above);
+        let threads = (workers > 0).then(start).transpose()?;
         Ok(Self::start_with(config, options, threads))
     }
 

@@ -36,6 +36,16 @@ fn a_thousand_faults_leave_every_node_with_one_owner() {
     assert!(acknowledged > SEEDS && sum(|it| it.elections) > SEEDS / 4);
 }
 
+/// What an iApp was ordered outlives the RIC where it was, whatever happens before; each RIC knows the same in the end.
+#[test]
+fn what_iapps_were_ordered_is_known_at_every_ric_in_the_end() {
+    let results = run_all(&ClusterTrial { orders: true, ..ClusterTrial::default() }, SEEDS / 4);
+    let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{} worlds:\n{}", broken.len(), broken.join("\n"));
+    let orders: u64 = results.iter().flatten().map(|it| it.orders).sum();
+    assert!(orders > SEEDS, "{orders} orders");
+}
+
 /// Who does not wait for the others serves what they still may command.
 #[test]
 fn without_waiting_for_the_others_the_checker_finds_two_owners() {

@@ -1,6 +1,6 @@
 //! What a RIC counts, in Prometheus' text format 0.0.4.
 use super::{FeedCounts, RmrCounts};
-use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side};
+use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side, SnapshotCounters};
 use std::fmt::Write;
 
 /// The content type of what [`text`] makes.
@@ -74,7 +74,7 @@ pub(crate) fn of_board(
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
     type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
-    let all: [(&str, &str, &str, Of); 10] = [
+    let all: [(&str, &str, &str, Of); 11] = [
         ("links", "Links that the thread serves.", "gauge", |it| it.links as u64),
         ("alive", "Whether the thread is given newcomers.", "gauge", |it| u64::from(it.alive)),
         ("inward_bytes_total", "Octets that its sockets brought.", "counter", |it| it.inward_bytes),
@@ -109,6 +109,7 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
             "counter",
             |it| it.rests,
         ),
+        ("moves_total", "Links that came from another thread.", "counter", |it| it.moves),
         ("panics_total", "Links that ended because their task panicked.", "counter", |it| it.panics),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !reports.is_empty()) {
@@ -216,7 +217,7 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
 
 /// Of one of several RICs; nothing of one that is alone.
 fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
-    let Some(ClusterSnapshot { reached, lawful, held, counters }) = cluster else { return };
+    let Some(ClusterSnapshot { reached, lawful, held, counters, snapshots }) = cluster else { return };
     let one = |value| [(String::new(), value)];
     for (name, help, value) in [
         ("ranlab_bus_connected", "Whether a server of the bus is there.", u64::from(*reached)),
@@ -245,6 +246,26 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
         ("closed", "E2 nodes closed because the quorum was away too long.", counters.closed),
     ] {
         out.metric(&format!("ranlab_bus_{name}_total"), help, "counter", one(value));
+    }
+    iapp_snapshots(out, snapshots);
+}
+
+/// What became of what iApps hand over.
+fn iapp_snapshots(out: &mut Text, counted: &SnapshotCounters) {
+    for (name, help, value) in [
+        ("saved", "Snapshots of iApps written.", counted.saved),
+        ("restored", "Snapshots given to iApps.", counted.restored),
+        ("failed", "Writes of them that failed or had no answer, and are repeated.", counted.failed),
+        (
+            "too_large",
+            "Snapshots larger than their iApp declares: it begins with nothing.",
+            counted.too_large,
+        ),
+        ("other_version", "Those that another version of the iApp wrote, likewise.", counted.other_version),
+        ("malformed", "Those that were none, likewise.", counted.malformed),
+        ("no_room", "Those for which the store, or this RIC, had no room.", counted.no_room),
+    ] {
+        out.metric(&format!("ranlab_snapshots_{name}_total"), help, "counter", [(String::new(), value)]);
     }
 }
 

@@ -15,19 +15,19 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Between two tries in the end: what a RIC is late at most when the servers come back.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
-pub(super) fn read(file: &Path) -> Result<String, NatsError> {
+fn read(file: &Path) -> Result<String, NatsError> {
     let text = std::fs::read_to_string(file);
     let text = text.map_err(|error| NatsError::File { file: file.to_owned(), why: error.to_string() })?;
     let text = text.trim().to_owned();
     if text.is_empty() || text.contains('\n') {
-        let why = "one line USER:PASSWORD or a token is expected".to_owned();
+        let why = "one line is expected: USER:PASSWORD, a token, or the seed of an nkey".to_owned();
         return Err(NatsError::File { file: file.to_owned(), why });
     }
     Ok(text)
 }
 
 /// How a client is let in, and how often it tries.
-pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
+async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
     let mut options = ConnectOptions::new()
         .name(&config.name)
         .ping_interval(PING)
@@ -45,6 +45,14 @@ pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsE
             None => options.token(text),
         };
     }
+    if let Some(file) = &config.nkey {
+        let seed = read(file)?;
+        if !is_seed(&seed) {
+            let why = "the seed of a user's nkey is expected: SU and 56 letters and digits".to_owned();
+            return Err(NatsError::File { file: file.clone(), why });
+        }
+        options = options.nkey(seed);
+    }
     if let Some(file) = &config.ca {
         options = options.add_root_certificates(file.clone()).require_tls(true);
     }
@@ -54,29 +62,49 @@ pub(crate) async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsE
     Ok(options)
 }
 
-/// A connection to one of the servers; `heard` is told when it is lost, and when it is there again.
-pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client, NatsError> {
+/// Whether it may be a user's seed: base32 with `SU` in front.
+fn is_seed(text: &str) -> bool {
+    let base32 = |octet: u8| octet.is_ascii_uppercase() || (b'2'..=b'7').contains(&octet);
+    text.len() == 58 && text.starts_with("SU") && text.bytes().all(base32)
+}
+
+/// The one way to servers of NATS: addresses are read, files are read, and a client is let in or not. `set` says what is this client's
+/// own.
+///
+/// # Errors
+/// Addresses or files are none, the servers are not there, or do not let this client in.
+pub async fn open(
+    config: &NatsConfig,
+    set: impl FnOnce(ConnectOptions) -> ConnectOptions,
+) -> Result<Client, NatsError> {
     let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
     let addresses: Result<Vec<async_nats::ServerAddr>, _> =
         checked(&config.servers)?.iter().map(|it| it.parse()).collect();
     let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
-    let next = heard.clone();
-    let options = options(config)
-        .await?
-        .reconnect_to_server_callback(move |servers, last| {
-            let next = next.next(&servers, &last);
-            async move { next }
-        })
-        .event_callback(move |event| {
-            let heard = heard.clone();
-            async move { heard.hear(&event).await }
-        });
+    let options = set(options(config).await?);
     options.connect(addresses).await.map_err(|error| match error.kind() {
         ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
             NatsError::Refused { servers: config.servers.clone(), why: error.to_string() }
         }
         _ => unreachable(error.to_string()),
     })
+}
+
+/// A connection to one of the servers; `heard` is told when it is lost, and when it is there again.
+pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client, NatsError> {
+    let next = heard.clone();
+    open(config, |options| {
+        options
+            .reconnect_to_server_callback(move |servers, last| {
+                let next = next.next(&servers, &last);
+                async move { next }
+            })
+            .event_callback(move |event| {
+                let heard = heard.clone();
+                async move { heard.hear(&event).await }
+            })
+    })
+    .await
 }
 
 /// Between two tries to reach a server: the first at once, the last of them [`PAUSE_MAX`] apart.
@@ -170,6 +198,11 @@ mod tests {
         std::fs::write(&file, "user:hidden\nmore\n").unwrap();
         assert!(!read(&file).unwrap_err().to_string().contains("hidden"));
         assert!(read(&folder.join("none")).is_err());
+        assert!(is_seed(&format!("SU{}", "A2".repeat(28))));
+        for wrong in ["", "user:hidden", &format!("SA{}", "A2".repeat(28)), &format!("SU{}", "a2".repeat(28))]
+        {
+            assert!(!is_seed(wrong), "{wrong}");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

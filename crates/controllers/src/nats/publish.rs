@@ -1,8 +1,8 @@
 //! What a monitor takes, on NATS subjects: at most once, and to whoever listens.
-use super::connection::options;
-use super::{NatsConfig, NatsError, checked};
+use super::connection::open;
+use super::{NatsConfig, NatsError};
 use crate::monitor::Messages;
-use async_nats::{Client, ConnectErrorKind};
+use async_nats::Client;
 use std::thread;
 use tokio::sync::oneshot;
 
@@ -47,22 +47,11 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
 }
 
 async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
-    let unreachable = |why: String| NatsError::Unreachable { servers: config.servers.clone(), why };
-    let addresses: Result<Vec<async_nats::ServerAddr>, _> =
-        checked(&config.servers)?.iter().map(|it| it.parse()).collect();
-    let addresses = addresses.map_err(|error| unreachable(error.to_string()))?;
-    let options = || async { Ok::<_, NatsError>(options(config).await?.client_capacity(WAITING_MAX)) };
-    match options().await?.connect(&addresses).await {
-        Ok(client) => Ok(client),
-        Err(error) => match error.kind() {
-            ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-                Err(NatsError::Refused { servers: config.servers.clone(), why: error.to_string() })
-            }
-            _ => {
-                tracing::warn!(%error, servers = config.servers, "nobody takes statistics yet; it is tried on");
-                let options = options().await?.retry_on_initial_connect();
-                options.connect(addresses).await.map_err(|error| unreachable(error.to_string()))
-            }
-        },
+    match open(config, |options| options.client_capacity(WAITING_MAX)).await {
+        Err(error @ NatsError::Unreachable { .. }) => {
+            tracing::warn!(%error, servers = config.servers, "nobody takes statistics yet; it is tried on");
+            open(config, |options| options.client_capacity(WAITING_MAX).retry_on_initial_connect()).await
+        }
+        other => other,
     }
 }

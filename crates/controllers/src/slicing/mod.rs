@@ -1,7 +1,8 @@
 //! The slicing controller (FlexRIC §6.1.2): slices by REST and by policy, whatever the radio access technology.
 //!
 //! It hears of UEs from RRC events, and of slices from SLICE reports, and commands by SLICE. It keeps no configuration of
-//! its own but the policy: what a base station says is how it is.
+//! its own but the policy, and whom somebody has put somewhere by hand, which it hands over among several RICs: what a base station says
+//! is how it is.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|
@@ -12,6 +13,7 @@
 //! | `nodes/NODE/ues/RNTI` | a UE | into a slice | |
 //! | `nodes/NODE/ues/RNTI/cell` | where it is | hands it over | |
 //! | `policy` | the rules | other rules | |
+mod handover;
 mod north;
 mod policy;
 mod resources;
@@ -26,7 +28,7 @@ use crate::ues::Ues;
 use crate::watch::Watch;
 use bytes::Bytes;
 use ranlab_e2::Time;
-use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, Keeps};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger};
 use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceModel};
@@ -51,6 +53,8 @@ struct Node {
     report: Option<SliceIndication>,
     /// Reports that were none.
     malformed: u64,
+    /// Another RIC serves it, whose controller follows the policy there.
+    elsewhere: bool,
     /// UEs that were put somewhere by hand: the policy leaves them alone.
     by_hand: BTreeSet<u16>,
     /// What the policy wanted and the base station refused; asked again with the next policy, and when slices change.
@@ -109,7 +113,9 @@ impl Slicing {
                 }
                 node.report = Some(report);
             }),
-            _ => RrcIndication::decode_as(Encoding::Per, &message).map(|news| self.learn(id, news.events)),
+            _ => {
+                RrcIndication::decode_as(Encoding::Per, &message).map(|news| self.learn(id, news.events, out))
+            }
         };
         match heard {
             Ok(()) => self.follow_policy_around(id, out),
@@ -117,14 +123,16 @@ impl Slicing {
         }
     }
 
-    fn learn(&mut self, id: GlobalE2NodeId, events: Vec<RrcEvent>) {
+    fn learn(&mut self, id: GlobalE2NodeId, events: Vec<RrcEvent>, out: &mut IAppOutbox) {
         let base = id.base_station();
         for event in events {
             let parts = self.nodes.iter_mut().filter(|(part, _)| part.base_station() == base);
             if event.change != RrcChange::Connected {
                 // Whoever it was before with this RNTI, it is another now.
-                for (_, node) in parts {
-                    node.by_hand.remove(&event.rnti);
+                for (part, node) in parts {
+                    if node.by_hand.remove(&event.rnti) {
+                        out.save(Some(*part));
+                    }
                     node.refused.remove(&event.rnti);
                 }
             }
@@ -166,6 +174,11 @@ impl IApp for Slicing {
             self.nodes.entry(id).or_default();
         }
         match input {
+            IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
+                if let Some(known) = self.nodes.get_mut(&node.id) {
+                    known.elsewhere = node.relayed;
+                }
+            }
             IAppInput::Indication { subscription, indication, .. } => {
                 if let Some((id, model)) = self.watch.of(subscription) {
                     self.hear(id, model, indication.message, out);
@@ -183,5 +196,23 @@ impl IApp for Slicing {
             }
             _ => {}
         }
+    }
+
+    fn keeps(&self) -> Option<Keeps> {
+        Some(handover::KEEPS)
+    }
+
+    fn snapshot(&self, about: Option<&GlobalE2NodeId>) -> Bytes {
+        self.known(about)
+    }
+
+    fn restore(
+        &mut self,
+        _: Time,
+        about: Option<&GlobalE2NodeId>,
+        snapshot: &Bytes,
+        out: &mut IAppOutbox,
+    ) -> Result<(), String> {
+        self.take_over(about, snapshot, out)
     }
 }

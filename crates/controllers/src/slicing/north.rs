@@ -1,12 +1,12 @@
 //! The controller's resources.
 use super::policy::slice_of;
-use super::resources::{AllocationResource, AssociationResource, CellResource, Rule, ShareResource};
-use super::{Node, PolicyResource, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
+use super::resources::{AllocationResource, AssociationResource, CellResource, ShareResource};
+use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
 use crate::north::{Done, Fault, body, missing, named, number, segments};
 use ranlab_e2::ric::{IAppOutbox, Method, NorthboundRequest};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use ranlab_wire::e2sm::rrc::{RrcCommand, RrcEvent, RrcHandover};
-use ranlab_wire::e2sm::slice::{SLICES_MAX, SliceCommand, SliceIndication, UeSlice};
+use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, UeSlice};
 use serde_json::{Value as Json, json};
 
 const THERE: &str = "nodes, nodes/NODE, nodes/NODE/slices, nodes/NODE/slices/ID, nodes/NODE/slices/ID/allocation, \
@@ -41,16 +41,8 @@ impl Slicing {
         match request.method {
             Method::Get => {}
             Method::Put => {
-                let policy: PolicyResource = body(request)?;
-                if policy.rules.len() > SLICES_MAX {
-                    return Err(Fault::new(422, format!("at most {SLICES_MAX} rules are allowed")));
-                }
-                self.rules = policy.rules.iter().map(Rule::new).collect::<Result<_, _>>()?;
-                self.policy = policy;
-                self.nodes.values_mut().for_each(|node| node.refused.clear());
-                for id in self.nodes.keys().copied().collect::<Vec<_>>() {
-                    self.follow_policy_around(id, out);
-                }
+                self.adopt(body(request)?, out)?;
+                out.save(None);
             }
             _ => return Err(Fault::method("GET, PUT")),
         }

@@ -34,7 +34,7 @@ impl Slicing {
 
     /// What is to be done next, and for whom.
     fn next_step(&self, id: &GlobalE2NodeId) -> Option<(SliceCommand, Vec<u16>)> {
-        let node = self.nodes.get(id)?;
+        let node = self.nodes.get(id).filter(|node| !node.elsewhere)?;
         let report = node.report.as_ref()?;
         let mut moves = Vec::new();
         for ue in self.ues.of(id) {
@@ -74,7 +74,7 @@ impl Slicing {
                 out.reply(reply(token));
                 if ended.is_ok() {
                     self.took_effect(&node, &command);
-                    self.by_hand(&node, &command);
+                    self.by_hand(&node, &command, out);
                 }
                 node
             }
@@ -96,9 +96,10 @@ impl Slicing {
     }
 
     /// Whom somebody puts somewhere stays there.
-    fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand) {
+    fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand, out: &mut IAppOutbox) {
         if let (SliceCommand::Associate(ues), Some(node)) = (command, self.nodes.get_mut(id)) {
             node.by_hand.extend(ues.iter().map(|ue| ue.rnti));
+            out.save(Some(*id));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A RIC among others: what its directory wants done, and what that hears.
 use super::directory::{BusNews, Directory, DirectoryConfig, DirectoryInput, DirectoryOutput, NotAdmitted};
 use super::relay::{self, Relays};
+use super::states::States;
 use super::timers::Timer;
 use super::{ConnId, NodeLoss, Ric, RicEvent, Role};
 use crate::Time;
@@ -16,15 +17,19 @@ pub(super) struct Cluster {
     /// Setups that wait for it.
     asked: BTreeMap<ConnId, (Version, E2SetupRequest)>,
     pub(super) relays: Relays,
+    pub(super) states: States,
 }
 
 impl Cluster {
     pub(super) fn new(config: DirectoryConfig) -> Self {
-        Self { directory: Directory::new(config), asked: BTreeMap::new(), relays: Relays::default() }
+        let states = States::new(config.name.as_str().into(), config.life);
+        let directory = Directory::new(config);
+        Self { directory, asked: BTreeMap::new(), relays: Relays::default(), states }
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {
-        self.directory.wake_at().into_iter().chain(self.relays.wake_at()).min()
+        let own = [self.directory.wake_at(), self.relays.wake_at(), self.states.wake_at()];
+        own.into_iter().flatten().min()
     }
 }
 
@@ -50,7 +55,11 @@ impl Ric {
     /// the lease before a thousand nodes have been moved. The next sign, which says that the claims were seen, is written after that.
     pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = BusNews>) {
         for news in news {
-            self.tell_directory(now, DirectoryInput::Bus(news));
+            if States::are_of(&news) {
+                self.hear_states(now, news);
+            } else {
+                self.tell_directory(now, DirectoryInput::Bus(news));
+            }
         }
         self.settle(now);
     }
@@ -58,12 +67,14 @@ impl Ric {
     /// Hands all nodes over to other RICs, one by one, and takes no more; [`RicEvent::Drained`] follows. Without other RICs
     /// nothing happens.
     pub fn drain(&mut self, now: Time) {
+        self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::Drain);
         self.settle(now);
     }
 
     /// Ends among others: all nodes are closed, and the others need not wait for this RIC's lease to run out.
     pub fn leave(&mut self, now: Time) {
+        self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::End);
         self.settle(now);
     }

@@ -95,6 +95,16 @@ pub enum RicEvent {
     },
     /// Among several RICs: all nodes are handed over.
     Drained,
+    /// Among several RICs: what an iApp knows of a node, or of none, is not handed over, or what was handed over is not taken; it begins with
+    /// nothing.
+    NotTaken {
+        /// The iApp's name.
+        iapp: Arc<str>,
+        /// Which node.
+        node: Option<GlobalE2NodeId>,
+        /// Why.
+        why: super::NotTaken,
+    },
     /// Among several RICs: a server of their store is there, or none is any more and why; trying goes on.
     Reach(Result<(), String>),
 }

@@ -1,4 +1,5 @@
 //! iApps: controller logic inside the RIC, called only when something happened for it.
+use super::states::Keeps;
 use super::{NodeInfo, RanInfo, SubscriptionChange, SubscriptionChanged, XappInfo};
 use crate::Time;
 use bytes::Bytes;
@@ -186,6 +187,32 @@ pub trait IApp: Send {
     fn name(&self) -> &str;
     /// Something happened; `out` takes what shall follow.
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox);
+
+    /// Whether what it knows of nodes, or of none, is handed over among several RICs, and how. Its name is then at most 32 of a-z, A-Z,
+    /// 0-9, - and _.
+    fn keeps(&self) -> Option<Keeps> {
+        None
+    }
+
+    /// What it knows of a node, or of none: asked for some time after [`IAppOutbox::save`]. Empty: nothing.
+    fn snapshot(&self, _about: Option<&GlobalE2NodeId>) -> Bytes {
+        Bytes::new()
+    }
+
+    /// The iApp of this name at another RIC, or at this one before it began anew, knows this of a node, or of none; whatever is known here of
+    /// it no longer holds. Empty: nothing. The node may be lost, and has been told with [`IAppInput::NodeAdded`].
+    ///
+    /// # Errors
+    /// It is no snapshot, and why. It is called again with an empty one then.
+    fn restore(
+        &mut self,
+        _now: Time,
+        _about: Option<&GlobalE2NodeId>,
+        _snapshot: &Bytes,
+        _out: &mut IAppOutbox,
+    ) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A control to send.
@@ -210,6 +237,7 @@ pub(super) enum IAppRequest {
     Query(RequestHandle, GlobalE2NodeId, RanFunctionId, Bytes, Bytes),
     WakeAt(Time, u64),
     Reply(NorthboundReply),
+    Save(Option<GlobalE2NodeId>),
 }
 
 /// What an iApp wants; carried out after it returns.
@@ -294,6 +322,11 @@ impl IAppOutbox {
         self.push(IAppRequest::WakeAt(at, token));
     }
 
+    /// What it knows of a node, or of none, has changed, and is handed over among several RICs: [`IApp::snapshot`] is asked for it soon.
+    pub fn save(&mut self, about: Option<GlobalE2NodeId>) {
+        self.push(IAppRequest::Save(about));
+    }
+
     /// Replies to a northbound request.
     pub fn reply(&mut self, reply: NorthboundReply) {
         self.push(IAppRequest::Reply(reply));
@@ -318,11 +351,14 @@ pub(super) enum Notice {
     Northbound(NorthboundRequest),
     Timer(u64),
     Roused,
+    /// What another RIC's knows, under this key.
+    Restored(String),
 }
 
 impl Notice {
-    pub(super) fn as_input(&self) -> IAppInput<'_> {
-        match self {
+    /// `None`: it is no input.
+    pub(super) fn as_input(&self) -> Option<IAppInput<'_>> {
+        Some(match self {
             Self::NodeAdded(node) => IAppInput::NodeAdded(node),
             Self::NodeChanged(node) => IAppInput::NodeChanged(node),
             Self::NodeRemoved(node) => IAppInput::NodeRemoved(node),
@@ -350,6 +386,7 @@ impl Notice {
             Self::Northbound(request) => IAppInput::Northbound(request),
             Self::Timer(token) => IAppInput::Timer(*token),
             Self::Roused => IAppInput::Roused,
-        }
+            Self::Restored(_) => return None,
+        })
     }
 }

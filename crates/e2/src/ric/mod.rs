@@ -43,6 +43,7 @@ mod ran_db;
 mod relay;
 mod requests;
 mod snapshot;
+mod states;
 mod subscription_answers;
 mod subscription_table;
 mod subscriptions;
@@ -69,6 +70,8 @@ pub use ran_db::{NodeKind, RanInfo};
 pub use snapshot::{
     ClusterSnapshot, ConnSnapshot, NodeSnapshot, RicSnapshot, SubscriptionSnapshot, XappInfo, XappSnapshot,
 };
+
+pub use states::{Keeps, NotTaken, SNAPSHOT_BYTES_MAX, SNAPSHOTS_BYTES_MAX, SnapshotCounters};
 
 use crate::{Frame, LinkLoss, Time};
 use bytes::Bytes;
@@ -277,6 +280,7 @@ impl Ric {
         for info in self.xapps.infos() {
             self.notices.push_back((place, Notice::XappAdded(info)));
         }
+        self.meet_all_states(place);
         IAppId(place)
     }
 
@@ -431,7 +435,7 @@ impl Ric {
             while let Some(place) = self.freed.pop() {
                 self.next_turn(now, place);
             }
-            if self.attend_directory(now) || self.attend_relays(now) {
+            if self.attend_directory(now) || self.attend_relays(now) || self.attend_states(now) {
                 continue;
             }
             if !self.iapp_outbox.requests.is_empty() {
@@ -445,7 +449,11 @@ impl Ric {
             let Some((place, notice)) = self.notices.pop_front() else { return };
             calls += 1;
             self.iapp_outbox.current = place;
-            self.iapps[place].handle(now, notice.as_input(), &mut self.iapp_outbox);
+            match (&notice, notice.as_input()) {
+                (_, Some(input)) => self.iapps[place].handle(now, input, &mut self.iapp_outbox),
+                (Notice::Restored(key), _) => self.restore_state(now, place, key),
+                _ => {}
+            }
         }
     }
 
@@ -515,6 +523,7 @@ impl Ric {
                 }
                 IAppRequest::WakeAt(at, token) => self.timers.set(at, Timer::IApp { iapp: place, token }),
                 IAppRequest::Reply(reply) => self.links.event(RicEvent::Reply(reply)),
+                IAppRequest::Save(about) => self.save_state(now, place, about),
             }
         }
     }

@@ -25,6 +25,8 @@ pub struct NodeInfo {
     pub kind: NodeKind,
     /// From where it connected.
     pub peer: Arc<str>,
+    /// Among several RICs another one serves it, and it is reached through that.
+    pub relayed: bool,
     /// What it speaks.
     pub version: Version,
     /// What it offers, in order of the ids.
@@ -219,6 +221,7 @@ impl Ric {
             id: request.node_id,
             kind: NodeKind::of(&request.node_id, &components),
             peer,
+            relayed: super::relay::is_virtual(id),
             version,
             functions,
             components,
@@ -333,7 +336,10 @@ impl Ric {
         self.links.event(RicEvent::NodeConnected { node: node_id, peer, restored: known.is_some() });
         match known {
             Some(_) => self.tell_iapps(|| Notice::NodeChanged(info.clone())),
-            None => self.tell_iapps(|| Notice::NodeAdded(info.clone())),
+            None => {
+                self.tell_iapps(|| Notice::NodeAdded(info.clone()));
+                self.meet_node_states(&info.id);
+            }
         }
         let same =
             |old: &&Arc<NodeInfo>| old.functions == info.functions && old.components == info.components;
@@ -397,6 +403,7 @@ impl Ric {
         self.counters.nodes_removed += 1;
         self.links.event(RicEvent::NodeRemoved(node.info.id));
         self.tell_iapps(|| Notice::NodeRemoved(node.info.clone()));
+        self.forget_states(&node.info.id);
         self.announce_removal(&node.info.id);
         let changed = self.ran_db.remove(&node.info.id);
         self.tell_ran(changed);

@@ -158,6 +158,7 @@ mod tests {
             id,
             kind: NodeKind::of(&id, &components),
             peer: "".into(),
+            relayed: false,
             version: Version::V2_03,
             functions: Vec::new(),
             components,

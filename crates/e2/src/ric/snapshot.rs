@@ -2,7 +2,7 @@
 use super::directory::DirectoryCounters;
 use super::links::Role;
 use super::subscription_table::State;
-use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, Tenant};
+use super::{ConnId, Hint, NodeInfo, Owner, RanInfo, Ric, RicCounters, Side, SnapshotCounters, Tenant};
 use crate::{OutboxCounters, Time};
 use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionId, RicRequestId, Version};
 use ranlab_wire::e42::XappId;
@@ -120,6 +120,8 @@ pub struct ClusterSnapshot {
     pub held: usize,
     /// What its directory did.
     pub counters: DirectoryCounters,
+    /// What became of what iApps hand over.
+    pub snapshots: SnapshotCounters,
 }
 
 impl Ric {
@@ -152,6 +154,7 @@ impl Ric {
                 lawful: directory.is_lawful(self.links.now()),
                 held: directory.held().count(),
                 counters: directory.counters(),
+                snapshots: self.iapp_snapshots().unwrap_or_default(),
             }),
         }
     }

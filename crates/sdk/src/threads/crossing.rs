@@ -43,6 +43,10 @@ pub(super) struct Counts {
     pub(super) rests: AtomicU64,
     /// Links that ended with a panic of their task.
     pub(super) panics: AtomicU64,
+    /// Links that came from another thread.
+    pub(super) moves: AtomicU64,
+    /// CPU time that the thread has used, in nanoseconds.
+    pub(super) cpu: AtomicU64,
 }
 
 /// Adds to a count that is only looked at.
@@ -103,12 +107,16 @@ pub(super) type Mouths = Arc<Mutex<BTreeMap<ConnId, Weak<Mouth>>>>;
 pub(super) struct Held {
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
     pub(super) kind: usize,
-    pub(super) place: Place,
+    /// Changed under the lock of `placement` alone; `None` once it is counted no more.
+    pub(super) place: Arc<Mutex<Option<Place>>>,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        lock(&self.placement).remove(self.kind, self.place);
+        let mut placement = lock(&self.placement);
+        if let Some(place) = lock(&self.place).take() {
+            placement.remove(self.kind, place);
+        }
     }
 }
 

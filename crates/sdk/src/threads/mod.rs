@@ -17,10 +17,14 @@
 //! A subscription's indications are in order, whatever way they take: before a route is first taken the link rests until the
 //! machine has handled what came before ([`Queue::hold`](queue::Queue::hold)); once it is withdrawn none takes it.
 //!
+//! A link whose socket can be handed on moves to another thread when another number of threads is needed (`moving`): with its task, so
+//! that nothing of it is on two threads.
+//!
 //! A task that panics ends its link alone, and the machine hears why. A thread that ends takes its links along, and no
 //! newcomer is given to it.
 mod crossing;
 mod mouth;
+mod moving;
 mod placement;
 mod pump;
 mod queue;
@@ -32,16 +36,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use ranlab_net::thread_cpu_time;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::transport::{Accept, AcceptError, Address, BindError, Listener, SocketOptions, Stream};
 pub use crossing::Far;
-use crossing::{Counts, Held, KINDS, Mouths, Shared, lock};
+use crossing::{Counts, Held, Mouths, Shared, lock};
 use mouth::Mouth;
-use placement::{Place, Placement};
+use moving::{Bench, Hall, Seat};
+use placement::{LOOK_AT_LOAD, Load, Place, Placement};
 use pump::Pump;
 pub use queue::QUEUE_BYTES;
 
@@ -77,23 +84,18 @@ pub struct ThreadReport {
     pub rests: u64,
     /// Links that ended because their task panicked.
     pub panics: u64,
+    /// Links that came from another thread.
+    pub moves: u64,
 }
 
 /// Threads that serve sockets for a machine on another one. Ends them when dropped.
 pub(crate) struct Threads {
-    workers: Arc<[Worker]>,
-    placement: Arc<Mutex<Placement<KINDS>>>,
+    hall: Arc<Hall>,
     mouths: Mouths,
     max_pdu: usize,
     stop: Vec<Arc<Notify>>,
-    /// What the machine's own thread carries.
-    here: Arc<Counts>,
-}
-
-#[derive(Debug)]
-struct Worker {
-    runtime: Handle,
-    counts: Arc<Counts>,
+    /// Looks at how much they are loaded.
+    looks: Option<JoinHandle<()>>,
 }
 
 /// Tells that its thread has ended, however.
@@ -106,33 +108,69 @@ impl Drop for Last {
 }
 
 impl Threads {
-    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets.
-    pub(crate) fn start(name: &str, workers: usize, max_pdu: usize) -> io::Result<Self> {
-        let mut threads = Self {
-            workers: Arc::default(),
-            placement: Arc::new(Mutex::new(Placement::new(workers))),
-            mouths: Mouths::default(),
-            max_pdu,
-            stop: Vec::new(),
-            here: Arc::default(),
-        };
-        let mut started = Vec::new();
+    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets. Links are on the caller's until it is loaded with more
+    /// than `above` of a core, then on so many as are needed; 0: on all of them, evenly. To be called in a runtime, and with `above` in a
+    /// `LocalSet`.
+    pub(crate) fn start(name: &str, workers: usize, max_pdu: usize, above: f64) -> io::Result<Self> {
+        let (mut benches, mut all_stop) = (Vec::new(), Vec::new());
         for number in 1..=workers {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let (handle, counts, stop) = (runtime.handle().clone(), Arc::<Counts>::default(), Arc::default());
             let (last, ended) = (Last(Arc::clone(&counts)), Arc::clone(&stop));
-            thread::Builder::new()
+            let started = thread::Builder::new()
                 .name(format!("{name}-{number}"))
-                .spawn(move || Self::serve(&runtime, &ended, &last))?;
-            threads.stop.push(stop);
-            started.push(Worker { runtime: handle, counts });
+                .spawn(move || Self::serve(&runtime, above, &ended, &last));
+            if let Err(error) = started {
+                all_stop.iter().for_each(|stop: &Arc<Notify>| stop.notify_one());
+                return Err(error);
+            }
+            all_stop.push(stop);
+            benches.push(Bench { runtime: handle, counts });
         }
-        threads.workers = started.into();
-        Ok(threads)
+        let load = Load::new(above, workers + 1);
+        let mut placement = Placement::new(workers);
+        placement.set_active(load.active());
+        let hall = Arc::new(Hall {
+            here: Bench { runtime: Handle::current(), counts: Arc::default() },
+            workers: benches,
+            placement: Arc::new(Mutex::new(placement)),
+            turns: AtomicU64::new(0),
+        });
+        let looks = (above > 0.0).then(|| tokio::task::spawn_local(Self::look(hall.clone(), load)));
+        Ok(Self { hall, mouths: Mouths::default(), max_pdu, stop: all_stop, looks })
+    }
+
+    /// Has so many threads serve as their load wants.
+    async fn look(hall: Arc<Hall>, mut load: Load) {
+        let used = || {
+            let workers = hall.workers.iter().map(|worker| worker.counts.cpu.load(Ordering::Relaxed));
+            workers.map(Duration::from_nanos).sum::<Duration>() + thread_cpu_time()
+        };
+        let (mut at, mut before) = (Instant::now(), used());
+        loop {
+            tokio::time::sleep(LOOK_AT_LOAD).await;
+            let (now, used) = (Instant::now(), used());
+            let cores = used.saturating_sub(before).as_secs_f64() / now.duration_since(at).as_secs_f64();
+            (at, before) = (now, used);
+            if load.look(cores) {
+                tracing::debug!(threads = load.active(), cores, "another number of threads serves links");
+                hall.set_active(load.active());
+            }
+        }
     }
 
     /// The life of a worker.
-    fn serve(runtime: &Runtime, stop: &Notify, last: &Last) {
+    fn serve(runtime: &Runtime, above: f64, stop: &Notify, last: &Last) {
+        if above > 0.0 {
+            let counts = Arc::clone(&last.0);
+            runtime.spawn(async move {
+                loop {
+                    let used = u64::try_from(thread_cpu_time().as_nanos()).unwrap_or(u64::MAX);
+                    counts.cpu.store(used, Ordering::Relaxed);
+                    tokio::time::sleep(LOOK_AT_LOAD).await;
+                }
+            });
+        }
         runtime.block_on(async {
             stop.notified().await;
             let over = async {
@@ -158,18 +196,12 @@ impl Threads {
     }
 
     fn crew(&self) -> Crew {
-        Crew {
-            workers: Arc::clone(&self.workers),
-            placement: Arc::clone(&self.placement),
-            mouths: Arc::clone(&self.mouths),
-            max_pdu: self.max_pdu,
-            here: Arc::clone(&self.here),
-        }
+        Crew { hall: Arc::clone(&self.hall), mouths: Arc::clone(&self.mouths), max_pdu: self.max_pdu }
     }
 
     /// What each thread carries, the caller's own first.
     pub(crate) fn report(&self) -> Vec<ThreadReport> {
-        let placement = lock(&self.placement);
+        let placement = lock(&self.hall.placement);
         let report = |place, counts: &Counts| {
             let seen = |of: &AtomicU64| of.load(Ordering::Relaxed);
             ThreadReport {
@@ -183,10 +215,11 @@ impl Threads {
                 crossings: seen(&counts.crossings),
                 rests: seen(&counts.rests),
                 panics: seen(&counts.panics),
+                moves: seen(&counts.moves),
             }
         };
-        let own = report(Place::Here, &self.here);
-        let workers = self.workers.iter().enumerate();
+        let own = report(Place::Here, &self.hall.here.counts);
+        let workers = self.hall.workers.iter().enumerate();
         std::iter::once(own)
             .chain(workers.map(|(number, worker)| report(Place::Worker(number), &worker.counts)))
             .collect()
@@ -196,23 +229,18 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.iter().for_each(|stop| stop.notify_one());
-    }
-}
-
-impl Worker {
-    fn is_alive(&self) -> bool {
-        !self.counts.dead.load(Ordering::Relaxed)
+        if let Some(looks) = &self.looks {
+            looks.abort();
+        }
     }
 }
 
 /// Who may serve a newcomer.
 #[derive(Debug)]
 struct Crew {
-    workers: Arc<[Worker]>,
-    placement: Arc<Mutex<Placement<KINDS>>>,
+    hall: Arc<Hall>,
     mouths: Mouths,
     max_pdu: usize,
-    here: Arc<Counts>,
 }
 
 /// A listener whose newcomers are given to threads.
@@ -226,10 +254,10 @@ struct Arrivals {
 impl Accept for Arrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
         let crew = &self.crew;
-        let place = lock(&crew.placement).next(self.kind, |worker| crew.workers[worker].is_alive());
+        let place = lock(&crew.hall.placement).next(self.kind, |worker| crew.hall.is_alive(worker));
         let (stream, peer) = {
             // A socket is watched by the runtime that it is made in: the worker's, from the beginning.
-            let _entered = crew.worker(place).map(|worker| worker.runtime.enter());
+            let _entered = crew.hall.bench(place).runtime.enter();
             ready!(self.inner.arrivals().poll_accept(cx))?
         };
         Poll::Ready(Ok((crew.cross(stream, place, self.kind), peer)))
@@ -237,19 +265,14 @@ impl Accept for Arrivals {
 }
 
 impl Crew {
-    fn worker(&self, place: Place) -> Option<&Worker> {
-        match place {
-            Place::Here => None,
-            Place::Worker(number) => Some(&self.workers[number]),
-        }
-    }
-
     /// Has a place serve a link of a kind; returns the machine's end. A worker that has ended breaks it at once.
     fn cross(&self, stream: Stream, place: Place, kind: usize) -> Stream {
-        lock(&self.placement).add(kind, place);
-        let held = Held { placement: Arc::clone(&self.placement), kind, place };
-        let worker = self.worker(place);
-        let counts = worker.map_or(&self.here, |worker| &worker.counts);
+        let hall = &self.hall;
+        lock(&hall.placement).add(kind, place);
+        let counted = Arc::new(Mutex::new(Some(place)));
+        let held = Held { placement: Arc::clone(&hall.placement), kind, place: counted.clone() };
+        let bench = hall.bench(place);
+        let counts = &bench.counts;
         let framer = stream.framer();
         let (pump, shared) = if kind == XAPPS {
             let mouth = Arc::new(Mouth::new(stream, self.max_pdu, Arc::clone(counts)));
@@ -257,11 +280,13 @@ impl Crew {
             (Pump::of_xapp(Arc::clone(&shared)), shared)
         } else {
             let shared = Shared::new(framer, Arc::clone(counts));
-            (Pump::new(stream, self.max_pdu, Arc::clone(&shared)), shared)
+            let turn = hall.turns.load(Ordering::Relaxed);
+            let seat = Seat { hall: Arc::clone(hall), kind, place: counted, turn };
+            (Pump::new(stream, self.max_pdu, Arc::clone(&shared)).at(seat), shared)
         };
-        match worker {
-            Some(worker) => drop(worker.runtime.spawn(pump)),
-            None => drop(tokio::task::spawn_local(pump)),
+        match place {
+            Place::Worker(_) => drop(bench.runtime.spawn(pump)),
+            Place::Here => drop(tokio::task::spawn_local(pump)),
         }
         Stream::Far(Far {
             shared,

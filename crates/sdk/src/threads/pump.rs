@@ -11,8 +11,9 @@ use std::time::Duration;
 use bytes::{Buf, BytesMut};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::crossing::{Outward, Shared, count, lock};
+use super::crossing::{Counts, Outward, Shared, count, lock};
 use super::mouth::Batch;
+use super::moving::Seat;
 use super::queue::{End, Queue};
 use crate::clock::now;
 use crate::transport::{FrameReader, ReadOutcome, Stream};
@@ -38,6 +39,10 @@ thread_local! {
 pub(super) struct Pump {
     socket: Socket,
     shared: Arc<Shared>,
+    /// Of the thread that serves it.
+    counts: Arc<Counts>,
+    /// By what it moves from thread to thread, if it may.
+    seat: Option<Seat>,
     /// Tells messages apart, some of which go past the machine; without it, all goes to the machine as it comes.
     reader: Option<FrameReader>,
     /// Taken out of the queue, not yet by the socket; of messages one.
@@ -66,6 +71,54 @@ impl Pump {
         Self::with(Socket::Own(stream), Some(reader), shared)
     }
 
+    /// It may move from thread to thread.
+    pub(super) fn at(mut self, seat: Seat) -> Self {
+        self.seat = Some(seat);
+        self
+    }
+
+    /// Whether it is served elsewhere from now on: then this task has ended, and another one goes on.
+    fn moves(&mut self) -> bool {
+        let Some(place) = self.seat.as_mut().and_then(Seat::better) else { return false };
+        if self.ended || self.heard_all || self.linger.is_some() {
+            return false;
+        }
+        let Some(seat) = self.seat.take() else { return false };
+        let Socket::Own(stream) = std::mem::replace(&mut self.socket, Socket::Shared) else { return false };
+        match seat.carry(stream, place) {
+            Ok((stream, counts)) => {
+                let (reader, leaving) = (self.reader.take(), std::mem::take(&mut self.leaving));
+                let shared = self.shared.clone();
+                counts.pumps.fetch_add(1, Ordering::Relaxed);
+                // It has nothing to tell when it is dropped.
+                self.ended = true;
+                seat.spawn(place, |seat| Self {
+                    socket: Socket::Own(stream),
+                    shared,
+                    counts,
+                    seat: Some(seat),
+                    reader,
+                    leaving,
+                    rest: None,
+                    rests: false,
+                    linger: None,
+                    heard_all: false,
+                    ended: false,
+                });
+                true
+            }
+            Err(Ok(stream)) => {
+                // It stays for good.
+                self.socket = Socket::Own(stream);
+                false
+            }
+            Err(Err(error)) => {
+                self.end(End::Broken(error.kind(), error.to_string()));
+                true
+            }
+        }
+    }
+
     /// Of an xApp's link.
     pub(super) fn of_xapp(shared: Arc<Shared>) -> Self {
         Self::with(Socket::Shared, None, shared)
@@ -76,7 +129,9 @@ impl Pump {
         let leaving = BytesMut::new();
         Self {
             socket,
+            counts: shared.counts.clone(),
             shared,
+            seat: None,
             reader,
             leaving,
             rest: None,
@@ -101,7 +156,7 @@ impl Pump {
             if queue.is_held() || !queue.has_room() {
                 queue.await_room(cx.waker());
                 if !queue.has_room() {
-                    count(&self.shared.counts.inward_full, 1);
+                    count(&self.counts.inward_full, 1);
                 }
                 return Poll::Pending;
             }
@@ -117,14 +172,14 @@ impl Pump {
         let moved = match &mut self.reader {
             Some(reader) => match reader.fill(stream) {
                 Ok(ReadOutcome::Bytes(read)) => {
-                    count(&self.shared.counts.inward, read);
-                    match deliver(reader, &self.shared) {
+                    count(&self.counts.inward, read);
+                    match deliver(reader, &self.shared, &self.counts) {
                         Delivered::Well => {}
                         Delivered::ToNobody => self.begin_to_rest(),
                         Delivered::Broken => {
                             // The machine meets what is wrong, as if it had read it itself.
                             let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
-                            put(&self.shared, &rest);
+                            put(&self.shared, &self.counts, &rest);
                         }
                     }
                     Ok(true)
@@ -139,8 +194,8 @@ impl Pump {
                 match stream.try_read(buffer) {
                     Ok(0) => Ok(false),
                     Ok(read) => {
-                        count(&self.shared.counts.inward, read);
-                        put(&self.shared, buffer);
+                        count(&self.counts.inward, read);
+                        put(&self.shared, &self.counts, buffer);
                         Ok(true)
                     }
                     Err(error) if is_in_vain(&error) => Ok(true),
@@ -156,7 +211,7 @@ impl Pump {
     }
 
     fn begin_to_rest(&mut self) {
-        count(&self.shared.counts.rests, 1);
+        count(&self.counts.rests, 1);
         self.rests = true;
         let until = Instant::now() + REST;
         match &mut self.rest {
@@ -191,7 +246,7 @@ impl Pump {
         ready!(stream.poll_writable(cx))?;
         match stream.try_write_vectored(&[IoSlice::new(&self.leaving)]) {
             Ok(sent) => {
-                count(&self.shared.counts.outward, sent);
+                count(&self.counts.outward, sent);
                 self.leaving.advance(sent);
                 Poll::Ready(Ok(true))
             }
@@ -254,7 +309,7 @@ enum Delivered {
 }
 
 /// Gives each whole message of a read to whom it is for: to xApps, or to the machine.
-fn deliver(reader: &mut FrameReader, shared: &Shared) -> Delivered {
+fn deliver(reader: &mut FrameReader, shared: &Shared, counts: &Counts) -> Delivered {
     BATCH.with_borrow_mut(|batch| {
         let now = now();
         let delivered = BUFFER.with_borrow_mut(|for_machine| {
@@ -277,15 +332,15 @@ fn deliver(reader: &mut FrameReader, shared: &Shared) -> Delivered {
                 handed = true;
                 Queue::frame(reader.framer(), &pdu, for_machine);
                 if reader.framer().is_one_per_write() {
-                    put(shared, for_machine);
+                    put(shared, counts, for_machine);
                     for_machine.clear();
                 }
             };
-            put(shared, for_machine);
+            put(shared, counts, for_machine);
             let in_vain = batch.push(now);
             drop(routes);
             if passed > 0 {
-                count(&shared.counts.passed, passed);
+                count(&counts.passed, passed);
                 shared.passed_at.store(now.as_nanos(), Ordering::Relaxed);
             }
             match (well, in_vain && !handed) {
@@ -300,9 +355,9 @@ fn deliver(reader: &mut FrameReader, shared: &Shared) -> Delivered {
 }
 
 /// Hands octets to the machine.
-fn put(shared: &Shared, octets: &[u8]) {
+fn put(shared: &Shared, counts: &Counts, octets: &[u8]) {
     if !octets.is_empty() {
-        count(&shared.counts.crossings, 1);
+        count(&counts.crossings, 1);
         let wake = lock(&shared.inward).put(octets);
         wake.wake();
     }
@@ -317,6 +372,9 @@ impl Future for Pump {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        if this.moves() {
+            return Poll::Ready(());
+        }
         for _ in 0..MOVES {
             let inward = this.inward(cx);
             let outward = this.outward(cx);
@@ -355,10 +413,10 @@ impl Future for Pump {
 
 impl Drop for Pump {
     fn drop(&mut self) {
-        self.shared.counts.pumps.fetch_sub(1, Ordering::Relaxed);
+        self.counts.pumps.fetch_sub(1, Ordering::Relaxed);
         if !self.ended {
             let why = if std::thread::panicking() {
-                count(&self.shared.counts.panics, 1);
+                count(&self.counts.panics, 1);
                 "the task that serves its socket has panicked"
             } else {
                 "the thread that serves its socket has ended"

@@ -33,6 +33,9 @@ impl Dice {
     }
 }
 
+/// Messages each way of a link that moves.
+const MOVED: u32 = 20_000;
+
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -92,7 +95,8 @@ impl Executor {
 fn held() -> Held {
     let mut placement = Placement::<KINDS>::new(1);
     placement.add(0, Place::Worker(0));
-    Held { placement: Arc::new(Mutex::new(placement)), kind: 0, place: Place::Worker(0) }
+    let place = Arc::new(Mutex::new(Some(Place::Worker(0))));
+    Held { placement: Arc::new(Mutex::new(placement)), kind: 0, place }
 }
 
 fn far(shared: Arc<Shared>, framer: &'static dyn Framer) -> Stream {
@@ -314,8 +318,8 @@ fn odd(panics: bool) -> Stream {
 
 #[tokio::test]
 async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is_let_go_of() {
-    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
-    let worker = &threads.workers[0];
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES, 0.0).unwrap();
+    let worker = &threads.hall.workers[0];
     let near = cross(&threads, odd(true));
     let why = receive(&near, &mut FrameReader::default()).await.unwrap_err();
     assert!(why.to_string().contains("panicked"), "{why}");
@@ -348,7 +352,7 @@ async fn a_thread_that_has_ended_gets_no_newcomers_and_the_machine_serves_them()
 }
 
 async fn gets_no_newcomers() {
-    let threads = Threads::start("test", 1, MAX_PDU_BYTES).unwrap();
+    let threads = Threads::start("test", 1, MAX_PDU_BYTES, 0.0).unwrap();
     let options = SocketOptions::default();
     let listener = threads.listener(0, &"mem://a thread that ends".parse().unwrap(), &options).await.unwrap();
     let first = crate::transport::connect(listener.address(), &options).await.unwrap();
@@ -364,4 +368,73 @@ async fn gets_no_newcomers() {
     assert_eq!((report[0].links, report[1].links, report[1].alive), (1, 0, false));
     assert!(send(&second, &mut FrameWriter::default(), &Bytes::from_static(b"served")).await);
     assert_eq!(receive(&near, &mut FrameReader::default()).await.unwrap().unwrap(), "served");
+}
+
+/// While links move to and fro between three threads, over TCP and Unix sockets, everything goes both ways, once and in order.
+#[test]
+fn links_that_move_lose_nothing_and_repeat_nothing() {
+    crate::run(async {
+        let threads = Threads::start("test", 2, MAX_PDU_BYTES, 0.0).unwrap();
+        let options = SocketOptions::default();
+        let folder = std::env::temp_dir().join(format!("ranlab-moves-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let unix = format!("unix://{}/e2", folder.display());
+        let mut all = Vec::new();
+        for address in ["tcp://127.0.0.1:0", "tcp://127.0.0.1:0", &unix] {
+            let listener = threads.listener(STATIONS, &address.parse().unwrap(), &options).await.unwrap();
+            let peer = crate::transport::connect(listener.address(), &options).await.unwrap();
+            let (near, _) = listener.accept().await.unwrap();
+            all.push((Rc::new(peer), Rc::new(near), listener));
+        }
+        let mut tasks = Vec::new();
+        for (peer, near, _) in &all {
+            for (from, to) in [(peer, near), (near, peer)] {
+                let (from, to) = (from.clone(), to.clone());
+                tasks.push(tokio::task::spawn_local(async move {
+                    let mut writer = FrameWriter::default();
+                    for number in 0..MOVED {
+                        let pdu = vec![number as u8; 1 + number as usize % 900];
+                        assert!(send(&from, &mut writer, &pdu.into()).await);
+                        if number % 16 == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                }));
+                tasks.push(tokio::task::spawn_local(async move {
+                    let mut reader = FrameReader::default();
+                    for number in 0..MOVED {
+                        let pdu = receive(&to, &mut reader).await.unwrap().unwrap();
+                        assert_eq!(
+                            (pdu.len(), pdu[0]),
+                            (1 + number as usize % 900, number as u8),
+                            "{number}"
+                        );
+                    }
+                }));
+            }
+        }
+        let stirs = threads.hall.clone();
+        let stir = tokio::task::spawn_local(async move {
+            for active in (1..=3).cycle() {
+                stirs.set_active(active);
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        for task in tasks {
+            tokio::time::timeout(Duration::from_secs(60), task).await.expect("a link stands still").unwrap();
+        }
+        stir.abort();
+        let report = threads.report();
+        let moves: u64 = report.iter().map(|it| it.moves).sum();
+        assert!(moves > 10, "{report:?}");
+        assert_eq!(report.iter().map(|it| it.links).sum::<usize>(), 3);
+        drop(all);
+        let gone = async {
+            while threads.report().iter().any(|it| it.links > 0) {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), gone).await.expect("links are still counted");
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
 }

@@ -6,11 +6,13 @@
 //! | `history` | the invariant: ownership intervals of a node are disjoint |
 //! | `store` | the store: three replicas, a leader, watches |
 //! | `fault` | what goes wrong at the store |
+//! | `ledger` | an iApp that hands over what it was ordered |
 //! | `load` | what they read and write when nothing goes wrong |
 //! | `trial` | worlds of three RICs under seeded faults, and what must hold of them |
 //! | `watch` | who looks at what is held, acknowledged and reported |
 mod fault;
 mod history;
+mod ledger;
 mod load;
 mod store;
 mod trial;

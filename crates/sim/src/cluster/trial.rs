@@ -1,5 +1,6 @@
 //! Worlds of several RICs under seeded faults.
 use super::fault::StoreFault;
+use super::ledger::Orders;
 use super::store::Store;
 use super::watch::{Station, Watcher};
 use crate::beacon::{Beacon, Logbook, trigger};
@@ -25,6 +26,8 @@ const CONTROL_CALL: u64 = 1;
 const DRAIN_CALL: u64 = 2;
 /// Clocks run so much faster or slower at most.
 const DRIFT_PPM: usize = 50_000;
+/// Until an order is surely in the store.
+const ORDERS_APART: Duration = Duration::from_secs(2);
 /// What is reported twice a second is missing after this long.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -51,6 +54,9 @@ pub struct ClusterTrial {
     pub setup_timeout_max: Duration,
     /// The store commits one write in so long at most.
     pub pace: Duration,
+    /// An iApp at each RIC is given orders about nodes and hands them over. After the faults each node has its last order, the RIC that was
+    /// given them dies, and all RICs must know them in the end.
+    pub orders: bool,
 }
 
 impl Default for ClusterTrial {
@@ -66,6 +72,7 @@ impl Default for ClusterTrial {
             claims: ClaimLimits::default(),
             setup_timeout_max: AgentTimers::default().setup_timeout_max,
             pace: Duration::ZERO,
+            orders: false,
         }
     }
 }
@@ -89,6 +96,8 @@ pub struct ClusterOutcome {
     pub commits: usize,
     /// Elections that the store needed.
     pub elections: u64,
+    /// Orders that were given.
+    pub orders: u64,
 }
 
 pub(super) struct Run {
@@ -99,6 +108,9 @@ pub(super) struct Run {
     /// News for RICs that are frozen.
     waiting: VecDeque<((PartyId, u32), BusNews)>,
     drains: Vec<PartyId>,
+    pub(super) orders: Orders,
+    /// Orders are given at any RIC that there is.
+    ordering: bool,
 }
 
 impl ClusterTrial {
@@ -132,8 +144,12 @@ impl ClusterTrial {
         let mut run = self.begin(world);
         let calm = self.disturb(&mut run);
         run.world.call_at(Time::ZERO + CONTROLS, CONTROL_CALL);
+        if self.orders {
+            self.last_orders(&mut run, calm)?;
+        }
         run.pass(calm + self.recovery)?;
         run.check_served()?;
+        let orders = run.check_orders().map_err(|it| run.violation(it))?;
         let Run { world, store, watcher, .. } = run;
         Ok(ClusterOutcome {
             digest: world.digest(),
@@ -144,7 +160,26 @@ impl ClusterTrial {
             indications: watcher.indications,
             commits: store.commits(),
             elections: store.elections(),
+            orders,
         })
+    }
+
+    /// After the faults: the last order about each node, all at one RIC, which dies a little later.
+    fn last_orders(&self, run: &mut Run, calm: Time) -> Result<(), Violation> {
+        run.pass(calm + self.recovery / 3)?;
+        run.ordering = false;
+        // What was ordered at another RIC at the same moment would be as good.
+        run.pass(run.world.now() + ORDERS_APART)?;
+        let ric = run.chance.below(self.rics);
+        for station in 0..run.watcher.stations.len() {
+            if !run.order(ric, station) {
+                return Err(run.violation(format!("ric-{ric} takes no order about node {station}")));
+            }
+        }
+        run.pass(run.world.now() + ORDERS_APART)?;
+        let party = run.watcher.rics[ric];
+        run.world.plan(run.world.now(), Fault::Crash { party, polite: false, away: ORDERS_APART });
+        Ok(())
     }
 
     /// Everybody is there, and nothing has happened yet.
@@ -157,6 +192,8 @@ impl ClusterTrial {
             chance: Chance::new(seed ^ 0xc1u64),
             waiting: VecDeque::new(),
             drains: Vec::new(),
+            orders: Orders::default(),
+            ordering: self.orders,
         };
         self.populate(&mut run);
         run
@@ -164,9 +201,16 @@ impl ClusterTrial {
 
     fn populate(&self, run: &mut Run) {
         let names: Vec<String> = (0..self.rics).map(|n| format!("ric-{n}")).collect();
-        for name in &names {
+        for (at, name) in names.iter().enumerate() {
             let (own, timers, claims) = (name.clone(), self.timers.clone(), self.claims);
-            let party = run.world.ric(name, move |life| ric(&own, life, &timers, claims));
+            let shelf = self.orders.then(|| run.orders.shelf.clone());
+            let party = run.world.ric(name, move |life| {
+                let mut ric = ric(&own, life, &timers, claims);
+                if let Some(shelf) = &shelf {
+                    ric.add_iapp(shelf.ledger(at));
+                }
+                ric
+            });
             let ahead = run.chance.between(Duration::ZERO, Duration::from_secs(3_600));
             let drift = run.chance.below(2 * DRIFT_PPM) as i32 - DRIFT_PPM as i32;
             run.world.set_clock(party, ahead, drift);
@@ -297,6 +341,11 @@ impl Run {
         let client = self.watcher.clients[self.chance.below(self.watcher.clients.len())];
         let station = self.chance.below(self.watcher.stations.len());
         self.watcher.control(&mut self.world, client, station, OID);
+        if self.ordering {
+            let (ric, station) =
+                (self.chance.below(self.watcher.rics.len()), self.chance.below(self.watcher.stations.len()));
+            self.order(ric, station);
+        }
     }
 
     fn drain(&mut self) {

@@ -1,0 +1,224 @@
+//! One RIC and what its store tells: whose snapshot is taken, and what is said of one that is not.
+use super::super::directory::DirectoryConfig;
+use super::super::{IAppInput, IAppOutbox, RicConfig, RicInput, RicOutput};
+use super::*;
+use std::sync::Mutex;
+
+/// What the iApp knows of no node; `None` until it was told.
+type Words = Arc<Mutex<Option<String>>>;
+
+/// Knows a word. `bad` is none.
+struct Parrot {
+    words: Words,
+    version: u16,
+}
+
+impl IApp for Parrot {
+    fn name(&self) -> &str {
+        "parrot"
+    }
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        if matches!(input, IAppInput::Roused) {
+            out.save(None);
+        }
+    }
+    fn keeps(&self) -> Option<Keeps> {
+        Some(Keeps { version: self.version, bytes_max: 16 })
+    }
+    fn snapshot(&self, _: Option<&GlobalE2NodeId>) -> Bytes {
+        self.words.lock().unwrap().clone().unwrap_or_default().into()
+    }
+    fn restore(
+        &mut self,
+        _: Time,
+        about: Option<&GlobalE2NodeId>,
+        snapshot: &Bytes,
+        _: &mut IAppOutbox,
+    ) -> Result<(), String> {
+        assert_eq!(about, None);
+        let words = String::from_utf8_lossy(snapshot).into_owned();
+        if words == "bad" {
+            return Err("it is bad".to_owned());
+        }
+        *self.words.lock().unwrap() = Some(words);
+        Ok(())
+    }
+}
+
+struct Lab {
+    ric: Ric,
+    words: Words,
+    now: Time,
+    writes: Vec<BusWrite>,
+    refused: Vec<NotTaken>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let directory = DirectoryConfig::new("north", 7).unwrap();
+        let mut ric = Ric::new(RicConfig::default().with(|it| it.directory = Some(directory)));
+        let words = Words::default();
+        ric.add_iapp(Box::new(Parrot { words: words.clone(), version: 2 }));
+        let mut lab = Self { ric, words, now: Time::ZERO, writes: Vec::new(), refused: Vec::new() };
+        lab.pass(Duration::from_secs(1));
+        lab
+    }
+
+    fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now = self.ric.wake_at().map_or(end, |at| at.max(self.now).min(end));
+            self.ric.handle(self.now, RicInput::Wake);
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        while let Some(output) = self.ric.poll() {
+            match output {
+                RicOutput::Event(RicEvent::Bus(BusAsk::Write(write))) if write.key.starts_with(STATES) => {
+                    self.writes.push(write);
+                }
+                RicOutput::Event(RicEvent::NotTaken { why, .. }) => self.refused.push(why),
+                _ => {}
+            }
+        }
+    }
+
+    fn bus(&mut self, news: BusNews) {
+        self.ric.bus(self.now, news);
+        self.take();
+    }
+
+    fn told(&mut self, revision: u64, value: &str) {
+        let (key, value) = ("state.parrot".to_owned(), Bytes::copy_from_slice(value.as_bytes()));
+        self.bus(BusNews::Entry { key, revision, value });
+    }
+
+    fn says(&mut self, word: &str) {
+        *self.words.lock().unwrap() = Some(word.to_owned());
+        let iapp = self.ric.iapp("parrot").unwrap();
+        self.ric.rouse(self.now, iapp);
+        self.take();
+    }
+
+    fn knows(&self) -> Option<String> {
+        self.words.lock().unwrap().clone()
+    }
+}
+
+fn by(ric: &str, version: u16, words: &str) -> String {
+    format!("ranlab1 state ric={ric} life=9 version={version}\n{words}")
+}
+
+#[test]
+fn what_another_ric_knows_is_taken_and_what_is_none_is_told_and_leaves_nothing() {
+    let mut lab = Lab::new();
+    lab.told(5, &by("south", 2, "hello"));
+    assert_eq!(lab.knows().as_deref(), Some("hello"));
+    // The watch begins anew and tells the same, or older.
+    lab.told(5, &by("south", 2, "again"));
+    lab.told(4, &by("south", 2, "older"));
+    assert_eq!(lab.knows().as_deref(), Some("hello"));
+    let long = "x".repeat(17);
+    for (revision, value, expected) in [
+        (6, by("south", 3, "newer"), NotTaken::Version { version: 3, expected: 2 }),
+        (7, by("south", 2, "bad"), NotTaken::Malformed("it is bad".to_owned())),
+        (8, by("south", 2, &long), NotTaken::TooLarge { bytes: 17, most: 16 }),
+        (9, "ranlab9".to_owned(), NotTaken::Malformed("it is no snapshot of this format".to_owned())),
+    ] {
+        *lab.words.lock().unwrap() = Some("before".to_owned());
+        lab.told(revision, &value);
+        assert_eq!((lab.knows().as_deref(), lab.refused.pop()), (Some(""), Some(expected)), "{value}");
+    }
+    // One of this name in its life before is another one.
+    lab.told(10, &by("north", 2, "reborn"));
+    assert_eq!(lab.knows().as_deref(), Some("reborn"));
+    let counted = lab.ric.iapp_snapshots().unwrap();
+    assert_eq!((counted.restored, counted.other_version, counted.malformed, counted.too_large), (2, 1, 2, 1));
+    assert!(lab.writes.is_empty(), "nothing was saved here");
+}
+
+#[test]
+fn changes_become_one_write_which_is_repeated_until_it_is_taken() {
+    let mut lab = Lab::new();
+    lab.says("one");
+    lab.says("two");
+    assert!(lab.writes.is_empty(), "not at once");
+    lab.pass(SAVE_AFTER);
+    let write = lab.writes.pop().unwrap();
+    assert_eq!(write.value, "ranlab1 state ric=north life=7 version=2\ntwo".as_bytes());
+    lab.says("three");
+    lab.pass(SAVE_AFTER * 2);
+    assert!(lab.writes.is_empty(), "one at a time");
+    lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
+    lab.pass(AGAIN);
+    let write = lab.writes.pop().unwrap();
+    assert!(write.value.ends_with(b"three"));
+    // No answer at all.
+    lab.pass(AGAIN * 7);
+    let again = lab.writes.pop().unwrap();
+    assert_eq!(again.expected, Some(0));
+    assert!(again.value.ends_with(b"three") && again.id != write.id);
+    lab.bus(BusNews::Written { id: again.id, outcome: Ok(4) });
+    lab.pass(AGAIN * 9);
+    assert!(lab.writes.is_empty());
+    let counted = lab.ric.iapp_snapshots().unwrap();
+    assert_eq!((counted.saved, counted.failed), (1, 2));
+}
+
+#[test]
+fn of_two_that_save_at_once_the_later_write_stands_whoever_hears_it_when() {
+    for own in [5, 7] {
+        for first in [true, false] {
+            let mut lab = Lab::new();
+            lab.says("north's");
+            lab.pass(SAVE_AFTER);
+            let write = lab.writes.pop().unwrap();
+            let written = BusNews::Written { id: write.id, outcome: Ok(own) };
+            if first {
+                lab.bus(written.clone());
+            }
+            lab.told(6, &by("south", 2, "south's"));
+            if !first {
+                assert_eq!(lab.knows().as_deref(), Some("north's"), "not while its own is on its way");
+                lab.bus(written);
+            }
+            lab.told(own, std::str::from_utf8(&write.value).unwrap());
+            let expected = if own == 5 { "south's" } else { "north's" };
+            assert_eq!(lab.knows().as_deref(), Some(expected), "revision {own}, told of it first: {first}");
+        }
+    }
+}
+
+/// An answer that never comes keeps nobody from hearing what others say next.
+#[test]
+fn what_comes_back_was_written_whether_an_answer_says_so_or_not() {
+    for late in [false, true] {
+        let mut lab = Lab::new();
+        lab.says("north's");
+        lab.pass(SAVE_AFTER);
+        let write = lab.writes.pop().unwrap();
+        if late {
+            lab.bus(BusNews::Written { id: write.id, outcome: Err(WriteFailure::Unknown) });
+        }
+        lab.told(5, std::str::from_utf8(&write.value).unwrap());
+        lab.told(6, &by("south", 2, "south's"));
+        assert_eq!(lab.knows().as_deref(), Some("south's"));
+        lab.pass(AGAIN * 9);
+        assert!(lab.writes.is_empty(), "nothing is left to be said");
+    }
+}
+
+#[test]
+fn what_is_too_large_takes_the_place_of_what_was_there() {
+    let mut lab = Lab::new();
+    lab.says(&"x".repeat(17));
+    lab.pass(SAVE_AFTER);
+    assert_eq!(lab.refused.pop(), Some(NotTaken::TooLarge { bytes: 17, most: 16 }));
+    assert!(lab.writes.is_empty(), "there was nothing");
+    lab.told(3, &by("south", 2, "small"));
+    lab.says(&"x".repeat(17));
+    lab.pass(SAVE_AFTER);
+    assert!(lab.writes.pop().unwrap().value.ends_with(b"version=2\n"));
+}

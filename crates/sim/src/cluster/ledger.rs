@@ -1,0 +1,139 @@
+//! An iApp at each RIC that is ordered things about nodes, and hands over what it was ordered; and who orders.
+use super::trial::Run;
+use bytes::Bytes;
+use ranlab_e2::Time;
+use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, Keeps};
+use ranlab_wire::e2ap::GlobalE2NodeId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+const NAME: &str = "ledger";
+
+/// The last order about each node that a RIC's iApp knows, and what it is ordered now.
+#[derive(Debug, Default)]
+struct Page {
+    orders: BTreeMap<GlobalE2NodeId, u64>,
+    ordered: Option<(GlobalE2NodeId, u64)>,
+}
+
+/// What the iApps of all RICs know, in their present lives.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shelf(Arc<Mutex<BTreeMap<usize, Page>>>);
+
+impl Shelf {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Page>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A RIC's iApp begins a life, and knows nothing.
+    pub(super) fn ledger(&self, ric: usize) -> Box<dyn IApp> {
+        self.open().insert(ric, Page::default());
+        Box::new(Ledger { shelf: self.clone(), ric })
+    }
+}
+
+struct Ledger {
+    shelf: Shelf,
+    ric: usize,
+}
+
+impl IApp for Ledger {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn handle(&mut self, _: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
+        let mut shelf = self.shelf.open();
+        let page = shelf.entry(self.ric).or_default();
+        match input {
+            IAppInput::Roused => {
+                if let Some((node, order)) = page.ordered.take() {
+                    page.orders.insert(node, order);
+                    out.save(Some(node));
+                }
+            }
+            IAppInput::NodeRemoved(node) => drop(page.orders.remove(&node.id)),
+            _ => {}
+        }
+    }
+
+    fn keeps(&self) -> Option<Keeps> {
+        Some(Keeps { version: 1, bytes_max: 20 })
+    }
+
+    fn snapshot(&self, about: Option<&GlobalE2NodeId>) -> Bytes {
+        let shelf = self.shelf.open();
+        let order = about.and_then(|node| shelf.get(&self.ric)?.orders.get(node).copied());
+        order.map(|order| order.to_string().into()).unwrap_or_default()
+    }
+
+    fn restore(
+        &mut self,
+        _: Time,
+        about: Option<&GlobalE2NodeId>,
+        snapshot: &Bytes,
+        _: &mut IAppOutbox,
+    ) -> Result<(), String> {
+        let Some(node) = about else { return Err("of no node".to_owned()) };
+        let order = std::str::from_utf8(snapshot).ok().and_then(|text| text.parse().ok());
+        let order = order.ok_or_else(|| format!("{snapshot:?} is no order"))?;
+        self.shelf.open().entry(self.ric).or_default().orders.insert(*node, order);
+        Ok(())
+    }
+}
+
+/// Orders and what must become of them.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    pub(super) shelf: Shelf,
+    given: u64,
+    /// The last order about each node, once they are given one after the other.
+    last: BTreeMap<GlobalE2NodeId, u64>,
+}
+
+impl Run {
+    /// An order about a node at a RIC, if that lives and knows the node.
+    pub(super) fn order(&mut self, ric: usize, station: usize) -> bool {
+        let (party, node) = (self.watcher.rics[ric], self.watcher.stations[station].node);
+        if self.world.frozen_until(party).is_some() {
+            return false;
+        }
+        let order = self.orders.given + 1;
+        let shelf = self.orders.shelf.clone();
+        let taken = self.world.with_ric(party, |machine, now| {
+            let known = machine.snapshot().nodes.iter().any(|it| it.info.id == node);
+            let iapp = machine.iapp(NAME).filter(|_| known);
+            if let (Some(_), Some(page)) = (iapp, shelf.open().get_mut(&ric)) {
+                page.ordered = Some((node, order));
+            }
+            iapp.inspect(|iapp| machine.rouse(now, *iapp)).is_some()
+        });
+        let taken = taken == Some(true);
+        if taken {
+            self.orders.given = order;
+            self.orders.last.insert(node, order);
+        }
+        taken
+    }
+
+    /// Each node's last order is known at every RIC; how many orders there were.
+    pub(super) fn check_orders(&self) -> Result<u64, String> {
+        let shelf = self.orders.shelf.open();
+        for (node, order) in &self.orders.last {
+            for (ric, page) in shelf.iter() {
+                let known = page.orders.get(node);
+                if known != Some(order) {
+                    let counted = self
+                        .watcher
+                        .rics
+                        .get(*ric)
+                        .and_then(|ric| self.world.look_at_ric(*ric)?.iapp_snapshots());
+                    return Err(format!(
+                        "ric-{ric} knows order {known:?} of {node}, the last one is {order}; {counted:?}; {shelf:?}"
+                    ));
+                }
+            }
+        }
+        Ok(self.orders.given)
+    }
+}
