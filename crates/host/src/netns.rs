@@ -6,6 +6,7 @@
 
 mod order;
 mod ports;
+mod stamps;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,7 @@ use std::process::Command;
 use crate::ProcessMeter;
 pub use order::{LAUNCHED, Link, RankOrder};
 use ports::{Loan, Taken};
+pub use stamps::{StampConfig, Stamping};
 
 /// What the names of our namespaces begin with.
 const PREFIX: &str = "ranlab-";
