@@ -14,7 +14,7 @@ use std::process::Command;
 use crate::ProcessMeter;
 pub use order::{LAUNCHED, Link, RankOrder};
 use ports::{Loan, Taken};
-pub use stamps::{StampConfig, Stamping};
+pub use stamps::{StampConfig, Stamping, stamps_now};
 
 /// What the names of our namespaces begin with.
 const PREFIX: &str = "ranlab-";

@@ -99,6 +99,12 @@ impl StampConfig {
     }
 }
 
+/// Whether the card of a port of the calling thread's namespace has been told to stamp something.
+pub fn stamps_now(interface: &str) -> bool {
+    let StampConfig { sent, received, .. } = StampConfig::of(interface);
+    (sent, received) != (0, 0)
+}
+
 impl Testbed {
     /// Tells a port of a namespace to stamp, and notes what it was told before, so that it is told that again at the end.
     ///
@@ -178,7 +184,7 @@ mod tests {
     fn software_has_no_cards_stamps_and_says_so() {
         let loopback = Stamping::of("lo").unwrap();
         assert!(loopback.by_card().is_err(), "{loopback:?}");
-        assert_eq!(StampConfig::of("lo"), StampConfig::default());
+        assert_eq!((StampConfig::of("lo"), stamps_now("lo")), (StampConfig::default(), false));
         assert!(CARD.by_card().unwrap().0.tell("lo").is_err());
         for name in ["no-such-device", "", "a-name-that-is-longer-than-any-port-has"] {
             assert!(Stamping::of(name).is_err(), "{name}");

@@ -21,7 +21,7 @@ pub struct SentStamp {
 }
 
 /// Asks for stamps of what this socket sends: the card's own, where its port was told to take some, or the kernel's, when a packet is
-/// given to the driver. They are numbered from 0.
+/// given to the driver. They are numbered from 0, each time anew.
 ///
 /// # Errors
 /// The kernel knows no such stamps.
@@ -30,7 +30,8 @@ pub fn stamp_sent(socket: &impl AsFd, clock: Clock) -> io::Result<()> {
         Clock::Card => libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
         Clock::Kernel => libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE,
     };
-    // The number without the packet.
+    // Asked for nothing first: numbers begin anew. Then the number without the packet.
+    ask_for(socket, 0)?;
     ask_for(socket, wanted | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY)
 }
 
@@ -115,6 +116,10 @@ mod tests {
             assert!(arrived.at_ns >= stamp.at_ns && arrived.card_ns.is_none(), "{arrived:?} {stamp:?}");
         }
         assert!(last <= real_ns());
+        stamp_sent(&sender, Clock::Kernel).unwrap();
+        sender.send(b"0123456789").unwrap();
+        let again = sent_stamp(&sender, Clock::Kernel, Duration::from_secs(5)).unwrap().unwrap();
+        assert_eq!(again.number, 0);
         assert_eq!(sent_stamp(&sender, Clock::Kernel, Duration::from_millis(1)).unwrap(), None);
     }
 

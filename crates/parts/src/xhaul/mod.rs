@@ -5,6 +5,8 @@
 //! least over many short batches is what the path costs, whatever else the machine does; a switch port of one's own is
 //! measured in turn with it. Then every link is held to its rate and the flows run.
 
+mod cable;
+mod clocks;
 mod cost;
 mod delays;
 mod ports;
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::field::Plain;
 use crate::worker::{Report, Trouble};
 use crate::{Running, config};
+use cable::{Cable, CableSeen, Watch};
 pub use delays::{LATE, numbers, seen_by_user};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
@@ -79,6 +82,9 @@ config! {
         midhaul_ports: Option<String> = None, local();
         /// the same towards the backhaul; without it that is made of software
         backhaul_ports: Option<String> = None, local();
+        /// live, on given ports of the midhaul: who stamps what goes from one to the other: the cards by their own clocks where both can,
+        /// or must; the kernel; nobody
+        stamps: String = "auto".to_owned(), kind(Kind::choice(&cable::STAMPS));
         /// live: periods are so many times longer, rates so many times lower: for a machine that is emulated in software
         slowdown: u32 = 1, range(1, 10_000);
         /// live: a nanosecond of this machine's clock is an instruction (QEMU's `-icount shift=0`): a path's cost is instructions
@@ -170,6 +176,7 @@ pub(super) struct Live {
     vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
+    cable: Option<Cable>,
     /// Of iperf3, if it runs.
     witness: Option<Witness>,
     /// What holds the vBBU's threads.
@@ -194,6 +201,7 @@ struct Window {
     receivers: Vec<JoinHandle<Arrived>>,
     taps: Vec<JoinHandle<Seen>>,
     caught: Vec<JoinHandle<Caught>>,
+    cable: Option<Watch>,
     /// Nanoseconds since 1970 when it began.
     base_ns: u64,
     tools: Vec<JoinHandle<Told>>,
@@ -207,10 +215,11 @@ impl Live {
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
-        let lab = Lab::build(part)?;
+        let mut lab = Lab::build(part)?;
         // Through a card the path does not run in the sender's system call: that call's time is not the path's.
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
+        let cable = Cable::open(&mut lab, part)?;
         let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
         let pairs = part
             .flows
@@ -228,6 +237,7 @@ impl Live {
             vbbu,
             pairs,
             taps,
+            cable,
             witness,
             quota,
             lab,
@@ -243,7 +253,7 @@ impl Live {
     }
 
     fn halt(&mut self) -> Option<Ended> {
-        let window = self.window.take()?;
+        let mut window = self.window.take()?;
         let queues = window.queues.zip(self.lab.queues());
         let seconds = window.begun.elapsed().as_secs_f64();
         let throttled_ns = self.throttled_ns().saturating_sub(window.throttled_ns);
@@ -251,11 +261,16 @@ impl Live {
         let stopped_ns = ranlab_net::stamped::real_ns().saturating_sub(window.base_ns);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let mut stamped = CableSeen::default();
+        window.cable.iter_mut().for_each(|cable| cable.sent(&mut stamped));
         std::thread::sleep(DRAIN * self.part.slowdown.min(DRAINS_MAX));
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let seen = window.taps.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let caught = window.caught.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        if let Some(cable) = window.cable {
+            cable.came(&mut stamped);
+        }
         for helper in window.helpers {
             let _ = helper.join();
         }
@@ -265,6 +280,7 @@ impl Live {
             arrived,
             seen,
             caught,
+            stamped,
             stopped_ns,
             told,
             witness,
@@ -281,6 +297,7 @@ struct Ended {
     arrived: Vec<Arrived>,
     seen: Vec<Seen>,
     caught: Vec<Caught>,
+    stamped: CableSeen,
     /// Since the window began, when senders were told to stop.
     stopped_ns: u64,
     told: Vec<Told>,
@@ -341,6 +358,7 @@ impl Running for Live {
             receivers: Vec::new(),
             taps: Vec::new(),
             caught: Vec::new(),
+            cable: None,
             base_ns: 0,
             tools: Vec::new(),
             witness: self.witness.as_ref().map(|witness| witness.watch(&receiving)),
@@ -361,6 +379,7 @@ impl Running for Live {
             Some((_, Err(trouble))) => self.failed = Some(trouble.what),
             None => {}
         }
+        window.cable = self.cable.as_ref().map(|cable| cable.watch(&sending, &receiving));
         if let Some(taps) = &self.taps {
             window.taps = taps.watch(base_ns, &receiving);
         }
@@ -391,7 +410,12 @@ impl Running for Live {
         let failed = ended.tools(&mut |name, value| {
             report.numbers.insert(name, value);
         });
-        self.failed = self.failed.take().or(failed);
+        // One clock stamps all of it, unless cards do.
+        for name in ["live.clock", "live.clock_error_us"] {
+            report.numbers.insert(name.to_owned(), 0.0);
+        }
+        let stamped = self.cable.as_ref().map_or(Ok(()), |cable| cable.tell(&ended.stamped, report));
+        self.failed = self.failed.take().or(failed).or(stamped.err().map(|trouble| trouble.what));
         if self.quota.is_some() {
             let share = ended.throttled_ns as f64 / 1e9 / ended.seconds.max(1e-3);
             report.numbers.insert("cu.throttled_share".to_owned(), share);

@@ -14,6 +14,8 @@ pub(super) struct CablePorts {
     near: String,
     /// Where the switch, or the other host, is.
     far: String,
+    /// Of the midhaul, or of the backhaul.
+    midhaul: bool,
 }
 
 /// What is given.
@@ -59,7 +61,7 @@ impl CablePorts {
                 words.len()
             ))
         })?;
-        Ok(Self { near, far })
+        Ok(Self { near, far, midhaul: key == "midhaul_ports" })
     }
 }
 
@@ -91,6 +93,10 @@ impl Lab {
             self.testbed.take(port, namespace, interface).map_err(lab_trouble)?;
             self.borrowed.0 += 1;
             self.held((namespace, interface));
+        }
+        let end = |(namespace, interface): (&str, &str)| (namespace.to_owned(), interface.to_owned());
+        if ports.midhaul {
+            self.cable = Some([end(near), end(far)]);
         }
         for (namespace, interface) in [near, far] {
             self.testbed.await_carrier(namespace, interface).map_err(lab_trouble)?;
@@ -180,7 +186,10 @@ mod tests {
             ..XhaulPart::default()
         };
         let fine = Ports::read(&part("a b", Some("c  d"))).unwrap();
-        assert_eq!(fine.backhaul, Some(CablePorts { near: "c".to_owned(), far: "d".to_owned() }));
+        assert_eq!(
+            fine.backhaul,
+            Some(CablePorts { near: "c".to_owned(), far: "d".to_owned(), midhaul: false })
+        );
         assert_eq!(Ports::read(&XhaulPart::default()).unwrap(), Ports::default());
         for (part, word) in [
             (part("a", None), "1 ports"),

@@ -23,7 +23,7 @@ const EDGES: [&str; 4] = ["du", "du2", "tester", "server"];
 const CLASS_MAX: u8 = 7;
 
 /// An interface in a namespace.
-type End = (String, String);
+pub(super) type End = (String, String);
 
 /// A node's namespace and addresses.
 #[derive(Debug, Clone)]
@@ -49,6 +49,8 @@ pub(super) struct Lab {
     queues: usize,
     /// Ports of this machine's that it borrowed, and virtual functions that it made.
     pub(super) borrowed: (usize, usize),
+    /// Where the ends of the midhaul's cable are, if its ports were given: the near and the far one.
+    pub(super) cable: Option<[End; 2]>,
     count: usize,
 }
 
@@ -64,6 +66,7 @@ impl Lab {
             card: None,
             queues: if by_queues { usize::from(CLASS_MAX) + 1 } else { 1 },
             borrowed: (0, 0),
+            cable: None,
             count: 0,
         };
         let given = Ports::read(part)?;

@@ -240,6 +240,7 @@ impl Settings {
                 "taps",
                 "midhaul_ports",
                 "backhaul_ports",
+                "stamps",
                 "slowdown",
                 "instructions",
             ]),
