@@ -49,7 +49,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "live.ports" "" "live: ports of the machine's own that were taken, and given back afterwards";
         Scalar Neither "live.functions" "" "live: virtual functions that were made of them, and removed afterwards";
         Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network in slow motion: counts, and no times";
-        Scalar Higher "live.clock" "" "live: whose clocks stamp between given ports: 0 this machine's one clock (the kernel), 1 the cards' own (PHC)";
+        Scalar Neither "live.clock" "" "live: whose clocks: 0 the kernel's one clock of this machine, 1 between given ports the cards' own (PHC), 2 the kernels' of two machines";
         Scalar Lower "live.clock_error_us" "us" "live: how wrong a one-way figure may be by the clocks alone: 0 where one clock stamps both ends";
         Scalar Neither "live.clock_drift_ppm" "ppm" "live: how much faster the near card's clock goes than the far one's" .signed();
         Scalar Neither "port_load_max" "" "share of the busiest port that is offered; above 1 nothing runs";
@@ -174,6 +174,7 @@ fn of_role() -> Vec<Metric> {
         Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
         Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";
         Scalar Lower "malformed" "" "live: packets that are not the flow's own";
+        Scalar Lower "early" "" "live, two machines: frames that arrived before they were sent, by two clocks; within their error they count as no delay";
         Scalar Neither "mbps" "Mbit/s" "live, of a vBBU of one's own: octets of its frames";
         Scalar Lower "tap_in_us_p99" "us" "live, taps: 99 % from sending to the switch";
         Scalar Lower "tap_out_us_p99" "us" "live, taps: 99 % from sending to leaving the switch, after its queue";

@@ -37,6 +37,15 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
             points(kernel.len())
         ));
     }
+    let two: Vec<_> = results.points.iter().filter(|point| most(point, "live.clock") == Some(2.0)).collect();
+    if let Some(error) = two.iter().filter_map(|point| most(point, "live.clock_error_us")).reduce(f64::max) {
+        sentences.push(format!(
+            "The ends stood on two machines at {}, each stamped by its kernel; their clocks were compared through the workers' \
+             connections, and a one-way figure may be wrong by {} us: no delay below that means anything, differences of delays do.",
+            points(two.len()),
+            short(error)
+        ));
+    }
     let early =
         |point: &&&PointResult| WAYS.iter().any(|way| most(point, &format!("{way}.early")) > Some(0.0));
     let contradicted = cards.iter().chain(&kernel).filter(early).count();

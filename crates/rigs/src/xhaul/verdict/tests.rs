@@ -135,6 +135,8 @@ fn the_clocks_that_measured_and_their_error_are_told() {
     let kernel = of_numbers(&[("live.clock", 0.0), ("cable_ul.sent", 9.0), ("cable_ul.early", 1.0)]);
     assert!(kernel.contains("stamped by the kernel at one point"), "{kernel}");
     assert!(kernel.contains("At one point frames arrived before they left"), "{kernel}");
+    let two = of_numbers(&[("live.clock", 2.0), ("live.clock_error_us", 41.0), ("cell_dl.sent", 9.0)]);
+    assert!(two.contains("on two machines at one point") && two.contains("wrong by 41 us"), "{two}");
     // Inside a machine there is one clock, and nothing to say.
     assert_eq!(of_numbers(&[("live.clock", 0.0), ("cell_dl.sent", 9.0)]), "");
 }
