@@ -64,7 +64,6 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "cost_instructions_ul" "" "live: the same from DU to vBBU";
     });
     all.extend(beside());
-    all.extend(between_ports());
     all.extend(before_radio());
     for (queue, way) in [("cu_dl", "towards the midhaul"), ("cu_ul", "from the midhaul")] {
         for (name, unit, better, comment) in [
@@ -88,6 +87,7 @@ fn metrics() -> Vec<Metric> {
         let comment = format!("{role}: one-way delay of each frame; of an echo its round trip");
         all.push(Metric::new(&format!("{role}_ns"), "ns", MetricKind::Histogram, Lower, &comment));
     }
+    all.extend(between_ports());
     // Simulation and calculus have no time but their own; how fast they go is the machine's.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
     all.into_iter()
