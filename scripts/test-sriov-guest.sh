@@ -57,7 +57,8 @@ campaign() {
 
 # QEMU's card keeps the stamp of a frame that arrived until RXSATRH is read, and takes no other meanwhile; Intel's does until RXSTMPH
 # is, which is what Linux reads: left alone, QEMU's stamps the first frame and none after it. So that register is read here, again and
-# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none.
+# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none. With functions
+# the card's own switch sees what leaves, too, which takes the register from what arrives: that way may have none at all.
 bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
 unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
 
@@ -83,7 +84,7 @@ stamped() {
             --format json >/tmp/$who.json
         tr ']' '\n' </tmp/$who.json | grep -vE '(lost_ratio|unordered|early)",0' | cut -c1-100
         [ "$(grep -o '"cable_[du]l.left_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
-        [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[0-9]*[1-9])' /tmp/$who.json | wc -l)" = 6 ] || return 1
+        [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[0-9]*[1-9])' /tmp/$who.json | wc -l)" -ge 5 ] || return 1
         # The kernel's stamps are one for each, both ends.
         [ $who = card ] || [ "$(grep -o '"cable_[du]l.stamped_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
         [ "$(grep -oE '"cable_[du]l.(lost_ratio|unordered|early)",0[.0]*\]' /tmp/$who.json | wc -l)" = 18 ] || return 1
