@@ -21,6 +21,9 @@ step() {
     "$@" || failed="$failed [$*: $?]"
 }
 
+# Ports whose cards stamp by a clock of their own, and whether they do now.
+clocks() { ranlab doctor 2>&1 | grep '/dev/ptp'; }
+
 # What a campaign must not leave: namespaces, functions, ports elsewhere or with queues that are not the driver's.
 clean() {
     [ -z "$(ls /run/netns 2>/dev/null)" ] || { ls /run/netns; return 1; }
@@ -28,6 +31,8 @@ clean() {
         [ "$(cat /sys/class/net/$port/device/sriov_numvfs)" = 0 ] || { echo "$port has functions"; return 1; }
         ! /usr/bin/tc qdisc show dev $port | grep -E ' (tbf|htb|taprio|mqprio|clsact) ' || return 1
     done
+    # The cards' own stamps were off.
+    ! clocks | grep 'stamps now' || return 1
     [ "$(ls /sys/class/net | wc -l)" = 5 ] || { ls /sys/class/net; return 1; }
 }
 
@@ -48,6 +53,46 @@ campaign() {
     grep -q EMULATED /tmp/$1.out || { echo "not called emulated"; return 1; }
     ! grep -qE 'live: 99 % within' /tmp/$1.out || { echo "a delay was judged"; return 1; }
     clean && return $told
+}
+
+# QEMU's card keeps the stamp of a frame that arrived until RXSATRH is read, and takes no other meanwhile; Intel's does until RXSTMPH
+# is, which is what Linux reads: left alone, QEMU's stamps the first frame and none after it. So that register is read here, again and
+# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none. With functions
+# the card's own switch sees what leaves, too, which takes the register from what arrives: that way may have none at all.
+bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
+unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
+
+# Frames between the two ports of a cable, stamped by their cards: the leaving of each one, in order, none arrived before it left; the
+# arrival of some of them (above: how many is the emulator's pace); both clocks related to each other with an error; whatever shares the card. Then what the
+# kernel says of the same.
+stamps() {
+    # shellcheck disable=SC2046
+    unlatch $(bars | head -n 2) &
+    unlatching=$!
+    stamped
+    told=$?
+    kill $unlatching
+    return $told
+}
+stamped() {
+    clocks | tee /tmp/clocks
+    [ "$(grep -o 'eth[0-3]: /dev/ptp[0-9]' /tmp/clocks | wc -l)" = 4 ] || return 1
+    for who in card kernel; do
+        ranlab bench run /scenarios/sriov-stamps.toml --fresh --out /tmp/$who --set live.stamps=$who --set measure.repeats=1 >/tmp/$who.out 2>&1 ||
+            { cat /tmp/$who.out; return 1; }
+        ranlab bench query /tmp/$who "SELECT label, metric, value FROM results WHERE metric LIKE 'cable_%' OR metric LIKE 'live.clock%'" \
+            --format json >/tmp/$who.json
+        tr ']' '\n' </tmp/$who.json | grep -vE '(lost_ratio|unordered|early)",0' | cut -c1-100
+        [ "$(grep -o '"cable_[du]l.left_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
+        [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[0-9]*[1-9])' /tmp/$who.json | wc -l)" -ge 5 ] || return 1
+        # The kernel's stamps are one for each, both ends.
+        [ $who = card ] || [ "$(grep -o '"cable_[du]l.stamped_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
+        [ "$(grep -oE '"cable_[du]l.(lost_ratio|unordered|early)",0[.0]*\]' /tmp/$who.json | wc -l)" = 18 ] || return 1
+        grep -E 'stamped by' /tmp/$who.out
+        clean || return 1
+    done
+    [ "$(grep -o '"live.clock",1[.0]*\]' /tmp/card.json | wc -l)" = 3 ] && [ "$(grep -o '"live.clock",0[.0]*\]' /tmp/kernel.json | wc -l)" = 3 ] &&
+        [ "$(grep -oE '"live.clock_error_us",([1-9]|0\.0*[1-9])' /tmp/card.json | wc -l)" = 3 ]
 }
 
 schedulers() { RANLAB_SCHEDULERS=all test-parts xhaul::orders --test-threads 1 --nocapture; }
@@ -74,6 +119,7 @@ killed() {
             sleep 0.2
         done
     done
+    # Cards that still stamp, too: `clean`, behind the next campaign, finds them off.
     [ -n "$(ls /run/netns)" ] && [ "$(functions)" = 2 ] || { echo "it left nothing to clean up"; cat /tmp/killed.out; return 1; }
 }
 
@@ -89,8 +135,11 @@ instructions() {
 
 if [ "${RANLAB_GUEST:-}" = instructions ]; then
     step "instructions of a packet" instructions
+elif [ "${RANLAB_GUEST:-}" = stamps ]; then
+    step "cards stamp by their own clocks, and stop" stamps
 else
     step "ports and functions, as the program sees them" sh -c "ranlab doctor 2>&1 | grep -E 'eth0: [0-9]'"
+    step "cards stamp by their own clocks, and stop" stamps
     step "schedulers act" schedulers
     step "a campaign is killed and leaves functions, namespaces, ports in them" killed
     step "figure 4's rows, by the next campaign, which gives all of that back" campaign sriov-fig4 5 2 user.mbps=13

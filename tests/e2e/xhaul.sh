@@ -136,6 +136,13 @@ ported() {
 }
 ported ports --set sut.sharing=macvlan
 holds ports.json 'm["live.ports"] == 2 and m["live.functions"] == 0 and m["cell_dl.sent"] > 100 and m["cell_dl.lost_ratio"] < 0.5'
+# Frames of our own between the two, stamped by the kernel where they leave and where they come: there is no card.
+holds ports.json 'm["live.clock"] == 0 and m["live.clock_error_us"] == 0 and m["cable_dl.sent"] > 0'
+holds ports.json 'all(m[w + ".stamped_ratio"] == 1 and m[w + ".early"] == m[w + ".unordered"] == m[w + ".lost_ratio"] == 0 < m[w + ".delay_us_max"] for w in ("cable_dl", "cable_ul"))'
+holds ports.json 'any("stamped by the kernel at one point" in s for s in r["verdict"])'
+there && [[ $(ours) == 0 ]]
+ported card --set sut.sharing=macvlan --set live.stamps=card
+holds card.json '"its card takes no time stamps" in r["points"][0]["reason"]'
 there && [[ $(ours) == 0 ]]
 ported slow --set sut.sharing=bridge --set live.slowdown=20
 holds slow.json 'm["live.emulated"] == 1 and m["cell_dl.sent"] > 10 and "cell_dl.delay_us_p99" not in m and "EMULATED" in r["verdict"][0]'

@@ -50,6 +50,7 @@ pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
         iproute2(facts),
         network_probes(facts),
         virtual_functions(facts),
+        card_clocks(facts),
         cpus(facts),
         smt(facts),
         governor(facts),
@@ -127,6 +128,21 @@ fn virtual_functions(facts: &Facts) -> Check {
     let advice =
         "rig xhaul: for SR-IOV a switch port for each container stands in; it does not share the port's rate";
     check("SR-IOV", found, ports.is_empty().then_some((Status::Fair, advice)))
+}
+
+fn card_clocks(facts: &Facts) -> Check {
+    let ports = &facts.card_clocks;
+    let told = |line: &String| {
+        let port = line.split(':').next().unwrap_or_default();
+        if crate::netns::stamps_now(port) { format!("{line} (stamps now)") } else { line.clone() }
+    };
+    let found = if ports.is_empty() {
+        "no port whose card stamps frames".to_owned()
+    } else {
+        ports.iter().map(told).collect::<Vec<_>>().join(", ")
+    };
+    let advice = "rig xhaul on given ports: the kernel stamps, whose clock is not on the wire";
+    check("card clocks", found, ports.is_empty().then_some((Status::Fair, advice)))
 }
 
 fn cpus(facts: &Facts) -> Check {
@@ -253,6 +269,7 @@ mod tests {
             iproute2: true,
             network_probes: vec!["ping", "iperf3"],
             virtual_functions: vec!["eth0: 7".into()],
+            card_clocks: vec!["eth0: /dev/ptp0".into()],
             cpus: 8,
             smt: Some(false),
             governor: Some("performance".into()),
@@ -280,7 +297,7 @@ mod tests {
     #[test]
     fn a_good_machine_gets_no_advice() {
         let checks = checks(&good(), Some(&interval(0.0, 0.1)));
-        assert_eq!(checks.len(), 18);
+        assert_eq!(checks.len(), 19);
         assert!(
             checks.iter().all(|check| check.status == Status::Good && check.advice.is_none()),
             "{checks:#?}"
@@ -290,7 +307,7 @@ mod tests {
     #[test]
     fn each_lack_is_found_alone() {
         let deep = IdleState { name: "C6".into(), exit_latency_us: 133 };
-        let lacks: [(&str, Facts, Status); 16] = [
+        let lacks: [(&str, Facts, Status); 17] = [
             ("open files", Facts { open_files_hard: Some(4096), ..good() }, Status::Missing),
             ("SCTP", Facts { sctp: Sctp::Absent, ..good() }, Status::Fair),
             ("AF_XDP", Facts { af_xdp: false, ..good() }, Status::Fair),
@@ -298,6 +315,7 @@ mod tests {
             ("iproute2", Facts { iproute2: false, ..good() }, Status::Fair),
             ("network probes", Facts { network_probes: vec!["ping"], ..good() }, Status::Fair),
             ("SR-IOV", Facts { virtual_functions: Vec::new(), ..good() }, Status::Fair),
+            ("card clocks", Facts { card_clocks: Vec::new(), ..good() }, Status::Fair),
             ("CPUs", Facts { cpus: 1, ..good() }, Status::Fair),
             ("SMT", Facts { smt: Some(true), ..good() }, Status::Fair),
             ("frequency governor", Facts { governor: Some("powersave".into()), ..good() }, Status::Fair),

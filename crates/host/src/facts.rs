@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::field;
+use crate::netns::Stamping;
 
 /// Facts that change what a measurement means. `None`: the kernel does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,6 +68,8 @@ pub struct Facts {
     pub network_probes: Vec<&'static str>,
     /// Ports that can be divided into virtual functions (SR-IOV), as `name: how many`.
     pub virtual_functions: Vec<String>,
+    /// Ports whose cards stamp frames by their own clocks, as `name: /dev/ptpN`.
+    pub card_clocks: Vec<String>,
     /// Open files allowed to this process now.
     pub open_files_soft: Option<u64>,
     /// Open files that it may allow itself.
@@ -151,6 +154,7 @@ impl Facts {
             iproute2: ["ip", "tc"].iter().all(|tool| is_installed(root, tool)),
             network_probes: ["ping", "iperf3"].into_iter().filter(|tool| is_installed(root, tool)).collect(),
             virtual_functions: virtual_functions(root),
+            card_clocks: card_clocks(root),
             open_files_soft: open_files(&limits, 3),
             open_files_hard: open_files(&limits, 4),
             kernel,
@@ -165,15 +169,25 @@ fn is_installed(root: &Path, tool: &str) -> bool {
 }
 
 fn virtual_functions(root: &Path) -> Vec<String> {
+    ports(root, |port, folder| {
+        let total = fs::read_to_string(folder.join("device/sriov_totalvfs")).ok()?;
+        let total: u32 = total.trim().parse().ok().filter(|&total| total > 0)?;
+        Some(format!("{port}: {total}"))
+    })
+}
+
+fn card_clocks(root: &Path) -> Vec<String> {
+    ports(root, |port, _| {
+        let (_, clock) = Stamping::of(port).ok()?.by_card().ok()?;
+        Some(format!("{port}: /dev/ptp{clock}"))
+    })
+}
+
+/// What is said of each port of this machine, by name and folder of `/sys`, in the order of their names.
+fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
-    let mut ports: Vec<String> = interfaces
-        .flatten()
-        .filter_map(|entry| {
-            let total = fs::read_to_string(entry.path().join("device/sriov_totalvfs")).ok()?;
-            let total: u32 = total.trim().parse().ok().filter(|&total| total > 0)?;
-            Some(format!("{}: {total}", entry.file_name().to_string_lossy()))
-        })
-        .collect();
+    let said = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
+    let mut ports: Vec<String> = interfaces.flatten().filter_map(said).collect();
     ports.sort();
     ports
 }

@@ -8,6 +8,7 @@
 //! * [`Facts`]: what a result must say about the machine that it comes from.
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
+//! * [`phc`]: network cards' own clocks.
 //! * [`kin`]: a program with whatever it starts.
 //! * [`cgroup`]: a share of a CPU for some threads of this process, and bounds for processes that it starts.
 //! * [`confine`]: a process that is not trusted: another user, within bounds.
@@ -25,6 +26,7 @@ mod facts;
 pub mod kin;
 mod machine;
 pub mod netns;
+pub mod phc;
 pub mod placement;
 mod power;
 mod process;

@@ -6,6 +6,7 @@
 
 mod order;
 mod ports;
+mod stamps;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,7 @@ use std::process::Command;
 use crate::ProcessMeter;
 pub use order::{LAUNCHED, Link, RankOrder};
 use ports::{Loan, Taken};
+pub use stamps::{StampConfig, Stamping, stamps_now};
 
 /// What the names of our namespaces begin with.
 const PREFIX: &str = "ranlab-";
@@ -176,12 +178,24 @@ impl Testbed {
     pub fn address(&self, namespace: &str, interface: &str) -> Result<[u8; 6], NetnsError> {
         let text = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface])?;
         let octets = text.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
-        let octets: Vec<u8> =
-            octets.unwrap_or("").split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();
-        octets.try_into().map_err(|_| NetnsError::Command {
+        octets.and_then(hardware).ok_or_else(|| NetnsError::Command {
             command: format!("ip -n {namespace} -o link show dev {interface}"),
             why: "no hardware address".to_owned(),
         })
+    }
+
+    /// The hardware address of a neighbour, as the kernel has learnt it; `None`: it has not.
+    ///
+    /// # Errors
+    /// The system's word.
+    pub fn neighbour(
+        &self,
+        namespace: &str,
+        interface: &str,
+        ip: std::net::Ipv4Addr,
+    ) -> Result<Option<[u8; 6]>, NetnsError> {
+        let told = run("ip", &["-n", namespace, "neigh", "show", "to", &ip.to_string(), "dev", interface])?;
+        Ok(told.split("lladdr ").nth(1).and_then(|rest| hardware(rest.split_whitespace().next()?)))
     }
 
     /// The file by which a thread enters a namespace.
@@ -293,6 +307,12 @@ pub struct QueueCounters {
     pub dropped: u64,
     /// How often what stood first had to wait for the rate.
     pub waits: u64,
+}
+
+/// Six octets with colons between.
+fn hardware(text: &str) -> Option<[u8; 6]> {
+    let octets: Vec<u8> = text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();
+    octets.try_into().ok()
 }
 
 /// `tc` in a namespace, by words between blanks.

@@ -1,5 +1,7 @@
-//! Frames and datagrams with the time at which the kernel saw them; and threads in other namespaces.
+//! Frames and datagrams with the time at which the kernel, or a card by its own clock, saw them; and threads in other namespaces.
 #![allow(unsafe_code)]
+
+mod sent;
 
 use std::fs::File;
 use std::io;
@@ -10,6 +12,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use socket2::{SockFilter, SockRef};
 
 use crate::thread::exact_timers;
+pub use sent::{SentStamp, sent_stamp, stamp_sent};
+
+/// Whose time a stamp of the kernel's or of a card's is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// This machine's: ns since 1970.
+    Kernel,
+    /// The card's own: ns since its own zero.
+    Card,
+}
 
 /// Who took a time stamp; the later ones are nearer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +41,8 @@ pub struct Stamped {
     pub at_ns: u64,
     /// Who says so.
     pub rung: Rung,
+    /// When, by the card's own clock, if that was asked for and the card stamped it.
+    pub card_ns: Option<u64>,
 }
 
 /// Nanoseconds since 1970 by this machine's clock: what kernel stamps are compared with.
@@ -128,16 +142,26 @@ pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
 }
 
 /// Asks for the kernel's stamps of received packets, for room to hold `buffer_bytes`, and for a wait of at most `timeout`. A
-/// card's own stamps are of its own clock, which nobody here compares with the sender's.
+/// card's own stamps are of its own clock: [`stamp_by_card`].
 pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {
-    let wanted = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
-    let socket = SockRef::from(socket);
-    socket.set_recv_buffer_size(buffer_bytes)?;
-    socket.set_read_timeout(Some(timeout))?;
+    let options = SockRef::from(socket);
+    options.set_recv_buffer_size(buffer_bytes)?;
+    options.set_read_timeout(Some(timeout))?;
+    ask_for(socket, libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE)
+}
+
+/// Asks a socket of [`stamp_received`] for the card's own stamps beside the kernel's, where its port was told to take some.
+pub fn stamp_by_card(socket: &impl AsFd) -> io::Result<()> {
+    let kernels = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    ask_for(socket, kernels | libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE)
+}
+
+/// Which stamps a socket gets.
+fn ask_for(socket: &impl AsFd, wanted: libc::c_uint) -> io::Result<()> {
     // SAFETY: the option is an int that outlives the call, its size is given.
     let result = unsafe {
         libc::setsockopt(
-            socket.as_raw_fd(),
+            socket.as_fd().as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_TIMESTAMPING,
             (&raw const wanted).cast(),
@@ -145,6 +169,21 @@ pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The time of one clock in a control message of type `SO_TIMESTAMPING`; `None`: that clock did not stamp it.
+///
+/// # Safety
+/// `entry` is such a message, whole, as the kernel wrote it.
+unsafe fn time_of(entry: *const libc::cmsghdr, clock: Clock) -> Option<u64> {
+    // SAFETY: the message holds three times by the caller's word; they may be unaligned.
+    let times = unsafe { libc::CMSG_DATA(entry).cast::<[libc::timespec; 3]>().read_unaligned() };
+    let time = match clock {
+        Clock::Kernel => times[0],
+        Clock::Card => times[2],
+    };
+    let at_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+    (at_ns > 0).then_some(at_ns)
 }
 
 /// Waits for a packet; its stamp is the kernel's, if it has one. `WouldBlock` after the socket's timeout.
@@ -164,15 +203,15 @@ pub fn receive_stamped(socket: &impl AsFd, buffer: &mut [u8]) -> io::Result<Stam
         if received < 0 {
             return Err(io::Error::last_os_error());
         }
-        let mut stamped = Stamped { bytes: received as usize, at_ns: real_ns(), rung: Rung::User };
+        let mut stamped =
+            Stamped { bytes: received as usize, at_ns: real_ns(), rung: Rung::User, card_ns: None };
         let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
         while !entry.is_null() {
             if (*entry).cmsg_level == libc::SOL_SOCKET && (*entry).cmsg_type == libc::SO_TIMESTAMPING {
-                let times = libc::CMSG_DATA(entry).cast::<[libc::timespec; 3]>().read_unaligned();
-                let at_ns = times[0].tv_sec as u64 * 1_000_000_000 + times[0].tv_nsec as u64;
-                if at_ns > 0 {
+                if let Some(at_ns) = time_of(entry, Clock::Kernel) {
                     (stamped.at_ns, stamped.rung) = (at_ns, Rung::Kernel);
                 }
+                stamped.card_ns = time_of(entry, Clock::Card);
             }
             entry = libc::CMSG_NXTHDR(&raw const message, entry);
         }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::stamps::{StampConfig, within};
 use super::{NetnsError, Testbed, run, write_whole};
 
 /// Where the kernel tells of its ports.
@@ -34,6 +35,8 @@ pub(super) enum Loan {
     Port { namespace: String, inside: String, own: String },
     /// A device has been told to make functions.
     Functions { device: String },
+    /// A port in a namespace has been told to stamp; what it was told before.
+    Stamps { namespace: String, inside: String, before: StampConfig },
 }
 
 impl Loan {
@@ -42,20 +45,31 @@ impl Loan {
         match self {
             Self::Port { namespace, inside, own } => format!("port {namespace} {inside} {own}"),
             Self::Functions { device } => format!("functions {device}"),
+            Self::Stamps { namespace, inside, before: StampConfig { flags, sent, received } } => {
+                format!("stamps {namespace} {inside} {flags} {sent} {received}")
+            }
         }
     }
 
     pub(super) fn read(line: &str) -> Option<Self> {
-        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        match <[String; 4]>::try_from(words) {
-            Ok([kind, namespace, inside, own]) if kind == "port" => {
-                Some(Self::Port { namespace, inside, own })
-            }
-            Ok(_) => None,
-            Err(words) => match <[String; 2]>::try_from(words) {
-                Ok([kind, device]) if kind == "functions" => Some(Self::Functions { device }),
-                _ => None,
-            },
+        let words: Vec<_> = line.split(' ').collect();
+        match words[..] {
+            ["port", namespace, inside, own] => Some(Self::Port {
+                namespace: namespace.to_owned(),
+                inside: inside.to_owned(),
+                own: own.to_owned(),
+            }),
+            ["functions", device] => Some(Self::Functions { device: device.to_owned() }),
+            ["stamps", namespace, inside, flags, sent, received] => Some(Self::Stamps {
+                namespace: namespace.to_owned(),
+                inside: inside.to_owned(),
+                before: StampConfig {
+                    flags: flags.parse().ok()?,
+                    sent: sent.parse().ok()?,
+                    received: received.parse().ok()?,
+                },
+            }),
+            _ => None,
         }
     }
 
@@ -73,13 +87,16 @@ impl Loan {
             Self::Functions { device } => {
                 let _ = std::fs::write(Path::new(device).join("sriov_numvfs"), "0");
             }
+            Self::Stamps { namespace, inside, before } => {
+                let _ = within(namespace, || before.tell(inside));
+            }
         }
     }
 }
 
 impl Testbed {
     /// Notes what is about to be taken, so that it is given back whatever happens.
-    fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
+    pub(super) fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
         self.loans.push(loan);
         let lines: Vec<_> = self.loans.iter().map(Loan::line).collect();
         write_whole(&self.run_file, &format!("{}\n{}\n", self.began, lines.join("\n")))
@@ -262,10 +279,17 @@ mod tests {
                 own: "enp1s0f0".to_owned(),
             },
             Loan::Functions { device: "/sys/devices/pci0000:00/0000:01:00.0".to_owned() },
+            Loan::Stamps {
+                namespace: "ranlab-1-0-cu".to_owned(),
+                inside: "nic".to_owned(),
+                before: StampConfig { flags: 0, sent: 1, received: 12 },
+            },
         ] {
             assert_eq!(Loan::read(&loan.line()), Some(loan));
         }
-        for line in ["123456", "", "port a b", "functions", "ports a b c"] {
+        for line in
+            ["123456", "", "port a b", "functions", "ports a b c", "stamps a b 0 1", "stamps a b 0 1 x"]
+        {
             assert_eq!(Loan::read(line), None, "{line}");
         }
     }

@@ -5,6 +5,9 @@
 //! least over many short batches is what the path costs, whatever else the machine does; a switch port of one's own is
 //! measured in turn with it. Then every link is held to its rate and the flows run.
 
+mod apart;
+mod cable;
+mod clocks;
 mod cost;
 mod delays;
 mod ports;
@@ -24,12 +27,14 @@ use ranlab_campaign::schema::Kind;
 use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::QueueCounters;
 pub use ranlab_host::netns::RankOrder;
-use ranlab_net::stamped::Rung;
 use serde::{Deserialize, Serialize};
 
 use crate::field::Plain;
 use crate::worker::{Report, Trouble};
 use crate::{Running, config};
+use apart::Epoch;
+pub use apart::{OneEnd, WINDOW_MIN as APART_WINDOW_MIN};
+use cable::{Cable, CableSeen, Watch};
 pub use delays::{LATE, numbers, seen_by_user};
 pub use sharing::{
     Origin, ROUNDS, SharingCost, SharingError, SharingKind, SharingProfile, measure as measure_sharing,
@@ -79,12 +84,17 @@ config! {
         midhaul_ports: Option<String> = None, local();
         /// the same towards the backhaul; without it that is made of software
         backhaul_ports: Option<String> = None, local();
+        /// live, on given ports of the midhaul: who stamps what goes from one to the other: the cards by their own clocks where both can,
+        /// or must; the kernel; nobody
+        stamps: String = "auto".to_owned(), kind(Kind::choice(&cable::STAMPS));
         /// live: periods are so many times longer, rates so many times lower: for a machine that is emulated in software
         slowdown: u32 = 1, range(1, 10_000);
         /// live: a nanosecond of this machine's clock is an instruction (QEMU's `-icount shift=0`): a path's cost is instructions
         instructions: bool = false;
         /// the cell's sender gives its packets to the kernel so long before they leave, with their launch time
         launch_lead_ns: Option<u64> = None, wiring();
+        /// this machine's end of the midhaul's cable, the other one being on another machine
+        end: Option<Plain<OneEnd>> = None, wiring();
         /// what is sent
         flows: Plain<Vec<LiveFlow>> = Plain::default(), wiring();
     }
@@ -170,6 +180,7 @@ pub(super) struct Live {
     vbbu: Option<Vbbu>,
     pairs: Vec<Pair>,
     taps: Option<Taps>,
+    cable: Option<Cable>,
     /// Of iperf3, if it runs.
     witness: Option<Witness>,
     /// What holds the vBBU's threads.
@@ -194,6 +205,7 @@ struct Window {
     receivers: Vec<JoinHandle<Arrived>>,
     taps: Vec<JoinHandle<Seen>>,
     caught: Vec<JoinHandle<Caught>>,
+    cable: Option<Watch>,
     /// Nanoseconds since 1970 when it began.
     base_ns: u64,
     tools: Vec<JoinHandle<Told>>,
@@ -207,10 +219,11 @@ impl Live {
         part.tools.0.iter().try_for_each(Tool::find)?;
         let quota = (part.cpu_quota > 0.0).then(|| CpuQuota::new(part.cpu_quota)).transpose();
         let quota = quota.map_err(|why| super::environment(format!("`cu.cpu_quota`: {why}")))?.map(Arc::new);
-        let lab = Lab::build(part)?;
+        let mut lab = Lab::build(part)?;
         // Through a card the path does not run in the sender's system call: that call's time is not the path's.
         let costs = if lab.borrows() { Vec::new() } else { cost::measure(&lab, part, part.cost_batches)? };
         lab.shape(part)?;
+        let cable = Cable::open(&mut lab, part)?;
         let ours = |flow: &&LiveFlow| part.vbbu.is_none() || !matches!(flow.way, Way::CellDown | Way::CellUp);
         let pairs = part
             .flows
@@ -228,6 +241,7 @@ impl Live {
             vbbu,
             pairs,
             taps,
+            cable,
             witness,
             quota,
             lab,
@@ -243,7 +257,7 @@ impl Live {
     }
 
     fn halt(&mut self) -> Option<Ended> {
-        let window = self.window.take()?;
+        let mut window = self.window.take()?;
         let queues = window.queues.zip(self.lab.queues());
         let seconds = window.begun.elapsed().as_secs_f64();
         let throttled_ns = self.throttled_ns().saturating_sub(window.throttled_ns);
@@ -251,11 +265,16 @@ impl Live {
         let stopped_ns = ranlab_net::stamped::real_ns().saturating_sub(window.base_ns);
         let departed = window.senders.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let told = window.tools.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let mut stamped = CableSeen::default();
+        window.cable.iter_mut().for_each(|cable| cable.sent(&mut stamped));
         std::thread::sleep(DRAIN * self.part.slowdown.min(DRAINS_MAX));
         window.receiving.store(false, Ordering::Relaxed);
         let arrived = window.receivers.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let seen = window.taps.into_iter().filter_map(|thread| thread.join().ok()).collect();
         let caught = window.caught.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        if let Some(cable) = window.cable {
+            cable.came(&mut stamped);
+        }
         for helper in window.helpers {
             let _ = helper.join();
         }
@@ -265,6 +284,7 @@ impl Live {
             arrived,
             seen,
             caught,
+            stamped,
             stopped_ns,
             told,
             witness,
@@ -281,6 +301,7 @@ struct Ended {
     arrived: Vec<Arrived>,
     seen: Vec<Seen>,
     caught: Vec<Caught>,
+    stamped: CableSeen,
     /// Since the window began, when senders were told to stop.
     stopped_ns: u64,
     told: Vec<Told>,
@@ -341,6 +362,7 @@ impl Running for Live {
             receivers: Vec::new(),
             taps: Vec::new(),
             caught: Vec::new(),
+            cable: None,
             base_ns: 0,
             tools: Vec::new(),
             witness: self.witness.as_ref().map(|witness| witness.watch(&receiving)),
@@ -361,15 +383,20 @@ impl Running for Live {
             Some((_, Err(trouble))) => self.failed = Some(trouble.what),
             None => {}
         }
+        window.cable = self.cable.as_ref().map(|cable| cable.watch(&sending, &receiving));
         if let Some(taps) = &self.taps {
             window.taps = taps.watch(base_ns, &receiving);
         }
+        let epoch = Epoch { base_ns, ahead_ns: self.lab.apart.map(|end| end.ahead_ns) };
         for pair in &self.pairs {
-            window.receivers.extend(pair.receive(base_ns, &receiving, self.quota.as_ref()));
+            window.receivers.extend(pair.receive(epoch, &receiving, self.quota.as_ref()));
             window.helpers.extend(pair.help(&receiving));
         }
-        for pair in &self.pairs {
-            window.senders.push(pair.send(base_ns, &sending, self.quota.as_ref()));
+        // One that does not answer is asked once.
+        let met = self.pairs.iter_mut().try_for_each(|pair| pair.meet(&self.lab));
+        self.failed = self.failed.take().or_else(|| met.err().map(|trouble| trouble.what));
+        for pair in self.pairs.iter().filter(|_| self.failed.is_none()) {
+            window.senders.extend(pair.send(epoch, &sending, self.quota.as_ref()));
         }
         if let Some(Plain((period, busy))) = self.part.busy_ns {
             let (stop, quota) = (Arc::clone(&sending), self.quota.clone());
@@ -391,7 +418,12 @@ impl Running for Live {
         let failed = ended.tools(&mut |name, value| {
             report.numbers.insert(name, value);
         });
-        self.failed = self.failed.take().or(failed);
+        // One clock stamps all of it, unless cards do.
+        for name in ["live.clock", "live.clock_error_us"] {
+            report.numbers.insert(name.to_owned(), 0.0);
+        }
+        let stamped = self.cable.as_ref().map_or(Ok(()), |cable| cable.tell(&ended.stamped, report));
+        self.failed = self.failed.take().or(failed).or_else(|| stamped.err().map(|trouble| trouble.what));
         if self.quota.is_some() {
             let share = ended.throttled_ns as f64 / 1e9 / ended.seconds.max(1e-3);
             report.numbers.insert("cu.throttled_share".to_owned(), share);
@@ -403,38 +435,13 @@ impl Running for Live {
         for (name, value) in &self.costs {
             report.numbers.insert((*name).to_owned(), *value);
         }
-        let mut rung: Option<Rung> = None;
-        for sent in &departed {
-            let Some(flow) = self.part.flows.0.iter().find(|flow| flow.role == sent.role) else { continue };
-            let mut put = |name: &str, value: f64| {
-                report.numbers.insert(format!("{}.{name}", sent.role), value);
-            };
-            put("sender_late_us_p99", sent.late.quantile_ps(0.99) as f64 / 1e6);
-            let Some(got) = arrived.iter().find(|got| got.role == sent.role) else {
-                put("sent", sent.packets as f64);
-                continue;
-            };
-            let lost = sent.packets.saturating_sub(got.delays.count());
-            let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
-            numbers(&got.delays, (sent.packets, lost), budget_ps, &mut put);
-            put("malformed", got.malformed as f64);
-            if matches!(flow.way, Way::CellDown | Way::CellUp) {
-                let segments = tap::segments(&seen, flow.way == Way::CellDown, got.delays.mean_ps());
-                segments.into_iter().flatten().for_each(|(name, value)| put(name, value));
-            }
-            rung = match (rung, got.rung) {
-                (Some(least), Some(seen)) => Some(least.min(seen)),
-                (known, seen) => known.or(seen),
-            };
-            let distribution = got.delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
-            report.distributions.insert(format!("{}_ns", sent.role), distribution);
-            if matches!(flow.way, Way::Echo | Way::User) {
-                seen_by_user(&got.delays, flow.way == Way::Echo, &mut |name, value| {
-                    report.numbers.insert(name.to_owned(), value);
-                });
-            }
+        for flow in &self.part.flows.0 {
+            let sent = departed.iter().find(|sent| sent.role == flow.role);
+            let got = arrived.iter().find(|got| got.role == flow.role);
+            told_of(flow, (sent, got), &seen, report);
         }
-        if let Some(rung) = rung {
+        let rungs = arrived.iter().filter_map(|got| got.rung);
+        if let Some(rung) = rungs.min() {
             report.numbers.insert("live.rung".to_owned(), f64::from(rung as u8));
         }
         report.numbers.insert("live.namespaces".to_owned(), self.lab.namespaces() as f64);
@@ -445,6 +452,46 @@ impl Running for Live {
 impl Drop for Live {
     fn drop(&mut self) {
         let _ = self.halt();
+    }
+}
+
+/// What both ends of a flow say, or the one that is on this machine: then what was sent is its sender's to say.
+fn told_of(
+    flow: &LiveFlow,
+    (sent, got): (Option<&Departed>, Option<&Arrived>),
+    seen: &[Seen],
+    report: &mut Report,
+) {
+    let mut put = |name: &str, value: f64| {
+        report.numbers.insert(format!("{}.{name}", flow.role), value);
+    };
+    if let Some(sent) = sent {
+        put("sender_late_us_p99", sent.late.quantile_ps(0.99) as f64 / 1e6);
+        put("sent", sent.packets as f64);
+    }
+    let Some(got) = got else { return };
+    let count = got.delays.count();
+    let packets = sent.map_or(count, |sent| sent.packets);
+    numbers(
+        &got.delays,
+        (packets, packets.saturating_sub(count)),
+        flow.budget_ns.map(|ns| ns * 1000),
+        &mut put,
+    );
+    put("malformed", got.malformed as f64);
+    if sent.is_none() {
+        put("early", got.early as f64);
+    }
+    if matches!(flow.way, Way::CellDown | Way::CellUp) {
+        let segments = tap::segments(seen, flow.way == Way::CellDown, got.delays.mean_ps());
+        segments.into_iter().flatten().for_each(|(name, value)| put(name, value));
+    }
+    let distribution = got.delays.buckets().map(|(ps, count)| (ps / 1000, count)).collect();
+    report.distributions.insert(format!("{}_ns", flow.role), distribution);
+    if matches!(flow.way, Way::Echo | Way::User) {
+        seen_by_user(&got.delays, flow.way == Way::Echo, &mut |name, value| {
+            report.numbers.insert(name.to_owned(), value);
+        });
     }
 }
 

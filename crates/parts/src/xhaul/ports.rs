@@ -14,6 +14,8 @@ pub(super) struct CablePorts {
     near: String,
     /// Where the switch, or the other host, is.
     far: String,
+    /// Of the midhaul, or of the backhaul.
+    midhaul: bool,
 }
 
 /// What is given.
@@ -59,7 +61,7 @@ impl CablePorts {
                 words.len()
             ))
         })?;
-        Ok(Self { near, far })
+        Ok(Self { near, far, midhaul: key == "midhaul_ports" })
     }
 }
 
@@ -80,19 +82,29 @@ impl Lab {
         self.borrow(ports, (&near, interface), (&far, interface))
     }
 
-    /// Takes both ends of a cable, and waits until it is up.
+    /// Takes both ends of a cable, or the one that is here (the other has no namespace), and waits until it is up.
     pub(super) fn borrow(
         &mut self,
         ports: &CablePorts,
         near: (&str, &str),
         far: (&str, &str),
     ) -> Result<(), Trouble> {
-        for (port, (namespace, interface)) in [(&ports.near, near), (&ports.far, far)] {
+        let ends = [(&ports.near, near), (&ports.far, far)];
+        let here = ends.into_iter().filter(|(_, (namespace, _))| !namespace.is_empty()).collect::<Vec<_>>();
+        for (port, (namespace, interface)) in &here {
             self.testbed.take(port, namespace, interface).map_err(lab_trouble)?;
             self.borrowed.0 += 1;
             self.held((namespace, interface));
         }
-        for (namespace, interface) in [near, far] {
+        let end = |(namespace, interface): (&str, &str)| (namespace.to_owned(), interface.to_owned());
+        if ports.midhaul && here.len() == ends.len() {
+            self.cable = Some([end(near), end(far)]);
+        }
+        // The far end of another machine's cable is there first.
+        if self.apart.is_some_and(|end| end.far) {
+            return Ok(());
+        }
+        for (_, (namespace, interface)) in here {
             self.testbed.await_carrier(namespace, interface).map_err(lab_trouble)?;
         }
         Ok(())
@@ -114,7 +126,9 @@ impl Lab {
         let to: Vec<_> = to.iter().map(|namespace| (namespace.as_str(), interface)).collect();
         self.testbed.functions(&ports.near, (cu, "nic"), &to).map_err(lab_trouble)?;
         self.borrowed.1 += to.len();
-        for (namespace, interface) in to.iter().chain([&(switch, "p-cu")]) {
+        let far = [(switch, "p-cu")];
+        let ends = to.iter().chain(far.iter().filter(|(switch, _)| !switch.is_empty()));
+        for (namespace, interface) in ends {
             self.testbed.await_carrier(namespace, interface).map_err(lab_trouble)?;
         }
         Ok(())
@@ -180,7 +194,10 @@ mod tests {
             ..XhaulPart::default()
         };
         let fine = Ports::read(&part("a b", Some("c  d"))).unwrap();
-        assert_eq!(fine.backhaul, Some(CablePorts { near: "c".to_owned(), far: "d".to_owned() }));
+        assert_eq!(
+            fine.backhaul,
+            Some(CablePorts { near: "c".to_owned(), far: "d".to_owned(), midhaul: false })
+        );
         assert_eq!(Ports::read(&XhaulPart::default()).unwrap(), Ports::default());
         for (part, word) in [
             (part("a", None), "1 ports"),

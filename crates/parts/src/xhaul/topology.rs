@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use ranlab_host::netns::{Link, QueueCounters, Testbed};
 use ranlab_net::stamped::enter_namespace;
 
+use super::apart::OneEnd;
 use super::ports::{CablePorts, Ports};
 use super::traffic::early_ns;
 use super::{Classes, LiveSharing, RankOrder, Way, XhaulPart, lab_trouble};
@@ -23,7 +24,7 @@ const EDGES: [&str; 4] = ["du", "du2", "tester", "server"];
 const CLASS_MAX: u8 = 7;
 
 /// An interface in a namespace.
-type End = (String, String);
+pub(super) type End = (String, String);
 
 /// A node's namespace and addresses.
 #[derive(Debug, Clone)]
@@ -49,6 +50,10 @@ pub(super) struct Lab {
     queues: usize,
     /// Ports of this machine's that it borrowed, and virtual functions that it made.
     pub(super) borrowed: (usize, usize),
+    /// This machine's end, if the other one is elsewhere.
+    pub(super) apart: Option<OneEnd>,
+    /// Where the ends of the midhaul's cable are, if its ports were given: the near and the far one.
+    pub(super) cable: Option<[End; 2]>,
     count: usize,
 }
 
@@ -64,6 +69,8 @@ impl Lab {
             card: None,
             queues: if by_queues { usize::from(CLASS_MAX) + 1 } else { 1 },
             borrowed: (0, 0),
+            apart: part.end.as_ref().map(|end| end.0),
+            cable: None,
             count: 0,
         };
         let given = Ports::read(part)?;
@@ -97,7 +104,9 @@ impl Lab {
             }
         }
         for &(name, _) in edges.iter().chain(&containers) {
-            lab.give_address(name, MIDHAUL, None)?;
+            if lab.here(name) {
+                lab.give_address(name, MIDHAUL, None)?;
+            }
         }
         if user {
             lab.backhaul(part, given.backhaul.as_ref())?;
@@ -108,6 +117,16 @@ impl Lab {
     /// The server, and routes through the first vBBU.
     fn backhaul(&mut self, part: &XhaulPart, given: Option<&CablePorts>) -> Result<(), Trouble> {
         self.node("server", Ipv4Addr::new(10, 78, 0, 1))?;
+        let route = |lab: &Self, from: &str, to: &str, via: &str| {
+            let namespace = &lab.get(from)?.namespace;
+            lab.testbed.ip(namespace, &["route", "add", to, "via", via]).map_err(lab_trouble)
+        };
+        if self.here("du") {
+            route(self, "du", "10.78.0.0/24", "10.77.0.11")?;
+        }
+        if !self.here("server") {
+            return Ok(());
+        }
         if part.backhaul_switch {
             self.switched("bhsw", &[("server", 1)], &[("v1", 11)], BACKHAUL, (part.sharing.0, given))?;
         } else if let Some(ports) = given {
@@ -119,12 +138,7 @@ impl Lab {
         self.give_address("v1", BACKHAUL, Some(Ipv4Addr::new(10, 78, 0, 11)))?;
         let v1 = self.get("v1")?.namespace.clone();
         in_namespace(&v1, || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").map_err(environment))?;
-        let route = |from: &str, to: &str, via: &str| {
-            let namespace = &self.get(from)?.namespace;
-            self.testbed.ip(namespace, &["route", "add", to, "via", via]).map_err(lab_trouble)
-        };
-        route("server", "10.77.0.0/24", "10.78.0.11")?;
-        route("du", "10.78.0.0/24", "10.77.0.11")
+        route(self, "server", "10.77.0.0/24", "10.78.0.11")
     }
 
     fn make(&mut self, name: &str) -> Result<String, Trouble> {
@@ -133,9 +147,15 @@ impl Lab {
     }
 
     fn node(&mut self, name: &'static str, ip: Ipv4Addr) -> Result<(), Trouble> {
-        let namespace = self.make(name)?;
+        // A node of the other machine has an address, and nothing here.
+        let namespace = if self.here(name) { self.make(name)? } else { String::new() };
         self.nodes.push(Node { name, namespace, ip });
         Ok(())
+    }
+
+    /// Whether a node is on this machine.
+    pub(super) fn here(&self, name: &str) -> bool {
+        self.apart.is_none_or(|end| end.has(name))
     }
 
     /// A node by name.
@@ -188,8 +208,12 @@ impl Lab {
         interface: &str,
         (sharing, given): (LiveSharing, Option<&CablePorts>),
     ) -> Result<(), Trouble> {
-        let switch = self.make(name)?;
-        self.bridge(&switch)?;
+        // The midhaul's is at the far end of its cable.
+        let there = interface == MIDHAUL && self.apart.is_some_and(|end| !end.far);
+        let switch = if there { String::new() } else { self.make(name)? };
+        if !there {
+            self.bridge(&switch)?;
+        }
         // Of a card of software there are no functions: a switch port for each, the limit of perfect ones.
         let own = sharing == LiveSharing::OwnPorts || (sharing == LiveSharing::Functions && given.is_none());
         if let (true, Some(_), false) = (own, given, containers.len() == 1) {
@@ -198,7 +222,7 @@ impl Lab {
             return Err(environment(why));
         }
         let direct = edges.iter().chain(if own && given.is_none() { containers } else { &[] });
-        for (node, _) in direct {
+        for (node, _) in direct.filter(|_| !there) {
             let namespace = self.get(node)?.namespace.clone();
             let port = format!("p-{node}");
             self.pair((&switch, &port), (&namespace, interface))?;
@@ -210,21 +234,20 @@ impl Lab {
         if let (true, Some(ports), [(node, _)]) = (own, given, containers) {
             let namespace = self.get(node)?.namespace.clone();
             self.borrow(ports, (&namespace, interface), (&switch, "p-cu"))?;
-            self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
-            self.behind(node, interface, &switch);
-            return Ok(());
+            return self.plugged(&[(*node, 0)], interface, &switch);
         }
         if own {
             return Ok(());
         }
-        let cu = self.make(&format!("cu-{name}"))?;
+        let elsewhere = interface == MIDHAUL && self.apart.is_some_and(|end| end.far);
+        let cu = if elsewhere { String::new() } else { self.make(&format!("cu-{name}"))? };
         self.wire(given, (&switch, "p-cu"), (&cu, "nic"))?;
+        self.plugged(containers, interface, &switch)?;
+        if elsewhere {
+            return Ok(());
+        }
         if interface == MIDHAUL {
             self.card = Some((cu.clone(), "nic".to_owned()));
-        }
-        self.ip(&switch, &["link", "set", "p-cu", "master", "br0"])?;
-        for (node, _) in containers {
-            self.behind(node, interface, &switch);
         }
         if let (LiveSharing::Functions, Some(ports)) = (sharing, given) {
             return self.functions(ports, containers, interface, (&cu, &switch));
@@ -232,11 +255,22 @@ impl Lab {
         self.shared(&cu, containers, interface, sharing)
     }
 
-    /// A node's frames reach the midhaul switch by the port where the CU's cable ends.
-    fn behind(&mut self, node: &'static str, interface: &str, switch: &str) {
-        if interface == MIDHAUL {
-            self.ports.push((node, (switch.to_owned(), "p-cu".to_owned())));
+    /// The CU's cable ends in a switch, if that is here; by that port its containers' frames reach it.
+    fn plugged(
+        &mut self,
+        containers: &[(&'static str, u8)],
+        interface: &str,
+        switch: &str,
+    ) -> Result<(), Trouble> {
+        if switch.is_empty() {
+            return Ok(());
         }
+        self.ip(switch, &["link", "set", "p-cu", "master", "br0"])?;
+        if interface == MIDHAUL {
+            let port = |(node, _): &(&'static str, u8)| (*node, (switch.to_owned(), "p-cu".to_owned()));
+            self.ports.extend(containers.iter().map(port));
+        }
+        Ok(())
     }
 
     /// The CU's cable: of software, or between given ports.
@@ -309,7 +343,7 @@ impl Lab {
             let link = Link { rate_bps, queue_bytes, port_bps, order, rank, ranks: &ranks };
             self.testbed.prioritise(at, &link).map_err(lab_trouble)?;
         }
-        if let Some(lead_ns) = part.launch_lead_ns {
+        if let Some(lead_ns) = part.launch_lead_ns.filter(|_| self.here("v1")) {
             let namespace = &self.get("v1")?.namespace;
             let link = self.links.iter().any(|(of, interface)| of == namespace && interface == MIDHAUL);
             let held = link.then_some(rate_bps);

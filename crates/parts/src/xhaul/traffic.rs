@@ -17,6 +17,7 @@ use ranlab_net::stamped::{
 use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 use ranlab_wire::packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 
+use super::apart::Epoch;
 use super::topology::{Lab, MIDHAUL, in_namespace};
 use super::{LiveFlow, RankOrder, Way, XhaulPart};
 use crate::environment;
@@ -43,6 +44,8 @@ const ECHO_PORT: u16 = 7;
 struct Timing {
     /// They are given to the kernel so long before, with their launch time; `None`: when they leave.
     lead: Option<Duration>,
+    /// The other end is on another machine, until so long after the window began.
+    apart: Option<Duration>,
     /// The first is due at a multiple of this of the machine's clock, as gates open; 0: whenever.
     aligned_ns: u64,
 }
@@ -55,7 +58,7 @@ impl Timing {
             _ => 0,
         };
         let lead = part.launch_lead_ns.filter(|_| way == Way::CellDown).map(Duration::from_nanos);
-        Self { lead, aligned_ns }
+        Self { lead, apart: part.end.as_ref().map(|end| end.0.until()), aligned_ns }
     }
 
     /// How long before its launch time a packet leaves the kernel's queue: it is due then.
@@ -65,7 +68,8 @@ impl Timing {
 
     /// How much longer to wait before the first packet.
     fn wait(self, now_ns: u64) -> Duration {
-        let lead = LEAD + self.lead.unwrap_or_default();
+        let begin = if self.apart.is_some() { super::apart::LEAD } else { LEAD };
+        let lead = begin + self.lead.unwrap_or_default();
         let at = now_ns + lead.as_nanos() as u64;
         Duration::from_nanos(at.next_multiple_of(self.aligned_ns.max(1)) - now_ns)
     }
@@ -80,8 +84,9 @@ pub(super) const fn early_ns(lead_ns: u64) -> u64 {
 pub(super) struct Pair {
     flow: LiveFlow,
     timing: Timing,
-    sender: Arc<Socket>,
-    /// `None`: nobody counts, the packets only load the network.
+    /// `None`: it is on another machine.
+    sender: Option<Arc<Socket>>,
+    /// `None`: nobody counts, the packets only load the network; or it is on another machine.
     receiver: Option<Arc<Socket>>,
     reflector: Option<Arc<UdpSocket>>,
 }
@@ -105,6 +110,8 @@ pub(super) struct Arrived {
     pub(super) role: String,
     pub(super) delays: Delays,
     pub(super) malformed: u64,
+    /// Of packets that arrived before they were sent, by two machines' clocks.
+    pub(super) early: u64,
     /// The least exact stamp; `None`: nothing came.
     pub(super) rung: Option<Rung>,
 }
@@ -143,7 +150,9 @@ impl Socket {
 }
 
 fn open_raw(lab: &Lab, node: &str, peer: &str) -> Result<Socket, Trouble> {
-    let (own, far) = (lab.hardware(node)?, lab.hardware(peer)?);
+    let own = lab.hardware(node)?;
+    // That of a peer elsewhere is asked for when both are there.
+    let far = if lab.here(peer) { lab.hardware(peer)? } else { [0; 6] };
     let header = write_ethernet(Mac(far), Mac(own), EtherType(ETHERTYPE));
     let socket = in_namespace(&lab.get(node)?.namespace, || {
         let socket = open_frames(MIDHAUL, ETHERTYPE).map_err(environment)?;
@@ -169,52 +178,80 @@ impl Pair {
             Some(_) => launch_timed(&socket.descriptor(), LAUNCHED).map_err(environment),
             None => Ok(()),
         };
+        let opened = |here: bool, open: &dyn Fn() -> Result<Socket, Trouble>| {
+            here.then(|| open().map(Arc::new)).transpose()
+        };
         if flow.raw {
-            let sender = Arc::new(open_raw(lab, from, to)?);
-            launched(&sender)?;
-            let receiver = Some(Arc::new(open_raw(lab, to, from)?));
+            let sender = opened(lab.here(from), &|| open_raw(lab, from, to))?;
+            sender.iter().try_for_each(|sender| launched(sender))?;
+            let receiver = opened(lab.here(to), &|| open_raw(lab, to, from))?;
             return Ok(Self { flow, timing, sender, receiver, reflector: None });
         }
         let port = if flow.way == Way::Echo { ECHO_PORT } else { flow.way.port() };
-        let far = open_udp(lab, to, port)?;
-        let near = open_udp(lab, from, 0)?;
-        near.connect((lab.get(to)?.ip, port)).map_err(environment)?;
-        let sender = Arc::new(Socket::Datagrams(near));
-        launched(&sender)?;
+        let far = lab.here(to).then(|| open_udp(lab, to, port)).transpose()?;
+        let sender = opened(lab.here(from), &|| {
+            let near = open_udp(lab, from, 0)?;
+            near.connect((lab.get(to)?.ip, port)).map_err(environment)?;
+            Ok(Socket::Datagrams(near))
+        })?;
+        sender.iter().try_for_each(|sender| launched(sender))?;
         let (receiver, reflector) = match flow.way {
-            Way::Echo => (Some(Arc::clone(&sender)), Some(Arc::new(far))),
+            Way::Echo => (sender.clone(), far.map(Arc::new)),
             way if way.background() => {
-                // Full at once: what comes later costs nobody's time to take out.
-                ranlab_net::bound_buffers(&far, 4096, 2048).map_err(environment)?;
-                (None, Some(Arc::new(far)))
+                if let Some(far) = &far {
+                    // Full at once: what comes later costs nobody's time to take out.
+                    ranlab_net::bound_buffers(far, 4096, 2048).map_err(environment)?;
+                }
+                (None, far.map(Arc::new))
             }
-            _ => (Some(Arc::new(Socket::Datagrams(far))), None),
+            _ => (far.map(|far| Arc::new(Socket::Datagrams(far))), None),
         };
         Ok(Self { flow, timing, sender, receiver, reflector })
+    }
+
+    /// Asks a receiver on another machine for its address, which frames bear; whoever sends datagrams there has it known, too.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) fn meet(&mut self, lab: &Lab) -> Result<(), Trouble> {
+        let (from, to) = self.flow.way.nodes();
+        // What is routed goes to the first vBBU.
+        let next = if self.flow.way == Way::Echo { VBBU } else { to };
+        if !lab.here(from) || lab.here(to) || from == "server" {
+            return Ok(());
+        }
+        let address = super::apart::address_of(lab, from, next)?;
+        if let Some(Socket::Frames(socket, header)) = self.sender.as_deref() {
+            let own = Ethernet::parse(header).map_err(environment)?.src;
+            let socket = socket.try_clone().map_err(environment)?;
+            let header = write_ethernet(Mac(address), own, EtherType(ETHERTYPE));
+            self.sender = Some(Arc::new(Socket::Frames(socket, header)));
+        }
+        Ok(())
     }
 
     /// Sends at the flow's times until told to stop; what the first vBBU sends, held to its `quota`.
     pub(super) fn send(
         &self,
-        base_ns: u64,
+        epoch: Epoch,
         go: &Arc<AtomicBool>,
         quota: Option<&Arc<CpuQuota>>,
-    ) -> JoinHandle<Departed> {
+    ) -> Option<JoinHandle<Departed>> {
         let quota = quota.filter(|_| self.flow.way.nodes().0 == VBBU).cloned();
-        let (flow, socket, go) = (self.flow.clone(), Arc::clone(&self.sender), Arc::clone(go));
+        let (flow, socket, go) = (self.flow.clone(), Arc::clone(self.sender.as_ref()?), Arc::clone(go));
         let timing = self.timing;
-        std::thread::spawn(move || {
+        Some(std::thread::spawn(move || {
             let priority = if flow.way.background() { PRIORITIES.2 } else { PRIORITIES.1 };
             // Without the right to it the senders are later, and say so.
             hold(quota.as_deref(), priority);
-            Sender::new(&flow, &socket, base_ns).run(timing, &go)
-        })
+            Sender::new(&flow, &socket, epoch).run(timing, &go)
+        }))
     }
 
     /// Takes what arrives until told to stop; at the first vBBU, held to its `quota`.
     pub(super) fn receive(
         &self,
-        base_ns: u64,
+        epoch: Epoch,
         go: &Arc<AtomicBool>,
         quota: Option<&Arc<CpuQuota>>,
     ) -> Option<JoinHandle<Arrived>> {
@@ -223,7 +260,7 @@ impl Pair {
         let (flow, go) = (self.flow.clone(), Arc::clone(go));
         Some(std::thread::spawn(move || {
             hold(quota.as_deref(), PRIORITIES.0);
-            receive(&flow, &socket, base_ns, &go)
+            receive(&flow, &socket, epoch, &go)
         }))
     }
 
@@ -261,15 +298,15 @@ fn hold(quota: Option<&CpuQuota>, priority: i32) {
 struct Sender<'a> {
     flow: &'a LiveFlow,
     socket: &'a Socket,
-    base_ns: u64,
+    epoch: Epoch,
     packet: Vec<u8>,
     sequence: u64,
     late: Delays,
 }
 
 impl<'a> Sender<'a> {
-    fn new(flow: &'a LiveFlow, socket: &'a Socket, base_ns: u64) -> Self {
-        Self { flow, socket, base_ns, packet: Vec::new(), sequence: 0, late: Delays::new() }
+    fn new(flow: &'a LiveFlow, socket: &'a Socket, epoch: Epoch) -> Self {
+        Self { flow, socket, epoch, packet: Vec::new(), sequence: 0, late: Delays::new() }
     }
 
     fn run(mut self, timing: Timing, go: &AtomicBool) -> Departed {
@@ -280,6 +317,9 @@ impl<'a> Sender<'a> {
         for release in 0_u64.. {
             let due = Duration::from_nanos(self.due_ns(release));
             let handed = due.checked_sub(timing.lead.unwrap_or_default()).unwrap_or_default();
+            if timing.apart.is_some_and(|until| first + due > until) {
+                break;
+            }
             sleep_until(begun + handed);
             if !go.load(Ordering::Relaxed) {
                 break;
@@ -310,7 +350,7 @@ impl<'a> Sender<'a> {
         let mut payload = vec![0; bytes.max(MARK_BYTES)];
         payload[..8].copy_from_slice(&self.sequence.to_le_bytes());
         self.sequence += 1;
-        let at_ns = launch.map_or_else(real_ns, |(real, _)| real).saturating_sub(self.base_ns);
+        let at_ns = self.epoch.mark(launch.map_or_else(real_ns, |(real, _)| real));
         payload[8..16].copy_from_slice(&at_ns.to_le_bytes());
         match self.socket {
             Socket::Frames(socket, header) => {
@@ -352,9 +392,10 @@ fn sleep_until(at: Instant) {
     }
 }
 
-fn receive(flow: &LiveFlow, socket: &Socket, base_ns: u64, go: &AtomicBool) -> Arrived {
+fn receive(flow: &LiveFlow, socket: &Socket, epoch: Epoch, go: &AtomicBool) -> Arrived {
     let mut room = vec![0; 65_536];
-    let mut arrived = Arrived { role: flow.role.clone(), delays: Delays::new(), malformed: 0, rung: None };
+    let mut arrived =
+        Arrived { role: flow.role.clone(), delays: Delays::new(), malformed: 0, early: 0, rung: None };
     let budget_ps = flow.budget_ns.map(|ns| ns * 1000);
     while go.load(Ordering::Relaxed) {
         let Ok(stamped) = receive_stamped(&socket.descriptor(), &mut room) else { continue };
@@ -363,7 +404,8 @@ fn receive(flow: &LiveFlow, socket: &Socket, base_ns: u64, go: &AtomicBool) -> A
             arrived.malformed += 1;
             continue;
         };
-        let Some(at_ns) = stamped.at_ns.checked_sub(base_ns) else { continue };
+        let Some((sent_ns, at_ns)) = epoch.times(sent_ns, stamped.at_ns) else { continue };
+        arrived.early += u64::from(at_ns < sent_ns);
         arrived.rung = Some(arrived.rung.map_or(stamped.rung, |rung| rung.min(stamped.rung)));
         arrived.delays.record(sequence, sent_ns * 1000, at_ns * 1000, budget_ps);
     }

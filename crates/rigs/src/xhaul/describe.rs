@@ -49,6 +49,9 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "live.ports" "" "live: ports of the machine's own that were taken, and given back afterwards";
         Scalar Neither "live.functions" "" "live: virtual functions that were made of them, and removed afterwards";
         Scalar Neither "live.emulated" "" "live: 1 if the machine is emulated in software or the network in slow motion: counts, and no times";
+        Scalar Neither "live.clock" "" "live: whose clocks: 0 the kernel's one clock of this machine, 1 between given ports the cards' own (PHC), 2 the kernels' of two machines";
+        Scalar Lower "live.clock_error_us" "us" "live: how wrong a one-way figure may be by the clocks alone: 0 where one clock stamps both ends";
+        Scalar Neither "live.clock_drift_ppm" "ppm" "live: how much faster the near card's clock goes than the far one's" .signed();
         Scalar Neither "port_load_max" "" "share of the busiest port that is offered; above 1 nothing runs";
         Scalar Neither "sim.events" "" "events simulated";
         Scalar Higher "sim.mevents_per_s" "M/s" "of wall-clock time, all threads";
@@ -84,6 +87,7 @@ fn metrics() -> Vec<Metric> {
         let comment = format!("{role}: one-way delay of each frame; of an echo its round trip");
         all.push(Metric::new(&format!("{role}_ns"), "ns", MetricKind::Histogram, Lower, &comment));
     }
+    all.extend(between_ports());
     // Simulation and calculus have no time but their own; how fast they go is the machine's.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
     all.into_iter()
@@ -107,6 +111,34 @@ fn beside() -> Vec<Metric> {
         Scalar Lower "iperf3.jitter_ms" "ms" "live: RFC 3550 as iperf3 prints it: stamps of the program, last value";
         Scalar Lower "iperf3.kernel_jitter_ms" "ms" "live: the same formula over the same packets with the kernel's stamps of their arrival";
     }
+}
+
+/// What stamps at both ends of the midhaul's cable say, from its near port (the CU's) and from its far one.
+fn between_ports() -> Vec<Metric> {
+    let of_way = metrics! {
+        Scalar Neither "sent" "" "small frames of our own (PTP Sync)";
+        Scalar Lower "lost_ratio" "" "those that did not arrive";
+        Scalar Higher "left_ratio" "" "those whose leaving was stamped by the clock of `live.clock`";
+        Scalar Higher "stamped_ratio" "" "those stamped at both ends by that clock";
+        Scalar Lower "unordered" "" "stamps that are not later than those of the frame before";
+        Scalar Lower "early" "" "frames that arrived before they left by more than the clocks' error: above 0 the clocks are wrong";
+        Scalar Lower "delay_us_min" "us" "shortest delay from stamp to stamp; may be below 0 within the clocks' error" .signed();
+        Scalar Lower "delay_us_mean" "us" "mean delay from stamp to stamp" .signed();
+        Scalar Lower "delay_us_p50" "us" "median delay from stamp to stamp" .signed();
+        Scalar Lower "delay_us_p99" "us" "99 % of the delays from stamp to stamp" .signed();
+        Scalar Lower "delay_us_max" "us" "longest delay from stamp to stamp" .signed();
+    };
+    let ways =
+        [("cable_dl", "from the CU's port to the other end of its cable"), ("cable_ul", "the way back")];
+    let named = |(way, comment): (&str, &str)| {
+        let of = |metric: &Metric| Metric {
+            name: format!("{way}.{}", metric.name),
+            comment: format!("live, {comment}: {}", metric.comment),
+            ..metric.clone()
+        };
+        of_way.iter().map(of).collect::<Vec<_>>()
+    };
+    ways.into_iter().flat_map(named).collect()
 }
 
 /// What switches, cables and the CU's software make of the user's packets.
@@ -142,6 +174,7 @@ fn of_role() -> Vec<Metric> {
         Scalar Higher "of_bound" "" "longest simulated delay as a share of the bound";
         Scalar Lower "sender_late_us_p99" "us" "live: how late the sender was, which is not the network's delay";
         Scalar Lower "malformed" "" "live: packets that are not the flow's own";
+        Scalar Lower "early" "" "live, two machines: frames that arrived before they were sent, by two clocks; within their error they count as no delay";
         Scalar Neither "mbps" "Mbit/s" "live, of a vBBU of one's own: octets of its frames";
         Scalar Lower "tap_in_us_p99" "us" "live, taps: 99 % from sending to the switch";
         Scalar Lower "tap_out_us_p99" "us" "live, taps: 99 % from sending to leaving the switch, after its queue";

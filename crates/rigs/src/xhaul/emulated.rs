@@ -10,7 +10,8 @@ const EMULATED: &str = "live.emulated";
 const INSTRUCTIONS: [&str; 4] =
     ["cost_instructions_dl", "cost_instructions_ul", "cost_dl_of_port", "cost_ul_of_port"];
 /// What is counted, and needs no clock.
-const COUNTED: [&str; 4] = ["sent", "lost_ratio", "malformed", "reordered"];
+const COUNTED: [&str; 8] =
+    ["sent", "lost_ratio", "malformed", "reordered", "left_ratio", "stamped_ratio", "unordered", "early"];
 
 /// What a report of an emulated network is worth; `None`: it is of a real machine, and whole.
 pub(super) fn counts(report: &Report) -> Option<Report> {

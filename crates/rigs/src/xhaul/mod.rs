@@ -2,6 +2,7 @@
 //! `sim` (what happens to every frame), `bound` (what can never be exceeded), `live` (namespaces on this machine).
 
 mod answer;
+mod apart;
 mod build;
 mod describe;
 mod emulated;
@@ -67,6 +68,9 @@ impl Experiment for Xhaul {
             Planned::Runs(setup, plan) if setup.tier == "live" => {
                 let mut part = live::part(&setup, &plan, run.duration)?;
                 part.vbbu = vbbu::own(run, &setup)?.map(Plain);
+                if apart::wanted(run) {
+                    return apart::bring_up(run, stage, &setup, &part);
+                }
                 stage.sut(NETWORK, "sut.at", Part::Xhaul(Box::new(part))).map(drop)
             }
             // A simulation begins in its steady state: phases are searched, not waited for.
@@ -90,11 +94,11 @@ impl Experiment for Xhaul {
         match setup.tier.as_str() {
             "bound" => answer::bound(&plan, recorder),
             "live" => {
-                let report = window.report(NETWORK)?;
-                let counts = emulated::counts(report);
-                let report = counts.as_ref().unwrap_or(report);
-                harness::copy_all(recorder, report);
-                Ok(outcome(report, recorder))
+                let whole =
+                    if apart::wanted(run) { apart::joined(window)? } else { window.report(NETWORK)?.clone() };
+                let report = emulated::counts(&whole).unwrap_or(whole);
+                harness::copy_all(recorder, &report);
+                Ok(outcome(&report, recorder))
             }
             _ => {
                 // Repeats are other phases: what they differ by is what phases do.

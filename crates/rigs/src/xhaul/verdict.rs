@@ -2,6 +2,7 @@
 //! cells each option breaks.
 
 mod hidden;
+mod stamped;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,7 @@ const CLASSES: [(f64, &str); 4] =
 /// The sentences, the most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
     let mut sentences: Vec<String> = super::emulated::sentence(results).into_iter().collect();
+    sentences.extend(stamped::sentences(results));
     sentences.extend(breaking(results));
     sentences.truncate(OPTIONS_MAX);
     let mut budgets = budgets(results);

@@ -93,3 +93,50 @@ fn no_difference_is_claimed_below_what_repeats_differ_by() {
     assert!(said(0.03, 0.02).contains("is 3 % higher than of baseline"));
     assert!(said(-0.5, 0.02).contains("50 % lower"));
 }
+
+/// A point of a live campaign with these numbers, as a sentence sees it.
+fn of_numbers(numbers: &[(&str, f64)]) -> String {
+    let rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
+    let rigs = [rig.describe()];
+    let text = "title = \"t\"\nrig = \"xhaul\"\n[sut]\ntier = \"live\"\n[measure]\nrepeats = 1\n";
+    let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs).unwrap();
+    let plan = Plan::new(&scenario, &rigs[0]);
+    let mut recorder = Recorder::default();
+    numbers.iter().for_each(|(name, value)| recorder.scalar(name, *value));
+    let run = Finished {
+        point: 0,
+        repeat: 0,
+        position: 0,
+        outcome: Outcome::Ok,
+        reason: String::new(),
+        recording: recorder.finish(),
+        started_unix_ms: 0,
+        elapsed: Duration::from_secs(1),
+    };
+    let [description] = rigs;
+    stamped::sentences(&Results::new(scenario, description.metrics, plan.points, vec![run])).join("\n")
+}
+
+#[test]
+fn the_clocks_that_measured_and_their_error_are_told() {
+    let cards = [
+        ("live.clock", 1.0),
+        ("live.clock_error_us", 0.75),
+        ("live.clock_drift_ppm", -2.5),
+        ("cable_dl.sent", 9.0),
+    ];
+    let told = of_numbers(&cards);
+    assert!(
+        told.contains("stamped by the cards' own clocks (PHC) at one point")
+            && told.contains("wrong by 0.75 us"),
+        "{told}"
+    );
+    assert!(told.contains("up to 2.5 ppm") && !told.contains("before they left"), "{told}");
+    let kernel = of_numbers(&[("live.clock", 0.0), ("cable_ul.sent", 9.0), ("cable_ul.early", 1.0)]);
+    assert!(kernel.contains("stamped by the kernel at one point"), "{kernel}");
+    assert!(kernel.contains("At one point frames arrived before they left"), "{kernel}");
+    let two = of_numbers(&[("live.clock", 2.0), ("live.clock_error_us", 41.0), ("cell_dl.sent", 9.0)]);
+    assert!(two.contains("on two machines at one point") && two.contains("wrong by 41 us"), "{two}");
+    // Inside a machine there is one clock, and nothing to say.
+    assert_eq!(of_numbers(&[("live.clock", 0.0), ("cell_dl.sent", 9.0)]), "");
+}

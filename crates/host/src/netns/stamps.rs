@@ -1,0 +1,193 @@
+//! Time stamps of a card's own: what a port offers (`ETHTOOL_GET_TS_INFO`), what it is told (`SIOCSHWTSTAMP`), and that it is told
+//! again what it was told before.
+#![allow(unsafe_code, reason = "ioctls of a port, and a thread in a namespace, which std lacks")]
+
+use std::fs::File;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
+
+use super::ports::Loan;
+use super::{NetnsError, Testbed};
+
+/// linux/sockios.h.
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const SIOCSHWTSTAMP: libc::c_ulong = 0x89B0;
+const SIOCGHWTSTAMP: libc::c_ulong = 0x89B1;
+/// linux/ethtool.h.
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+/// `HWTSTAMP_TX_ON`, linux/net_tstamp.h: also its bit in what a port offers.
+const TX_ON: u32 = 1;
+/// Filters that let a Sync of PTP version 2 in an Ethernet frame through, what stamps least first: events in frames, events
+/// however carried, Sync in frames, Sync however carried, everything.
+const FILTERS: [u32; 5] = [9, 12, 10, 13, 1];
+/// What has to be offered: stamps of what leaves and of what arrives, as the card's clock has them.
+const HARDWARE: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RX_HARDWARE
+    | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
+
+/// What a port can stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamping {
+    /// `SOF_TIMESTAMPING_*` of linux/net_tstamp.h.
+    flags: u32,
+    /// The card's clock, `/dev/ptpN`; below 0: none.
+    clock: i32,
+    /// Bits of `HWTSTAMP_TX_*`.
+    sent: u32,
+    /// Bits of `HWTSTAMP_FILTER_*`.
+    received: u32,
+}
+
+impl Stamping {
+    /// What a port of the calling thread's namespace offers.
+    ///
+    /// # Errors
+    /// There is no such port; its driver says nothing.
+    pub fn of(interface: &str) -> io::Result<Self> {
+        // `struct ethtool_ts_info`: command, flags, clock, bits of both directions with three reserved words each.
+        let mut info = [0_u32; 11];
+        info[0] = ETHTOOL_GET_TS_INFO;
+        ioctl(interface, SIOCETHTOOL, info.as_mut_ptr().cast())?;
+        Ok(Self { flags: info[1], clock: info[2].cast_signed(), sent: info[3], received: info[7] })
+    }
+
+    /// What to tell the card so that it stamps a Sync of PTP (version 2, Ethernet) each way, and which clock (`/dev/ptpN`) the stamps
+    /// are of.
+    ///
+    /// # Errors
+    /// What it lacks for that.
+    pub fn by_card(&self) -> Result<(StampConfig, u32), String> {
+        let lacks = |what: &str| Err(format!("its card {what}"));
+        if self.flags & HARDWARE != HARDWARE || self.sent & (1 << TX_ON) == 0 {
+            return lacks("takes no time stamps of what leaves and arrives (or its driver does not say)");
+        }
+        let Some(filter) = FILTERS.into_iter().find(|filter| self.received & (1 << filter) != 0) else {
+            return lacks("stamps no PTP frames that arrive");
+        };
+        let Ok(clock) = u32::try_from(self.clock) else {
+            return lacks("has no clock that can be read (/dev/ptpN)");
+        };
+        Ok((StampConfig { flags: 0, sent: TX_ON, received: filter }, clock))
+    }
+}
+
+/// `struct hwtstamp_config`: what a card is told to stamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StampConfig {
+    pub(super) flags: u32,
+    /// `HWTSTAMP_TX_*`.
+    pub(super) sent: u32,
+    /// `HWTSTAMP_FILTER_*`.
+    pub(super) received: u32,
+}
+
+impl StampConfig {
+    /// What a port of the calling thread's namespace is told now; nothing is stamped where its driver cannot say.
+    fn of(interface: &str) -> Self {
+        let mut words = [0_u32; 3];
+        match ioctl(interface, SIOCGHWTSTAMP, words.as_mut_ptr().cast()) {
+            Ok(()) => Self { flags: words[0], sent: words[1], received: words[2] },
+            Err(_) => Self::default(),
+        }
+    }
+
+    /// Tells a port; it may answer with more than it was asked for, never with less.
+    pub(super) fn tell(self, interface: &str) -> io::Result<()> {
+        let mut words = [self.flags, self.sent, self.received];
+        ioctl(interface, SIOCSHWTSTAMP, words.as_mut_ptr().cast())
+    }
+}
+
+/// Whether the card of a port of the calling thread's namespace has been told to stamp something.
+pub fn stamps_now(interface: &str) -> bool {
+    let StampConfig { sent, received, .. } = StampConfig::of(interface);
+    (sent, received) != (0, 0)
+}
+
+impl Testbed {
+    /// Tells a port of a namespace to stamp, and notes what it was told before, so that it is told that again at the end.
+    ///
+    /// # Errors
+    /// Its driver refuses.
+    pub fn stamp(&mut self, namespace: &str, inside: &str, config: StampConfig) -> Result<(), NetnsError> {
+        let before = within(namespace, || Ok(StampConfig::of(inside)));
+        let told = before.and_then(|before| {
+            let (namespace, inside) = (namespace.to_owned(), inside.to_owned());
+            self.note(Loan::Stamps { namespace, inside, before }).map_err(io::Error::other)
+        });
+        let told = told.and_then(|()| within(namespace, || config.tell(inside)));
+        told.map_err(|error| NetnsError::Port {
+            port: inside.to_owned(),
+            why: format!("its card was asked for time stamps: {error}"),
+        })
+    }
+}
+
+/// Does something in a namespace, in a thread of its own. (`ranlab-net` has the same for sockets: neither crate imports the other.)
+pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let file = File::open(Testbed::file(namespace))?;
+    let inside = || {
+        // SAFETY: the descriptor is open for the length of the call, which changes this thread's namespace alone.
+        if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        work()
+    };
+    let ended = std::thread::scope(|scope| scope.spawn(inside).join());
+    ended.unwrap_or_else(|_| Err(io::Error::other("a thread in a namespace died")))
+}
+
+/// One request about a port of the calling thread's namespace, with a structure that the kernel reads and writes.
+fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io::Result<()> {
+    if interface.is_empty() || interface.len() >= libc::IFNAMSIZ {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: an all-zero request is valid; the name is shorter than its field, so a zero follows it; the callers' structures are as
+    // long as the kernel takes these requests' to be, and outlive the call.
+    let result = unsafe {
+        let mut words: libc::ifreq = std::mem::zeroed();
+        for (to, from) in words.ifr_name.iter_mut().zip(interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        words.ifr_ifru.ifru_data = data;
+        libc::ioctl(socket.as_raw_fd(), request as _, &raw mut words)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the 82576's driver says it: no filter for everything, events of version 2 however carried.
+    const CARD: Stamping = Stamping { flags: 0x4F, clock: 3, sent: 0b11, received: 1 | 1 << 12 };
+
+    #[test]
+    fn a_card_is_asked_for_no_more_than_it_offers() {
+        assert_eq!(CARD.by_card(), Ok((StampConfig { flags: 0, sent: 1, received: 12 }, 3)));
+        let all = Stamping { received: 0b11, ..CARD };
+        assert_eq!(all.by_card().map(|(config, _)| config.received), Ok(1));
+        for (less, word) in [
+            (Stamping { flags: 0x4F & !0x40, ..CARD }, "no time stamps"),
+            (Stamping { sent: 1, ..CARD }, "no time stamps"),
+            (Stamping { received: 1, ..CARD }, "no PTP frames"),
+            (Stamping { clock: -1, ..CARD }, "/dev/ptpN"),
+        ] {
+            let why = less.by_card().unwrap_err();
+            assert!(why.contains(word), "{why}");
+        }
+    }
+
+    #[test]
+    fn software_has_no_cards_stamps_and_says_so() {
+        let loopback = Stamping::of("lo").unwrap();
+        assert!(loopback.by_card().is_err(), "{loopback:?}");
+        assert_eq!((StampConfig::of("lo"), stamps_now("lo")), (StampConfig::default(), false));
+        assert!(CARD.by_card().unwrap().0.tell("lo").is_err());
+        for name in ["no-such-device", "", "a-name-that-is-longer-than-any-port-has"] {
+            assert!(Stamping::of(name).is_err(), "{name}");
+        }
+    }
+}

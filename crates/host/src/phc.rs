@@ -1,0 +1,195 @@
+//! A network card's own clock (PTP hardware clock, `/dev/ptpN`), read beside the system's.
+#![allow(unsafe_code, reason = "requests of linux/ptp_clock.h, which std lacks")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Readings of one request, of which the one that took least counts; the kernel allows 25.
+const SAMPLES: u32 = 10;
+const SAMPLES_MAX: usize = 25;
+/// `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE`, `PTP_SYS_OFFSET_EXTENDED` of linux/ptp_clock.h.
+const PLAIN: libc::c_ulong = request(1, 5, size_of::<Asked<{ 2 * SAMPLES_MAX + 1 }>>());
+const PRECISE: libc::c_ulong = request(3, 8, size_of::<Crossed>());
+const EXTENDED: libc::c_ulong = request(3, 9, size_of::<Asked<{ 3 * SAMPLES_MAX }>>());
+/// How wrong a reading may be where the hardware itself takes both times at once (PCIe PTM, ART): assumed, no driver says it.
+const AT_ONCE_NS: u64 = 100;
+
+/// `_IOC` of linux/ioctl.h for the type of PTP clocks.
+const fn request(direction: usize, number: usize, bytes: usize) -> libc::c_ulong {
+    (direction << 30 | bytes << 16 | (b'=' as usize) << 8 | number) as libc::c_ulong
+}
+
+/// `struct ptp_clock_time`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Time {
+    seconds: i64,
+    nanoseconds: u32,
+    reserved: u32,
+}
+
+impl Time {
+    /// Nanoseconds since the clock's zero; one before it is none.
+    fn ns(self) -> Option<u64> {
+        u64::try_from(self.seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds.into())
+    }
+}
+
+/// `struct ptp_sys_offset` and `struct ptp_sys_offset_extended`.
+#[repr(C)]
+struct Asked<const TIMES: usize> {
+    samples: u32,
+    reserved: [u32; 3],
+    times: [Time; TIMES],
+}
+
+/// `struct ptp_sys_offset_precise`.
+#[repr(C)]
+#[derive(Default)]
+struct Crossed {
+    card: Time,
+    system: Time,
+    raw: Time,
+    reserved: [u32; 4],
+}
+
+/// The card's time between two of the system's, ns since 1970 (the card's since its own zero).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CrossReading {
+    /// The system's clock before.
+    pub before_ns: u64,
+    /// The card's.
+    pub card_ns: u64,
+    /// The system's clock after.
+    pub after_ns: u64,
+}
+
+impl CrossReading {
+    const fn took_ns(&self) -> u64 {
+        self.after_ns.saturating_sub(self.before_ns)
+    }
+}
+
+/// How a card's clock is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    /// Between two readings of the system's clock.
+    Plain,
+    /// The same, the two next to the card's own register.
+    Extended,
+    /// Both at once, by hardware.
+    Precise,
+}
+
+/// A card's clock that is open.
+#[derive(Debug)]
+pub struct Phc {
+    file: File,
+    way: Way,
+}
+
+impl Phc {
+    /// Opens `/dev/ptpN`, and finds the best way to read it.
+    ///
+    /// # Errors
+    /// It is not there, or not for this user; its driver cannot read it.
+    pub fn open(number: u32) -> io::Result<Self> {
+        let file = File::open(format!("/dev/ptp{number}"))?;
+        let mut phc = Self { file, way: Way::Precise };
+        for way in [Way::Precise, Way::Extended, Way::Plain] {
+            phc.way = way;
+            if phc.read().is_ok() {
+                return Ok(phc);
+            }
+        }
+        phc.read().map(|_| phc)
+    }
+
+    /// Reads both clocks: of some readings the one that took least.
+    ///
+    /// # Errors
+    /// The driver's word.
+    pub fn read(&self) -> io::Result<CrossReading> {
+        let all = match self.way {
+            Way::Precise => {
+                let mut crossed = Crossed::default();
+                self.ask(PRECISE, &mut crossed)?;
+                let system = crossed.system.ns();
+                let around = |ns: u64| (ns.saturating_sub(AT_ONCE_NS), ns + AT_ONCE_NS);
+                let reading = system.zip(crossed.card.ns()).map(|(ns, card_ns)| {
+                    let (before_ns, after_ns) = around(ns);
+                    CrossReading { before_ns, card_ns, after_ns }
+                });
+                reading.into_iter().collect()
+            }
+            Way::Extended => {
+                let mut asked = Asked::<{ 3 * SAMPLES_MAX }>::new();
+                self.ask(EXTENDED, &mut asked)?;
+                readings(&asked.times[..3 * SAMPLES as usize], 3)
+            }
+            Way::Plain => {
+                let mut asked = Asked::<{ 2 * SAMPLES_MAX + 1 }>::new();
+                self.ask(PLAIN, &mut asked)?;
+                readings(&asked.times[..=2 * SAMPLES as usize], 2)
+            }
+        };
+        let best = all.into_iter().min_by_key(CrossReading::took_ns);
+        best.ok_or_else(|| io::Error::other("a clock of a card that is before its own zero"))
+    }
+
+    fn ask<T>(&self, request: libc::c_ulong, asked: &mut T) -> io::Result<()> {
+        // SAFETY: the structure is the one of the request, whose number says its size; it outlives the call.
+        let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, std::ptr::from_mut(asked)) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+impl<const TIMES: usize> Asked<TIMES> {
+    fn new() -> Self {
+        Self { samples: SAMPLES, reserved: [0; 3], times: [Time::default(); TIMES] }
+    }
+}
+
+/// System, card, system, each reading `step` times after the one before: with 2 its end is the next one's beginning. What a clock that
+/// was set meanwhile turned around is left out.
+fn readings(times: &[Time], step: usize) -> Vec<CrossReading> {
+    let triples = times.windows(3).step_by(step);
+    let of = |triple: &[Time]| {
+        let [before, card, after] = [triple[0].ns()?, triple[1].ns()?, triple[2].ns()?];
+        (after >= before).then_some(CrossReading { before_ns: before, card_ns: card, after_ns: after })
+    };
+    triples.filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_the_kernels() {
+        // As a C compiler makes them of linux/ptp_clock.h.
+        assert_eq!((PLAIN, PRECISE, EXTENDED), (0x4340_3D05, 0xC040_3D08, 0xC4C0_3D09));
+    }
+
+    #[test]
+    fn readings_overlap_or_do_not() {
+        let times: Vec<Time> = (1..=9).map(|seconds| Time { seconds, nanoseconds: 1, reserved: 0 }).collect();
+        let cards = |step: usize| readings(&times, step).iter().map(|r| r.card_ns).collect::<Vec<_>>();
+        assert_eq!(cards(3), [2_000_000_001, 5_000_000_001, 8_000_000_001]);
+        assert_eq!(cards(2), [2_000_000_001, 4_000_000_001, 6_000_000_001, 8_000_000_001]);
+        let mut back = times;
+        back[2].seconds = 0;
+        back[4].seconds = -1;
+        assert_eq!(readings(&back, 3).len(), 1);
+    }
+
+    #[test]
+    fn a_clock_that_is_not_there_is_not_opened() {
+        assert_eq!(Phc::open(987_654).unwrap_err().kind(), io::ErrorKind::NotFound);
+        // Where this machine has one, it goes on, and the system's clock lies around it.
+        let Ok(phc) = Phc::open(0) else { return };
+        let (first, second) = (phc.read().unwrap(), phc.read().unwrap());
+        assert!(second.card_ns > first.card_ns && first.after_ns >= first.before_ns);
+    }
+}

@@ -1,0 +1,199 @@
+//! Clocks of a cable's two ends, and stamps of what went from one to the other, as numbers: no sockets and no time of its own.
+//!
+//! A card's clock is read between two readings of the system's, again and again. Between readings it is taken to go straight;
+//! how far it did not, its own readings say. So every converted time has a stated error, and a delay that of both ends.
+
+use std::collections::BTreeMap;
+
+use ranlab_host::phc::CrossReading;
+
+/// Readings without which nothing is known of how straight a clock goes.
+pub(super) const READINGS_MIN: usize = 3;
+/// A reading that took so many times as long as the middle one was interrupted, and tells less than its neighbours.
+const INTERRUPTED: u64 = 4;
+
+/// A card's clock as the system's: its readings, and how wrong a time between them may be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Line {
+    /// The card's time, and how far the system's is ahead of it, ns.
+    knots: Vec<(u64, i64)>,
+    /// Of every converted time, ns.
+    pub(super) error_ns: u64,
+    /// The longest time between two knots, ns: so far beyond the first and the last one a time is converted, too.
+    gap_ns: u64,
+}
+
+impl Line {
+    /// Through readings in the order in which they were taken; `None`: too few, or a clock that was set back.
+    pub(super) fn through(readings: &[CrossReading]) -> Option<Self> {
+        let took = |reading: &CrossReading| reading.after_ns.saturating_sub(reading.before_ns);
+        let mut all: Vec<u64> = readings.iter().map(took).collect();
+        all.sort_unstable();
+        let middle = *all.get(all.len() / 2)?;
+        let quick = |reading: &&CrossReading| took(reading) <= middle.saturating_mul(INTERRUPTED);
+        let quick: Vec<&CrossReading> = readings.iter().filter(quick).collect();
+        let knots: Vec<(u64, i64)> = quick
+            .iter()
+            .map(|reading| {
+                let system = reading.before_ns + took(reading) / 2;
+                (reading.card_ns, system.cast_signed().wrapping_sub(reading.card_ns.cast_signed()))
+            })
+            .collect();
+        if knots.len() < READINGS_MIN || knots.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
+            return None;
+        }
+        let half = quick.into_iter().map(|reading| took(reading).div_ceil(2)).max()?;
+        let gap_ns = knots.windows(2).map(|pair| pair[1].0 - pair[0].0).max()?;
+        let bend = knots.windows(3).map(bend_ns).fold(0.0, f64::max);
+        Some(Self { error_ns: half.saturating_add(bend.ceil() as u64), knots, gap_ns })
+    }
+
+    /// A time of the card's by the system's clock, ns; `None`: too far from every reading.
+    pub(super) fn system_ns(&self, card_ns: u64) -> Option<i64> {
+        let (first, last) = (self.knots.first()?.0, self.knots.last()?.0);
+        if card_ns < first.saturating_sub(self.gap_ns) || card_ns > last.saturating_add(self.gap_ns) {
+            return None;
+        }
+        let behind = self.knots.partition_point(|knot| knot.0 <= card_ns).clamp(1, self.knots.len() - 1);
+        let (from, to) = (self.knots[behind - 1], self.knots[behind]);
+        let since = card_ns.wrapping_sub(from.0).cast_signed() as f64;
+        let ahead = from.1.wrapping_add((slope(from, to) * since).round() as i64);
+        Some(card_ns.cast_signed().wrapping_add(ahead))
+    }
+
+    /// How much faster than the card's the system's clock goes, in millionths.
+    pub(super) fn drift_ppm(&self) -> f64 {
+        match (self.knots.first(), self.knots.last()) {
+            (Some(&first), Some(&last)) if last.0 > first.0 => slope(first, last) * 1e6,
+            _ => 0.0,
+        }
+    }
+}
+
+fn slope(from: (u64, i64), to: (u64, i64)) -> f64 {
+    to.1.wrapping_sub(from.1) as f64 / (to.0 - from.0).max(1) as f64
+}
+
+/// How far a clock leaves the straight way around the middle of three knots: what its change of pace makes of the longer of both
+/// intervals. A step between two of them is no more than that.
+fn bend_ns(knots: &[(u64, i64)]) -> f64 {
+    let [a, b, c] = [knots[0], knots[1], knots[2]];
+    let longer = (b.0 - a.0).max(c.0 - b.0) as f64;
+    (slope(b, c) - slope(a, b)).abs() * longer
+}
+
+/// By which clocks a frame's leaving and its arrival were stamped.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Clocks {
+    /// By one: this machine's, or that of a card which has both ends.
+    One,
+    /// By two cards'.
+    Two {
+        /// Of the end that sends.
+        from: Line,
+        /// Of the end that receives.
+        to: Line,
+    },
+}
+
+impl Clocks {
+    /// How wrong a delay may be by the clocks alone, ns.
+    pub(super) const fn error_ns(&self) -> u64 {
+        match self {
+            Self::One => 0,
+            Self::Two { from, to } => from.error_ns.saturating_add(to.error_ns),
+        }
+    }
+
+    fn delay_ns(&self, left_ns: u64, came_ns: u64) -> Option<i64> {
+        match self {
+            Self::One => Some(came_ns.wrapping_sub(left_ns).cast_signed()),
+            Self::Two { from, to } => Some(to.system_ns(came_ns)?.wrapping_sub(from.system_ns(left_ns)?)),
+        }
+    }
+}
+
+/// A frame that was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) sequence: u64,
+    /// The stamp of its leaving; `None`: there was none in time.
+    pub(super) left_ns: Option<u64>,
+}
+
+/// A frame that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) sequence: u64,
+    /// The stamp of its arrival; `None`: the clock that was asked did not take one.
+    pub(super) came_ns: Option<u64>,
+}
+
+/// What stamps of both ends say together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Crossing {
+    /// Frames sent, and those of them that arrived.
+    pub(super) sent: u64,
+    pub(super) arrived: u64,
+    /// Frames whose leaving was stamped, and those with a stamp at both ends.
+    pub(super) left: u64,
+    pub(super) stamped: u64,
+    /// Stamps that are not later than those of the frame before, at either end.
+    pub(super) unordered: u64,
+    /// Frames that arrived before they left, by more than the clocks' error: the clocks are not what they are taken for.
+    pub(super) early: u64,
+    /// From stamp to stamp, in ascending order; within the clocks' error one may be below 0.
+    pub(super) delays_ns: Vec<i64>,
+}
+
+impl Crossing {
+    /// Of frames in the order in which they were sent.
+    pub(super) fn of(sent: &[Sent], came: &[Came], clocks: &Clocks) -> Self {
+        let mut arrivals: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+        for frame in came {
+            // What comes twice came when it came first.
+            arrivals.entry(frame.sequence).or_insert(frame.came_ns);
+        }
+        let mut crossing = Self { sent: sent.len() as u64, ..Self::default() };
+        let error_ns = clocks.error_ns().cast_signed();
+        let (mut left, mut reached) = (None, None);
+        for frame in sent {
+            let came = arrivals.get(&frame.sequence);
+            crossing.arrived += u64::from(came.is_some());
+            crossing.left += u64::from(frame.left_ns.is_some());
+            let (Some(left_ns), Some(Some(came_ns))) = (frame.left_ns, came) else { continue };
+            crossing.stamped += 1;
+            crossing.unordered += u64::from(left.is_some_and(|before| left_ns <= before))
+                + u64::from(reached.is_some_and(|before| *came_ns <= before));
+            (left, reached) = (Some(left_ns), Some(*came_ns));
+            let Some(delay_ns) = clocks.delay_ns(left_ns, *came_ns) else { continue };
+            crossing.early += u64::from(delay_ns < -error_ns);
+            crossing.delays_ns.push(delay_ns);
+        }
+        crossing.delays_ns.sort_unstable();
+        crossing
+    }
+
+    /// As numbers of a report.
+    pub(super) fn numbers(&self, put: &mut dyn FnMut(&str, f64)) {
+        let share = |count: u64| count as f64 / self.sent.max(1) as f64;
+        put("sent", self.sent as f64);
+        put("lost_ratio", share(self.sent.saturating_sub(self.arrived)));
+        put("left_ratio", share(self.left));
+        put("stamped_ratio", share(self.stamped));
+        put("unordered", self.unordered as f64);
+        put("early", self.early as f64);
+        let delays = &self.delays_ns;
+        let Some(last) = delays.len().checked_sub(1) else { return };
+        let us = |ns: i64| ns as f64 / 1e3;
+        for (name, share) in [("min", 0.0), ("p50", 0.5), ("p99", 0.99), ("max", 1.0)] {
+            put(&format!("delay_us_{name}"), us(delays[(last as f64 * share).round() as usize]));
+        }
+        let sum: i128 = delays.iter().map(|delay| i128::from(*delay)).sum();
+        put("delay_us_mean", sum as f64 / delays.len() as f64 / 1e3);
+    }
+}
+
+#[cfg(test)]
+#[path = "clocks_tests.rs"]
+mod tests;

@@ -1,0 +1,155 @@
+//! The live network's two ends on two machines: what each is told, and what both reports say together.
+
+use ranlab_campaign::rig::{RigError, Run};
+use ranlab_parts::worker::{Report, Worker};
+use ranlab_parts::xhaul::{APART_WINDOW_MIN, OneEnd, XhaulPart};
+use ranlab_parts::{Part, Plain};
+
+use super::answer::ROLES;
+use super::setup::Setup;
+use crate::harness::{Side, Stage, Window};
+
+/// The machine of the DUs and of the switch in front of them.
+pub(super) const DU_AT: &str = "du.at";
+/// What the two parts are to the rig.
+const FAR: &str = "DUs' end";
+const NEAR: &str = "CU's end";
+
+/// Whether a point's DUs are on a machine of their own.
+pub(super) fn wanted(run: &Run<'_>) -> bool {
+    run.text(DU_AT).is_some()
+}
+
+/// Brings both ends up, the far one first: it answers when the CU's looks for a carrier.
+pub(super) fn bring_up(
+    run: &Run<'_>,
+    stage: &mut Stage<'_>,
+    setup: &Setup,
+    part: &XhaulPart,
+) -> Result<(), RigError> {
+    refused(run, setup, part)?;
+    let window_ns = u64::try_from(run.duration.as_nanos()).unwrap_or(u64::MAX);
+    let end = |worker: &Worker, far: bool| {
+        let ahead_ns = (worker.clock_offset_us * 1e3) as i64;
+        let end = Some(Plain(OneEnd { far, ahead_ns, window_ns }));
+        Part::Xhaul(Box::new(XhaulPart { end, ..part.clone() }))
+    };
+    // A machine that is lost is nobody's failure under test: the repeat is invalid.
+    stage.place(Side::Tool, FAR, DU_AT, &|worker| end(worker, true))?;
+    stage.place(Side::Tool, NEAR, "sut.at", &|worker| end(worker, false)).map(drop)
+}
+
+/// What needs both ends on one machine.
+fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulPart) -> Result<(), RigError> {
+    let lacks = [
+        (
+            part.midhaul_ports.is_none(),
+            "needs `live.midhaul_ports`: the CU's port on the machine of `sut.at`, then the other one's",
+        ),
+        (part.taps, "has no `live.taps`, which look at both sides of the switch with one clock"),
+        (
+            part.vbbu.is_some(),
+            "runs no vBBU of one's own: its frames are found again by both ends' captures of one machine",
+        ),
+        (
+            part.stamps == "card",
+            "has no `live.stamps` \"card\" yet: two cards are related by the clock of one machine",
+        ),
+        (setup.programs.ping || setup.programs.iperf3, "runs no `live.ping` and no `live.iperf3`"),
+        (
+            setup.scheduler == "gates",
+            "has no `sut.scheduler` \"gates\": both machines' gates would need one clock",
+        ),
+        (
+            run.duration < APART_WINDOW_MIN,
+            "needs a `measure.duration` of 3s and more: each end waits for the other",
+        ),
+    ];
+    match lacks.into_iter().find(|(lacking, _)| *lacking) {
+        Some((_, what)) => {
+            Err(RigError::Environment(format!("live: two machines (`{DU_AT}`): the network {what}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Both ends' reports as one. A one-way delay may be wrong by what both clocks may be.
+pub(super) fn joined(window: &Window<'_>) -> Result<Report, RigError> {
+    let mut report = together(window.report(NEAR)?, window.report(FAR)?);
+    let error_us = [NEAR, FAR].into_iter().filter_map(|role| window.find(role)).map(|end| end.clock_error_us);
+    report.numbers.insert("live.clock".to_owned(), 2.0);
+    report.numbers.insert("live.clock_error_us".to_owned(), error_us.sum());
+    Ok(report)
+}
+
+/// Of each flow what was sent is its sender's to say, everything else its receiver's.
+fn together(near: &Report, far: &Report) -> Report {
+    let mut report = near.clone();
+    for (name, value) in &far.numbers {
+        let numbers = &mut report.numbers;
+        let own = numbers.get(name).copied();
+        let value = match (name.as_str(), own) {
+            ("live.ports" | "live.namespaces", Some(own)) => own + value,
+            ("live.rung", Some(own)) => own.min(*value),
+            (_, Some(own)) => own.max(*value),
+            (_, None) => *value,
+        };
+        numbers.insert(name.clone(), value);
+    }
+    report.distributions.extend(far.distributions.clone());
+    for role in ROLES {
+        let of = |end: &Report, name: &str| end.numbers.get(&format!("{role}.{name}")).copied();
+        // Who received knows how many came before their time.
+        let (sender, receiver) = if of(far, "early").is_some() { (near, far) } else { (far, near) };
+        let (Some(sent), Some(came), Some(_)) =
+            (of(sender, "sent"), of(receiver, "sent"), of(receiver, "early"))
+        else {
+            continue;
+        };
+        let mut put = |name: &str, value: f64| report.numbers.insert(format!("{role}.{name}"), value);
+        put("sent", sent);
+        put("lost_ratio", (sent - came).max(0.0) / sent.max(1.0));
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_is_the_senders_and_what_came_the_receivers() {
+        let of = |numbers: &[(&str, f64)]| {
+            let mut report = Report::default();
+            report.numbers.extend(numbers.iter().map(|(name, value)| ((*name).to_owned(), *value)));
+            report
+        };
+        let near = of(&[
+            ("cell_dl.sent", 100.0),
+            ("cell_dl.sender_late_us_p99", 7.0),
+            ("cell_ul.sent", 50.0),
+            ("cell_ul.early", 3.0),
+            ("cell_ul.lost_ratio", 0.0),
+            ("live.ports", 1.0),
+            ("live.rung", 1.0),
+        ]);
+        let far = of(&[
+            ("cell_dl.sent", 90.0),
+            ("cell_dl.lost_ratio", 0.0),
+            ("cell_dl.early", 0.0),
+            ("cell_dl.delay_us_p99", 20.0),
+            ("cell_ul.sent", 50.0),
+            ("live.ports", 1.0),
+            ("live.rung", 0.0),
+            ("background_dl.sent", 8.0),
+        ]);
+        let both = together(&near, &far).numbers;
+        assert_eq!((both["cell_dl.sent"], both["cell_dl.lost_ratio"]), (100.0, 0.1));
+        assert_eq!(
+            (both["cell_ul.sent"], both["cell_ul.lost_ratio"], both["cell_ul.early"]),
+            (50.0, 0.0, 3.0)
+        );
+        assert_eq!((both["cell_dl.delay_us_p99"], both["cell_dl.sender_late_us_p99"]), (20.0, 7.0));
+        assert_eq!((both["live.ports"], both["live.rung"], both["background_dl.sent"]), (2.0, 0.0, 8.0));
+    }
+}
