@@ -57,8 +57,9 @@ campaign() {
 
 # QEMU's card keeps the stamp of a frame that arrived until RXSATRH is read, and takes no other meanwhile; Intel's does until RXSTMPH
 # is, which is what Linux reads: left alone, QEMU's stamps the first frame and none after it. So that register is read here, again and
-# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none. With functions
-# the card's own switch sees what leaves, too, which takes the register from what arrives: that way may have none at all.
+# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none. Of what
+# leaves by a function few arrivals are stamped (2 of 13): it seems that the card's own switch takes the register then (read in its source,
+# not shown). So one way of six may have none.
 bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
 unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
 
