@@ -23,3 +23,15 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(points)[:4000]}")
 PYTHON
 }
+# wires: in a namespace of the script's own, from our-access and our-core to its-access and its-core, a switch's ports.
+wires() {
+    local port one
+    ip link set lo up
+    for port in access core; do
+        ip link add "our-$port" type veth peer name "its-$port"
+        for one in "our-$port" "its-$port"; do
+            echo 1 >"/proc/sys/net/ipv6/conf/$one/disable_ipv6" 2>/dev/null || true
+            ip link set "$one" mtu 2000 up
+        done
+    done
+}

@@ -28,14 +28,7 @@ until_() {
     echo "never: $*"
     exit 1
 }
-ip link set lo up
-for port in access core; do
-    ip link add "our-$port" type veth peer name "its-$port"
-    for one in "our-$port" "its-$port"; do
-        echo 1 >"/proc/sys/net/ipv6/conf/$one/disable_ipv6" 2>/dev/null || true
-        ip link set "$one" mtu 2000 up
-    done
-done
+wires
 ovsdb-tool create conf.db /usr/share/openvswitch/vswitch.ovsschema
 ovsdb-server conf.db --remote=punix:"$PWD/db.sock" --no-chdir -vconsole:off --unixctl="$PWD/db.ctl" &
 children+=($!)

@@ -4,6 +4,7 @@
 # has what its owner told it and nothing else.
 #   $OFDATAPATH   its program ofdatapath
 set -euo pipefail
+. "$(dirname "$0")/../e2e/judged.sh"
 [[ -n ${OFDATAPATH:-} ]] || { echo "\$OFDATAPATH names no build"; exit 77; }
 if [[ -z ${INSIDE:-} ]]; then
     [[ $(id -u) == 0 ]] && unshare --net true 2>/dev/null || { echo "namespaces take root"; exit 77; }
@@ -11,14 +12,7 @@ if [[ -z ${INSIDE:-} ]]; then
     INSIDE=1 exec unshare --net "$0"
 fi
 at=tcp:127.0.0.1:6653
-ip link set lo up
-for port in access core; do
-    ip link add "our-$port" type veth peer name "its-$port"
-    for one in "our-$port" "its-$port"; do
-        echo 1 >"/proc/sys/net/ipv6/conf/$one/disable_ipv6" 2>/dev/null || true
-        ip link set "$one" mtu 2000 up
-    done
-done
+wires
 "$OFDATAPATH" -i its-access,its-core -d 000000000001 --no-slicing ptcp:6653:127.0.0.1 >switch.log 2>&1 &
 switch=$!
 trap 'kill $switch 2>/dev/null || true' EXIT
