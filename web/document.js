@@ -5,7 +5,9 @@ import { figure } from "./figure.js";
  * @typedef {import("./figure.js").Figure} Figure
  * @typedef {{path: string, label: string, name: string, values: [string, number | null][]}} Axis
  * @typedef {{name: string, label: string, unit: string}} Metric
- * @typedef {{at: (number | null)[], outcome: string, reason: string, repeats: number, values: (null | number | [number, number | null, number])[]}} Point
+ * @typedef {{at: (number | null)[], outcome: string, reason: string, repeats: number, values: (null | number | Measured)[]}} Point
+ * Mean, half width, repeats; where the interval is not symmetric also the text that people read, and its ends (null: open).
+ * @typedef {[number, number | null, number, string?, (number | null)?, (number | null)?]} Measured
  * @typedef {{metric: string, unit: string, where: string, paper: string, ours: string, verdict: string, reason: string, source: string, published: boolean}} Expected
  * @typedef {{x: string, y: string, by: string | null}} Asked
  * @typedef {object} Document
@@ -84,10 +86,10 @@ function groups(doc, asked, pins) {
     const elsewhere = doc.axes.some((axis, n) => n !== x && n !== by && pins.has(axis.path) && axis.values[point.at[n] ?? -1]?.[0] !== pins.get(axis.path));
     const [at, value] = [point.at[x], point.values[y]];
     if (elsewhere || at === null || value === null || value === undefined) continue;
-    const [mean, half] = typeof value === "number" ? [value, 0] : value;
+    const [mean, half, , , below, above] = typeof value === "number" ? /** @type {Measured} */ ([value, 0, 1]) : value;
     const name = by < 0 ? doc.metrics[y].label : `${doc.axes[by].name} = ${doc.axes[by].values[point.at[by] ?? -1]?.[0] ?? "–"}`;
     const list = all.get(name) ?? [];
-    list.push({ at, sample: { x: at, y: mean, low: mean - (half ?? 0), high: mean + (half ?? 0) } });
+    list.push({ at, sample: { x: at, y: mean, low: below ?? mean - (half ?? 0), high: above ?? mean + (half ?? 0) } });
     all.set(name, list);
   }
   return all;

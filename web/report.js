@@ -149,7 +149,7 @@ export class Report {
       ...point.at.map((at, n) => doc.axes[n].values[at ?? -1]?.[0] ?? "–"), h("span", {}, point.outcome, point.reason && ": ", ...prose(point.reason)), point.repeats,
       ...metrics.map((_, n) => {
         const value = point.values[n] ?? null;
-        return Array.isArray(value) ? `${exact(value[0])}${value[1] === null ? "" : ` ± ${exact(value[1])}`}` : exact(value);
+        return Array.isArray(value) ? value[3] ?? `${exact(value[0])}${value[1] === null ? "" : ` ± ${exact(value[1])}`}` : exact(value);
       })]);
     const head = [...doc.axes.map(({ path }) => path), "outcome", "repeats", ...metrics.map(({ name, unit }) => (unit ? `${name} [${unit}]` : name))];
     const less = shown.length < doc.points.length || metrics.length < doc.metrics.length;

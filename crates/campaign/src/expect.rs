@@ -109,18 +109,6 @@ fn words(filter: &BTreeMap<String, Value>) -> String {
     filter.iter().map(|(path, value)| format!("{path} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.
-pub fn with_interval(mean: f64, half: Option<f64>) -> String {
-    // Below the last digits of a sum there is no interval, only the order of adding up.
-    let told = |half: &f64| *half > mean.abs() * 1e-12 && half.is_finite() && mean.is_finite();
-    let Some(half) = half.filter(told) else {
-        return short(mean);
-    };
-    // Two digits of the interval; none of the mean beyond them.
-    let digits = (1 - half.log10().floor() as i32).clamp(0, 12) as usize;
-    format!("{mean:.digits$} ± {half:.digits$}")
-}
-
 fn paper(expect: &Expect) -> String {
     let range = |at_least: Option<f64>, at_most: Option<f64>| {
         let parts: Vec<String> = [("≥", at_least), ("≤", at_most)]

@@ -1,6 +1,7 @@
 //! The experimenter, ignorant of radio: knows points, rigs and samples.
 #![deny(missing_docs)]
 
+pub mod answer;
 pub mod compare;
 pub mod description;
 pub mod expect;

@@ -2,11 +2,11 @@
 
 /// Declares such a set: members with the names that files and results have for them.
 macro_rules! named {
-    ($(#[$meta:meta])* pub enum $set:ident { $($(#[$doc:meta])+ $member:ident = $name:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $set:ident { $($(#[$doc:meta])* $member:ident = $name:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $set {
-            $($(#[$doc])+ #[serde(rename = $name)] $member,)+
+            $($(#[$doc])* #[serde(rename = $name)] $member,)+
         }
 
         impl $set {

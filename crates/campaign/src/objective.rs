@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
+use crate::answer::{Answer, Bound};
 use crate::results::{PointResult, Results};
-use crate::stats::Summary;
+use crate::scenario::Search;
+use crate::scenario::search::Find;
 
 /// A service level: a metric that must not exceed a bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,6 +44,11 @@ pub enum ObjectiveError {
     /// No search, or none that found anything.
     #[error("the campaign has no answer of a search: `metric` and `at_most` are needed")]
     NoSearch,
+    /// The search's answer is no capacity.
+    #[error(
+        "the campaign's search looked for the smallest value that passes, which is no capacity: search for the largest load"
+    )]
+    Smallest,
     /// Not even the smallest load was served within the objective.
     #[error(
         "no load of the campaign keeps {metric} within its bound, with the whole interval of several repeats"
@@ -84,11 +91,11 @@ pub fn served(
     }
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let confidence = results.scenario.measure.confidence;
-    let kept =
-        |summary: Summary| summary.half_width.is_some_and(|half| summary.mean + half <= objective.at_most);
+    // The whole interval, which is open above for a censored metric.
+    let kept = |answer: Answer| answer.interval.is_some_and(|(_, high)| high <= objective.at_most);
     let mut best: Option<Served> = None;
     for (load, point) in points {
-        let within = point.summary(&objective.metric, confidence).is_some_and(kept);
+        let within = results.answer(point, &objective.metric).is_some_and(kept);
         match point.summary(cores, confidence).filter(|_| within) {
             Some(used) => best = Some(Served { load, cores: used.mean, missed_at: None }),
             None => {
@@ -106,13 +113,16 @@ pub fn served(
 /// # Errors
 /// [`ObjectiveError::NoSearch`].
 pub fn found(results: &Results, cores: &str) -> Result<Served, ObjectiveError> {
-    let confidence = results.scenario.measure.confidence;
-    let of = |point: &PointResult, name: &str| point.summary(name, confidence);
+    let find = results.scenario.search.as_ref().and_then(Search::load).map(|load| load.find);
+    if find == Some(Find::Smallest) {
+        return Err(ObjectiveError::Smallest);
+    }
     let answer = results.points.iter().find_map(|point| {
-        let load = of(point, "search.load")?;
-        let missed_at = of(point, "search.upper").map(|upper| upper.mean);
-        let load = load.mean - load.half_width.unwrap_or(0.0);
-        Some(Served { load, cores: of(point, cores)?.mean, missed_at })
+        let load = results.answer(point, "search.load")?;
+        let missed_at = results.answer(point, "search.upper").map(|upper| upper.value);
+        let missed_at = missed_at.filter(|_| load.bound == Bound::Exact);
+        let low = load.ends().0.unwrap_or(load.value);
+        Some(Served { load: low, cores: results.answer(point, cores)?.value, missed_at })
     });
     answer.filter(|served| served.load > 0.0).ok_or(ObjectiveError::NoSearch)
 }

@@ -32,28 +32,37 @@ impl Outcome {
 
 /// A limit that a measured value broke, in words: `loss_ratio is 0.03, more than 0`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Breach(pub(crate) String);
+pub struct Breach {
+    pub(crate) words: String,
+    /// The metric; empty if it is no metric's value.
+    pub(crate) metric: String,
+}
 
 impl Breach {
     /// The value of a metric, if it is above what is allowed.
     pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
-        (value > at_most).then(|| Self(format!("{metric} is {}, more than {}", short(value), short(at_most))))
+        (value > at_most)
+            .then(|| Self::of(metric, format!("{metric} is {}, more than {}", short(value), short(at_most))))
     }
 
     /// The value of a metric, if it is below what is allowed.
     pub fn below(metric: &str, value: f64, at_least: f64) -> Option<Self> {
         (value < at_least)
-            .then(|| Self(format!("{metric} is {}, less than {}", short(value), short(at_least))))
+            .then(|| Self::of(metric, format!("{metric} is {}, less than {}", short(value), short(at_least))))
     }
 
     /// Something that is not the value of a metric, in words.
     pub fn said(holds: bool, words: &str) -> Option<Self> {
-        holds.then(|| Self(words.to_owned()))
+        holds.then(|| Self::of("", words.to_owned()))
+    }
+
+    fn of(metric: &str, words: String) -> Self {
+        Self { words, metric: metric.to_owned() }
     }
 
     /// Names the setting that stated the limit, so that who disagrees knows what to change.
     pub fn set_by(mut self, setting: &str) -> Self {
-        self.0.push_str(&format!(", which `{setting}` allows"));
+        self.words.push_str(&format!(", which `{setting}` allows"));
         self
     }
 }
@@ -64,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_breach_names_metric_value_limit_and_setting() {
-        let said = |breach: Option<Breach>| breach.map(|breach| breach.0);
+        let said = |breach: Option<Breach>| breach.map(|breach| breach.words);
         assert_eq!(said(Breach::above("loss_ratio", 0.0, 0.0)), None);
         assert_eq!(
             said(Breach::above("loss_ratio", 0.03, 0.0)).as_deref(),

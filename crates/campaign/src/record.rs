@@ -6,6 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Bound;
 use crate::metric::HISTOGRAM_SUFFIXES;
 use crate::outcome::{Breach, Outcome};
 
@@ -28,8 +29,10 @@ pub struct Recorder {
     scalars: BTreeMap<String, f64>,
     series: BTreeMap<String, Vec<(Duration, f64)>>,
     histograms: BTreeMap<String, Histogram<u64>>,
+    bounds: BTreeMap<String, Bound>,
     dropped: u64,
     pub(crate) reason: String,
+    breached: Vec<String>,
 }
 
 /// A finished repeat's measurements.
@@ -43,8 +46,12 @@ pub struct Recording {
     pub distributions: BTreeMap<String, Distribution>,
     /// Samples that did not fit the recorder's bounds.
     pub dropped: u64,
+    /// Metrics whose value is only a bound of the true one; all others estimate it.
+    pub bounds: BTreeMap<String, Bound>,
     /// Why the outcome is not `ok`, as [`Recorder::judge`] found it; kept as the finished repeat's reason.
     pub reason: String,
+    /// Metrics whose limits were broken, where these decided the outcome; not kept beyond the repeat.
+    pub breached: Vec<String>,
 }
 
 impl Recording {
@@ -65,6 +72,16 @@ impl Recorder {
             return;
         }
         self.scalars.insert(name.to_owned(), value);
+    }
+
+    /// States that a metric (`rtt_us_p99`, `search.load`) is only a bound of the true value: of a percentile beyond the
+    /// timeout nothing but "at least" is known.
+    pub fn bound(&mut self, name: &str, bound: Bound) {
+        if self.bounds.len() < METRICS_MAX || self.bounds.contains_key(name) {
+            self.bounds.insert(name.to_owned(), bound);
+        } else {
+            self.dropped += 1;
+        }
     }
 
     /// A sample taken `at` after the start of recording.
@@ -110,8 +127,10 @@ impl Recorder {
         let broken: Vec<(Outcome, Breach)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
         let Some(&(outcome, _)) = broken.first() else { return Outcome::Ok };
-        let alike = broken.into_iter().filter(|(own, _)| *own == outcome);
-        self.reason = alike.map(|(_, breach)| breach.0).collect::<Vec<_>>().join("; ");
+        let deciding: Vec<Breach> =
+            broken.into_iter().filter(|(own, _)| *own == outcome).map(|(_, breach)| breach).collect();
+        self.reason = deciding.iter().map(|breach| breach.words.as_str()).collect::<Vec<_>>().join("; ");
+        self.breached = deciding.into_iter().map(|breach| breach.metric).collect();
         outcome
     }
 
@@ -144,8 +163,8 @@ impl Recorder {
             }
         }
         metrics.extend(self.scalars);
-        let (series, dropped, reason) = (self.series, self.dropped, self.reason);
-        Recording { metrics, series, distributions, dropped, reason }
+        let Self { series, bounds, dropped, reason, breached, .. } = self;
+        Recording { metrics, series, distributions, dropped, bounds, reason, breached }
     }
 }
 

@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::answer::Answer;
 use crate::plan::Point;
 use crate::record::{Distribution, Recording};
 use crate::rig::{Metric, MetricKind, Outcome};
 use crate::scenario::Scenario;
 use crate::stats::{Estimate, Number, Summary, aa_spread, summarise};
 use crate::value::Value;
+
+mod slack;
 
 /// A finished repeat of a point.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +140,14 @@ impl Results {
     /// A metric of a point with its error; `None` if no repeat that counts has it.
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
-        Some(Estimate::of(&point.summary(name, self.scenario.measure.confidence)?, exact))
+        let confidence = self.scenario.measure.confidence;
+        let own = Estimate::of(&point.summary(name, confidence)?, exact);
+        Some(slack::widen(self.scenario.search.as_ref(), point, name, own, confidence))
+    }
+
+    /// A metric of a point as it is rendered; `None` if no repeat that counts has it.
+    pub fn answer(&self, point: &PointResult, name: &str) -> Option<Answer> {
+        Answer::at(self, point, name)
     }
 
     /// The same as it is compared with other points: repeat by repeat where the scenario's repeats are paired, unless

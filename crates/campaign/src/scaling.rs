@@ -49,10 +49,15 @@ pub fn growth_of(points: &[(f64, Estimate)], confidence: f64) -> Option<Growth> 
         .iter()
         .map(|(x, y)| {
             let error = y.error.map(|error| error / y.value);
-            ((x.ln() - mean) / xx, Estimate { value: y.value.ln(), error, ..*y })
+            let value = y.value.ln();
+            let below = value - (y.value - y.below).max(0.0).ln();
+            let above = (y.value + y.above).ln() - value;
+            ((x.ln() - mean) / xx, Estimate { value, error, below, above, ..*y })
         })
         .collect();
-    let own = Estimate::sum(&parts).half_width(confidence);
+    let sum = Estimate::sum(&parts);
+    // Points that are only bounds leave the exponent open.
+    let own = sum.half_width(confidence).map(|own| own + sum.below.max(sum.above));
     Some(Growth { half_width: own.map(|own| own.max(seen.half_width.unwrap_or(0.0))), ..seen })
 }
 
@@ -71,7 +76,14 @@ mod tests {
     #[test]
     fn the_points_own_errors_widen_the_exponent() {
         let at = |error: Option<f64>| {
-            let y = |x: f64| Estimate { value: 3.0 * x, error: error.map(|e| e * x), freedom: 4.0, n: 5 };
+            let y = |x: f64| Estimate {
+                value: 3.0 * x,
+                error: error.map(|e| e * x),
+                freedom: 4.0,
+                n: 5,
+                below: 0.0,
+                above: 0.0,
+            };
             growth_of(&[1.0, 2.0, 4.0].map(|x| (x, y(x))), 0.95).unwrap()
         };
         // Three points on a line: the regression alone would be sure. Weights of the outer two are 1/(2 ln 2), of the

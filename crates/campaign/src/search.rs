@@ -45,8 +45,8 @@ pub struct Found {
 /// Shares of the full duration and multiples of the final precision of each phase.
 const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
 
-/// The largest load that passes, by bisection in the manner of MLRsearch: short trials narrow the interval, longer
-/// ones confirm both of its ends, and an end that a longer trial contradicts moves outwards by doubled widths.
+/// The largest (or smallest) load that passes, by bisection in the manner of MLRsearch: short trials narrow the interval,
+/// longer ones confirm both of its ends, and an end that a longer trial contradicts moves outwards by doubled widths.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     min: f64,
@@ -57,6 +57,8 @@ pub struct RateSearch {
     trials_max: u32,
     trials: u32,
     phase: usize,
+    /// 1 for the largest load; -1 for the smallest, of which everything here holds with the sign turned.
+    sign: f64,
     /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
     passed: Option<(f64, usize)>,
     failed: Option<(f64, usize)>,
@@ -72,8 +74,30 @@ impl RateSearch {
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
         let (passed, failed, asked) = (None, None, None);
         let (grain, trials, phase, step) = (0.0, 0, 0, 0.0);
-        let unsent = false;
-        Self { min, max, precision, grain, trials_max, trials, phase, passed, failed, unsent, step, asked }
+        let (unsent, sign) = (false, 1.0);
+        Self {
+            min,
+            max,
+            precision,
+            grain,
+            trials_max,
+            trials,
+            phase,
+            sign,
+            passed,
+            failed,
+            unsent,
+            step,
+            asked,
+        }
+    }
+
+    /// Looks for the smallest load that passes instead. Of the answer [`Found::lower`] is the smallest that passed and
+    /// [`Found::upper`] the largest that failed.
+    pub fn smallest(mut self) -> Self {
+        self.sign = -self.sign;
+        (self.min, self.max) = (-self.max, -self.min);
+        self
     }
 
     /// Asks for whole numbers alone: half a base station cannot be offered.
@@ -84,7 +108,7 @@ impl RateSearch {
 
     /// The width that is asked for at a load.
     fn width(&self, load: f64) -> f64 {
-        (self.precision * load).max(self.grain)
+        (self.precision * load.abs()).max(self.grain)
     }
 
     /// The next trial; `None`: the search is over.
@@ -93,9 +117,8 @@ impl RateSearch {
             let (share, factor) = PHASES[self.phase];
             if let Some(load) = self.next_load(factor) {
                 let load = if self.grain > 0.0 { load.round() } else { load };
-                let trial = Trial { load, duration_share: share };
-                self.asked = Some(trial);
-                return Some(trial);
+                self.asked = Some(Trial { load, duration_share: share });
+                return Some(Trial { load: load * self.sign, duration_share: share });
             }
             if self.phase + 1 == PHASES.len() {
                 return None;
@@ -130,14 +153,15 @@ impl RateSearch {
         let full = PHASES.len() - 1;
         let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
         let upper = self.failed.filter(|(_, phase)| *phase == full && !self.unsent).map(|(load, _)| load);
-        let unsent = self.failed.filter(|_| self.unsent).map(|(load, _)| load);
+        let unsent = self.failed.filter(|_| self.unsent).map(|(load, _)| load * self.sign);
         let precise = match (lower, upper) {
             (Some(lower), Some(upper)) => upper - lower <= self.width(upper) * (1.0 + 1e-9),
             (Some(lower), None) => lower >= self.max,
             (None, Some(upper)) => upper <= self.min,
             (None, None) => false,
         };
-        Found { lower, upper, unsent, precise, trials: self.trials }
+        let signed = |load: Option<f64>| load.map(|load| load * self.sign);
+        Found { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
     }
 
     /// `factor`: how much wider than in the end the interval may be now.
@@ -150,7 +174,7 @@ impl RateSearch {
             (None, Some((failed, _))) => Some(self.outwards(failed, -1.0)),
             (Some((passed, _)), None) => Some(self.outwards(passed, 1.0)),
             (Some((passed, passed_phase)), Some((failed, failed_phase))) => {
-                if failed - passed > (self.precision * factor * failed).max(self.grain) {
+                if failed - passed > (self.precision * factor * failed.abs()).max(self.grain) {
                     return Some((passed + failed) / 2.0);
                 }
                 if passed_phase < self.phase {
@@ -325,6 +349,21 @@ mod tests {
         assert_eq!((above.lower, above.upper, above.precise), (Some(1000.0), None, true));
         let below = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| false);
         assert_eq!((below.lower, below.upper, below.precise), (None, Some(1.0), true));
+    }
+
+    #[test]
+    fn smallest_passing_load_is_found_from_above() {
+        for threshold in [1.5, 17.0, 423.7, 999.0] {
+            let found =
+                search(RateSearch::new(1.0, 1000.0, 0.005, 60).smallest(), |trial| trial.load >= threshold);
+            let (passed, failed) = (found.lower.unwrap(), found.upper.unwrap());
+            assert!(failed < threshold && threshold <= passed, "{found:?}");
+            assert!(found.precise && passed - failed <= 0.005 * passed, "{found:?}");
+        }
+        let every = search(RateSearch::new(1.0, 64.0, 0.01, 60).whole().smallest(), |_| true);
+        assert_eq!((every.lower, every.upper, every.precise), (Some(1.0), None, true));
+        let cores = search(RateSearch::new(1.0, 64.0, 0.01, 60).whole().smallest(), |t| t.load >= 7.0);
+        assert_eq!((cores.lower, cores.upper), (Some(7.0), Some(6.0)));
     }
 
     #[test]

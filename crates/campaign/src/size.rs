@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Bound;
 use crate::results::{PointResult, Results};
 use crate::usl::Usl;
 use crate::value::Value;
@@ -92,8 +93,12 @@ pub struct At {
 /// What a point of a campaign says of one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Users that one core serves: mean, and the ends of its interval.
-    pub users: (f64, f64, f64),
+    /// Users that one core serves.
+    pub users: f64,
+    /// Lower end of its interval.
+    pub least: f64,
+    /// Upper end of its interval; `None`: the capacity is a lower bound, the true one is above.
+    pub most: Option<f64>,
     /// Repeats behind it.
     pub repeats: usize,
     /// Power of the machine meanwhile, W, where it could be read.
@@ -114,20 +119,30 @@ impl At {
             let count = points.len();
             return Err(format!("`where` names {count} points of the campaign; it must be one"));
         };
-        let summary = |name: &str| results.summary(point, name);
-        let rate = summary(&self.metric).filter(|summary| summary.mean > 0.0 && summary.mean.is_finite());
+        let answer = |name: &str| results.answer(point, name);
+        let rate = answer(&self.metric).filter(|answer| answer.value > 0.0 && answer.value.is_finite());
         let rate = rate.ok_or_else(|| {
             let (label, why) =
                 (point.point.label(), point.runs.first().map_or("", |run| &run.recording.reason));
             format!("`{}` was not measured at {label} {why}", self.metric)
         })?;
-        let (low, high) = rate.interval();
+        if rate.bound == Bound::AtMost {
+            return Err(format!(
+                "`{}` is {}, an upper bound, which promises no capacity",
+                self.metric,
+                rate.text()
+            ));
+        }
+        let (low, high) = rate.ends();
+        let low = low.unwrap_or(rate.value);
         let users = |value: f64| value * self.users_per_unit;
         Ok(Measured {
             // With few repeats an interval may reach below what can be.
-            users: (users(rate.mean), users(low.max(0.0)), users(high)),
+            users: users(rate.value),
+            least: users(low.max(0.0)),
+            most: high.map(users),
             repeats: rate.n,
-            watts: summary(WATTS).map(|watts| watts.mean).filter(|watts| *watts > 0.0),
+            watts: answer(WATTS).map(|watts| watts.value).filter(|watts| *watts > 0.0),
         })
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use crate::answer::Bound;
 use crate::description::RigDescription;
 use crate::metric::UNSENT_AT_MOST;
 use crate::outcome::Outcome;
@@ -54,6 +55,9 @@ struct StoredMetric {
     mean: f64,
     ci95: Option<f64>,
     n: usize,
+    /// Whether the mean only bounds the true value.
+    #[serde(default)]
+    bound: Option<Bound>,
     /// Each repeat's own value, in order, where repeats are compared with those of other points.
     #[serde(default)]
     values: Vec<f64>,
@@ -170,6 +174,7 @@ impl StoredPoint {
         for (name, metric) in &self.metrics {
             for (run, value) in runs.iter_mut().zip(metric.stand_ins(confidence)) {
                 run.recording.metrics.insert(name.clone(), value);
+                run.recording.bounds.extend(metric.bound.map(|bound| (name.clone(), bound)));
             }
         }
         // Of all repeats together: whose value is whose, nobody knows any more.
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn stand_ins_have_the_mean_and_the_interval_that_are_kept() {
         for n in [2, 3, 4, 5, 10] {
-            let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n, values: Vec::new() };
+            let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n, bound: None, values: Vec::new() };
             let summary = summarise(&metric.stand_ins(0.95), 0.95).unwrap();
             assert_eq!(summary.n, n);
             assert!(
@@ -226,7 +231,7 @@ mod tests {
                 "{summary:?}"
             );
         }
-        let one = StoredMetric { mean: 7.0, ci95: None, n: 1, values: Vec::new() };
+        let one = StoredMetric { mean: 7.0, ci95: None, n: 1, bound: None, values: Vec::new() };
         assert_eq!(one.stand_ins(0.95), [7.0]);
     }
 

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::answer::{Answer, Bound};
 use crate::results::{PointResult, Results};
 use crate::value::Value;
 
 /// How deep a filter may nest.
 const FILTER_DEPTH: usize = 16;
 
-/// A point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name.
+/// A point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name; of a bound also
+/// `NAME_bound`, `at_least` or `at_most`.
 pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     let mut row = point.point.settings.clone();
     row.insert("point".to_owned(), Value::Int(point.point.index as i64));
@@ -17,14 +19,18 @@ pub fn row(results: &Results, point: &PointResult) -> BTreeMap<String, Value> {
     let names: std::collections::BTreeSet<&String> =
         point.runs.iter().flat_map(|run| run.recording.metrics.keys()).collect();
     for name in names {
-        if let Some(summary) = results.summary(point, name) {
-            row.insert(name.clone(), Value::Float(summary.mean));
+        if let Some(answer) = results.answer(point, name) {
+            row.insert(name.clone(), Value::Float(answer.value));
+            if answer.bound != Bound::Exact {
+                row.insert(format!("{name}_bound"), Value::from(answer.bound.name()));
+            }
         }
     }
     row
 }
 
-/// Every point as a line of CSV: axes, outcome, repeats, then mean and half width of each metric. RFC 4180.
+/// Every point as a line of CSV: axes, outcome, repeats, then mean, half width and bound (`exact`, `at_least`, `at_most`) of
+/// each metric. RFC 4180.
 pub fn csv(results: &Results) -> String {
     let metrics = results.metric_names();
     let axes: Vec<&String> = results
@@ -36,7 +42,7 @@ pub fn csv(results: &Results) -> String {
     let mut header: Vec<String> = axes.iter().map(|path| path.to_string()).collect();
     header.extend(["outcome", "repeats"].map(str::to_owned));
     for metric in &metrics {
-        header.extend([metric.clone(), format!("{metric}_ci")]);
+        header.extend([metric.clone(), format!("{metric}_ci"), format!("{metric}_bound")]);
     }
     let mut csv = line(&header);
     for point in &results.points {
@@ -44,10 +50,12 @@ pub fn csv(results: &Results) -> String {
         fields.push(point.outcome().map_or("", |outcome| outcome.name()).to_owned());
         fields.push(point.runs.len().to_string());
         for metric in &metrics {
-            let summary = results.summary(point, metric);
-            fields.push(summary.map_or_else(String::new, |summary| summary.mean.to_string()));
-            let half = summary.and_then(|summary| summary.half_width);
-            fields.push(half.map_or_else(String::new, |half| half.to_string()));
+            let answer = results.answer(point, metric);
+            let number = |of: fn(&Answer) -> Option<f64>| {
+                answer.as_ref().and_then(of).map_or_else(String::new, |number| number.to_string())
+            };
+            fields.extend([number(|answer| Some(answer.value)), number(|answer| answer.half_width)]);
+            fields.push(answer.as_ref().map_or_else(String::new, |answer| answer.bound.name().to_owned()));
         }
         csv.push_str(&line(&fields));
     }

@@ -165,7 +165,11 @@ fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
     assert_eq!((figure.y_label.as_str(), figure.x_label.as_str()), ("rtt_us_p50 (us)", "load.rate (1/s)"));
     assert_eq!((figure.bounds[0].y, figure.bounds[0].name.as_str()), (1000.0, "allowed: rtt_us_p50 ≤ 1000"));
     let own = figure.answer.as_ref().unwrap();
-    assert_eq!((own.x, own.interval), (found.mean, found.interval()));
+    // Up to the nearest load that failed.
+    let bracket = results.points[0].summary("search.upper", 0.95).unwrap().mean - found.mean;
+    let (low, high) = own.interval;
+    assert!(own.x == found.mean && low <= found.interval().0 && high >= found.interval().1 + bracket);
+    assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
     // Every trial is there, and stands on the side of the bound that its mark says.
     let kept: usize = results.points[0].runs.iter().map(|run| tried::of(&run.recording).len()).sum();
     let mut drawn = 0;
@@ -197,7 +201,7 @@ fn a_search_without_an_answer_says_why_and_shows_what_it_tried() {
 fn a_single_search_has_bounds_and_no_interval() {
     let results = campaign(&SEARCH.replace("repeats = 5", "repeats = 1"));
     let (_, page) = page("search-once", &results, &Context::default());
-    places(&page, ["passed and", "failed, in a single search", "no number here has an interval"]);
+    places(&page, ["passed and", "failed, in one search", "no number here has an interval"]);
     let metrics = &results.points[0].runs[0].recording.metrics;
     let answer = figures(&results)[0].answer.clone().unwrap();
     assert_eq!(answer.interval, (metrics["search.load"], metrics["search.upper"]));

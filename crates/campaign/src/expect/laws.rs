@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::answer::Answer;
 use crate::results::{PointResult, Results};
 use crate::scaling::growth_of;
 use crate::scenario::{Expect, Law, Shape};
 use crate::stats::{Estimate, Number};
 use crate::value::Value;
 
-use super::{short, with_interval, words};
+use super::{short, words};
 
 /// What the measurement says of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +138,7 @@ impl Asked<'_> {
     }
 
     fn words(&self, estimate: &Estimate) -> String {
-        with_interval(estimate.value, estimate.half_width(self.confidence))
+        Answer::from_estimate(estimate, self.confidence).text()
     }
 
     /// All matching points must lie in the zone; shown is the first that does not, or else the first that cannot be told.
@@ -231,7 +232,8 @@ impl Asked<'_> {
                 let points: Vec<(f64, Estimate)> = points.iter().map(|(x, y)| (*x, y.estimate)).collect();
                 let growth = growth_of(&points, self.confidence)
                     .ok_or("a growth exponent needs numbers above 0 at two loads")?;
-                ours = format!("exponent {}", with_interval(growth.exponent, growth.half_width));
+                ours =
+                    format!("exponent {}", Answer::symmetric_of(growth.exponent, growth.half_width).text());
                 let interval = growth.half_width.map(|half| (growth.exponent - half, growth.exponent + half));
                 let zone = match shape {
                     Shape::Linear => (1.0 - tolerance, 1.0 + tolerance),

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use crate::answer::{Answer, Bound};
 use crate::expect::Judged;
 use crate::results::{Finished, PointResult, Results};
 use crate::value::Value;
 
 use super::{Column, Table};
 
-/// One row for each point: every setting that is swept, outcome, repeats; mean, half width of its interval and number
-/// of values of each metric. Lengths of time are seconds; their column's name ends in `_s`.
+/// One row for each point: every setting that is swept, outcome, repeats; mean and half width of its interval of each metric,
+/// and where one is a bound at some point, `exact`, `at_least` or `at_most`. Lengths of time are seconds; their column's name ends in `_s`.
 pub fn points(results: &Results) -> Table {
     let all: Vec<&PointResult> = results.points.iter().collect();
     let mut table = Table::default();
@@ -31,12 +32,17 @@ pub fn points(results: &Results) -> Table {
     ));
     table.columns.push(("repeats".to_owned(), ints(&all, |point| Some(point.runs.len() as i64))));
     for metric in results.metric_names() {
-        let summaries: Vec<_> = all.iter().map(|point| results.summary(point, &metric)).collect();
-        let floats = |of: fn(&crate::stats::Summary) -> Option<f64>| {
-            Column::Float(summaries.iter().map(|summary| summary.as_ref().and_then(of)).collect())
+        let answers: Vec<_> = all.iter().map(|point| results.answer(point, &metric)).collect();
+        let floats = |of: fn(&Answer) -> Option<f64>| {
+            Column::Float(answers.iter().map(|answer| answer.as_ref().and_then(of)).collect())
         };
-        table.columns.push((metric.clone(), floats(|summary| Some(summary.mean))));
-        table.columns.push((format!("{metric}_ci"), floats(|summary| summary.half_width)));
+        table.columns.push((metric.clone(), floats(|answer| Some(answer.value))));
+        table.columns.push((format!("{metric}_ci"), floats(|answer| answer.half_width)));
+        if answers.iter().flatten().any(|answer| answer.bound != Bound::Exact) {
+            let bound = |answer: &Option<Answer>| Some(answer.as_ref()?.bound.name().to_owned());
+            let bounds = answers.iter().map(bound).collect();
+            table.columns.push((format!("{metric}_bound"), Column::Text(bounds)));
+        }
     }
     table
 }

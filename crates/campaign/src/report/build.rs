@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::expect::{short, with_interval};
+use crate::answer::Answer;
+use crate::expect::short;
 use crate::export::{Column, Table};
 use crate::record::Distribution;
 use crate::results::{PointResult, Results};
@@ -304,7 +305,7 @@ fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure
         }
         if let Some(growth) = growth(&samples, 0.95) {
             names.push(Some(name.clone()));
-            exponents.push(Some(with_interval(growth.exponent, growth.half_width)));
+            exponents.push(Some(Answer::symmetric_of(growth.exponent, growth.half_width).text()));
         }
     }
     if names.is_empty() {

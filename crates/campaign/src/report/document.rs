@@ -4,6 +4,7 @@
 use serde::Serialize;
 use std::cmp::Ordering;
 
+use crate::answer::Bound;
 use crate::expect::{Judged, Verdict, short};
 use crate::results::{PointResult, Results};
 use crate::rig::Outcome;
@@ -305,10 +306,19 @@ fn point(results: &Results, point: &PointResult, axes: &[Across], metrics: &[Upw
         let own = point.point.settings.get(&axis.path)?.to_string();
         axis.values.iter().position(|(value, _)| *value == own)
     };
-    let value = |metric: &Upwards| match results.summary(point, &metric.name) {
+    let value = |metric: &Upwards| match results.answer(point, &metric.name) {
         None => serde_json::Value::Null,
-        Some(summary) if summary.n == 1 => summary.mean.into(),
-        Some(summary) => serde_json::json!([summary.mean, summary.half_width, summary.n]),
+        Some(answer) if answer.n == 1 && answer.bound == Bound::Exact && answer.interval.is_none() => {
+            answer.value.into()
+        }
+        // Number, half width, repeats; where the interval is not symmetric also the text that people read, and its ends.
+        Some(answer) if answer.half_width.is_some() => {
+            serde_json::json!([answer.value, answer.half_width, answer.n])
+        }
+        Some(answer) => {
+            let (low, high) = answer.ends();
+            serde_json::json!([answer.value, null, answer.n, answer.text(), low, high])
+        }
     };
     let outcome = point.outcome();
     Point {

@@ -1,6 +1,6 @@
 //! What a campaign found, in sentences for somebody who has read neither the scenario nor the paper.
 
-use crate::expect::{Judged, Verdict, short, with_interval};
+use crate::expect::{Judged, Verdict, short};
 use crate::results::PointResult;
 use crate::results::Results;
 use crate::rig::{Better, Outcome};
@@ -139,10 +139,9 @@ fn spoken_of(results: &Results) -> Vec<String> {
 
 /// From the worst to the best point, or the only value.
 fn range(results: &Results, name: &str) -> Option<String> {
-    let confidence = results.scenario.measure.confidence;
     let of = |point: &PointResult| {
-        let summary = point.summary(name, confidence)?;
-        Some((summary.mean, with_interval(summary.mean, summary.half_width), point.point.label()))
+        let answer = results.answer(point, name)?;
+        Some((answer.value, answer.text(), point.point.label()))
     };
     let mut means: Vec<(f64, String, String)> = results.points.iter().filter_map(of).collect();
     means.sort_by(|a, b| a.0.total_cmp(&b.0));

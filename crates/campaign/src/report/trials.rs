@@ -1,12 +1,12 @@
 //! What a search found and how: the answer with its interval, and each trial against the objective's bound.
 
-use crate::expect::{short, with_interval};
+use crate::answer::{Answer as Found, Bound as Kind};
+use crate::expect::short;
 use crate::export::Table;
 use crate::results::{PointResult, Results};
 use crate::scenario::Search;
 use crate::scenario::search::metric;
 use crate::search::Gave;
-use crate::stats::{Summary, summarise};
 use crate::tried::{self, TRIED, Tried};
 
 use super::figure::{Across, Answer, Bound, Figure, Form, Sample, Series};
@@ -44,60 +44,50 @@ fn goals(results: &Results, search: &Search) -> Vec<String> {
         return vec![format!("critical {axis}, at which {} is lost on average:", short(*target))];
     }
     let goals = search.goals().into_iter();
-    goals.map(|(metric, at_most)| format!("largest {axis} with {metric} ≤ {}:", short(at_most))).collect()
+    let find = search.load().map_or("largest", |load| load.find.name());
+    goals.map(|(metric, at_most)| format!("{find} {axis} with {metric} ≤ {}:", short(at_most))).collect()
 }
 
-fn summary(results: &Results, point: &PointResult, goal: usize) -> Option<Summary> {
+/// What was found for a goal at a point.
+fn answer_at(results: &Results, point: &PointResult, goal: usize) -> Option<Found> {
     let tune = matches!(results.scenario.search, Some(Search::Tune { .. }));
-    let name = metric(goal, if tune { "best" } else { "load" });
-    summarise(&point.values(&name), results.scenario.measure.confidence)
+    results.answer(point, &metric(goal, if tune { "best" } else { "load" }))
 }
 
-/// `5034 ± 120 (95 % interval over 5 searches)`, or why there is none.
+/// The nearest load that failed a full trial.
+fn far_end(results: &Results, point: &PointResult, goal: usize) -> Option<f64> {
+    let find = results.scenario.search.as_ref()?.load()?.find;
+    results.answer(point, &metric(goal, find.far_end())).map(|own| own.value)
+}
+
+/// `5034 ± 120 (95 % interval over 5 searches)`, `≥ 10000 (the end of the searched range)`, or why there is no answer.
 fn found(results: &Results, point: &PointResult, goal: usize) -> String {
-    let Some(own) = summary(results, point, goal) else {
+    let Some(own) = answer_at(results, point, goal) else {
         return format!("not found ({})", why_nothing(&[point]));
     };
-    if let Some(Search::Plr { .. }) = results.scenario.search {
-        let ends = ["critical_low", "critical_high"].map(|what| point.values(&format!("search.{what}")));
-        let least = ends[0].iter().copied().fold(f64::INFINITY, f64::min);
-        let most = ends[1].iter().copied().fold(0.0, f64::max);
-        return format!(
-            "{}, between {} and {} by either of two functions, 99 % each, in {} of {}",
-            with_interval(own.mean, own.half_width),
-            short(least),
-            short(most),
-            own.n,
-            match point.runs.len() {
-                1 => "one soak".to_owned(),
-                runs => format!("{runs} soaks"),
-            }
-        );
-    }
-    let (runs, tune) = (point.runs.len(), matches!(results.scenario.search, Some(Search::Tune { .. })));
-    let uppers = summarise(&point.values(&metric(goal, "upper")), results.scenario.measure.confidence);
-    let mut text = match (own.half_width, uppers) {
-        (Some(_), _) => format!(
-            "{} ({} % interval over {} searches)",
-            with_interval(own.mean, own.half_width),
-            short(results.scenario.measure.confidence * 100.0),
-            own.n
-        ),
-        (None, Some(upper)) => format!(
-            "{} passed and {} failed, in a single search, so that nothing is known about its spread",
-            short(own.mean),
-            short(upper.mean)
-        ),
-        (None, None) => format!("{}, in a single search", short(own.mean)),
+    let searches = |n: usize, one: &str, several: &str| match n {
+        1 => one.to_owned(),
+        n => format!("{n} {several}"),
     };
-    let open = own.n - uppers.map_or(0, |upper| upper.n);
-    if tune {
-        text.push_str(&format!("; {}", point.reason()));
-    } else if open > 0 {
-        text.push_str(&format!(
-            "; in {open} of {runs} searches no load failed, so that the true value is above"
-        ));
+    let over = match results.scenario.search {
+        Some(Search::Plr { .. }) => searches(own.n, "one soak", "soaks"),
+        _ => searches(own.n, "one search", "searches"),
+    };
+    let mut text = own.sentence("");
+    if let (None, Some(failed)) = (own.interval, far_end(results, point, goal)) {
+        text = format!("{} passed and {} failed", text, short(failed));
     }
+    if own.bound == Kind::Exact && own.interval.is_some() {
+        text.push_str(&format!(" ({} % interval over {over})", short(own.confidence * 100.0)));
+    } else if own.bound == Kind::Exact {
+        text.push_str(&format!(", in {over}, so that its spread is unknown"));
+    } else {
+        text.push_str(&format!(", in {over}"));
+    }
+    if matches!(results.scenario.search, Some(Search::Tune { .. })) {
+        text.push_str(&format!("; {}", point.reason()));
+    }
+    let runs = point.runs.len();
     if own.n < runs {
         text.push_str(&format!("; {} of {runs} searches found none", runs - own.n));
     }
@@ -153,6 +143,9 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     let mut figure = empty(title, results, point);
     (figure.x_label, figure.y_label) = (label(results, axis, false), label(results, metric, false));
     let all: Vec<Tried> = point.runs.iter().flat_map(|run| tried::of(&run.recording)).collect();
+    // A trial that was overloaded before the objective's metric could be measured has no place upwards.
+    let unmeasured = all.iter().filter(|trial| trial.value.is_nan()).count();
+    let all: Vec<Tried> = all.into_iter().filter(|trial| !trial.value.is_nan()).collect();
     let most = all.iter().fold(0.0, |most: f64, trial| most.max(trial.value));
     figure.log_y = at_most > 0.0 && most > LINEAR_MAX * at_most && all.iter().all(|trial| trial.value > 0.0);
     let guide = Series { name: String::new(), form: Form::Guide, color: 0, samples: means(&all) };
@@ -178,42 +171,42 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     for (_, at_most) in goals.iter().rev() {
         figure.bounds.push(Bound { y: *at_most, color: None, name: std::mem::take(&mut name) });
     }
-    figure.answer =
-        summary(results, point, 0).map(|own| answer(results, &own, &point.values("search.upper")));
+    figure.answer = answer_at(results, point, 0).map(|own| answer(results, &own, far_end(results, point, 0)));
     let searches = if point.runs.len() == 1 {
         "one search".to_owned()
     } else {
         format!("{} searches", point.runs.len())
     };
     let soak = matches!(search, Search::Plr { .. });
-    if let (true, Some(answer)) = (soak, &mut figure.answer) {
-        let ends = ["critical_low", "critical_high"].map(|what| point.values(&format!("search.{what}")));
-        let least = ends[0].iter().copied().fold(f64::INFINITY, f64::min);
-        answer.interval = (least.min(answer.x), ends[1].iter().copied().fold(answer.x, f64::max));
-    }
     let span = figure.answer.as_ref().map_or("", |_| match point.runs.len() {
         _ if soak => {
-            " The line is the estimate of the critical load, the stripe its interval by all that may be."
+            " The line is the estimate of the critical load, the stripe its interval."
         }
-        1 => " The line is the answer, the stripe goes to the smallest load that failed.",
-        _ => " The line is the answer, the stripe its interval over the searches.",
+        1 => " The line is the answer, the stripe goes to the nearest load that failed.",
+        _ => " The line is the answer, the stripe its interval over the searches, up to the nearest load that failed.",
     });
     let way = match goals.len() {
         _ if soak => "All trials count: two functions of the load are laid through them.",
         0 | 1 => "Only those of the full time bound the answer; shortened ones narrow it down first.",
         _ => "A load is settled by all trials at it together; marks and answer are those of the first goal.",
     };
-    figure.caption = format!("{} trials of {searches}. {way}{span}", all.len());
+    let overloaded = match unmeasured {
+        0 => String::new(),
+        count => format!(" {count} more were overloaded before {metric} could be measured."),
+    };
+    figure.caption = format!("{} trials of {searches}.{overloaded} {way}{span}", all.len());
     figure
 }
 
-fn answer(results: &Results, own: &Summary, uppers: &[f64]) -> Answer {
-    let interval = match (own.half_width, uppers) {
-        (None, [upper, ..]) => (own.mean, *upper),
-        _ => own.interval(),
-    };
-    let name = format!("answer: {} {}", with_interval(own.mean, own.half_width), results.unit("search.load"));
-    Answer { x: own.mean, interval: (interval.0.max(0.0), interval.1), name: name.trim_end().to_owned() }
+/// The answer as it is drawn: an open end is drawn at the answer itself, the interval of a single search up to the nearest
+/// load that failed.
+fn answer(results: &Results, own: &Found, failed: Option<f64>) -> Answer {
+    let (low, high) = own.ends();
+    let failed = failed.filter(|_| own.interval.is_none()).unwrap_or(own.value);
+    let low = low.unwrap_or_else(|| own.value.min(failed)).max(0.0);
+    let interval = (low, high.unwrap_or_else(|| own.value.max(failed)));
+    let name = format!("answer: {}", own.sentence(results.unit("search.load")));
+    Answer { x: own.value, interval, name }
 }
 
 /// The mean of the trials of the full time at each load.

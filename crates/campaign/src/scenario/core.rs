@@ -6,6 +6,7 @@ use crate::keys;
 use crate::schema::{Key, Kind};
 use crate::value::Value;
 
+use super::search::Find;
 use super::{PlotKind, Shape, SweepMode};
 
 /// Keys of the whole file.
@@ -57,6 +58,7 @@ pub(super) fn search() -> Vec<Key> {
         ("search.axis", Kind::Text, "the setting that is the load").when("search.type", rate);
         ("search.min", number(), "smallest load").when("search.type", rate);
         ("search.max", number(), "largest load").when("search.type", rate);
+        ("search.find", Kind::choice(&Find::ALL.map(Find::name)), "which passing value is looked for: the largest load, or the smallest link, number of cores, ...").or(Find::Largest.name()).when("search.type", &["knee"]);
         ("search.loss_ratio", Kind::share(), "lost by sent that is allowed").or(0.005).when("search.type", &["pdr"]);
         ("search.loss_ratios", Kind::List(Box::new(Kind::share())), "lost by sent that each goal allows").or(ratios).when("search.type", mlr);
         ("search.exceed_ratio", Kind::Float { min: 0.0, max: 0.99 }, "share of the time at a load that may lose more").or(0.5).when("search.type", mlr);

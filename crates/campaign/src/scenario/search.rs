@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::description::RigDescription;
 use crate::metric::{Better, Metric, MetricKind};
 use crate::metrics;
+use crate::named::named;
 use crate::value::short;
 
 use super::Axis;
@@ -25,6 +26,31 @@ pub struct Load {
     /// What is looked at once more when the load is found.
     #[serde(default)]
     pub after: After,
+    /// Which end of the passing values is looked for.
+    #[serde(default)]
+    pub find: Find,
+}
+
+named! {
+    /// Which passing value a search looks for.
+    #[derive(Default)]
+    pub enum Find {
+        /// The largest: a load, a number of cells.
+        #[default]
+        Largest = "largest",
+        /// The smallest: a link's rate, a number of cores.
+        Smallest = "smallest",
+    }
+}
+
+impl Find {
+    /// The metric with the nearest value that failed: `upper` above the largest that passed, `lower` below the smallest.
+    pub const fn far_end(self) -> &'static str {
+        match self {
+            Self::Largest => "upper",
+            Self::Smallest => "lower",
+        }
+    }
 }
 
 /// Trials after the search: a distribution at shares of the load that was found, such as latency at 10, 50, 90 and 100 %.
@@ -156,12 +182,23 @@ pub fn metric(goal: usize, what: &str) -> String {
     }
 }
 
+/// The goal, from 0, and what was found for it, of a metric with a name by [`metric`]; `None`: another metric.
+pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
+    let found = name.strip_prefix("search.")?;
+    let (goal, what) = match found.strip_prefix("goal_").and_then(|rest| rest.split_once('.')) {
+        Some((number, what)) => (number.parse::<usize>().ok()?.checked_sub(1)?, what),
+        None => (0, found),
+    };
+    ["load", "throughput"].contains(&what).then_some((goal, what))
+}
+
 /// What a search adds to the metrics of a rig; `goals`: of an MLRsearch, otherwise 0; `soak`: it is a PLRsearch; `seen`: the
 /// distributions that are looked at after it.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
-        Scalar Higher "search.load" "" "the largest load that passed a full trial";
+        Scalar Higher "search.load" "" "the load that was looked for: the largest (or smallest) that passed a full trial, as it was sent";
         Scalar Higher "search.upper" "" "the smallest load that failed a full trial";
+        Scalar Higher "search.lower" "" "of a search for the smallest, the largest value that failed a full trial";
         Scalar Higher "search.unsent" "" "the smallest load that the generator could not send, if it ended the search";
         Scalar Higher "search.best" "" "the metric at the best setting of the knobs";
         Scalar Lower "search.trials" "" "trials that the search took";

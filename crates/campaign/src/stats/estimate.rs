@@ -13,6 +13,11 @@ pub struct Estimate {
     pub freedom: f64,
     /// Repeats behind it, of several sources the fewest.
     pub n: usize,
+    /// How far the true value may lie below [`value`](Self::value) whatever the spread of repeats; infinite for an upper
+    /// bound.
+    pub below: f64,
+    /// How far it may lie above: the bracket of a search, infinite for a lower bound.
+    pub above: f64,
 }
 
 impl Estimate {
@@ -23,7 +28,7 @@ impl Estimate {
             0 | 1 => (exact.then_some(0.0), f64::INFINITY),
             _ => (Some(summary.deviation / (n as f64).sqrt()), (n - 1) as f64),
         };
-        Self { value: summary.mean, error, freedom, n }
+        Self { value: summary.mean, error, freedom, n, below: 0.0, above: 0.0 }
     }
 
     /// The sum of these with their weights. Errors add by squares, degrees of freedom by Welch and Satterthwaite.
@@ -40,7 +45,20 @@ impl Estimate {
             }
         };
         let value = parts.iter().map(|(weight, part)| weight * part.value).sum();
-        Self { value, error, freedom, n: parts.iter().map(|(_, part)| part.n).min().unwrap_or(0) }
+        let (below, above) = slack(parts.iter().copied());
+        Self {
+            value,
+            error,
+            freedom,
+            n: parts.iter().map(|(_, part)| part.n).min().unwrap_or(0),
+            below,
+            above,
+        }
+    }
+
+    /// The same with room for the true value on either side of it, besides its error.
+    pub fn with_slack(self, below: f64, above: f64) -> Self {
+        Self { below, above, ..self }
     }
 
     /// This minus another one (Welch).
@@ -56,10 +74,10 @@ impl Estimate {
     /// Its interval at a confidence; `None`: a single repeat.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let half = self.half_width(confidence)?;
-        Some((self.value - half, self.value + half))
+        Some((self.value - half - self.below, self.value + half + self.above))
     }
 
-    /// Half of it.
+    /// Half of what repeats differ by; what is [below](Self::below) and [above](Self::above) is not in it.
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         self.error.map(|error| if error > 0.0 { error * quantile(confidence, self.freedom) } else { 0.0 })
     }
@@ -71,16 +89,66 @@ impl Estimate {
         let (a, b) = (self.value, by.value);
         // Degrees of freedom of a - rb at the ratio r that was found.
         let spread = Self::sum(&[(1.0, self), (-a / b, by)]);
-        Some(fieller((a, b), (va, vb, 0.0), spread.freedom, confidence))
+        let interval = fieller((a, b), (va, vb, 0.0), spread.freedom, confidence);
+        Some(self.widen_ratio(&by, interval))
+    }
+
+    /// The interval of a ratio with the slack of both numbers added to it.
+    pub(super) fn widen_ratio(&self, by: &Self, interval: (f64, f64)) -> (f64, f64) {
+        if self.below + self.above + by.below + by.above == 0.0 {
+            return interval;
+        }
+        // The four corners; a divisor whose slack reaches 0 leaves the ratio open.
+        if by.value - by.below <= 0.0 && by.below.is_finite() && by.value + by.above > 0.0 && by.below > 0.0 {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        let by_low = if by.below.is_infinite() { 0.0 } else { by.value - by.below };
+        let corners = [self.value - self.below, self.value + self.above]
+            .into_iter()
+            .flat_map(|a| [by_low, by.value + by.above].map(|b| corner(a, b)));
+        let centre = self.value / by.value;
+        let (mut low, mut high) = (centre, centre);
+        for ratio in corners {
+            low = low.min(ratio);
+            high = high.max(ratio);
+        }
+        (interval.0 - (centre - low), interval.1 + (high - centre))
     }
 
     /// Welch's test against 0: the probability of a value at least this far from it if it were 0. `None` for a single
     /// repeat; without any error it surely is 0, or is not.
     pub fn p(&self) -> Option<f64> {
+        // The value nearest to 0 that the slack leaves possible.
+        let nearest = if self.value > 0.0 {
+            (self.value - self.below).max(0.0)
+        } else {
+            (self.value + self.above).min(0.0)
+        };
         match self.error? {
-            error if error > 0.0 => Some(student_p(self.value / error, self.freedom)),
-            _ => Some(if self.value == 0.0 { 1.0 } else { 0.0 }),
+            error if error > 0.0 => Some(student_p(nearest / error, self.freedom)),
+            _ => Some(if nearest == 0.0 { 1.0 } else { 0.0 }),
         }
+    }
+}
+
+/// What a weighted sum may lie below and above its value by the slack of its parts.
+pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) {
+    parts.fold((0.0, 0.0), |(below, above), (weight, part)| {
+        // 0 times an infinite slack is none.
+        let of = |slack: f64| if weight == 0.0 || slack == 0.0 { 0.0 } else { weight.abs() * slack };
+        let (own_below, own_above) =
+            if weight < 0.0 { (part.above, part.below) } else { (part.below, part.above) };
+        (below + of(own_below), above + of(own_above))
+    })
+}
+
+/// A ratio of two ends, either of which may be open.
+fn corner(a: f64, b: f64) -> f64 {
+    match (a.is_infinite(), b.is_infinite()) {
+        (true, true) => f64::INFINITY,
+        (false, true) => 0.0,
+        _ if b == 0.0 => f64::INFINITY.copysign(a),
+        _ => a / b,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::estimate::{Estimate, fieller};
+use super::estimate::{Estimate, fieller, slack};
 use super::summarise;
 
 /// An estimate, and where points are compared repeat by repeat ([`crate::scenario::Measure::paired`]) what each repeat says.
@@ -42,7 +42,9 @@ impl Number {
         let own: BTreeMap<u32, f64> = shared.iter().map(in_repeat).collect();
         let values: Vec<f64> = own.values().copied().collect();
         // The width of the summary's interval is not asked for.
-        let found = summarise(&values, 0.95).map(|summary| Estimate::of(&summary, false));
+        let (below, above) = slack(parts.iter().map(|(by, part)| (*by, part.estimate)));
+        let found =
+            summarise(&values, 0.95).map(|summary| Estimate::of(&summary, false).with_slack(below, above));
         found.map_or_else(|| Self::alone(parts[0].1.estimate), |estimate| Self { estimate, own })
     }
 
@@ -75,7 +77,8 @@ impl Number {
             products.sum::<f64>() / ((n - 1) * n) as f64
         };
         let spread = (moment(&ours, &ours), moment(&theirs, &theirs), moment(&ours, &theirs));
-        (Some(fieller((a, b), spread, (n - 1) as f64, confidence)), true)
+        let interval = fieller((a, b), spread, (n - 1) as f64, confidence);
+        (Some(self.estimate.widen_ratio(&by.estimate, interval)), true)
     }
 }
 

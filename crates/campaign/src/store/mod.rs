@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
 
+use crate::answer::Bound;
 use crate::plan::{Plan, Point};
 use crate::record::Recording;
 use crate::results::{Finished, Journal, JournalError, Results};
@@ -17,8 +18,17 @@ use crate::scenario::Scenario;
 
 pub use query::{QUERY_ROWS_MAX, Rows};
 
-/// Version of the tables; another one is refused, never guessed at.
-const FORMAT: i64 = 1;
+/// Version of the tables. Older ones that are listed in [`READABLE`] are read, and brought up to date when a campaign goes on.
+const FORMAT: i64 = 2;
+/// Formats that are read: 1 has no bounds.
+const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
+
+/// What format 2 has in addition: metrics that are only bounds, by the names of [`Bound`].
+const BOUNDS: &str = "
+CREATE TABLE IF NOT EXISTS bounds (
+    point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, bound TEXT NOT NULL,
+    PRIMARY KEY (point, repeat, name_id)) WITHOUT ROWID;
+";
 /// `ranl`: the file says what it is (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x7261_6e6c;
 
@@ -86,7 +96,7 @@ pub enum StoreError {
     #[error("`{0}` is no campaign of this tool")]
     NoCampaign(String),
     /// Written by another version of the tool.
-    #[error("`{file}` has format {found}; this version reads {FORMAT}")]
+    #[error("`{file}` has format {found}; this version reads {} to {}", READABLE.start(), READABLE.end())]
     Format {
         /// The file.
         file: String,
@@ -124,6 +134,8 @@ impl Store {
         } else {
             store.check_format(path)?;
             store.check_scenario(header.scenario)?;
+            store.connection.execute_batch(BOUNDS)?;
+            store.connection.pragma_update(None, "user_version", FORMAT)?;
         }
         Ok(store)
     }
@@ -177,6 +189,7 @@ impl Store {
     fn create(&mut self, header: &Header<'_>) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(BOUNDS)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", FORMAT)?;
         {
@@ -202,7 +215,7 @@ impl Store {
             return Err(StoreError::NoCampaign(file));
         }
         match pragma("user_version")? {
-            FORMAT => Ok(()),
+            found if READABLE.contains(&found) => Ok(()),
             found => Err(StoreError::Format { file, found }),
         }
     }
@@ -266,6 +279,11 @@ impl Store {
         let mut metrics = self.connection.prepare(
             "SELECT name, value FROM metrics JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
         )?;
+        let bounded: bool = self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'bounds')",
+            [],
+            |row| row.get(0),
+        )?;
         let mut rows = select.query([])?;
         let mut all = Vec::new();
         while let Some(row) = rows.next()? {
@@ -277,6 +295,9 @@ impl Store {
             let mut values = metrics.query(params![point, repeat])?;
             while let Some(value) = values.next()? {
                 recording.metrics.insert(value.get(0)?, value.get(1)?);
+            }
+            if bounded {
+                self.load_bounds(point, repeat, &mut recording)?;
             }
             if load == Load::All {
                 self.load_blobs(point, repeat, &mut recording)?;
@@ -293,6 +314,20 @@ impl Store {
             });
         }
         Ok(all)
+    }
+
+    fn load_bounds(&self, point: i64, repeat: u32, recording: &mut Recording) -> Result<(), StoreError> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT name, bound FROM bounds JOIN names ON names.id = name_id WHERE point = ?1 AND repeat = ?2",
+        )?;
+        let mut rows = select.query(params![point, repeat])?;
+        while let Some(row) = rows.next()? {
+            let text: String = row.get(1)?;
+            let bound = Bound::from_name(&text)
+                .ok_or_else(|| StoreError::Damaged(format!("\"{text}\" is not a bound")))?;
+            recording.bounds.insert(row.get(0)?, bound);
+        }
+        Ok(())
     }
 
     fn load_blobs(&self, point: i64, repeat: u32, recording: &mut Recording) -> Result<(), StoreError> {
@@ -336,6 +371,10 @@ impl Store {
             let mut metric = transaction.prepare_cached("INSERT INTO metrics VALUES (?1, ?2, ?3, ?4)")?;
             for (name, value) in &finished.recording.metrics {
                 metric.execute(params![key.0, key.1, name_id(&transaction, name)?, value])?;
+            }
+            let mut bounds = transaction.prepare_cached("INSERT INTO bounds VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, bound) in &finished.recording.bounds {
+                bounds.execute(params![key.0, key.1, name_id(&transaction, name)?, bound.name()])?;
             }
             let mut series = transaction.prepare_cached("INSERT INTO series VALUES (?1, ?2, ?3, ?4)")?;
             for (name, samples) in &finished.recording.series {

@@ -2,7 +2,8 @@
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use ranlab_campaign::expect::{Judged, Verdict, judge, short};
+use ranlab_campaign::answer::Qualified;
+use ranlab_campaign::expect::{Judged, Verdict, judge};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::report::{Context, Watched, Written};
 use ranlab_campaign::results::Results;
@@ -298,12 +299,14 @@ pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), 
         let shown: Vec<String> = shown_metrics(results)
             .iter()
             .filter_map(|name| {
-                let summary = results.summary(point, name)?;
-                let spread = summary.half_width.map_or(String::new(), |half| format!(" ± {}", short(half)));
-                Some(format!("{name} {}{spread} {}", short(summary.mean), results.unit(name)))
+                Some(format!("{name} {}", results.answer(point, name)?.sentence(results.unit(name))))
             })
             .collect();
-        let why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
+        let mut why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
+        let qualified = Qualified::at(results, point).words();
+        if !shown.is_empty() && !qualified.is_empty() {
+            why.push_str(&format!("  [{}]", qualified.join(", ")));
+        }
         output.text(format_args!("  {:<36} {outcome:<12} {}", point.point.label(), why.trim_end()))?;
     }
     if results.points.len() > SHOWN_MAX {
@@ -343,10 +346,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
         let metrics: serde_json::Map<_, _> = names
             .into_iter()
             .filter_map(|name| {
-                let summary = results.summary(point, name)?;
-                let mut value = json!({
-                    "mean": summary.mean, "ci95": summary.half_width, "n": summary.n, "unit": results.unit(name),
-                });
+                let mut value = results.answer(point, name)?.json(results.unit(name));
                 // What points are compared by: of each repeat, where all have it.
                 let whole = point.runs.iter().all(|run| run.outcome.counts());
                 if results.scenario.measure.paired && whole {
@@ -362,6 +362,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             "outcome": point.outcome(),
             "reason": point.reason(),
             "metrics": metrics,
+            "qualified": Qualified::at(results, point),
         });
         let distributions: serde_json::Map<_, _> = whole_metrics(results)
             .filter_map(|name| Some((name.to_owned(), json!(point.distribution(name)?.kept()))))

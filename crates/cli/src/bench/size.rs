@@ -1,6 +1,7 @@
 //! `bench size`: from a demand and measured capacity to blades, racks and power.
 use std::path::{Path, PathBuf};
 
+use ranlab_campaign::answer::Bound;
 use ranlab_campaign::expect::short;
 use ranlab_campaign::objective::{Objective, ObjectiveError, Served, found, served};
 use ranlab_campaign::size::{At, Blade, Capacity, Demand, Deployment, Measured, Within, size};
@@ -45,19 +46,22 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
         Failure::Usage(format!("{file}: {}", error.to_string().trim().replace('\n', " ")))
     })?;
     let mut output = Output::new(format);
+    let mut at_least = false;
     if let Some(from) = capacity.from.take() {
         let served = measured(&from, &arguments.profile)?;
         tell(&mut output, &from, &served)?;
         let users = served.load * from.users_per_load;
         capacity.users_per_core = capacity.users_per_core.min(users / served.cores);
         capacity.users_measured = Some(users);
+        at_least = served.missed_at.is_none();
     }
     let at = match capacity.at.take() {
         Some(at) => Some(at_point(&at, &arguments.profile, &mut output)?),
         None => None,
     };
     if let Some(at) = &at {
-        capacity.users_per_core = capacity.users_per_core.min(at.users.0);
+        at_least |= at.most.is_none();
+        capacity.users_per_core = capacity.users_per_core.min(at.users);
         blade.watts = blade.watts.or(at.watts);
     }
     if blade.watts.is_none() {
@@ -83,8 +87,13 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     ))?;
     row(&mut output, "linear", &sizing.linear)?;
     let mut answer = serde_json::to_value(&sizing).unwrap_or_default();
-    let ends = at.map(|at| [("least", at.users.1), ("most", at.users.2)]);
-    for (name, users_per_core) in ends.into_iter().flatten().filter(|(_, users)| *users > 0.0) {
+    if at_least {
+        output.text("the capacity is a lower bound: at most this many instances are needed")?;
+        answer["capacity_bound"] = serde_json::to_value(Bound::AtLeast).unwrap_or_default();
+    }
+    let ends = at.map(|at| [("least", Some(at.least)), ("most", at.most)]);
+    let ends = ends.into_iter().flatten().filter_map(|(name, users)| Some((name, users?)));
+    for (name, users_per_core) in ends.filter(|(_, users)| *users > 0.0) {
         let end = Capacity { users_per_core, ..capacity.clone() };
         let end = size(&demand, &blade, &end).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
         row(&mut output, name, &end.linear)?;
@@ -101,13 +110,14 @@ fn at_point(at: &At, profile: &Path, output: &mut Output) -> Result<Measured, Fa
     let results = super::results_of(&beside(&at.campaign, profile), Load::Metrics)?;
     let said = at.measured(&results);
     let measured = said.map_err(|error| Failure::Usage(format!("{}: {error}", profile.display())))?;
-    let (mean, low, high) = measured.users;
+    let ends = match measured.most {
+        Some(most) => format!("{} to {}", short(measured.least), short(most)),
+        None => format!("at least {}", short(measured.least)),
+    };
     let power = measured.watts.map_or_else(String::new, |watts| format!(", at {} W", short(watts)));
     output.text(format_args!(
-        "a core serves {} users ({} to {} over {} repeats of {}){power}",
-        short(mean),
-        short(low),
-        short(high),
+        "a core serves {} users ({ends} over {} repeats of {}){power}",
+        short(measured.users),
         measured.repeats,
         at.campaign.display()
     ))?;

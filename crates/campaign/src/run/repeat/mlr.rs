@@ -6,10 +6,10 @@ use crate::scenario::search::metric;
 use crate::scenario::{Load, Search};
 use crate::search::mlr::{Bounds, Goal, MlrSearch, Reply};
 use crate::search::{Found, Gave};
-use crate::tried;
+use crate::tried::{self, Tried};
 use crate::value::format_span;
 
-use super::{Measured, Trials, open, seed_of, unfound};
+use super::{Measured, Trials, open, passed, seed_of, unfound};
 
 impl Trials<'_, '_> {
     pub(super) fn mlr(&mut self, search: &Search, load: &Load) -> Result<Measured, RigError> {
@@ -24,8 +24,8 @@ impl Trials<'_, '_> {
         };
         let goals: Vec<Goal> = loss_ratios.iter().map(goal).collect();
         let full_trials = budget.as_secs_f64() / self.run.duration.as_secs_f64().max(1e-3);
-        let range = (load.min, load.max);
-        let mut machine = MlrSearch::new(range, load.precision, whole, &goals, *initial, full_trials);
+        let mut machine =
+            MlrSearch::new((load.min, load.max), load.precision, whole, &goals, *initial, full_trials);
         let seed = self.run.seed;
         // The last full trial at each load; a search tries a few dozen loads.
         let mut last: Vec<(f64, Measured)> = Vec::new();
@@ -44,9 +44,9 @@ impl Trials<'_, '_> {
             }
             if this.full() {
                 last.retain(|(load, _)| *load != this.load);
-                last.push((this.load, (seen.outcome, seen.reason, seen.recording)));
+                last.push((this.load, passed(search, seen)));
             }
-            machine.report(Reply::Loss(this.value));
+            machine.report(Reply::Loss(loss(&this)));
         }
         let bounds = machine.found();
         let first = bounds.first().copied().unwrap_or_default();
@@ -77,10 +77,17 @@ impl Trials<'_, '_> {
             if own.lower.is_none() {
                 return Some(format!("no load keeps loss_ratio ≤ {ratio}"));
             }
-            open(&found(*own), load.max, &unsent, &within).map(|why| format!("loss_ratio ≤ {ratio}: {why}"))
+            open(&found(*own), load.max, load.find, &unsent, &within)
+                .map(|why| format!("loss_ratio ≤ {ratio}: {why}"))
         });
         Ok((outcome, reason.unwrap_or(why), recording))
     }
+}
+
+/// What a trial lost. An overloaded system did not keep any goal, whatever it counted.
+fn loss(trial: &Tried) -> f64 {
+    let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
+    if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
 }
 
 /// Each goal's bounds, and what bounds them all.

@@ -5,7 +5,7 @@ use crate::metric::{Metric, MetricKind};
 use crate::search::mlr::GOALS_MAX;
 use crate::value::Value;
 
-use super::super::search::{After, Load, SHARES_MAX, Search};
+use super::super::search::{After, Find, Load, SHARES_MAX, Search};
 use super::super::{Axis, Sweep, SweepMode, core};
 use super::{Node, Reader, Values, text, unknown, whole};
 
@@ -81,7 +81,9 @@ impl Reader<'_> {
             self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
         }
         let after = self.after(node, values)?;
-        Some(Load { axis, min, max, precision: number("search.precision").unwrap_or(0.01), after })
+        let find = values.get("search.find").and_then(Value::text).and_then(Find::from_name);
+        let precision = number("search.precision").unwrap_or(0.01);
+        Some(Load { axis, min, max, precision, after, find: find.unwrap_or_default() })
     }
 
     /// `latency_at` and `latency_of`.
