@@ -1,7 +1,8 @@
 //! The promised numbers, each beside its bar: `make bench`. Exits 1 if a bar is missed.
 //!
 //! A promise is a ratio to a floor measured in the same run wherever that is possible, because ratios survive a change
-//! of machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the word.
+//! of machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the word;
+//! `truth [SEEDS [GROUP]]` runs the truth suite instead (`make truth`).
 
 mod allocations;
 mod bare;
@@ -11,6 +12,7 @@ mod ping;
 mod process;
 mod report;
 mod system;
+mod truth;
 
 use report::Report;
 use std::process::ExitCode;
@@ -31,6 +33,10 @@ const GROUPS: &[(&str, Bench)] = &[
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let wanted = arguments.next().unwrap_or_default();
+    if wanted == "truth" {
+        let seeds = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(truth::SEEDS);
+        return truth::run(seeds, &arguments.next().unwrap_or_default());
+    }
     if let Some(code) = be_a_floor(&wanted, &arguments.collect::<Vec<_>>()) {
         return code;
     }
