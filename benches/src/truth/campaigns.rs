@@ -116,6 +116,15 @@ fn questions() -> Vec<Question> {
         one("mock: M/M/1 reply time, median", queue(5000), "rtt_us_p50", sojourn(0.5, 5000.0), 0.0),
         one("mock: M/M/1 reply time, p99", queue(5000), "rtt_us_p99", sojourn(0.99, 5000.0), 0.0),
         one(
+            "mock: p99 with a stall of 1 s in 10 s",
+            format!(
+                "[sut]\nlaw = \"stall\"\nstall = \"1s\"\n[load]\nrate = 1000.0\nrequests = 10000\n{REPEATS}"
+            ),
+            "rtt_us_p99",
+            STALL_P99_US,
+            0.0,
+        ),
+        one(
             "ndr: capacity, noise 1 %",
             server(0.01) + REPEATS + &search("ndr", "precision = 0.005"),
             "search.load",

@@ -84,9 +84,12 @@ impl fmt::Display for Row {
     }
 }
 
+/// Rows of a kind, with this many seeds each.
+type Group = fn(u64) -> Vec<Row>;
+
 /// Runs the suite with this many seeds and prints its table. Exits 1 if a row misses its bar.
 pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
-    let groups: [(&str, fn(u64) -> Vec<Row>); 4] = [
+    let groups: [(&str, Group); 4] = [
         ("mock", campaigns::rows),
         ("fits", fits::rows),
         ("claims", claims::rows),

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
+use ranlab_campaign::answer::Bound;
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::results::Results;
@@ -153,4 +154,38 @@ fn csv_has_a_line_for_each_point() {
         lines[0]
     );
     assert!(lines[1].starts_with("1,0,ok,3,") || lines[1].starts_with("1,0,degraded,3,"), "{}", lines[1]);
+}
+
+const OPEN_ENDED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\nsigma = 0.0\nkappa = 0.0\n[measure]\nrepeats = 2\n\
+    [search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100\nmax = 800\n";
+
+#[test]
+fn bound_is_kept_in_the_file_and_told_by_queries() {
+    let path = file("bound.sqlite");
+    measure(&path, OPEN_ENDED);
+    let store = Store::read(&path).unwrap();
+    let results = store.results(Load::Metrics).unwrap();
+    assert_eq!(results.answer(&results.points[0], "search.load").unwrap().bound, Bound::AtLeast);
+    let rows = store.query("SELECT DISTINCT bound FROM results WHERE metric = 'search.load'").unwrap();
+    assert_eq!(rows.rows, [[Some(Value::from("at_least"))]]);
+}
+
+#[test]
+fn file_of_format_1_is_read_and_brought_up_to_date_when_it_goes_on() {
+    let path = file("format-1.sqlite");
+    measure(&path, OPEN_ENDED);
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(
+        "DROP VIEW results; DROP TABLE bounds; PRAGMA user_version = 1;
+         CREATE VIEW results AS SELECT point, label, repeat, outcome, name AS metric, value
+         FROM metrics JOIN points USING (point) JOIN repeats USING (point, repeat) JOIN names ON names.id = name_id;",
+    )
+    .unwrap();
+    drop(old);
+    let before = Store::read(&path).unwrap().results(Load::Metrics).unwrap();
+    // Known without the table: no load failed.
+    assert_eq!(before.answer(&before.points[0], "search.load").unwrap().bound, Bound::AtLeast);
+    measure(&path, OPEN_ENDED);
+    let store = Store::read(&path).unwrap();
+    assert!(store.query("SELECT bound FROM results").is_ok());
 }

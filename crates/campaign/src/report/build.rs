@@ -236,6 +236,9 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
                     if own { box_of(here, &plot.y)? } else { quartiles(&together(results, here, &plot.y))? };
                 return Some(Sample { x: *x, y, low, high, ends: (min, max) });
             }
+            if let [point] = here[..] {
+                return results.answer(point, &plot.y).map(|answer| drawn_answer(*x, &answer));
+            }
             let summary = summarise(&together(results, here, &plot.y), confidence)?;
             let (low, high) = summary.interval();
             Some(Sample { x: *x, y: summary.mean, low, high, ends: (low, high) })
@@ -248,6 +251,14 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
         figure.table = growths(results, plot, groups, figure);
     }
     marks(results, plot, groups, figure);
+}
+
+/// An answer as a sample; an open end is drawn at the value.
+fn drawn_answer(x: f64, answer: &Answer) -> Sample {
+    let (low, high) = answer.ends();
+    let low = low.unwrap_or(answer.value);
+    let high = high.unwrap_or(answer.value);
+    Sample { x, y: answer.value, low, high, ends: (low, high) }
 }
 
 /// Quartiles of a distribution's own values over all repeats, between the ends of its whiskers.

@@ -71,6 +71,12 @@ pub(super) fn measure(
     }
 }
 
+/// What a trial lost. An overloaded system did not keep any goal, whatever it counted.
+fn loss(trial: &Tried) -> f64 {
+    let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
+    if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
+}
+
 /// Why an outcome is not `ok`: the limit that the rig found broken, or one phrase if it did not say.
 fn reason_of(outcome: Outcome, recording: &Recording) -> String {
     if outcome != Outcome::Ok && !recording.reason.is_empty() {
@@ -218,6 +224,9 @@ impl Trials<'_, '_> {
         metrics.insert("search.trials".to_owned(), f64::from(found.trials));
         metrics.extend(found.upper.map(|load| (far, sent.of(axis, &self.rig.describe(), load))));
         metrics.extend(found.unsent.map(|load| ("search.unsent".to_owned(), load)));
+        if found.upper.is_none() {
+            recording.bounds.insert("search.load".to_owned(), find.open_bound());
+        }
         tried::keep(&mut recording, &tried);
         let end = if *find == Find::Smallest { *min } else { *max };
         let reason = open(&found, end, *find, &unsent, &format!("{trials} trials")).unwrap_or(why);

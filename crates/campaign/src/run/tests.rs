@@ -426,3 +426,111 @@ fn every_window_is_told_with_what_the_search_chose() {
     assert_eq!(told, tried.iter().map(|trial| trial.load).collect::<Vec<_>>());
     assert!(windows.iter().all(|window| window.metrics.contains_key("rtt_us_p99")));
 }
+
+/// Carries 3,000 a second; beyond that it is overloaded and measures nothing.
+struct Port;
+
+impl Rig for Port {
+    fn describe(&self) -> crate::rig::RigDescription {
+        MockRig::default().describe()
+    }
+
+    fn prepare(&mut self, _run: &crate::rig::Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+
+    fn warm_up(&mut self, _run: &crate::rig::Run<'_>) -> Result<(), RigError> {
+        Ok(())
+    }
+
+    fn measure(
+        &mut self,
+        run: &crate::rig::Run<'_>,
+        recorder: &mut crate::record::Recorder,
+    ) -> Result<Outcome, RigError> {
+        let rate = run.number("load.rate").unwrap();
+        if rate > 3000.0 {
+            return Ok(Outcome::Overloaded);
+        }
+        recorder.scalar("loss_ratio", 0.0);
+        Ok(Outcome::Ok)
+    }
+
+    fn tear_down(&mut self) {}
+}
+
+fn run_port(search: &str) -> Results {
+    let text =
+        format!("[measure]\nrepeats = 2\n[search]\naxis = \"load.rate\"\nmin = 100\nmax = 9000\n{search}");
+    let scenario = scenario(&text);
+    let plan = Plan::new(&scenario, &Port.describe());
+    let mut journal = MemoryJournal::default();
+    run(Box::new(Port), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
+    Results::new(scenario, Port.describe().metrics, plan.points, journal.finished)
+}
+
+#[test]
+fn overloaded_trial_does_not_pass_and_the_search_goes_on() {
+    let results = run_port("type = \"knee\"\nmetric = \"loss_ratio\"\nat_most = 0.5");
+    let answer = results.answer(&results.points[0], "search.load").unwrap();
+    let (low, high) = answer.interval.unwrap();
+    assert!(low <= 3000.0 && high > 3000.0 && high - low < 40.0, "{answer:?}");
+    assert_eq!(results.points[0].outcome(), Some(Outcome::Ok));
+}
+
+#[test]
+fn open_ended_search_answers_with_a_bound_and_says_what_ended_it() {
+    use crate::answer::{Bound, LimitedBy};
+    let sut = "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n";
+    let search =
+        "[measure]\nrepeats = 3\n[search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100\nmax = 800\n";
+    let answer = |text: &str| {
+        let (results, ..) = run_all(text);
+        results.answer(&results.points[0], "search.load").unwrap()
+    };
+    let range = answer(&format!("{sut}{search}"));
+    assert_eq!((range.bound, range.limited_by, range.value), (Bound::AtLeast, Some(LimitedBy::Range), 800.0));
+    assert_eq!((range.text().as_str(), range.half_width), ("≥ 800", None));
+    // As it was sent, and not as it was asked for.
+    let sent = answer(&format!("{sut}[load]\nmost = 600.0\n{search}"));
+    assert_eq!((sent.bound, sent.limited_by), (Bound::AtLeast, Some(LimitedBy::Generator)));
+    assert!((sent.value - 600.0).abs() < 6.0 && sent.value <= 600.0, "{sent:?}");
+    // Where the budget ends after the lower end was confirmed and before the upper one is, the answer is open.
+    let all = (950..1050).step_by(13).flat_map(|lambda| (8..15).map(move |trials| (lambda, trials)));
+    let budgets = all.filter_map(|(lambda, trials)| {
+        let sut = sut.replace("[sut]", &format!("[sut]\nlambda = {lambda}"));
+        let text = format!("{sut}{search}trials = {trials}\n").replace("max = 800", "max = 3000");
+        let (results, ..) = run_all(&text);
+        results.answer(&results.points[0], "search.load").filter(|answer| answer.bound == Bound::AtLeast)
+    });
+    let limits: Vec<_> = budgets.map(|answer| answer.limited_by).collect();
+    assert!(!limits.is_empty() && limits.iter().all(|limit| *limit == Some(LimitedBy::Budget)), "{limits:?}");
+}
+
+#[test]
+fn smallest_passing_value_is_found_and_open_below() {
+    use crate::answer::Bound;
+    let text = |min: u32| {
+        format!(
+            "[sut]\nnoise = 0.0\n[load]\nrate = 900.0\n[measure]\nrepeats = 2\n[search]\ntype = \"knee\"\nfind = \"smallest\"\n\
+             axis = \"sut.lambda\"\nmin = {min}\nmax = 4000\nmetric = \"loss_ratio\"\nat_most = 0"
+        )
+    };
+    let answer = |min: u32| {
+        let (results, ..) = run_all(&text(min));
+        results.answer(&results.points[0], "search.load").unwrap()
+    };
+    let (low, high) = answer(100).interval.unwrap();
+    assert!(low < 900.0 && (900.0..910.0).contains(&high), "{low} to {high}");
+    let open = answer(1000);
+    assert_eq!((open.bound, open.text().as_str()), (Bound::AtMost, "≤ 1000"));
+}
+
+#[test]
+fn loss_that_the_objective_allows_is_not_held_against_the_system() {
+    let (results, ..) = run_all(
+        "[sut]\nnoise = 0.0\nkappa = 0.0\nsigma = 0.0\n[measure]\nrepeats = 1\n[search]\ntype = \"pdr\"\naxis = \"load.rate\"\n\
+         min = 100\nmax = 4000\nloss_ratio = 0.01\nprecision = 0.001",
+    );
+    assert_eq!(results.points[0].outcome(), Some(Outcome::Ok), "{}", results.points[0].reason());
+}

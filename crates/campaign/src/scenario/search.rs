@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Bound;
 use crate::description::RigDescription;
 use crate::metric::{Better, Metric, MetricKind};
 use crate::metrics;
@@ -49,6 +50,14 @@ impl Find {
         match self {
             Self::Largest => "upper",
             Self::Smallest => "lower",
+        }
+    }
+
+    /// What the answer is where no value failed.
+    pub const fn open_bound(self) -> Bound {
+        match self {
+            Self::Largest => Bound::AtLeast,
+            Self::Smallest => Bound::AtMost,
         }
     }
 }

@@ -28,6 +28,11 @@ const BOUNDS: &str = "
 CREATE TABLE IF NOT EXISTS bounds (
     point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, bound TEXT NOT NULL,
     PRIMARY KEY (point, repeat, name_id)) WITHOUT ROWID;
+DROP VIEW IF EXISTS results;
+CREATE VIEW results AS
+    SELECT point, label, repeat, outcome, name AS metric, value, coalesce(bound, 'exact') AS bound
+    FROM metrics JOIN points USING (point) JOIN repeats USING (point, repeat) JOIN names ON names.id = name_id
+    LEFT JOIN bounds USING (point, repeat, name_id);
 ";
 /// `ranl`: the file says what it is (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x7261_6e6c;
@@ -50,9 +55,6 @@ CREATE TABLE series (
 CREATE TABLE histograms (
     point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, counts BLOB NOT NULL,
     PRIMARY KEY (point, repeat, name_id));
-CREATE VIEW results AS
-    SELECT point, label, repeat, outcome, name AS metric, value
-    FROM metrics JOIN points USING (point) JOIN repeats USING (point, repeat) JOIN names ON names.id = name_id;
 ";
 
 /// A campaign's file.

@@ -42,7 +42,7 @@ pub(super) struct Report {
 pub(super) struct Query {
     /// Folder of a campaign, its file, or a stored result (.json)
     campaign: PathBuf,
-    /// SQL over results(point, label, repeat, outcome, metric, value), points, repeats, metrics, names
+    /// SQL over results(point, label, repeat, outcome, metric, value, bound), points, repeats, metrics, names
     #[arg(required_unless_present_any = ["filter", "csv"], conflicts_with = "filter")]
     sql: Option<String>,
     /// Points that pass a filter in JSON ($gt, $gte, $lt, $lte, $ne, $in, $not), as rows of settings and means

@@ -1,15 +1,16 @@
 //! MLRsearch over a rig's trials.
 
+use crate::answer::Bound;
 use crate::record::Recording;
 use crate::rig::{Outcome, RigError};
 use crate::scenario::search::metric;
 use crate::scenario::{Load, Search};
 use crate::search::mlr::{Bounds, Goal, MlrSearch, Reply};
 use crate::search::{Found, Gave};
-use crate::tried::{self, Tried};
+use crate::tried;
 use crate::value::format_span;
 
-use super::{Measured, Trials, open, passed, seed_of, unfound};
+use super::{Measured, Trials, loss, open, passed, seed_of, unfound};
 
 impl Trials<'_, '_> {
     pub(super) fn mlr(&mut self, search: &Search, load: &Load) -> Result<Measured, RigError> {
@@ -84,18 +85,15 @@ impl Trials<'_, '_> {
     }
 }
 
-/// What a trial lost. An overloaded system did not keep any goal, whatever it counted.
-fn loss(trial: &Tried) -> f64 {
-    let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
-    if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
-}
-
 /// Each goal's bounds, and what bounds them all.
 fn put(recording: &mut Recording, bounds: &[Bounds], machine: &MlrSearch) {
     let metrics = &mut recording.metrics;
     for (goal, own) in bounds.iter().enumerate() {
         for (what, value) in [("load", own.lower), ("upper", own.upper), ("throughput", own.throughput)] {
             metrics.extend(value.map(|value| (metric(goal, what), value)));
+        }
+        if own.lower.is_some() && own.upper.is_none() {
+            recording.bounds.extend(["load", "throughput"].map(|what| (metric(goal, what), Bound::AtLeast)));
         }
     }
     metrics.extend(machine.unsent().map(|load| ("search.unsent".to_owned(), load)));

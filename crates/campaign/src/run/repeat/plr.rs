@@ -1,5 +1,6 @@
 //! PLRsearch over a rig's trials.
 
+use crate::answer::Bound;
 use crate::rig::{Outcome, RigError};
 use crate::scenario::{Load, Search};
 use crate::search::mlr::Reply;
@@ -8,7 +9,7 @@ use crate::search::{Found, Gave};
 use crate::tried;
 use crate::value::{format_span, short};
 
-use super::{Measured, Trials, seed_of, unfound};
+use super::{Measured, Trials, loss, seed_of, unfound};
 
 impl Trials<'_, '_> {
     pub(super) fn plr(&mut self, search: &Search, load: &Load) -> Result<Measured, RigError> {
@@ -34,7 +35,7 @@ impl Trials<'_, '_> {
                 continue;
             }
             last = Some(seen.recording);
-            machine.report(Reply::Loss(this.value));
+            machine.report(Reply::Loss(loss(&this)));
         }
         let (trials, beyond) = (machine.trials(), machine.unsent());
         let Some((mut recording, own)) = last.zip(machine.found()) else {
@@ -54,6 +55,11 @@ impl Trials<'_, '_> {
             metrics.insert(name.to_owned(), value);
         }
         metrics.extend(beyond.map(|load| ("search.unsent".to_owned(), load)));
+        let open = match machine.open(&own) {
+            (above, _) if above || beyond.is_some() => Some(Bound::AtLeast),
+            (_, below) => below.then_some(Bound::AtMost),
+        };
+        recording.bounds.extend(open.map(|bound| ("search.load".to_owned(), bound)));
         tried::keep(&mut recording, &tried);
         // What the last trial lost judges nothing: losses are what a soak looks for.
         Ok((Outcome::Ok, told(&machine, &own, (*target, load.max), &unsent, trials, *budget), recording))
