@@ -8,6 +8,7 @@ step() { printf '\n== %s\n' "$1"; }
 step "house rules"
 scripts/house-rules.sh
 scripts/dependencies.py
+scripts/prose.py
 scripts/reproductions.py --check
 
 if command -v planus > /dev/null; then

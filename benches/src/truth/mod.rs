@@ -133,7 +133,7 @@ pub(crate) fn each_seed<T: Send>(seeds: u64, one: impl Fn(u64) -> T + Sync) -> V
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The median; not a number if there are none.
+/// Returns the median, or NaN for an empty list.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

@@ -203,8 +203,8 @@ impl Answer {
         if unit.is_empty() { format!("{text}{why}") } else { format!("{text} {unit}{why}") }
     }
 
-    /// The object that stands for it in JSON: `mean`, `ci95` (half width, `null` where there is none), `interval` (an open
-    /// end is `null`), `n`, `unit`, and `bound` with `limited_by` where the number is a bound.
+    /// Returns the answer as JSON: `mean`, `ci95` (half width or `null`), `interval` (an open end is `null`), `n`, `unit`, and
+    /// for a bound also `bound` and `limited_by`.
     pub fn json(&self, unit: &str) -> Json {
         let (low, high) = self.ends();
         let mut object = json!({

@@ -74,7 +74,8 @@ impl RateSearch {
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
         let (passed, failed, asked) = (None, None, None);
         let (grain, trials, phase, step) = (0.0, 0, 0, 0.0);
-        let (unsent, sign) = (false, 1.0);
+        let unsent = false;
+        let sign = 1.0;
         Self {
             min,
             max,

@@ -172,7 +172,7 @@ impl Trials<'_, '_> {
         }
         let Trial { load, duration_share: share } = trial;
         let mut seen = self.tried(offered(axis, load, whole), share, INVALID_RETRIES)?;
-        // Below a load that was not sent there is another one; below a link on which it was not, there is none.
+        // A search for the largest load goes on below one that was not sent; a search for the smallest value cannot.
         let unsent = seen.unsent && search.load().is_some_and(|load| load.find == Find::Largest);
         if !seen.outcome.counts() && !unsent {
             let reason = format!("at {axis} = {load}: {}", seen.reason);

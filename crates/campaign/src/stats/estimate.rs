@@ -134,7 +134,7 @@ impl Estimate {
 /// What a weighted sum may lie below and above its value by the slack of its parts.
 pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) {
     parts.fold((0.0, 0.0), |(below, above), (weight, part)| {
-        // 0 times an infinite slack is none.
+        // 0 times infinity is NaN.
         let of = |slack: f64| if weight == 0.0 || slack == 0.0 { 0.0 } else { weight.abs() * slack };
         let (own_below, own_above) =
             if weight < 0.0 { (part.above, part.below) } else { (part.below, part.above) };
