@@ -1,10 +1,10 @@
-//! MLRsearch (draft-ietf-bmwg-mlrsearch): the largest loads of several loss goals in one search, from many trials.
+//! MLRsearch (RFC 9971): the largest loads of several loss goals in one search, from many trials.
 //!
 //! A single trial says little about a system whose losses come and go: plain bisection believes it, and ends wherever the
 //! first unlucky second led. Here a load is a bound only when the trials at it, taken together, would keep their verdict
 //! whatever the missing ones gave; coarse and short targets come before fine and long ones, and goals share their trials.
 //!
-//! The verdict on a load is the draft's. Which loads are tried, and for how long beyond the duration sum, it leaves to the search:
+//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package MLRsearch 1.2.1. Which loads are tried, and for how long beyond the duration sum, the RFC leaves to the search:
 //! loads are closer to each other than the answer may be wide, and the two bounds of the answer are looked at again while good and
 //! bad seconds are as many as chance makes them.
 
@@ -229,7 +229,7 @@ impl MlrSearch {
         }
     }
 
-    /// A bound of the answer whose verdict hangs by what chance does in so few trials. The verdict is the draft's; its controller
+    /// A bound of the answer whose verdict hangs by what chance does in so few trials. The verdict is the RFC's; its controller
     /// may go on measuring a load, and where half a per cent decides, the last of 21 seconds should not.
     fn unclear(&self, target: &Target) -> Option<usize> {
         let (lower, upper) = self.bounds(target);
@@ -305,7 +305,7 @@ impl MlrSearch {
         self.times(index, target).class(&target.goal)
     }
 
-    /// Section 5 of the draft: how much time at a load was good and bad.
+    /// How much time at a load was good and bad.
     fn times(&self, index: usize, target: &Target) -> Times {
         let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
         let (mut good, mut bad, mut good_short, mut bad_short) = (0.0, 0.0, 0.0, 0.0);
@@ -323,21 +323,28 @@ impl MlrSearch {
         Times { good, bad }
     }
 
-    /// Loss of the full trials at a load, at the goal's quantile.
+    /// Loss at the goal's quantile of the time at a load, for the conditional throughput. The time is the duration sum, or the
+    /// time of the full trials if that is longer; time that was not measured counts as lost completely.
     fn quantile(&self, index: usize, target: &Target) -> f64 {
         let trials = self.seen.get(&index).into_iter().flatten();
-        let mut full: Vec<(f64, f64)> =
-            trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
-        full.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let mut left = full.iter().map(|(share, _)| share).sum::<f64>() * (1.0 - target.goal.exceed_ratio);
-        full.iter()
-            .find(|(share, _)| {
-                left -= share;
-                left <= 1e-9
-            })
-            .or_else(|| full.last())
-            .map_or(0.0, |(_, loss)| *loss)
+        let full = trials.filter(|(share, _)| *share >= target.share * (1.0 - 1e-9)).copied().collect();
+        pessimistic_loss(full, &target.goal)
     }
+}
+
+/// Loss ratio for the conditional throughput (`pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1): the quantile of
+/// (time, loss) that corresponds to the exceed ratio; of two values that meet there, the lower one.
+fn pessimistic_loss(mut full: Vec<(f64, f64)>, goal: &Goal) -> f64 {
+    full.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let measured: f64 = full.iter().map(|(time, _)| time).sum();
+    let mut left = f64::max(goal.sum, measured) * (1.0 - goal.exceed_ratio);
+    for (time, loss) in full {
+        left -= time;
+        if left <= 1e-9 {
+            return loss;
+        }
+    }
+    1.0
 }
 
 fn stride(target: &Target, last: Option<usize>) -> usize {

@@ -146,7 +146,7 @@ fn a_verdict_that_hangs_by_chance_is_looked_at_again_if_it_is_the_answer() {
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
     let times = |good: f64, bad: f64| Times { good, bad };
-    // Eleven of eleven and fifteen of twenty-one are no chance; eleven of twenty-one are, and are the draft's lower bound.
+    // Eleven of eleven and fifteen of twenty-one are no chance; eleven of twenty-one are, and are the RFC's lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "it is over after four sums");
@@ -241,4 +241,31 @@ fn both_searches_agree_on_a_steady_device() {
     let search = MlrSearch::new((1.0, 1000.0), 0.01, false, &[usual(0.0)], 1.0, 1e3);
     let found = run(search, |trial| f64::max(0.0, 1.0 - 423.7 / trial.load)).found()[0];
     assert!((found.lower.unwrap() / plain.found().lower.unwrap() - 1.0).abs() <= 0.02);
+}
+
+/// By `TargetStat.pessimistic_loss_ratio` of the authors' package MLRsearch 1.2.1 (PyPI), fed with the same trials.
+#[test]
+fn conditional_throughput_equals_reference_package() {
+    let trials = |counts: &[(u32, f64, f64)]| -> Vec<(f64, f64)> {
+        let expand = |&(count, time, loss): &(u32, f64, f64)| (0..count).map(move |_| (time, loss));
+        counts.iter().flat_map(expand).collect()
+    };
+    let rising = |count: u32| (0..count).map(|step| (1.0, 0.01 * f64::from(step))).collect::<Vec<_>>();
+    for (sum, exceed_ratio, full, reference) in [
+        (21.0, 0.5, trials(&[(6, 1.0, 0.0), (5, 1.0, 0.004)]), 0.004),
+        (21.0, 0.5, trials(&[(11, 1.0, 0.0)]), 0.0),
+        (21.0, 0.5, trials(&[(10, 1.0, 0.0)]), 1.0),
+        (21.0, 0.5, trials(&[(10, 1.0, 0.02), (11, 1.0, 0.0)]), 0.0),
+        (21.0, 0.5, trials(&[(3, 1.0, 0.003), (8, 1.0, 0.0), (10, 1.0, 0.02), (9, 1.0, 0.5)]), 0.02),
+        (4.0, 0.5, trials(&[(2, 1.0, 0.0), (2, 1.0, 0.3)]), 0.0),
+        (1.0, 0.0, trials(&[(1, 1.0, 0.001), (1, 1.0, 0.002)]), 0.002),
+        (10.0, 0.25, rising(8), 0.07),
+        (10.0, 0.25, rising(7), 1.0),
+        (3.0, 0.5, trials(&[(1, 2.0, 0.1), (1, 1.0, 0.0)]), 0.1),
+        (3.0, 0.9, trials(&[(1, 1.0, 0.7)]), 0.7),
+    ] {
+        let goal = Goal { loss_ratio: 0.005, exceed_ratio, sum };
+        let found = pessimistic_loss(full.clone(), &goal);
+        assert!((found - reference).abs() < 1e-12, "{sum} {exceed_ratio} {full:?}: {found}, not {reference}");
+    }
 }
