@@ -297,7 +297,7 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe_all(
     unsafe {
         with(xapp, |inner| {
             match standing {
-                0 => inner.xapp.unsubscribe_everything(),
+                0 => inner.xapp.unsubscribe_everything(Time::from_nanos(now_ns)),
                 standing => inner.xapp.unsubscribe_all(StandingHandle(standing)),
             }
             inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
@@ -332,9 +332,10 @@ pub unsafe extern "C" fn ranlab_xapp_control(
             let node = inner.numbers.get(command.node).ok_or(RANLAB_ERR_NODE)?.0;
             let CommandOctets { header, message, call_process_id } = octets;
             let ack = command.acknowledge != 0;
-            let sent = inner.xapp.answer(node, function, call_process_id, header, message, ack);
+            let now = Time::from_nanos(now_ns);
+            let sent = inner.xapp.answer(now, node, function, call_process_id, header, message, ack);
             to.write(sent.map_err(control_error)?.0);
-            inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Wake);
+            inner.xapp.handle(now, XappInput::Wake);
             Ok(())
         })
     }

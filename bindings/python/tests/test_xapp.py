@@ -353,6 +353,15 @@ class Ends(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             self.assertIn("KeyboardInterrupt", process.communicate(timeout=20)[1])
 
+    def test_idle_xapp_receives_its_answer(self) -> None:
+        with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=2, radio="nr:106", sm=["kpm"]):
+            with ranlab.Xapp(ric.e42) as xapp:
+                node = xapp.wait_nodes(1, offering="rc")[0]
+                time.sleep(12)
+                begin = time.monotonic()
+                xapp.order(node, ranlab.SliceQuota(sst=1, max=50))
+                self.assertLess(time.monotonic() - begin, 3)
+
     def test_dialects(self) -> None:
         with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1):
             for dialect in ("ranlab", "auto"):

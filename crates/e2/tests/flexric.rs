@@ -346,7 +346,7 @@ fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
     assert_eq!((m.iapp.subscriptions.len(), m.xapp.subscriptions()), (10, (10, 10)));
     for _ in 0..4 {
         let header = Bytes::from_static(&[1, 0, 0, 0]);
-        m.xapp.control(node(1), 142, header, Bytes::from_static(&[42, 0, 0, 0]), false).unwrap();
+        m.xapp.control(m.now, node(1), 142, header, Bytes::from_static(&[42, 0, 0, 0]), false).unwrap();
     }
     m.pass(100 * MS);
     assert_eq!((m.iapp.socket.unread(), m.xapp.counters().controls), (0, 4));
@@ -355,7 +355,7 @@ fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
         "nobody asked for one"
     );
     m.pass(60_000 * MS);
-    m.xapp.unsubscribe_everything();
+    m.xapp.unsubscribe_everything(m.now);
     m.pass(100 * MS);
     assert!(m.iapp.subscriptions.is_empty(), "{:?}", m.iapp.subscriptions);
     assert_eq!((m.xapp.subscriptions(), m.iapp.socket.unread()), ((0, 0), 0));
@@ -370,7 +370,7 @@ fn who_leaves_takes_back_its_own_and_only_where_the_node_is_still_there() {
     let stock: Vec<_> = (1..=6).map(|n| (rid(n), 6)).collect();
     m.iapp.subscriptions.extend(stock.iter().map(|key| (*key, (node(1), 142))));
     m.iapp.nodes.remove(1);
-    m.xapp.unsubscribe_everything();
+    m.xapp.unsubscribe_everything(m.now);
     m.pass(100 * MS);
     assert_eq!(m.xapp.subscriptions(), (0, 0));
     let left: Vec<_> =
@@ -409,7 +409,7 @@ fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
         if leaving {
             m.watch_all();
             m.pass(40_000 * MS);
-            m.xapp.unsubscribe_everything();
+            m.xapp.unsubscribe_everything(m.now);
         } else {
             m.pass(MS);
             m.watch_all();
@@ -435,7 +435,7 @@ fn who_leaves_while_others_are_active_is_gone_within_seconds() {
     m.watch_all();
     m.pass(40_000 * MS);
     assert_eq!(m.iapp.subscriptions.len(), 12);
-    m.xapp.unsubscribe_everything();
+    m.xapp.unsubscribe_everything(m.now);
     for _ in 0..40 {
         // Whatever is sent comes together with a message of another xApp.
         m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
@@ -506,7 +506,7 @@ fn an_xapp_that_takes_what_it_meets_speaks_flexrics_words_to_a_flexric() {
         m.events.iter().filter(|event| matches!(event, XappEvent::Speaks { .. })).collect::<Vec<_>>();
     assert_eq!(spoken, [&XappEvent::Speaks { dialect: Dialect::FlexRic }]);
     assert!(m.iapp.setups > 1);
-    m.xapp.unsubscribe_everything();
+    m.xapp.unsubscribe_everything(m.now);
     m.pass(100 * MS);
     assert!(m.iapp.subscriptions.is_empty());
 }

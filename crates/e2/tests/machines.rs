@@ -268,7 +268,7 @@ fn ping_comes_back(mix: [Coding; 2]) {
     // The service model has the encoding of the base station, whatever carries it.
     let ping = Ping { seq: 1, t_send_ns: 2, payload: Bytes::from_static(&[9; 1_500]) };
     let ping = ping.to_octets(mix[0].into()).unwrap();
-    let handle = world.xapp.control(node, hw::OID, Bytes::new(), ping.clone(), true).unwrap();
+    let handle = world.xapp.control(world.now, node, hw::OID, Bytes::new(), ping.clone(), true).unwrap();
     world.events.clear();
     world.pass(MS);
     let echoed =

@@ -505,7 +505,8 @@ fn controls_are_answered_refused_or_time_out() {
     let mut bench = Bench::up(config(), &[5]);
     let empty = Bytes::new;
     let ping = |bench: &mut Bench, ack| {
-        let handle = bench.xapp.control(node_id(5), OID, empty(), Bytes::from_static(b"x"), ack).unwrap();
+        let handle =
+            bench.xapp.control(bench.now, node_id(5), OID, empty(), Bytes::from_static(b"x"), ack).unwrap();
         bench.drain();
         let sent = bench.take();
         let [e42::Message::ControlRequest(m)] = &sent[..] else { panic!("{sent:?}") };
@@ -532,7 +533,7 @@ fn controls_are_answered_refused_or_time_out() {
     let (handle, _) = ping(&mut bench, true);
     bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert!(bench.events().contains(&failed(handle, Failure::Disconnected)));
-    let refused = bench.xapp.control(node_id(5), OID, empty(), empty(), true);
+    let refused = bench.xapp.control(bench.now, node_id(5), OID, empty(), empty(), true);
     assert_eq!(refused, Err(ControlError::NotReady));
     bench.pass(S);
     bench.set_up(8, &[5]);
@@ -542,11 +543,62 @@ fn controls_are_answered_refused_or_time_out() {
         }
     }
     assert_eq!(
-        bench.xapp.control(node_id(5), OID, empty(), empty(), true),
+        bench.xapp.control(bench.now, node_id(5), OID, empty(), empty(), true),
         Err(ControlError::TooMany(1_024))
     );
-    assert_eq!(bench.xapp.control(node_id(6), OID, empty(), empty(), true), Err(ControlError::UnknownNode));
-    assert_eq!(bench.xapp.control(node_id(5), 1, empty(), empty(), true), Err(ControlError::UnknownFunction));
+    assert_eq!(
+        bench.xapp.control(bench.now, node_id(6), OID, empty(), empty(), true),
+        Err(ControlError::UnknownNode)
+    );
+    assert_eq!(
+        bench.xapp.control(bench.now, node_id(5), 1, empty(), empty(), true),
+        Err(ControlError::UnknownFunction)
+    );
+}
+
+/// Time passes between two inputs without a call of the machine. Each call then has its whole time-out.
+#[test]
+fn idle_xapp_gives_each_request_its_whole_time_out() {
+    const IDLE: Duration = Duration::from_secs(12);
+    let control = |bench: &mut Bench| {
+        let (node, now) = (node_id(5), bench.now);
+        let handle =
+            bench.xapp.control(now, node, OID, Bytes::new(), Bytes::from_static(b"x"), true).unwrap();
+        bench.input(XappInput::Wake);
+        let failed = |event: &XappEvent| matches!(event, XappEvent::ControlFailed { .. });
+        assert!(!bench.events().iter().any(failed), "the control expired before it was sent");
+        handle
+    };
+    for dialect in [Dialect::Ranlab, Dialect::FlexRic] {
+        let mut bench = Bench::up(config().with(|it| it.dialect = dialect), &[5]);
+        bench.take();
+        bench.now += IDLE;
+        let handle = control(&mut bench);
+        bench.pass(5 * S - Duration::from_millis(1));
+        let silent = |bench: &mut Bench| {
+            !bench.events().iter().any(|event| matches!(event, XappEvent::ControlFailed { .. }))
+        };
+        assert!(silent(&mut bench), "{dialect:?}");
+        bench.pass(Duration::from_millis(1));
+        let unanswered = XappEvent::ControlFailed { handle, failure: Failure::Unanswered, outcome: None };
+        assert!(bench.events().contains(&unanswered), "{dialect:?}");
+    }
+    let mut bench = Bench::up(config(), &[5]);
+    bench.now += IDLE;
+    let handle =
+        bench.xapp.subscribe(node_id(5), OID, Bytes::new(), vec![ActionToBeSetup::report(0)]).unwrap();
+    bench.input(XappInput::Wake);
+    let [(requestor, _)] = bench.requests()[..] else { panic!("one request") };
+    bench.pass(Duration::from_millis(4_999));
+    assert_eq!(bench.take().len(), 0, "the request is repeated after its whole time-out only");
+    bench.admit(requestor);
+    bench.events();
+    bench.now += IDLE;
+    bench.xapp.unsubscribe(handle);
+    bench.input(XappInput::Wake);
+    assert_eq!(bench.take().len(), 1);
+    bench.pass(Duration::from_millis(4_999));
+    assert_eq!((bench.take().len(), bench.events().len()), (0, 0));
 }
 
 #[test]
@@ -597,7 +649,7 @@ fn a_refused_setup_waits_and_a_ric_that_does_not_read_is_left() {
     bench.deaf = true;
     while bench.closes.len() == 1 {
         let message = Bytes::from(vec![0; 10_000]);
-        bench.xapp.control(node_id(5), OID, Bytes::new(), message, false).unwrap();
+        bench.xapp.control(bench.now, node_id(5), OID, Bytes::new(), message, false).unwrap();
         bench.pass(Duration::ZERO);
     }
     assert!(matches!(bench.closes[1], CloseReason::OutboxFull(_)));
@@ -632,7 +684,7 @@ fn no_bytes_in_any_state_bring_an_xapp_down() {
                 6 => bench.xapp.unsubscribe(SubscriptionHandle(random(&mut state) % 8)),
                 7 => bench.receive(&node_event(&[1], &[2])),
                 8 => {
-                    let _ = bench.xapp.control(node_id(1), OID, Bytes::new(), Bytes::new(), true);
+                    let _ = bench.xapp.control(bench.now, node_id(1), OID, Bytes::new(), Bytes::new(), true);
                 }
                 9 => bench.receive(&node_event(&[], &[1])),
                 _ => {

@@ -1,13 +1,12 @@
 //! A control and what it did: [`ranlab_e2::effect`] over a subscription of its own.
 use crate::events::Inbox;
-use crate::xapp::{ControlFailure, SubscriptionError, XappHandle};
+use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHandle};
 use bytes::Bytes;
 use ranlab_e2::effect::{Change, Effect, EffectError, Next};
 use ranlab_e2::xapp::{FunctionRef, SubscribeError, SubscriptionHandle, XappEvent};
 use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use ranlab_wire::e2sm::{Model, SmError};
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a base station may take to admit the subscription and to answer the control, beside the periods.
@@ -85,13 +84,13 @@ impl XappHandle {
         watch: &Watch,
     ) -> Result<Measured, EffectFailure> {
         let mut effect = Effect::new(&watch.model.columns(), &watch.kpis, watch.periods)?;
-        let (handle, inbox) = self.listen(node, watch)?;
+        let RoutedSubscription { handle, inbox, outcome } = self.listen(node, watch)?;
         let _listening = Listening(self, handle);
         let periods = watch.periods.saturating_mul(2).saturating_add(PERIODS_BESIDE);
         let patience = watch.period.saturating_mul(periods).saturating_add(PATIENCE);
         let control = (function.into(), header, message);
         let measured = async {
-            self.admitted(handle).await?;
+            self.admitted(outcome).await?;
             self.measure(&mut effect, &inbox, watch.model, (node, control)).await
         };
         let measured = tokio::time::timeout(patience, measured).await;
@@ -100,11 +99,7 @@ impl XappHandle {
     }
 
     /// Asks the node for reports, with a queue of their own.
-    fn listen(
-        &self,
-        node: GlobalE2NodeId,
-        watch: &Watch,
-    ) -> Result<(SubscriptionHandle, Rc<Inbox<XappEvent>>), EffectFailure> {
+    fn listen(&self, node: GlobalE2NodeId, watch: &Watch) -> Result<RoutedSubscription, EffectFailure> {
         let (model, impossible) = (watch.model, |error| EffectFailure::from(SubscriptionError::from(error)));
         let trigger = model.periodic(model.encoding(), watch.period)?;
         let oid = |offered: &Option<String>| offered.as_deref().is_some_and(|oid| model.is_called(oid));

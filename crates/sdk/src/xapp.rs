@@ -119,8 +119,12 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<Subscription, SubscriptionError> {
-        let handle = self.request_subscription(node, function, event_trigger, actions)?;
-        self.admitted(handle).await
+        // The waiter is registered before the request leaves: its end may be among the first events that follow.
+        let outcome = self.act(|xapp, _| {
+            let handle = xapp.subscribe(node, function, event_trigger, actions)?;
+            Ok::<_, SubscribeError>(self.mail.subscriptions.wait(handle))
+        })?;
+        self.admitted(outcome).await
     }
 
     /// As [`subscribe`](Self::subscribe); the outcome is an event.
@@ -131,7 +135,7 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<SubscriptionHandle, SubscribeError> {
-        self.act(|xapp| xapp.subscribe(node, function, event_trigger, actions))
+        self.act(|xapp, _| xapp.subscribe(node, function, event_trigger, actions))
     }
 
     /// Subscribes at every node that offers a function, those that come later included; indications are events. With
@@ -142,23 +146,23 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<StandingHandle, SubscribeError> {
-        self.act(|xapp| xapp.subscribe_all(function, event_trigger, actions))
+        self.act(|xapp, _| xapp.subscribe_all(function, event_trigger, actions))
     }
 
     /// Ends a subscription.
     pub fn unsubscribe(&self, handle: SubscriptionHandle) {
-        self.act(|xapp| xapp.unsubscribe(handle));
+        self.act(|xapp, _| xapp.unsubscribe(handle));
     }
 
     /// Ends a standing subscription and all that it made.
     pub fn unsubscribe_all(&self, standing: StandingHandle) {
-        self.act(|xapp| xapp.unsubscribe_all(standing));
+        self.act(|xapp, _| xapp.unsubscribe_all(standing));
     }
 
     /// Ends all subscriptions and waits for the RIC's answers, at most so long; how many are left. Events that come
     /// meanwhile are lost.
     pub async fn leave(&self, patience: Duration) -> usize {
-        self.act(Xapp::unsubscribe_everything);
+        self.act(|xapp, now| xapp.unsubscribe_everything(now));
         let left = || self.read(|xapp| xapp.subscriptions().1);
         let gone = self.answer(async {
             while left() > 0 {
@@ -178,8 +182,11 @@ impl XappHandle {
         header: Bytes,
         message: Bytes,
     ) -> Result<Option<Bytes>, ControlFailure> {
-        let handle = self.send_control(node, function, header, message, true)?;
-        let outcome = self.mail.controls.wait(handle);
+        // The waiter is registered before the request leaves: its end may be among the first events that follow.
+        let outcome = self.act(|xapp, now| {
+            let handle = xapp.control(now, node, function, header, message, true)?;
+            Ok::<_, ControlError>(self.mail.controls.wait(handle))
+        })?;
         self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))
     }
 
@@ -192,7 +199,7 @@ impl XappHandle {
         message: Bytes,
         ack: bool,
     ) -> Result<ControlHandle, ControlError> {
-        self.act(|xapp| xapp.control(node, function, header, message, ack))
+        self.act(|xapp, now| xapp.control(now, node, function, header, message, ack))
     }
 
     /// Looks at the machine: nodes, subscriptions, losses, counters.
@@ -259,17 +266,19 @@ impl XappHandle {
         function: RanFunctionId,
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
-    ) -> Result<(SubscriptionHandle, Rc<Inbox<XappEvent>>), SubscribeError> {
-        let handle = self.request_subscription(node, function, event_trigger, actions)?;
-        Ok((handle, self.route(handle.into())))
+    ) -> Result<RoutedSubscription, SubscribeError> {
+        self.act(|xapp, _| {
+            let handle = xapp.subscribe(node, function, event_trigger, actions)?;
+            let outcome = Box::pin(self.mail.subscriptions.wait(handle));
+            Ok(RoutedSubscription { handle, inbox: self.route(handle.into()), outcome })
+        })
     }
 
-    /// Waits until a subscription that was just asked for is admitted or refused.
+    /// Waits until a subscription is admitted or refused.
     pub(crate) async fn admitted(
         &self,
-        handle: SubscriptionHandle,
+        outcome: impl Future<Output = Option<Result<Subscription, SubscriptionError>>>,
     ) -> Result<Subscription, SubscriptionError> {
-        let outcome = self.mail.subscriptions.wait(handle);
         self.answer(outcome).await.unwrap_or(Err(SubscriptionError::Ended))
     }
 
@@ -284,9 +293,9 @@ impl XappHandle {
         self.taken();
     }
 
-    fn act<T>(&self, change: impl FnOnce(&mut Xapp) -> T) -> T {
+    fn act<T>(&self, change: impl FnOnce(&mut Xapp, Time) -> T) -> T {
         self.driver.with(|xapp, now| {
-            let value = change(xapp);
+            let value = change(xapp, now);
             xapp.handle(now, XappInput::Wake);
             value
         })
@@ -367,6 +376,14 @@ pub enum ControlFailure {
     /// The xApp ended before the answer came.
     #[error("the xApp ended before the answer came")]
     Ended,
+}
+
+/// A subscription that was requested, with a queue of its own for the indications.
+pub(crate) struct RoutedSubscription {
+    pub(crate) handle: SubscriptionHandle,
+    pub(crate) inbox: Rc<Inbox<XappEvent>>,
+    /// How the request ended; registered before the request left.
+    pub(crate) outcome: Pin<Box<dyn Future<Output = Option<Result<Subscription, SubscriptionError>>>>>,
 }
 
 fn is_indication(event: &XappEvent) -> bool {

@@ -21,6 +21,14 @@ use std::time::Duration;
 
 /// A RIC, an agent that it has accepted and an xApp that knows the agent.
 async fn network(name: &str) -> (RicHandle, AgentHandle, XappHandle, GlobalE2NodeId) {
+    network_with(name, |_| ()).await
+}
+
+/// As [`network`], with an xApp configured by `set`.
+async fn network_with(
+    name: &str,
+    set: impl FnOnce(&mut XappConfig),
+) -> (RicHandle, AgentHandle, XappHandle, GlobalE2NodeId) {
     let options = SocketOptions::default;
     let address = |side: &str| -> Address { format!("mem://{name}-{side}").parse().unwrap() };
     let ric = RicHandle::start(RicConfig::default(), options());
@@ -28,7 +36,8 @@ async fn network(name: &str) -> (RicHandle, AgentHandle, XappHandle, GlobalE2Nod
     ric.listen(Side::E42, &address("e42"), |_| true).await.unwrap();
     let agent = AgentHandle::start(agent(), options());
     agent.connect(&address("e2")).await.unwrap();
-    let xapp = XappHandle::connect(XappConfig::new(address("e42").to_string()), options()).await.unwrap();
+    let config = XappConfig::new(address("e42").to_string()).with(set);
+    let xapp = XappHandle::connect(config, options()).await.unwrap();
     loop {
         if let XappEvent::NodeAdded { node } = xapp.next().await {
             return (ric, agent, xapp, node);
@@ -115,6 +124,39 @@ fn outcomes_are_awaited_though_nobody_takes_the_indications() {
             assert!(matches!(event, XappEvent::Indication { .. }), "{event:?}");
         }
         assert_eq!(xapp.leave(lab::PATIENCE).await, 0);
+    });
+}
+
+#[test]
+fn idle_xapp_receives_the_answer_to_each_request() {
+    const TIME_OUT: Duration = Duration::from_millis(400);
+    const IDLE: Duration = Duration::from_millis(1_000);
+    within_patience(async {
+        let (_ric, _agent, xapp, node) =
+            network_with("idle", |config| config.timers.request_timeout = TIME_OUT).await;
+        tokio::time::sleep(IDLE).await;
+        let message = encoded(&Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") });
+        xapp.control(node, hw::OID, Bytes::new(), message).await.unwrap();
+        tokio::time::sleep(IDLE).await;
+        let trigger = encoded(&HwTrigger::OnControl);
+        let report = vec![ActionToBeSetup::report(0)];
+        xapp.subscribe(node, hw::OID, trigger, report).await.unwrap();
+        tokio::time::sleep(IDLE).await;
+        assert_eq!(xapp.leave(lab::PATIENCE).await, 0);
+    });
+}
+
+/// The connection closes while the request is written: the failure is among the first events that follow.
+#[test]
+fn request_that_ends_while_it_is_sent_returns_to_its_caller() {
+    within_patience(async {
+        let (_ric, _agent, xapp, node) =
+            network_with("outbox", |config| config.limits.outbox.control_bytes = 1_024).await;
+        let message = Bytes::from(vec![0; 4_096]);
+        let failed = xapp.control(node, hw::OID, Bytes::new(), message).await;
+        let Err(ControlFailure::Failed { failure: Failure::Disconnected, .. }) = failed else {
+            panic!("{failed:?}");
+        };
     });
 }
 

@@ -515,7 +515,7 @@ impl Ric {
             Message::RicControlRequest(m) => {
                 let ack = m.ack_request == Some(RicControlAckRequest::Ack);
                 let (request_id, function, cpid) = (m.request_id, m.function_id, m.call_process_id.clone());
-                match relay.xapp.answer(node, function, m.call_process_id, m.header, m.message, ack) {
+                match relay.xapp.answer(now, node, function, m.call_process_id, m.header, m.message, ack) {
                     Ok(handle) => {
                         let (actions, call_process_id, answered) = (Vec::new(), cpid, false);
                         let errand = Errand { request_id, function, actions, call_process_id, answered };

@@ -233,29 +233,33 @@ impl Xapp {
 
     /// Ends everything that is subscribed; an [`XappEvent::Unsubscribed`] follows for each. A RIC like FlexRIC's may not
     /// clean up after an xApp that just leaves.
-    pub fn unsubscribe_everything(&mut self) {
+    pub fn unsubscribe_everything(&mut self, now: Time) {
+        self.advance(now);
         self.standing.clear();
         self.poll.retire(self.now);
         let all: Vec<_> = self.subscriptions.iter().map(|(handle, _)| handle).collect();
         all.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
 
-    /// Sends a control. With `ack`, [`XappEvent::ControlAcknowledged`] or [`XappEvent::ControlFailed`] follows;
-    /// without, at most the latter.
+    /// Sends a control at `now`, from when its time-out counts. With `ack`, [`XappEvent::ControlAcknowledged`] or
+    /// [`XappEvent::ControlFailed`] follows; without, at most the latter.
     pub fn control(
         &mut self,
+        now: Time,
         node: GlobalE2NodeId,
         function: impl Into<FunctionRef>,
         header: Bytes,
         message: Bytes,
         ack: bool,
     ) -> Result<ControlHandle, ControlError> {
-        self.answer(node, function, None, header, message, ack)
+        self.answer(now, node, function, None, header, message, ack)
     }
 
     /// As [`control`](Self::control), in answer to an insert: with its call process id.
+    #[allow(clippy::too_many_arguments)] // The fields of a control request.
     pub fn answer(
         &mut self,
+        now: Time,
         node: GlobalE2NodeId,
         function: impl Into<FunctionRef>,
         call_process_id: Option<Bytes>,
@@ -263,6 +267,7 @@ impl Xapp {
         message: Bytes,
         ack: bool,
     ) -> Result<ControlHandle, ControlError> {
+        self.advance(now);
         if !matches!(self.state, State::Up) {
             return Err(ControlError::NotReady);
         }
@@ -303,7 +308,7 @@ impl Xapp {
 
     /// Tells the xApp what happened.
     pub fn handle(&mut self, now: Time, input: XappInput) {
-        self.now = now.max(self.now);
+        self.advance(now);
         match input {
             XappInput::Connected => self.on_connected(),
             XappInput::Received { pdu } => self.on_received(&pdu),
@@ -316,6 +321,12 @@ impl Xapp {
         if let Some(reason) = self.doomed.take() {
             self.take_down(reason);
         }
+    }
+
+    /// Moves the machine's time forward. Every call that starts a time-out does this before anything else: the time of the
+    /// last [`handle`](Self::handle) may be long past.
+    fn advance(&mut self, now: Time) {
+        self.now = now.max(self.now);
     }
 
     /// What follows; to be called until `None`.

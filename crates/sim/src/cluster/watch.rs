@@ -105,7 +105,7 @@ impl Watcher {
         let (number, node) = (self.next_control, self.stations[station].node);
         let message = Bytes::copy_from_slice(&number.to_le_bytes());
         let sent = world.with_client(client, |xapp, now| {
-            let sent = xapp.control(node, function, Bytes::new(), message, true);
+            let sent = xapp.control(now, node, function, Bytes::new(), message, true);
             xapp.handle(now, ranlab_e2::xapp::XappInput::Wake);
             sent
         });
