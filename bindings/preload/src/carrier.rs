@@ -25,10 +25,28 @@ pub(crate) enum Target {
     Room(Arc<Endpoint>),
 }
 
+/// A target, and what of it is waited for.
+#[derive(Clone)]
+struct Watched {
+    target: Target,
+    /// Left alone until the program has read.
+    paused: bool,
+    /// The program waits for room.
+    room: bool,
+}
+
+impl Watched {
+    fn events(&self) -> u32 {
+        let (_, own) = self.target.descriptor();
+        let read = if self.paused { 0 } else { own };
+        read | if self.room { libc::EPOLLOUT as u32 } else { 0 }
+    }
+}
+
 /// The process's one.
 pub(crate) struct Carrier {
     epoll: OwnedFd,
-    targets: Mutex<HashMap<u64, Target>>,
+    targets: Mutex<HashMap<u64, Watched>>,
     next: AtomicU64,
 }
 
@@ -76,7 +94,10 @@ impl Carrier {
     pub(crate) fn watch(&self, target: Target) -> io::Result<u64> {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let (fd, events) = target.descriptor();
-        self.targets.lock().unwrap_or_else(PoisonError::into_inner).insert(token, target);
+        self.targets
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(token, Watched { target, paused: false, room: false });
         let done = self.control(libc::EPOLL_CTL_ADD, fd, events, token);
         done.inspect_err(|_| self.forget(token))?;
         Ok(token)
@@ -84,28 +105,39 @@ impl Carrier {
 
     /// No longer.
     pub(crate) fn forget(&self, token: u64) {
-        let target = self.targets.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
-        if let Some(target) = target {
+        let watched = self.targets.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
+        if let Some(watched) = watched {
             // It may not have been added.
-            let _ = self.control(libc::EPOLL_CTL_DEL, target.descriptor().0, 0, token);
+            let _ = self.control(libc::EPOLL_CTL_DEL, watched.target.descriptor().0, 0, token);
         }
     }
 
     /// What comes on an association is another endpoint's from now on.
     pub(crate) fn give(&self, token: u64, to: &Arc<Endpoint>) {
         let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Target::Messages(endpoint, _)) = targets.get_mut(&token) {
+        if let Some(Watched { target: Target::Messages(endpoint, _), .. }) = targets.get_mut(&token) {
             *endpoint = Arc::clone(to);
         }
     }
 
     /// Leaves an association alone for a while, or takes it up again.
     pub(crate) fn pause(&self, token: u64, paused: bool) {
-        let target = self.targets.lock().unwrap_or_else(PoisonError::into_inner).get(&token).cloned();
-        if let Some(target) = target {
-            let (fd, events) = target.descriptor();
+        self.change(token, |watched| watched.paused = paused);
+    }
+
+    /// Waits for room in an association, or no longer.
+    pub(crate) fn await_room(&self, token: u64, room: bool) {
+        self.change(token, |watched| watched.room = room);
+    }
+
+    fn change(&self, token: u64, change: impl FnOnce(&mut Watched)) {
+        // Under the lock: two changes reach the kernel in their order.
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watched) = targets.get_mut(&token) {
+            change(watched);
+            let (fd, _) = watched.target.descriptor();
             // A descriptor that is open and was added can be changed.
-            let _ = self.control(libc::EPOLL_CTL_MOD, fd, if paused { 0 } else { events }, token);
+            let _ = self.control(libc::EPOLL_CTL_MOD, fd, watched.events(), token);
         }
     }
 
@@ -129,14 +161,21 @@ impl Carrier {
             // Interrupted: again.
             for event in &events[..usize::try_from(ready).unwrap_or(0)] {
                 let token = event.u64;
-                let target = self.targets.lock().unwrap_or_else(PoisonError::into_inner).get(&token).cloned();
-                match target {
-                    Some(Target::Arrivals(endpoint, listener)) => endpoint.arrivals(&listener),
-                    Some(Target::Messages(endpoint, association)) => {
-                        endpoint.message(token, &association, &mut buffer);
+                let watched =
+                    self.targets.lock().unwrap_or_else(PoisonError::into_inner).get(&token).cloned();
+                let Some(watched) = watched else { continue };
+                match watched.target {
+                    Target::Arrivals(endpoint, listener) => endpoint.arrivals(&listener),
+                    Target::Messages(endpoint, association) => {
+                        let only_room = event.events & !(libc::EPOLLOUT as u32) == 0;
+                        if watched.room && event.events & libc::EPOLLOUT as u32 != 0 {
+                            endpoint.on_writable(token);
+                        }
+                        if !only_room {
+                            endpoint.message(token, &association, &mut buffer);
+                        }
                     }
-                    Some(Target::Room(endpoint)) => endpoint.room(),
-                    None => {}
+                    Target::Room(endpoint) => endpoint.room(),
                 }
             }
         }

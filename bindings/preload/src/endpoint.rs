@@ -15,7 +15,7 @@ use ranlab_net::shim::{Association, HEAD_BYTES, Head, Kind, Listener, check_fold
 use crate::carrier::{Target, carrier};
 use crate::notification::{self, Change};
 use crate::real::error;
-use crate::values::{Options, Rest, Style, Told, What};
+use crate::values::{Options, Rest, Style, Told, What, Writer};
 
 /// Names the folder; without it nothing is carried.
 const FOLDER: &str = "RANLAB_SCTP";
@@ -68,12 +68,21 @@ pub(crate) struct State {
     key: u32,
     held: VecDeque<(Head, Vec<u8>)>,
     paused: Vec<u64>,
+    /// Associations that took nothing more when the program last sent.
+    pub(crate) blocked: Vec<u64>,
     room: Option<u64>,
     pub(crate) rest: Option<Rest>,
     /// One-to-one: the association is over; `reset`: without grace.
     over: bool,
     pub(crate) reset: bool,
     pub(crate) options: Options,
+}
+
+impl State {
+    pub(crate) fn token_of(&self, link: &Association) -> Option<u64> {
+        let is_it = |peer: &&Peer| std::ptr::eq(Arc::as_ptr(&peer.link), link);
+        self.peers.iter().find(is_it).map(|peer| peer.token)
+    }
 }
 
 impl Endpoint {
@@ -127,7 +136,11 @@ impl Endpoint {
         if at.port() == 0 {
             at.set_port(next_port());
         }
-        let listener = Listener::bind(folder().unwrap_or_else(|| Path::new("")), at)?;
+        let folder = folder().unwrap_or_else(|| Path::new(""));
+        let listener = match state.options.v6_only {
+            true => Listener::bind_v6_only(folder, at)?,
+            false => Listener::bind(folder, at)?,
+        };
         state.local = Some(at);
         state.listener = Some(carrier()?.watch(Target::Arrivals(Arc::clone(self), Arc::new(listener)))?);
         Ok(())
@@ -191,7 +204,7 @@ impl Endpoint {
         id: i32,
         head: Head,
         body: &[IoSlice<'_>],
-        wait: bool,
+        from: Writer,
     ) -> io::Result<usize> {
         if head.stream >= self.lock().options.streams() {
             return error(libc::EINVAL);
@@ -226,7 +239,11 @@ impl Endpoint {
             link.shutdown();
             return Ok(0);
         }
-        link.send(head, body, wait)
+        let sent = link.send(head, body, from.waits);
+        if sent.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            self.on_full(from.near, &link);
+        }
+        sent
     }
 
     fn undelivered(self: &Arc<Self>, to: SocketAddr) {
@@ -389,6 +406,7 @@ impl Endpoint {
         }
         peer.link.shutdown();
         state.paused.retain(|token| *token != peer.token);
+        self.release_writer(state, peer.token);
         if !peer.up {
             return;
         }
@@ -407,6 +425,18 @@ impl Endpoint {
         }
     }
 
+    /// The next association to accept. One that has ended before is not handed out, as in the kernel.
+    pub(crate) fn next_accepted(&self) -> Option<(OwnedFd, Arc<Self>, SocketAddr)> {
+        loop {
+            let (near, made) = self.lock().accepted.pop_front()?;
+            let from = made.lock().peers.first().map(|peer| peer.address);
+            match from {
+                Some(from) => return Some((near, made, from)),
+                None => made.release(),
+            }
+        }
+    }
+
     /// Takes an association out, as a one-to-one socket: `sctp_peeloff`.
     pub(crate) fn peel_off(&self, id: i32) -> io::Result<(OwnedFd, Arc<Self>)> {
         let mut state = self.lock();
@@ -415,6 +445,7 @@ impl Endpoint {
         };
         let (near, endpoint) = Self::new(Style::One, self.family, state.options.clone())?;
         let peer = state.peers.swap_remove(at);
+        self.release_writer(&mut state, peer.token);
         carrier()?.give(peer.token, &endpoint);
         endpoint.lock().local = state.local;
         endpoint.lock().peers.push(peer);

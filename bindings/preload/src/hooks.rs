@@ -13,7 +13,7 @@ use crate::endpoint::{Endpoint, folder};
 use crate::message::{self, NOTIFICATION};
 use crate::options::{handed_out, list_bytes};
 use crate::real::{self, answer, error};
-use crate::values::{Style, What};
+use crate::values::{Style, What, Writer};
 use crate::{address, table};
 
 /// Defines each call: libc's for a descriptor that is not ours, and otherwise what stands behind `=>`, with the endpoint.
@@ -68,6 +68,10 @@ hooks! {
             libc::IPPROTO_SCTP => endpoint.set(name, octets(value, length as usize)),
             // SAFETY: the caller's promise, passed on: the pair has buffers and time-outs like any socket.
             libc::SOL_SOCKET => system(unsafe { real::setsockopt(fd, level, name, value, length) }),
+            libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => {
+                endpoint.lock().options.v6_only = octets(value, length as usize).iter().any(|octet| *octet != 0);
+                Ok(0)
+            }
             // Of IP, which is not there.
             _ => Ok(0),
         }
@@ -269,10 +273,9 @@ fn accepted(
         match endpoint.receive(fd, &mut [], 0)? {
             None => return error(libc::EINVAL),
             Some(received) if received.told.what == What::Arrival => {
-                let next = endpoint.lock().accepted.pop_front();
-                let Some((near, made)) = next else { continue };
+                let Some((near, made, from)) = endpoint.next_accepted() else { continue };
                 flag(&near, flags & libc::SOCK_NONBLOCK != 0, flags & libc::SOCK_CLOEXEC != 0)?;
-                show(&address::written(received.told.from, endpoint.family), at.cast(), length)?;
+                show(&address::written(from, endpoint.family), at.cast(), length)?;
                 return handed_out(near, &made);
             }
             Some(_) => {}
@@ -292,9 +295,10 @@ fn sent(
     if wanted.head.kind != Kind::Abort && !wanted.ends && body.iter().all(|slice| slice.is_empty()) {
         return error(libc::EINVAL);
     }
-    let sent = endpoint.send(to, wanted.association, wanted.head, body, waits(fd, flags))?;
+    let from = Writer { near: fd, waits: waits(fd, flags) };
+    let sent = endpoint.send(to, wanted.association, wanted.head, body, from)?;
     if wanted.ends && sent > 0 {
-        endpoint.send(to, wanted.association, wanted.head, &[], true)?;
+        endpoint.send(to, wanted.association, wanted.head, &[], Writer { waits: true, ..from })?;
     }
     isize::try_from(sent).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

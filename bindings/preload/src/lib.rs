@@ -9,7 +9,8 @@
 //! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` is all; `docs/gateway.md` tells the rest. The program's
 //! descriptor is one end of a socket pair, so that `poll`, `epoll`, `select`, time-outs and `O_NONBLOCK` are the kernel's own:
 //! each message raises an edge, as SCTP's does. One thread, the carrier, takes what comes on the associations and puts it
-//! there. What the program sends goes straight to the association.
+//! there. What the program sends goes straight to the association; while that takes nothing, the program's end of the pair is
+//! filled, so that it is not writable either (`pressure`).
 //!
 //! Only libc's calls are replaced, not libsctp's: its functions are made of `sendmsg`, `recvmsg` and socket options, whichever
 //! way it is linked. Without the variable, and for every descriptor that is not SCTP, each hook is a look at one bit.
@@ -23,6 +24,7 @@ pub mod hooks;
 mod message;
 mod notification;
 mod options;
+mod pressure;
 mod real;
 mod receive;
 mod table;

@@ -47,12 +47,23 @@ pub(crate) struct Rest {
     pub(crate) octets: Vec<u8>,
 }
 
+/// How a program sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Writer {
+    /// The descriptor that it sends with.
+    pub(crate) near: c_int,
+    /// Whether the call waits for room.
+    pub(crate) waits: bool,
+}
+
 /// What the program has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
     /// Which notifications are asked for.
     pub(crate) events: [u8; EVENTS],
     pub(crate) receive_info: bool,
+    /// `IPV6_V6ONLY`: a listener at `[::]` is not found by IPv4 addresses.
+    pub(crate) v6_only: bool,
     /// Options that are only kept, by number.
     pub(crate) kept: HashMap<c_int, Vec<u8>>,
 }

@@ -181,6 +181,28 @@ fn long_messages_come_in_parts_and_a_slow_reader_loses_nothing() {
     client.ends();
 }
 
+/// A full association wakes its writer as soon as there is room, whichever way the writer waits.
+#[test]
+fn sleeping_reader_gets_every_message_of_a_writer_that_does_not_block() {
+    let folder = Folder::new("flow");
+    for (server, client) in [("write", "read"), ("read", "write")] {
+        for (server_waits, client_waits) in
+            [("edge", "edge"), ("edge", "poll"), ("poll", "edge"), ("poll", "poll")]
+        {
+            let mut at_server = Program::start(&format!("flow-server-{server}-{server_waits}"), &folder);
+            assert_eq!(at_server.line(), "listening");
+            let mut at_client = Program::start(&format!("flow-client-{client}-{client_waits}"), &folder);
+            let done = |what: &str| if what == "write" { "all written" } else { "all read in order" };
+            assert_eq!(at_server.line(), done(server));
+            assert_eq!(at_client.line(), done(client));
+            at_server.go();
+            at_client.go();
+            at_server.ends();
+            at_client.ends();
+        }
+    }
+}
+
 #[test]
 fn folders_of_others_are_refused_and_nothing_else_is_touched() {
     let folder = Folder::new("refused");

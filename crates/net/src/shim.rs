@@ -7,7 +7,7 @@
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -140,6 +140,7 @@ fn same_user(socket: &impl AsFd) -> io::Result<u32> {
 pub struct Listener {
     socket: Socket,
     path: PathBuf,
+    v6_only: Option<PathBuf>,
     // Held as long as the place is: nobody has to connect to learn whether somebody is there.
     _lock: File,
 }
@@ -150,7 +151,20 @@ impl Listener {
     /// # Errors
     /// The folder is not ours alone, or somebody listens there (`AddrInUse`).
     pub fn bind(folder: &Path, at: SocketAddr) -> io::Result<Self> {
+        Self::bind_as(folder, at, false)
+    }
+
+    /// As [`bind`](Self::bind), for a socket with `IPV6_V6ONLY`: at `[::]` it is not found by IPv4 addresses.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_v6_only(folder: &Path, at: SocketAddr) -> io::Result<Self> {
+        Self::bind_as(folder, at, true)
+    }
+
+    fn bind_as(folder: &Path, at: SocketAddr, v6_only: bool) -> io::Result<Self> {
         check_folder(folder)?;
+        let at = canonical(at);
         let path = folder.join(at.to_string());
         let lock = File::create(folder.join(format!("{at}.lock")))?;
         lock.set_permissions(Permissions::from_mode(0o600))?;
@@ -160,10 +174,17 @@ impl Listener {
             _ => {}
         }
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        let mark = v6_only_mark(folder, at);
+        let v6_only = v6_only.then_some(mark.clone());
+        match &v6_only {
+            Some(mark) => drop(File::create(mark)?),
+            // One that a listener left behind when it died.
+            None => drop(fs::remove_file(&mark)),
+        }
         socket.bind(&SockAddr::unix(&path)?)?;
         socket.listen(BACKLOG)?;
         socket.set_nonblocking(true)?;
-        Ok(Self { socket, path, _lock: lock })
+        Ok(Self { socket, path, v6_only, _lock: lock })
     }
 
     /// The next newcomer, who has not said hello yet, and its process's number; or `WouldBlock`.
@@ -181,6 +202,9 @@ impl Drop for Listener {
     fn drop(&mut self) {
         // The lock is still held, so the file is ours. Failing leaves a stale one, which the next listener replaces.
         let _ = fs::remove_file(&self.path);
+        if let Some(mark) = &self.v6_only {
+            let _ = fs::remove_file(mark);
+        }
     }
 }
 
@@ -188,6 +212,33 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// An IPv4 address that is written as an IPv6 address (`::ffff:10.0.0.1`) is that IPv4 address.
+fn canonical(at: SocketAddr) -> SocketAddr {
+    SocketAddr::new(at.ip().to_canonical(), at.port())
+}
+
+/// The file that marks a listener with `IPV6_V6ONLY`.
+fn v6_only_mark(folder: &Path, at: SocketAddr) -> PathBuf {
+    folder.join(format!("{at}.v6only"))
+}
+
+/// Where a listener for `to` may be, the most exact address first. As in Linux (`bindv6only` 0), a listener at `[::]` takes
+/// IPv4 associations unless its socket has `IPV6_V6ONLY`.
+fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
+    let to = canonical(to);
+    let any_v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), to.port());
+    let mut candidates = vec![to];
+    if to.is_ipv4() {
+        candidates.push(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), to.port()));
+        if !v6_only_mark(folder, any_v6).exists() {
+            candidates.push(any_v6);
+        }
+    } else {
+        candidates.push(any_v6);
+    }
+    candidates
 }
 
 /// One association: a blocking descriptor on which every call here says whether it may wait.
@@ -203,18 +254,19 @@ impl Association {
     /// whoever listens is another user.
     pub fn connect(folder: &Path, to: SocketAddr, from: Option<SocketAddr>) -> io::Result<Self> {
         check_folder(folder)?;
-        let any: IpAddr =
-            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
         socket.set_nonblocking(true)?;
         let at = |at: SocketAddr| socket.connect(&SockAddr::unix(folder.join(at.to_string()))?);
         let missing = |error: &io::Error| {
             matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
         };
-        let connected = match at(to) {
-            Err(error) if missing(&error) => at(SocketAddr::new(any, to.port())),
-            other => other,
-        };
+        let mut connected = Err(io::ErrorKind::NotFound.into());
+        for candidate in candidates(folder, to) {
+            connected = at(candidate);
+            if !connected.as_ref().is_err_and(missing) {
+                break;
+            }
+        }
         connected.map_err(
             |error| {
                 if missing(&error) { io::ErrorKind::ConnectionRefused.into() } else { error }
@@ -324,6 +376,37 @@ mod tests {
         assert!(check_folder(&path).unwrap_err().to_string().contains("no folder"));
         fs::remove_file(&path).unwrap();
         assert!(check_folder(&path.join("a/b")).is_err());
+    }
+
+    #[test]
+    fn listener_at_all_v6_addresses_takes_ipv4_unless_v6_only() {
+        let folder = folder("families");
+        let all: SocketAddr = "[::]:36421".parse().unwrap();
+        let (v4, mapped) = ("127.0.0.1:36421".parse().unwrap(), "[::ffff:127.0.0.1]:36421".parse().unwrap());
+        let v6 = "[::1]:36421".parse().unwrap();
+        let refused = |to| {
+            Association::connect(&folder, to, None)
+                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        };
+        {
+            let _listener = Listener::bind(&folder, all).unwrap();
+            for to in [v4, mapped, v6] {
+                Association::connect(&folder, to, None).unwrap();
+            }
+        }
+        {
+            let _listener = Listener::bind_v6_only(&folder, all).unwrap();
+            assert!(refused(v4) && refused(mapped));
+            Association::connect(&folder, v6, None).unwrap();
+        }
+        {
+            let _listener = Listener::bind(&folder, "0.0.0.0:36421".parse().unwrap()).unwrap();
+            Association::connect(&folder, mapped, None).unwrap();
+            assert!(refused(v6));
+        }
+        let _listener = Listener::bind(&folder, all).unwrap();
+        Association::connect(&folder, v4, None).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

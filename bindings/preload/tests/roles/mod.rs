@@ -1,5 +1,7 @@
 //! What the preloaded programs do, with the calls that stock programs make.
 
+mod flow;
+
 use std::ffi::{c_int, c_void};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -32,6 +34,7 @@ pub(super) fn play(role: &str) {
                 _ => "socket: other",
             }),
         },
+        flow if flow.starts_with("flow-") => flow::play(flow),
         other => panic!("no role {other}"),
     }
 }

@@ -1,0 +1,67 @@
+//! Back-pressure towards the program: its descriptor is writable only while its associations take messages.
+//!
+//! The program polls one end of a pair (`near`), but sends on the socket of an association. After `EAGAIN` of that socket,
+//! `near` is filled, so that it is not writable either. The carrier waits for room in the association, and then empties the
+//! pair: `near` becomes writable, with the edge that epoll(7) promises.
+
+use std::ffi::c_int;
+use std::io;
+
+use ranlab_net::shim::Association;
+
+use crate::carrier::carrier;
+use crate::endpoint::{Endpoint, State};
+use crate::real;
+
+/// Bytes of one message that fills the pair; small enough to fit in any socket buffer.
+const FILL_BYTES: usize = 1 << 10;
+/// Messages that fill the pair, at most: enough for 64 MiB of buffer.
+const FILLS_MAX: usize = 1 << 16;
+
+impl Endpoint {
+    /// An association took nothing more: the program's descriptor `near` stays unwritable until it does.
+    pub(crate) fn on_full(&self, near: c_int, link: &Association) {
+        let mut state = self.lock();
+        // An association that has ended meanwhile takes nothing ever; its end is reported elsewhere.
+        let Some(token) = state.token_of(link) else { return };
+        let Ok(carrier) = carrier() else { return };
+        fill(near);
+        if !state.blocked.contains(&token) {
+            state.blocked.push(token);
+        }
+        carrier.await_room(token, true);
+    }
+
+    /// An association takes messages again.
+    pub(crate) fn on_writable(&self, token: u64) {
+        let mut state = self.lock();
+        if let Ok(carrier) = carrier() {
+            carrier.await_room(token, false);
+        }
+        self.release_writer(&mut state, token);
+    }
+
+    /// Makes the program's descriptor writable again if this association was full.
+    pub(crate) fn release_writer(&self, state: &mut State, token: u64) {
+        let before = state.blocked.len();
+        state.blocked.retain(|it| *it != token);
+        if state.blocked.len() < before {
+            let mut buffer = [0; 64];
+            // Only filling is ever written to the pair's other end; a message longer than the buffer is cut.
+            while self.far.receive(&mut buffer).is_ok_and(|read| read > 0) {}
+        }
+    }
+}
+
+/// Fills the program's end of the pair.
+fn fill(near: c_int) {
+    let filling = [0_u8; FILL_BYTES];
+    for _ in 0..FILLS_MAX {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the descriptor is the program's, open as long as the call that it makes with it; the bytes are only read.
+        let sent = unsafe { real::send(near, filling.as_ptr().cast(), FILL_BYTES, flags) };
+        if sent < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
