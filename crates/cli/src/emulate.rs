@@ -1,4 +1,5 @@
 //! `ranlab emulate`: base stations and their UEs towards a controller.
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -6,6 +7,8 @@ use clap::ValueEnum;
 use ranlab_emulator::radio::{RadioMeter, RadioSummary};
 use ranlab_emulator::{FleetReport, Pace};
 use ranlab_parts::{E2_PORT, FleetPart, Southbound, Stations, loopback};
+use ranlab_sdk::e2::agent::SetupFailure;
+use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 
 use crate::args;
 use crate::emulate_page::Page;
@@ -106,8 +109,10 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
         started = fleet.ramp_up() => {
             started?;
             let mut before = fleet.report();
+            let mut reported = BTreeSet::new();
             let tell = |seconds: f64| {
                 let report = fleet.report();
+                report_setup_failures(&fleet.setup_failures(), &mut reported);
                 let radios: Vec<_> = fleet.take_radios().iter().map(RadioMeter::summary).collect();
                 let rate = (report.sent - before.sent) as f64 / seconds;
                 let mbit = (report.sent_bytes - before.sent_bytes) as f64 * 8e-6 / seconds;
@@ -133,6 +138,20 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     if let Some(page) = &page {
         page.end(&report);
     }
+    verdict(&report, arguments.fleet.config.nodes)
+}
+
+/// Whether the base stations are set up as requested.
+fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
+    if report.alive > 0 && report.never_set_up > 0 {
+        return Err(Failure::Check(format!(
+            "{} of {} base stations are set up at the end; {} never were: {} setups were refused or unanswered",
+            report.alive, requested, report.never_set_up, report.setups_failed
+        )));
+    }
+    if report.alive < requested && report.alive > 0 {
+        eprintln!("ranlab: {} of {requested} base stations are set up at the end", report.alive);
+    }
     if report.alive > 0 || report.nodes == 0 {
         return Ok(());
     }
@@ -141,6 +160,41 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
          after a setup",
         report.connects, report.setups_failed, report.setups
     )))
+}
+
+/// Unanswered setups in a row that are worth a line: one may be lost while a controller starts.
+const UNANSWERED_REPORTED: u32 = 2;
+
+/// Reports on stderr why setups fail, once for each cause; `reported` has the causes so far.
+fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: &mut BTreeSet<String>) {
+    let mut causes = BTreeMap::<String, (GlobalE2NodeId, Duration, usize)>::new();
+    for (node, failure) in failures {
+        let (cause, retry_in) = match failure {
+            SetupFailure::Refused { cause: Some(cause), retry_at } => {
+                (format!("the controller refuses the setup ({cause})"), retry_at.since(ranlab_sdk::now()))
+            }
+            SetupFailure::Refused { cause: None, retry_at } => {
+                ("the controller refuses the setup".to_owned(), retry_at.since(ranlab_sdk::now()))
+            }
+            SetupFailure::Unanswered { times } if *times >= UNANSWERED_REPORTED => {
+                ("the controller does not answer the setup".to_owned(), Duration::ZERO)
+            }
+            _ => continue,
+        };
+        let (_, longest, nodes) = causes.entry(cause).or_insert((*node, Duration::ZERO, 0));
+        *longest = retry_in.max(*longest);
+        *nodes += 1;
+    }
+    for (cause, (node, retry_in, nodes)) in causes {
+        let others = if nodes > 1 { format!(" and {} more", nodes - 1) } else { String::new() };
+        let line = match retry_in.as_millis().div_ceil(1_000) {
+            0 => format!("{node}{others}: {cause}; it connects again"),
+            seconds => format!("{node}{others}: {cause}; the next attempt is in {seconds} s"),
+        };
+        if reported.insert(cause) {
+            eprintln!("ranlab: {line}");
+        }
+    }
 }
 
 /// What all of it came to.

@@ -4,11 +4,11 @@ use crate::radio::{self, RadioConfig, RadioMeter, SharedFluid, SharedRadio, Shar
 use crate::stats::{Source, Told};
 use hdrhistogram::Histogram;
 use ranlab_sdk::AgentHandle;
-use ranlab_sdk::e2::agent::{ControllerError, ControllerId};
+use ranlab_sdk::e2::agent::{ControllerError, ControllerId, SetupFailure};
 use ranlab_sdk::e2::functions::stats::ReportCounters;
 use ranlab_sdk::e2::{OutboxLimits, Time};
 use ranlab_sdk::transport::{self, Address, ConnectError, SocketOptions};
-use ranlab_sdk::wire::e2ap::{Plmn, Version};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::Encoding;
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
@@ -21,6 +21,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const CONTACT_WAIT: Duration = Duration::from_secs(6);
 /// How often it is looked at.
 const CONTACT_POLL: Duration = Duration::from_millis(2);
+/// How long a node may wait for the setup of the one before, and how many in a row wait in vain before none does.
+const SETUP_WAIT: Duration = Duration::from_millis(250);
+const UNANSWERED_MAX: u32 = 8;
 /// Greatest lateness that is told apart: one minute.
 const LATENESS_US_MAX: u64 = 60_000_000;
 
@@ -54,6 +57,9 @@ pub struct FleetConfig {
     pub sm_encoding: Option<Encoding>,
     /// Time over which the nodes start, evenly spread; zero: all at once.
     pub ramp: Duration,
+    /// Each node waits until the one before is set up, for a short time: a controller of other software may take one
+    /// association at a time. Has no effect once the first node's controllers have shown that they are of this project.
+    pub gentle: bool,
     /// Seed of everything random.
     pub seed: u64,
     /// First node's index, so that several processes can share a network.
@@ -127,6 +133,8 @@ pub struct FleetReport {
     pub connects: u64,
     /// Setups that controllers accepted.
     pub setups: u64,
+    /// Nodes that some controller has never accepted.
+    pub never_set_up: u32,
     /// Setups that controllers refused or left unanswered.
     pub setups_failed: u64,
     /// Subscriptions now held.
@@ -192,6 +200,7 @@ impl Fleet {
     /// taken for a typing error.
     pub async fn ramp_up(&mut self) -> Result<(), FleetError> {
         let begin = tokio::time::Instant::now();
+        let mut unanswered = 0;
         for index in 0..self.config.nodes {
             let due = self.config.ramp.mul_f64(f64::from(index) / f64::from(self.config.nodes));
             if !due.is_zero() {
@@ -217,6 +226,9 @@ impl Fleet {
             self.nodes.push((handle, controllers));
             if index == 0 {
                 self.first_contact().await?;
+            }
+            if self.config.gentle && unanswered < UNANSWERED_MAX {
+                unanswered = if self.is_latest_settled().await { 0 } else { unanswered + 1 };
             }
         }
         Ok(())
@@ -285,6 +297,37 @@ impl Fleet {
         Ok(())
     }
 
+    /// Waits until the setup of the latest node is answered, or its connection lost. False: that took too long.
+    async fn is_latest_settled(&self) -> bool {
+        let Some((node, controllers)) = self.nodes.last() else { return true };
+        let is_ours = self.nodes.first().is_some_and(|(first, of_first)| {
+            first.read(|agent| !of_first.is_empty() && of_first.iter().all(|&c| agent.is_ours(c)))
+        });
+        let until = tokio::time::Instant::now() + SETUP_WAIT;
+        while !is_ours && tokio::time::Instant::now() < until {
+            let settled = node.read(|agent| {
+                let (all, counters) = (controllers.len() as u64, agent.counters());
+                counters.setups + counters.setups_failed >= all || counters.connects > all
+            });
+            if settled {
+                return true;
+            }
+            tokio::time::sleep(CONTACT_POLL).await;
+        }
+        is_ours
+    }
+
+    /// Why setups have failed at nodes that are not set up, in the order of nodes.
+    pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
+        let failures = self.nodes.iter().flat_map(|(node, controllers)| {
+            node.read(|agent| {
+                let failures = controllers.iter().filter_map(|&c| agent.setup_failure(c));
+                failures.map(|failure| (agent.node_id(), failure)).collect::<Vec<_>>()
+            })
+        });
+        failures.collect()
+    }
+
     /// What happened so far.
     pub fn report(&self) -> FleetReport {
         let mut report = FleetReport {
@@ -298,6 +341,7 @@ impl Fleet {
                 report.alive += u32::from(controllers.iter().all(|&c| agent.is_up(c)));
                 report.reconnects += agent.counters().setups.saturating_sub(controllers.len() as u64);
                 report.setups += agent.counters().setups;
+                report.never_set_up += u32::from(agent.counters().setups < controllers.len() as u64);
                 report.connects += agent.counters().connects;
                 report.setups_failed += agent.counters().setups_failed;
                 report.received_messages += agent.counters().received;

@@ -11,6 +11,7 @@ use ranlab_emulator::node::{Layout, NodeKind};
 use ranlab_emulator::radio::{DUS_MAX, Fidelity, FlowPlan, Move, RadioConfig, RadioMeter, Stay};
 use ranlab_emulator::{Fleet, FleetConfig, FleetError, FleetReport};
 use ranlab_model::user_plane::Carrier;
+use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
 use ranlab_sdk::wire::e2sm::rrc::Snssai;
@@ -70,7 +71,7 @@ config! {
         encoding: Coding = Coding::Per;
         /// how messages of service models are octets: plain (packed structs), per or flat, where a model has it; without it, as customary
         sm_encoding: Option<Encoding> = None;
-        /// time over which they start; without it, 1 ms each
+        /// time over which they start; without it, 1 ms each, and at a controller that is not ranlab's each once the one before is set up
         ramp: Option<Duration> = None;
         /// number of the first base station, for several processes in one network
         first: u32 = 0, wiring();
@@ -170,6 +171,7 @@ impl FleetPart {
             coding: self.encoding,
             sm_encoding: self.sm_encoding,
             ramp: self.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(self.nodes))),
+            gentle: self.ramp.is_none(),
             seed: self.seed.0,
             first: self.first,
             ahead_us: self.ahead_us,
@@ -230,6 +232,11 @@ impl Stations {
     /// What happened so far.
     pub fn report(&self) -> FleetReport {
         self.fleet.report()
+    }
+
+    /// Why setups have failed at base stations that are not set up.
+    pub fn setup_failures(&self) -> Vec<(GlobalE2NodeId, SetupFailure)> {
+        self.fleet.setup_failures()
     }
 
     /// What happened at each radio since this was last asked.

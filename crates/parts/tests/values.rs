@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn fleet(controller: Address, sm_encoding: Option<Encoding>) -> Fleet {
     Fleet::new(FleetConfig {
+        gentle: false,
         ahead_us: 0,
         controllers: vec![controller],
         one_of: false,

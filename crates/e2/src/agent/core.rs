@@ -1,4 +1,5 @@
 //! All of an agent but its functions: what a function may reach while it is being called.
+use super::connection_update::ConnectionUpdate;
 use super::controls::Controls;
 use super::link::{Link, Pending, State};
 use super::subscriptions::Subscriptions;
@@ -51,6 +52,8 @@ pub(super) struct Core {
     pub(super) explanation: Option<Bytes>,
     pub(super) controls: Controls,
     next_controller: u32,
+    /// Connection updates whose answer waits.
+    pub(super) updates: Vec<ConnectionUpdate>,
     pub(super) random: Random,
 }
 
@@ -68,6 +71,7 @@ impl Core {
             ues: Ues::default(),
             outputs: VecDeque::new(),
             deferred: VecDeque::new(),
+            updates: Vec::new(),
             counters: AgentCounters::default(),
             scratch: Vec::new(),
             explanation: None,

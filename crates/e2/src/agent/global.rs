@@ -1,13 +1,11 @@
 //! Global procedures after the setup (clause 8.3), errors, and what fits no procedure.
+use super::connection_update::some_unless_empty;
 use super::core::Core;
 use super::link::{Link, Pending, State};
 use super::*;
 use crate::peer::{MARK, filled};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::flat::{self, Coding, FlatError};
-
-/// Most items of one list of component changes or connections; the rest goes with the next update.
-const CONNECTION_ITEMS_MAX: usize = 32;
 
 impl Agent {
     /// A PDU came.
@@ -306,80 +304,6 @@ impl Core {
             self.start(now, id, Procedure::ConfigurationUpdate, transaction, &message);
         }
     }
-
-    /// The controller adds and removes controllers. The default one may do both with all; any other may only part.
-    fn on_connection_update(&mut self, id: ControllerId, update: E2ConnectionUpdate) {
-        let (now, is_first) = (self.now, self.first() == Some(id));
-        let Some(like) = self.link(id).map(|l| l.address.clone()) else { return };
-        let (mut setup, mut failed) = (Vec::new(), Vec::new());
-        for item in update.add.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
-            match self.add_from_wire(now, is_first, &item.tnl, &like) {
-                Ok(()) => setup.push(item),
-                Err(cause) => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause }),
-            }
-        }
-        for item in update.modify.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
-            match self.find_from_wire(&item.tnl, &like) {
-                Some(_) => setup.push(item),
-                None => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause: NO_TRANSPORT }),
-            }
-        }
-        let mut leaving = Vec::new();
-        for item in update.remove.into_iter().flatten().take(CONNECTION_ITEMS_MAX) {
-            match self.find_from_wire(&item.tnl, &like).filter(|other| is_first || *other == id) {
-                Some(other) => leaving.push(other),
-                None => failed.push(E2ConnectionSetupFailedItem { tnl: item.tnl, cause: NO_TRANSPORT }),
-            }
-        }
-        setup.truncate(CONNECTION_ITEMS_MAX);
-        failed.truncate(CONNECTION_ITEMS_MAX);
-        let transaction_id = update.transaction_id;
-        let answer = match failed.first() {
-            Some(first) if setup.is_empty() && leaving.is_empty() => {
-                let (cause, time_to_wait, diagnostics) = (Some(first.cause), None, None);
-                Message::E2ConnectionUpdateFailure(E2ConnectionUpdateFailure {
-                    transaction_id,
-                    cause,
-                    time_to_wait,
-                    diagnostics,
-                })
-            }
-            _ => Message::E2ConnectionUpdateAcknowledge(E2ConnectionUpdateAcknowledge {
-                transaction_id,
-                setup: some_unless_empty(setup),
-                failed: some_unless_empty(failed),
-            }),
-        };
-        self.send(id, &answer);
-        for other in leaving {
-            // Unknown only if the list names it twice.
-            let _ = self.remove_controller(now, other);
-        }
-    }
-
-    fn add_from_wire(&mut self, now: Time, may: bool, tnl: &TnlInformation, like: &str) -> Result<(), Cause> {
-        if !may {
-            return Err(Cause::Misc(CauseMisc::OmIntervention));
-        }
-        let address = tnl::address(tnl, like).ok_or(NO_TRANSPORT)?;
-        match self.add_controller(now, address) {
-            Ok(_) | Err(ControllerError::AlreadyThere(_)) => Ok(()),
-            Err(_) => Err(NO_TRANSPORT),
-        }
-    }
-
-    fn find_from_wire(&self, tnl: &TnlInformation, like: &str) -> Option<ControllerId> {
-        let address = tnl::address(tnl, like)?;
-        let named = |l: &&Link| l.address == address && !matches!(l.state, State::Gone | State::Removing);
-        self.links.iter().find(named).map(|l| l.id)
-    }
-}
-
-/// No room for, or no sense in, a transport address.
-const NO_TRANSPORT: Cause = Cause::Transport(CauseTransport::TransportResourceUnavailable);
-
-fn some_unless_empty<T>(list: Vec<T>) -> Option<Vec<T>> {
-    (!list.is_empty()).then_some(list)
 }
 
 /// Elements were skipped whose sender wants to hear of it.

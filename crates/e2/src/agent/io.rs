@@ -1,6 +1,6 @@
 //! What goes into an agent and what comes out.
 use super::SubscriptionId;
-use crate::{LinkLoss, OutboxFull};
+use crate::{LinkLoss, OutboxFull, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
     Cause, CriticalityDiagnostics, GlobalRicId, RanFunctionId, RanFunctionIdCauseItem, RicRequestId,
@@ -291,4 +291,22 @@ pub enum ControllerError {
     /// It is not set up.
     #[error("{0} is not set up")]
     NotSetUp(ControllerId),
+}
+
+/// Why a setup failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetupFailure {
+    /// The controller refused it.
+    Refused {
+        /// Why, if it said so.
+        cause: Option<Cause>,
+        /// When the agent tries again.
+        retry_at: Time,
+    },
+    /// The controller did not answer; each time the agent gives the association up and connects again.
+    Unanswered {
+        /// Setups in a row without an answer.
+        times: u32,
+    },
 }

@@ -1,5 +1,5 @@
 //! One controller as the agent sees it: its connection, what it was told, what it owes an answer to.
-use super::{AgentConfig, ControllerId, Procedure};
+use super::{AgentConfig, ControllerId, Procedure, SetupFailure};
 use crate::backoff::Backoff;
 use crate::{Outbox, Time};
 use bytes::Bytes;
@@ -47,6 +47,8 @@ pub(super) struct Link {
     refused: usize,
     /// How many setups in a row were not answered.
     pub(super) unanswered: u32,
+    /// Why the last setup failed, until one succeeds.
+    pub(super) setup_failure: Option<SetupFailure>,
     /// Where a setup failure sent us, and how often in a row.
     pub(super) redirect: Option<String>,
     pub(super) redirects: u32,
@@ -85,6 +87,7 @@ impl Link {
             others: VecDeque::new(),
             refused: 0,
             unanswered: 0,
+            setup_failure: None,
             redirect: None,
             redirects: 0,
             state: State::Down { retry_at: Time::ZERO },
@@ -172,6 +175,7 @@ impl Link {
         self.redirects = 0;
         self.refused = 0;
         self.unanswered = 0;
+        self.setup_failure = None;
     }
 
     /// How long the next setup may wait for its answer.

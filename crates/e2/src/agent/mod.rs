@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `function`, `context` | the door for service models: what they are asked and what they may do |
 //! | `setup` | connecting, the setup, its refusals, reconnecting |
-//! | `global` | reset, service update, configuration update, connection update, removal, errors |
+//! | `global` | reset, service update, configuration update, removal, errors |
+//! | `connection_update` | connections that a controller adds and removes |
 //! | `functional`, `controls` | subscription, deletion, control, modification, query; controls that are answered later |
 //! | `link`, `subscriptions`, `ues` | what is known of a controller, a subscription, a UE |
 mod cause;
 mod config;
+mod connection_update;
 mod context;
 mod controls;
 mod core;
@@ -40,7 +42,8 @@ use self::link::State;
 use crate::{Frame, OutboxCounters, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
-    Cause, ComponentConfigItem, E2RemovalRequest, Message, RanFunctionId, ResetRequest, RicRequestId, Version,
+    Cause, ComponentConfigItem, E2RemovalRequest, GlobalE2NodeId, Message, RanFunctionId, ResetRequest,
+    RicRequestId, Version,
 };
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -307,6 +310,21 @@ impl Agent {
     /// Whether a controller accepted the node and is there.
     pub fn is_up(&self, controller: ControllerId) -> bool {
         self.core.link(controller).is_some_and(|l| l.state == State::Up)
+    }
+
+    /// Why the last setup at a controller failed; `None` once one has succeeded.
+    pub fn setup_failure(&self, controller: ControllerId) -> Option<SetupFailure> {
+        self.core.link(controller).and_then(|l| l.setup_failure)
+    }
+
+    /// Whether a controller has shown that it is of this project.
+    pub fn is_ours(&self, controller: ControllerId) -> bool {
+        self.core.link(controller).is_some_and(|l| l.knows_reserved)
+    }
+
+    /// The node's identity.
+    pub fn node_id(&self) -> GlobalE2NodeId {
+        self.core.config.node_id
     }
 
     /// The controllers and their addresses, in the order of their addition.

@@ -21,6 +21,7 @@ impl Core {
         }
         link.outbox.clear();
         self.send_setup(now, id);
+        self.connection_settled(id, true);
     }
 
     fn send_setup(&mut self, now: Time, id: ControllerId) {
@@ -132,6 +133,7 @@ impl Core {
         if let Some(link) = self.link_mut(id) {
             link.state = State::Waiting { until: now + retry_in };
             link.not_before = if wait.is_some() { now + retry_in } else { now };
+            link.setup_failure = Some(SetupFailure::Refused { cause, retry_at: now + retry_in });
         }
         self.counters.setups_failed += 1;
         self.event(AgentEvent::SetupFailed { controller: id, cause, retry_in });
@@ -150,6 +152,8 @@ impl Core {
         let retry_at = (now + delay).max(link.not_before);
         link.state = State::Down { retry_at };
         self.event(AgentEvent::Disconnected { controller: id, why, retry_in: retry_at.since(now) });
+        self.connection_settled(id, false);
+        self.forget_connection_updates(id);
     }
 }
 
@@ -202,6 +206,8 @@ impl Agent {
         link.forget_connection();
         self.end_subscriptions_of(id);
         self.core.ues.forget_controller(id);
+        self.core.connection_settled(id, false);
+        self.core.forget_connection_updates(id);
         // Close even what is down or lost already: the driver hears the same in every case, and `poll` forgets the link.
         self.core.outputs.push_back(AgentOutput::Close { controller: id, reason: CloseReason::Removed });
         self.core.event(AgentEvent::ControllerRemoved { controller: id });
@@ -218,6 +224,7 @@ impl Agent {
                 self.core.counters.setups_failed += 1;
                 if let Some(link) = self.core.link_mut(id) {
                     link.unanswered = link.unanswered.saturating_add(1);
+                    link.setup_failure = Some(SetupFailure::Unanswered { times: link.unanswered });
                 }
                 self.take_down(id, CloseReason::Unanswered(Procedure::Setup));
             }

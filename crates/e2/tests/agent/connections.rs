@@ -389,10 +389,13 @@ fn a_connection_update_adds_and_removes_controllers() {
             modify: None,
         })
     };
-    let answers = bench.ask(C0, &update(Some(2), None));
-    assert!(matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(m)] if m.setup.is_some()));
+    assert!(bench.ask(C0, &update(Some(2), None)).is_empty(), "the answer waits for the connection");
     assert_eq!(bench.connects[1], (C1, "tcp://192.0.2.2:36421".to_owned()));
     bench.set_up(C1);
+    let answers = bench.take(C0);
+    assert!(
+        matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(m)] if m.setup.is_some() && m.failed.is_none())
+    );
     // Only the default controller may add others or remove them.
     for refused in [update(Some(3), None), update(None, Some(1))] {
         let answers = bench.ask(C1, &refused);
@@ -408,6 +411,45 @@ fn a_connection_update_adds_and_removes_controllers() {
     assert_eq!(bench.agent.controllers().count(), 1);
     bench.pass(60 * S);
     assert_eq!(bench.connects.len(), 2);
+}
+
+#[test]
+fn connection_that_cannot_be_made_is_listed_as_failed_and_not_tried_again() {
+    let c2 = ControllerId(2);
+    let update = |add: &[u8]| {
+        let item = |last: &u8| E2ConnectionUpdateItem { tnl: tnl(*last), usage: TnlUsage::Both };
+        Message::E2ConnectionUpdate(E2ConnectionUpdate {
+            transaction_id: Some(1),
+            add: Some(add.iter().map(item).collect()),
+            remove: None,
+            modify: None,
+        })
+    };
+    let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
+    // None of them is there: refused at once, and without any answer.
+    assert!(bench.ask(C0, &update(&[2, 3])).is_empty());
+    bench.input(AgentInput::Disconnected { controller: C1, why: ranlab_e2::LinkLoss::ClosedByPeer });
+    assert!(bench.take(C0).is_empty());
+    bench.pass(2 * S);
+    let answers = bench.take(C0);
+    assert!(
+        matches!(&answers[..], [Message::E2ConnectionUpdateFailure(m)] if m.cause.is_some()),
+        "{answers:?}"
+    );
+    assert_eq!(bench.agent.controllers().count(), 1);
+    // One of two is there.
+    let (c3, c4) = (ControllerId(3), ControllerId(4));
+    assert_ne!(c2, c3);
+    bench.ask(C0, &update(&[2, 3]));
+    bench.input(AgentInput::Disconnected { controller: c4, why: ranlab_e2::LinkLoss::ClosedByPeer });
+    bench.set_up(c3);
+    let answers = bench.take(C0);
+    let [Message::E2ConnectionUpdateAcknowledge(m)] = &answers[..] else { panic!("{answers:?}") };
+    let of = |list: Option<usize>| list.unwrap_or_default();
+    assert_eq!((of(m.setup.as_ref().map(Vec::len)), of(m.failed.as_ref().map(Vec::len))), (1, 1));
+    let connects = bench.connects.len();
+    bench.pass(60 * S);
+    assert_eq!((bench.connects.len(), bench.agent.controllers().count()), (connects, 2));
 }
 
 #[test]
