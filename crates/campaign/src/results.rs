@@ -97,6 +97,8 @@ pub struct Kept {
     pub warnings: Vec<String>,
     /// Why nothing can be concluded from it.
     pub caveat: Option<String>,
+    /// Why it says nothing of what this version measures.
+    pub stale: Option<String>,
     /// Metrics whose repeats are kept one by one, at every point that has them: no stand-ins.
     pub whole: BTreeSet<String>,
 }

@@ -151,7 +151,8 @@ impl Stored {
         let mut results = Results::new(scenario, metrics, plan.points, finished);
         results.host = serde_json::json!({ "machine": self.machine });
         results.versions = serde_json::json!({ "command": self.command, "measured": self.measured });
-        results.kept = Some(Kept { warnings: self.warnings.clone(), caveat, whole: self.whole() });
+        results.kept =
+            Some(Kept { warnings: self.warnings.clone(), caveat, stale: None, whole: self.whole() });
         results
     }
 }

@@ -265,6 +265,31 @@ named! {
     }
 }
 
+named! {
+    /// Who states an expectation.
+    pub enum Class {
+        /// The published work, where `source` says.
+        Paper = "paper",
+        /// The published work, and a setting was chosen so that it is met: it confirms nothing.
+        Tuned = "tuned",
+        /// The scenario's author.
+        Own = "own",
+    }
+}
+
+impl Class {
+    /// Whether a published work states it.
+    pub const fn published(self) -> bool {
+        matches!(self, Self::Paper | Self::Tuned)
+    }
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::Own
+    }
+}
+
 /// A paper's number or law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
@@ -277,6 +302,15 @@ pub struct Expect {
     pub law: Law,
     /// Where the number comes from.
     pub source: String,
+    /// Who states it.
+    #[serde(default)]
+    pub class: Class,
+    /// The setting that was chosen to meet it (class [`Class::Tuned`]), or empty.
+    #[serde(default)]
+    pub tuned: String,
+    /// Why it is known not to hold here, or empty.
+    #[serde(default)]
+    pub cause: String,
     /// Orders, ratios, mechanisms and exact bytes: a miss is a failure.
     pub required: bool,
 }
@@ -360,11 +394,6 @@ pub struct Overrides {
 }
 
 impl Scenario {
-    /// Whether an expectation stands in the work that the scenario reproduces; one without a source is the user's own.
-    pub fn published(&self, source: &str) -> bool {
-        self.paper.is_some() && !source.is_empty()
-    }
-
     /// Reads a file, what it extends and the overrides; `rigs` finds a rig's description by name and lists all names.
     ///
     /// # Errors
