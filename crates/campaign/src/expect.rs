@@ -78,7 +78,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     };
     let kept = results.kept.as_ref();
     let caveat = kept.and_then(|kept| kept.caveat.as_deref());
-    let stale = kept.and_then(|kept| kept.stale.as_deref());
+    let stale = results.stale.as_deref();
     let (verdict, reason) = match &finding {
         _ if stale.is_some() => (Verdict::Stale, stale.unwrap_or_default()),
         Err(missing) => (Verdict::Unmeasurable, missing.as_str()),

@@ -88,6 +88,8 @@ pub struct Results {
     /// What stands beside them if they were read from a stored result, whose repeats are stand-ins for its means and
     /// intervals.
     pub kept: Option<Kept>,
+    /// Why they say nothing of what this version measures ([`crate::behaviour::Behaviour::stale`]).
+    pub stale: Option<String>,
 }
 
 /// What a stored result says besides its points.
@@ -97,8 +99,6 @@ pub struct Kept {
     pub warnings: Vec<String>,
     /// Why nothing can be concluded from it.
     pub caveat: Option<String>,
-    /// Why it says nothing of what this version measures.
-    pub stale: Option<String>,
     /// Metrics whose repeats are kept one by one, at every point that has them: no stand-ins.
     pub whole: BTreeSet<String>,
 }
@@ -131,7 +131,7 @@ impl Results {
             point.runs.sort_by_key(|run| run.repeat);
         }
         let (host, versions) = Default::default();
-        Self { scenario, metrics, host, versions, points, kept: None }
+        Self { scenario, metrics, host, versions, points, kept: None, stale: None }
     }
 
     /// The declared metric to which a name such as `rtt_us_p99` belongs.

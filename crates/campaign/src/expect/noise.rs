@@ -28,7 +28,7 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Result<Found, String> 
     let Some(share) = disturbed_share(results, expect) else {
         return laws::find(results, expect);
     };
-    let quiet = undisturbed(results, expect);
+    let quiet = undisturbed(results);
     if let Ok(found) = laws::find(&quiet, expect)
         && !matches!(found.told, Told::Unclear(_))
     {
@@ -71,17 +71,12 @@ fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     runs.map(share).reduce(f64::max)
 }
 
-/// The same results without disturbed repeats, with the expectation's metric alone.
-fn undisturbed(results: &Results, expect: &Expect) -> Results {
+/// The same results without disturbed repeats, series and distributions.
+fn undisturbed(results: &Results) -> Results {
     let quiet = |run: &Finished| Finished {
         recording: Recording {
-            metrics: run
-                .recording
-                .metrics
-                .get_key_value(&expect.metric)
-                .map(|(name, value)| (name.clone(), *value))
-                .into_iter()
-                .collect(),
+            metrics: run.recording.metrics.clone(),
+            bounds: run.recording.bounds.clone(),
             ..Recording::default()
         },
         reason: run.reason.clone(),
@@ -98,6 +93,7 @@ fn undisturbed(results: &Results, expect: &Expect) -> Results {
         versions: serde_json::Value::Null,
         points: points.collect(),
         kept: results.kept.clone(),
+        stale: results.stale.clone(),
     }
 }
 
@@ -110,6 +106,10 @@ fn explained(results: &Results, expect: &Expect, found: &Found, share: f64) -> b
         Noise::Time => MARGIN / (1.0 - share.clamp(0.0, SHARE_MAX)),
     };
     let Some(beyond) = found.beyond else { return true };
+    if beyond.bound == 0.0 {
+        // Any amount is more than none: nothing says how much other work could cause.
+        return true;
+    }
     // Of a ratio either side may be the slower one; otherwise other work makes a result worse, never better.
     let ratio = matches!(expect.law, Law::Ratio { .. });
     let above = beyond.measured > beyond.bound;
