@@ -6,6 +6,7 @@ mod read;
 pub mod search;
 mod template;
 mod tree;
+mod unanswered;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,7 @@ pub use json_schema::json_schema;
 pub(crate) use read::applies;
 pub use search::{After, Load, Search};
 pub use template::{starter, template};
+pub use unanswered::{Unanswered, unanswered};
 
 /// The most points that a plan may have; a slip in an axis must not run for a year.
 pub const POINTS_MAX: usize = 100_000;
