@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproductions.md"
 # In the order in which a reader wants to know them.
 VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
-# Who states an expectation; what is kept from before classes has none.
+# Source of an expectation; older results lack it.
 CLASSES = ("paper", "tuned", "own", "")
 
 # As expectations name a row of a figure.

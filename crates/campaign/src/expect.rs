@@ -50,7 +50,7 @@ pub struct Judged {
     pub ours: String,
     /// Repeats behind it, of several points the fewest; 0 if nothing was measured.
     pub repeats: usize,
-    /// Who states it.
+    /// Source: the published work or the author.
     pub class: Class,
     /// The setting that was chosen to meet it, or empty.
     #[serde(skip_serializing_if = "String::is_empty")]

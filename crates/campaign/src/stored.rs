@@ -34,7 +34,7 @@ pub struct Stored {
     machine: String,
     #[serde(default)]
     warnings: Vec<String>,
-    /// What it was measured with; results of before do not say.
+    /// What it was measured with; older results lack it.
     #[serde(default)]
     pub behaviour: Option<Behaviour>,
     /// The largest share of the load that a repeat left out, where the points do not keep it.

@@ -268,7 +268,7 @@ named! {
 }
 
 named! {
-    /// Who states an expectation.
+    /// Source of an expectation: the published work or the author.
     pub enum Class {
         /// The published work, where `source` says.
         Paper = "paper",
@@ -304,7 +304,7 @@ pub struct Expect {
     pub law: Law,
     /// Where the number comes from.
     pub source: String,
-    /// Who states it.
+    /// Source: the published work or the author.
     #[serde(default)]
     pub class: Class,
     /// The setting that was chosen to meet it (class [`Class::Tuned`]), or empty.

@@ -12,8 +12,8 @@ use crate::output::Format;
 
 pub(crate) mod gate;
 mod packets;
-mod probe;
 mod page;
+mod probe;
 mod results;
 pub(crate) mod run;
 mod scenario;

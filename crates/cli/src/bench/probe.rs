@@ -32,8 +32,11 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -
             found.extend(address(point, path, value).map(|why| format!("{path} = {value}: {why}")));
         }
     }
-    let programs: BTreeSet<&String> =
-        commands.iter().filter(|command| command.at == "local").filter_map(|command| command.argv.first()).collect();
+    let programs: BTreeSet<&String> = commands
+        .iter()
+        .filter(|command| command.at == "local")
+        .filter_map(|command| command.argv.first())
+        .collect();
     let absent = programs.into_iter().filter(|program| !is_program(program));
     found.extend(absent.map(|program| format!("{program}: there is no such program")));
     found
@@ -46,7 +49,7 @@ fn is_external(point: &Point) -> bool {
     })
 }
 
-/// Why an address of a setting cannot be used here; `None` if it can, or if the setting is none.
+/// Why an address of a setting cannot be used here; `None` if it can, or if the value is not an address.
 fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     if path.ends_with(".at") {
         let text = value.to_string();
@@ -62,8 +65,11 @@ fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     }
     let address: SocketAddr = value.text()?.parse().ok()?;
     let tried = if side == "sut" && is_external(point) {
-        let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        UdpSocket::bind((any, 0)).and_then(|socket| socket.connect(address)).map_err(|error| ("reached", error))
+        let any: IpAddr =
+            if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        UdpSocket::bind((any, 0))
+            .and_then(|socket| socket.connect(address))
+            .map_err(|error| ("reached", error))
     } else {
         UdpSocket::bind(address).map(drop).map_err(|error| ("bound", error))
     };
@@ -103,7 +109,8 @@ mod tests {
     use super::*;
 
     fn point(settings: &[(&str, &str)]) -> Point {
-        let settings = settings.iter().map(|(path, value)| ((*path).to_owned(), Value::from(*value))).collect();
+        let settings =
+            settings.iter().map(|(path, value)| ((*path).to_owned(), Value::from(*value))).collect();
         Point { index: 0, axes: Vec::new(), settings }
     }
 
