@@ -60,7 +60,7 @@ def run(wanted, out):
     if wanted.finished:
         command = [str(wanted.binary), "bench", "report", str(out), "--format", "json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode not in (0, 1) or not done.stdout.strip():
+    if done.returncode not in (0, 1, 3) or not done.stdout.strip():
         sys.exit(f"reproduce: bench run exits with {done.returncode}; nothing is kept")
     return json.loads(done.stdout)
 
@@ -161,7 +161,7 @@ def again(wanted):
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         kept["expects"] = json.loads(done.stdout)["expects"]
         file.write_text(text_of(kept))
-        verdicts = [expect["verdict"] for expect in kept["expects"]]
+        verdicts = [f"{expect['class']} {expect['verdict']}" for expect in kept["expects"]]
         print(f"{file.relative_to(ROOT)}: {', '.join(verdicts)}")
 
 
@@ -188,6 +188,7 @@ def main():
         "command": f"ranlab bench run scenarios/{name}.toml{sets}",
         "measured": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "commit": git("rev-parse", "--short=10", "HEAD"),
+        "behaviour": result["behaviour"],
         "machine": machine(facts),
         "remark": wanted.remark,
         "warnings": result["warnings"],

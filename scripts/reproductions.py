@@ -15,7 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reproductions.md"
 # In the order in which a reader wants to know them.
-VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable")
+VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
+# Source of an expectation; older results lack it.
+CLASSES = ("paper", "tuned", "own", "")
 
 # As expectations name a row of a figure.
 ROW = re.compile(r"net\.row = ([\w-]+)")
@@ -29,7 +31,9 @@ works' texts; where a figure's curves carry no number in the text, its law is gi
 
 An absolute value from other hardware is shown beside ours and never tuned to. A law *holds* with the whole interval over our
 repeats, and *fails* or *differs* with the whole interval; *inconclusive*: the interval lies on both sides, there is a single
-repeat and so no interval, other work disturbed the repeats, or the load was not sent. *n*: repeats behind a number. One repeat
+repeat and so no interval, other work may explain the result, or the load was not sent; *stale*: another version measured
+it. Expectations are counted by class: *paper* (the work states it), *tuned* (a setting, which is named, was chosen to meet it,
+so that it confirms nothing), *own* (ours). *n*: repeats behind a number. One repeat
 is enough where the number is the same in every run: simulations with their seed, sizes of files and messages.
 `scenarios/marc/*-reduced.toml` name settings that take an hour at most where the published ones take days. *not yet*: no scenario. *not run*: a scenario without a stored result; `scripts/reproduce.py scenarios/NAME.toml` runs it and
 keeps what came out. How each run was made, every expectation with its verdict, and what stood in the way: [below](#runs).
@@ -99,14 +103,23 @@ def ours(names, only="", shown=""):
         expects = [expect for expect in result["expects"] if only in expect.get("source", "")]
         if only and not expects:
             continue
-        counts = {verdict: sum(expect["verdict"] == verdict for expect in expects) for verdict in VERDICTS}
-        words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
-        text = f"[**{', '.join(words) or 'nothing expected'}**](results/{name}.json)"
+        text = f"[**{by_class(expects) or 'nothing expected'}**](results/{name}.json)"
         # What does not hold is worth its words here; what holds stands in the report.
         for expect in [expect for expect in expects if expect["verdict"] in ("differs", "inconclusive", "fails")][:2]:
             text += f"; {expect['metric']} {expect.get('where', '')}: {expect['ours']} against {expect['paper']}"
         told.append(text)
     return "<br>".join(dict.fromkeys(told)) or "*nothing expected*"
+
+
+def by_class(expects):
+    """`paper: 3 holds, 1 differs; own: 2 holds`."""
+    told = []
+    for one in CLASSES:
+        verdicts = [expect["verdict"] for expect in expects if expect.get("class", "") == one]
+        words = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in verdicts)
+        if words:
+            told.append(f"{one}: {words}" if one else words)
+    return "; ".join(told)
 
 
 def cell(text):
@@ -160,13 +173,14 @@ def runs(known):
         total = len(result["points"]) or "?"
         row = [name, f"`{result['command']}`", f"{result['counting']} of {total}", made, " ".join(filter(None, remarks))]
         lines.append("| " + " | ".join(cell(text) for text in row) + " |")
-    lines += ["", "| scenario | metric | where | paper, or law | ours | n | verdict | source |", "|---|---|---|---|---|---|---|---|"]
+    lines += ["", "| scenario | metric | where | class | paper, or law | ours | n | verdict | source |", "|---|---|---|---|---|---|---|---|---|"]
     for name, result in have:
         for expect in result["expects"]:
             verdict = f"**{expect['verdict']}**" + (f": {expect['reason']}" if expect.get("reason") else "")
             if hidden := attributed(result, expect):
                 verdict += f". {hidden}"
-            row = [name, f"`{expect['metric']}`", expect.get("where", ""), expect["paper"], expect["ours"], expect.get("repeats") or "", verdict]
+            stated = expect.get("class", "") + (f" ({expect['tuned']})" if expect.get("tuned") else "")
+            row = [name, f"`{expect['metric']}`", expect.get("where", ""), stated, expect["paper"], expect["ours"], expect.get("repeats") or "", verdict]
             lines.append("| " + " | ".join(cell(text) for text in [*row, expect.get("source", "")]) + " |")
     lines.append("")
     return lines

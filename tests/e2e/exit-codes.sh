@@ -28,6 +28,19 @@ expect 3 controller flexran --listen 192.0.2.1:1
 expect 3 xapp ping --connect unix:///no/such/socket
 expect 3 ric --e2 sctp://127.0.0.1:36421
 
+# With JSON, an error is one object on the standard output.
+object() {
+    local code=$1 kind=$2
+    expect "$code" "${@:3}"
+    python3 -c 'import json, sys
+error = json.loads(open("out.txt").read())["error"]
+assert [str(error["code"]), error["kind"]] == sys.argv[1:], error' "$code" "$kind"
+}
+object 2 usage bench run /no/such/file --format json
+object 2 usage --format=json bench run --no-such-flag
+object 2 usage bench run gate.toml --fail-on never --format json
+object 3 environment emulate --connect tcp://127.0.0.1:1 --format json
+
 "$RANLAB" ric --e2 unix://"$PWD"/a --e42 unix://"$PWD"/b --duration 20s >/dev/null &
 ric=$!
 trap 'kill $ric 2>/dev/null || true' EXIT

@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 pub mod answer;
+pub mod behaviour;
 pub mod compare;
 pub mod description;
 pub mod expect;

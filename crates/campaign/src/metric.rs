@@ -10,6 +10,25 @@ use crate::value::Value;
 /// Such a repeat cannot refute an expectation: the verdict is then [`Inconclusive`](crate::expect::Verdict).
 pub const DISTURBED: &str = "host.disturbed";
 
+/// Share of CPU time that the hypervisor gave to other machines.
+pub const STEAL_SHARE: &str = "host.steal_share";
+/// Share of the machine that work outside the experiment used.
+pub const FOREIGN_SHARE: &str = "host.foreign_share";
+
+/// How far other work on the machine can change a metric.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Noise {
+    /// Rates and latencies: as far as the other work delays the system.
+    #[default]
+    Time,
+    /// By a factor of two at most, through caches and shared cores: CPU time and memory of the system, and the fastest of
+    /// many responses.
+    Bounded,
+    /// Not at all, once the load was sent: bytes, messages, packets.
+    Counted,
+}
+
 /// Something that a rig measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
@@ -32,6 +51,9 @@ pub struct Metric {
     /// Whether it may be below 0; intervals of all others end there.
     #[serde(default)]
     pub signed: bool,
+    /// How far other work can change it.
+    #[serde(default)]
+    pub noise: Noise,
 }
 
 /// The most of a load that its generator may leave out. A system that was asked for less than the scenario says was not
@@ -101,12 +123,36 @@ impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
         let (name, unit, comment) = (name.to_owned(), unit.to_owned(), comment.to_owned());
-        Self { name, unit, better, kind, comment, exact: Exact::Never, unsent_share: false, signed: false }
+        let own = name.starts_with("sut.cpu") || name.starts_with("sut.rss");
+        let noise = if own { Noise::Bounded } else { Noise::Time };
+        Self {
+            name,
+            unit,
+            better,
+            kind,
+            comment,
+            exact: Exact::Never,
+            unsent_share: false,
+            signed: false,
+            noise,
+        }
     }
 
     /// It is the share of the load that was not sent.
     pub fn unsent_share(mut self) -> Self {
         self.unsent_share = true;
+        self
+    }
+
+    /// Other work cannot change it, once the load was sent.
+    pub fn counted(mut self) -> Self {
+        self.noise = Noise::Counted;
+        self
+    }
+
+    /// Other work changes it by a factor of two at most.
+    pub fn bounded(mut self) -> Self {
+        self.noise = Noise::Bounded;
         self
     }
 

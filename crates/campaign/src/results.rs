@@ -88,6 +88,8 @@ pub struct Results {
     /// What stands beside them if they were read from a stored result, whose repeats are stand-ins for its means and
     /// intervals.
     pub kept: Option<Kept>,
+    /// Why they say nothing of what this version measures ([`crate::behaviour::Behaviour::stale`]).
+    pub stale: Option<String>,
 }
 
 /// What a stored result says besides its points.
@@ -129,7 +131,7 @@ impl Results {
             point.runs.sort_by_key(|run| run.repeat);
         }
         let (host, versions) = Default::default();
-        Self { scenario, metrics, host, versions, points, kept: None }
+        Self { scenario, metrics, host, versions, points, kept: None, stale: None }
     }
 
     /// The declared metric to which a name such as `rtt_us_p99` belongs.

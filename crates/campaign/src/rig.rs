@@ -11,7 +11,7 @@ use crate::results::Results;
 use crate::value::Value;
 
 pub use crate::description::{Need, RigDescription};
-pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, UNSENT_AT_MOST};
+pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, Noise, UNSENT_AT_MOST};
 pub use crate::outcome::{Breach, Outcome};
 
 /// A system under test with its load and its meters. One file of the `rigs` library each.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::answer::Bound;
+use crate::behaviour::Behaviour;
 use crate::description::RigDescription;
 use crate::metric::UNSENT_AT_MOST;
 use crate::outcome::Outcome;
@@ -33,6 +34,9 @@ pub struct Stored {
     machine: String,
     #[serde(default)]
     warnings: Vec<String>,
+    /// What it was measured with; older results lack it.
+    #[serde(default)]
+    pub behaviour: Option<Behaviour>,
     /// The largest share of the load that a repeat left out, where the points do not keep it.
     unsent_share_max: Option<f64>,
     points: Vec<StoredPoint>,

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_sdk::transport::{BindError, ConnectError};
 
+/// Exit code of a verb that Ctrl-C or SIGTERM stopped, as shells report it (128 + SIGINT).
+pub const INTERRUPTED: u8 = 130;
+
 /// Why a verb did not end well. The text is one sentence that says whose fault it was and what is allowed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -18,6 +21,9 @@ pub enum Failure {
     /// The machine or the network lacks something: exit code 3.
     #[error("{0}")]
     Environment(String),
+    /// The user or a signal stopped it before its end: exit code 130.
+    #[error("{0}")]
+    Interrupted(String),
     /// The reader of our output has gone, which is its right: exit code 0.
     #[error("the output was closed")]
     OutputClosed,
@@ -31,7 +37,20 @@ impl Failure {
             Self::Check(_) => 1,
             Self::Usage(_) => 2,
             Self::Environment(_) => 3,
+            Self::Interrupted(_) => INTERRUPTED,
         }
+    }
+
+    /// As programs read it: `{"code": 2, "kind": "usage", "message": ...}`; `None` where nothing failed.
+    pub fn json(&self) -> Option<serde_json::Value> {
+        let kind = match self {
+            Self::OutputClosed => return None,
+            Self::Check(_) => "check",
+            Self::Usage(_) => "usage",
+            Self::Environment(_) => "environment",
+            Self::Interrupted(_) => "interrupted",
+        };
+        Some(serde_json::json!({ "code": self.code(), "kind": kind, "message": self.to_string() }))
     }
 
     /// Of writing to the standard output.
@@ -128,6 +147,17 @@ mod tests {
         );
         let missing = "error: the following required arguments were not provided:\n  <FILE>...\n\nUsage: x\n";
         assert_eq!(sentence(missing), "the following required arguments were not provided: <FILE>...");
+    }
+
+    #[test]
+    fn failures_have_codes_and_kinds() {
+        let failures = [Failure::Check, Failure::Usage, Failure::Environment, Failure::Interrupted];
+        let found = failures.map(|failure| failure("why".to_owned()).json().unwrap());
+        let found =
+            found.map(|json| (json["code"].as_u64().unwrap(), json["kind"].as_str().unwrap().to_owned()));
+        let expected = [(1, "check"), (2, "usage"), (3, "environment"), (130, "interrupted")];
+        assert_eq!(found, expected.map(|(code, kind)| (code, kind.to_owned())));
+        assert_eq!(Failure::OutputClosed.json(), None);
     }
 
     #[test]

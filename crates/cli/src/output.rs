@@ -1,6 +1,7 @@
 //! The standard output: text for people, JSON for programs.
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -17,6 +18,21 @@ pub enum Format {
     Json,
     /// One JSON object a line as things happen, the same object as with `json` at the end.
     Ndjson,
+}
+
+/// Whether the verb's last object is written: an error after it has its place in it, or follows on the standard error alone.
+static FINISHED: AtomicBool = AtomicBool::new(false);
+
+/// Forgets what an earlier verb of this process wrote.
+pub fn begin() {
+    FINISHED.store(false, Ordering::Relaxed);
+}
+
+/// Writes `{"error": ...}` in JSON if a verb failed before it wrote its object.
+pub fn error_object(format: Format, failure: &Failure) {
+    let Some(error) = failure.json().filter(|_| !FINISHED.load(Ordering::Relaxed)) else { return };
+    // The exit code and the standard error say what failed, even where this cannot be written.
+    let _ = Output::new(format).finish(&serde_json::json!({ "error": error }));
 }
 
 /// A buffered standard output; what is not yet written when it is dropped is written then, without a check.
@@ -57,7 +73,10 @@ impl Output {
     pub fn finish(&mut self, summary: &impl Serialize) -> Result<(), Failure> {
         match self.format {
             Format::Text => {}
-            Format::Json | Format::Ndjson => self.object(summary)?,
+            Format::Json | Format::Ndjson => {
+                FINISHED.store(true, Ordering::Relaxed);
+                self.object(summary)?;
+            }
         }
         self.written(|out| out.flush())
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use ranlab_campaign::expect::judge;
+use ranlab_campaign::expect::{counts, judge};
 use ranlab_campaign::export::parquet;
 use ranlab_campaign::plan::{Plan, Point};
 use ranlab_campaign::results::{Finished, Results};
@@ -21,6 +21,7 @@ use ranlab_rigs::virtual_time::record::Tables;
 use ranlab_rigs::virtual_time::{self, Passed, Wish, Without};
 use serde_json::{Value as Json, json};
 
+use crate::bench::gate::{self, Gate};
 use crate::bench::session::{Progress, stop_at_signal};
 use crate::bench::{Reading, lab, run as bench};
 use crate::exit::Failure;
@@ -200,7 +201,7 @@ impl Job {
                 progress.take(Event::Measuring { point: index, label, repeat }, &[]);
                 let taken = early.remove(&at).map(|result| take(index, &run, result));
                 if stop.wished() {
-                    return Err(Failure::Check("stopped before the end".to_owned()));
+                    return Err(Failure::Interrupted("stopped before the end".to_owned()));
                 }
                 // A thread that panicked says so at the scope's end.
                 let Some(taken) = taken else { return Ok(()) };
@@ -342,9 +343,9 @@ fn conclude(
     failed: &[String],
     files: &[PathBuf],
 ) -> Result<(), Failure> {
-    bench::tell_points(&mut output, results)?;
     let judged = judge(results);
-    bench::tell_judged(&mut output, results, &judged)?;
+    gate::print_thresholds(&mut output, &judged)?;
+    bench::tell_points(&mut output, results)?;
     for run in runs {
         output.text(format_args!("  {}", sentence(run)))?;
     }
@@ -355,6 +356,7 @@ fn conclude(
         "report": report_of(files),
         "points": bench::points(results),
         "expects": judged,
+        "counts": counts(&judged),
         "runs": runs,
         "failed": failed,
     });
@@ -363,7 +365,7 @@ fn conclude(
         Some(first) => {
             Err(Failure::Check(format!("{} of {} repeats failed: {first}", failed.len(), runs.len())))
         }
-        None => bench::verdict(results, &judged),
+        None => Gate::default().decide(results, &judged),
     }
 }
 

@@ -1,15 +1,15 @@
 //! The verbs, and the command line around them.
 use std::ffi::OsString;
 
-use clap::{ArgAction, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "tls")]
 use crate::args;
 use crate::exit::Failure;
 use crate::output::Format;
 use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, pcap, ric, sim, upf,
-    worker, xapp,
+    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, output, pcap, ric,
+    sim, upf, worker, xapp,
 };
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,8 @@ Examples:
 
 Every verb prints for people; --format json ends with one JSON object instead, ndjson prints one object a line as things
 happen and the same object at the end. -v tells what happens inside, -vv more; RANLAB_LOG=ranlab_sdk=debug by part.
-Exit codes: 0 well, 1 a check failed, 2 usage or input, 3 the environment lacks something.";
+With json and ndjson, an error is an object too: {\"error\": {\"code\", \"kind\", \"message\"}}.
+Exit codes: 0 ok, 1 a check or threshold failed, 2 usage or input, 3 the environment lacks something, 130 interrupted.";
 
 /// Build, emulate and benchmark programmable radio access networks.
 #[derive(Debug, Parser)]
@@ -95,10 +96,32 @@ pub fn command() -> clap::Command {
 
 /// Parses a command line, the program's name first, and does what it says.
 pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(), Failure> {
-    let command_line = match CommandLine::try_parse_from(arguments) {
+    output::begin();
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let command_line = match CommandLine::try_parse_from(&arguments) {
         Ok(command_line) => command_line,
-        Err(error) => return exit::of_clap(&error),
+        Err(error) => {
+            let parsed = exit::of_clap(&error);
+            return parsed.inspect_err(|failure| output::error_object(written_format(&arguments), failure));
+        }
     };
+    let format = command_line.format;
+    dispatch(command_line).inspect_err(|failure| output::error_object(format, failure))
+}
+
+/// The format of a command line that could not be parsed.
+fn written_format(arguments: &[OsString]) -> Format {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let value = words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix("--format") {
+        Some("") => words.get(index + 1).copied(),
+        Some(value) => value.strip_prefix('='),
+        None => None,
+    });
+    value.and_then(|value| Format::from_str(value, false).ok()).unwrap_or_default()
+}
+
+/// Does what a parsed command line says.
+fn dispatch(command_line: CommandLine) -> Result<(), Failure> {
     #[cfg(feature = "tls")]
     command_line.tls.identify()?;
     let CommandLine { format, verbose, verb, .. } = command_line;

@@ -109,7 +109,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Higher "indications_per_s" "1/s" "indications that arrived at the xApp";
         Scalar Higher "delivered_ratio" "" "indications that arrived, by those sent";
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
-        Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers";
+        Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers" .counted();
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
         Scalar Lower "loss_ratio" "" "indications lost, by lost and arrived; absent if the base stations number nothing";
         Scalar Lower "dropped" "" "given up by base stations whose controller did not take them in time";

@@ -207,7 +207,7 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "messages_per_s" "1/s" "E2AP messages between base station and RIC, both directions";
         Scalar Neither "e2_kbps_down" "kbit/s" "E2AP messages (FlexRAN's) towards the base station, without the transport's headers";
         Scalar Neither "e2_kbps_up" "kbit/s" "E2AP messages from the base station";
-        Scalar Neither "signalling_kbps" "kbit/s" "E2AP messages (FlexRAN's) in both directions together";
+        Scalar Neither "signalling_kbps" "kbit/s" "E2AP messages (FlexRAN's) in both directions together" .counted();
         Scalar Neither "e2_bytes_per_control" "B" "E2AP message (FlexRAN's) that carries a ping" .exact_when("sut.encoding", &["per", "flat"]);
         Scalar Neither "e2_bytes_per_indication" "B" "E2AP message (FlexRAN's) that carries an echo" .exact_when("sut.encoding", &["per", "flat"]);
         Scalar Lower "loss_ratio" "" "pings without an echo within 2 s, by pings sent";

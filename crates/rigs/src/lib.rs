@@ -14,6 +14,7 @@
 #![deny(missing_docs)]
 
 mod base_station;
+mod behaviour;
 mod controller;
 mod e2_rtt;
 #[cfg(test)]
@@ -44,6 +45,7 @@ use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::rig::{Rig, RigDescription};
 
+pub use behaviour::behaviour;
 use harness::Bench;
 pub use keys::WHEN_NOISY;
 pub use noise::{disturbances, mark_disturbed, remarks, warnings};
@@ -68,6 +70,9 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
         Box::new(MockRig::default()),
     ]
 }
+
+/// A scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
+pub const GATE: &str = include_str!("starters/gate.toml");
 
 /// The rig of that name, or that had it before.
 pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {

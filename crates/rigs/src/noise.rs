@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ranlab_campaign::metric::{FOREIGN_SHARE, STEAL_SHARE as STEAL};
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
@@ -19,9 +20,7 @@ pub(crate) fn refused(run: &Run<'_>) -> bool {
     run.text(WHEN_NOISY) != Some("warn")
 }
 
-const STEAL: &str = "host.steal_share";
 const FOREIGN: &str = "host.foreign_cores";
-const FOREIGN_SHARE: &str = "host.foreign_share";
 const WATTS: &str = "host.watts";
 const PRESSURE: &str = "host.cpu_pressure";
 

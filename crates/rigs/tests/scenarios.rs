@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::scenario::{Overrides, Scenario, json_schema};
+use ranlab_campaign::scenario::{Overrides, Scenario, json_schema, unanswered};
 use ranlab_rigs::Lab;
 use serde_json::Value;
 
@@ -39,6 +39,19 @@ fn scenarios() -> Vec<PathBuf> {
     files.sort();
     assert!(files.len() > 10, "{files:?}");
     files
+}
+
+#[test]
+fn every_expectation_and_figure_has_its_points() {
+    let rigs = ranlab_rigs::descriptions(&lab());
+    let mut found = Vec::new();
+    for file in scenarios() {
+        let scenario = Scenario::load(&file, &Overrides::default(), &rigs).unwrap();
+        let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).unwrap();
+        let questions = unanswered(&scenario, &Plan::new(&scenario, rig).points);
+        found.extend(questions.into_iter().map(|question| format!("{}: {question}", file.display())));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]

@@ -32,6 +32,26 @@ pub(super) struct Found {
     pub(super) ours: String,
     /// Repeats behind it, at the point that has the fewest.
     pub(super) repeats: usize,
+    /// How far the interval lies outside; `None`: it does not, or the law has no bound.
+    pub(super) beyond: Option<Beyond>,
+}
+
+/// An interval that lies outside what is allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beyond {
+    /// Its end that is nearest to the bound.
+    pub(super) measured: f64,
+    /// The bound.
+    pub(super) bound: f64,
+}
+
+/// How far an interval lies outside.
+fn beyond(interval: Option<(f64, f64)>, (low, high): Zone) -> Option<Beyond> {
+    match interval? {
+        (_, to) if to < low => Some(Beyond { measured: to, bound: low }),
+        (from, _) if from > high => Some(Beyond { measured: from, bound: high }),
+        _ => None,
+    }
 }
 
 /// What was found, or what is missing.
@@ -153,7 +173,9 @@ impl Asked<'_> {
             ours.push_str(&format!(" at {}", shown.point.point.label()));
         }
         let told = one(shown);
-        Ok(Found { told, ours, repeats: seen.iter().map(|seen| seen.number.estimate.n).min().unwrap_or(0) })
+        let beyond = beyond(shown.number.estimate.interval(self.confidence), zone);
+        let repeats = seen.iter().map(|seen| seen.number.estimate.n).min().unwrap_or(0);
+        Ok(Found { told, ours, repeats, beyond })
     }
 
     fn ratio(&self, against: &BTreeMap<String, Value>, zone: Zone) -> Finding {
@@ -176,7 +198,7 @@ impl Asked<'_> {
             _ => format!("{by} times"),
         };
         let repeats = ours.estimate.n.min(theirs.estimate.n);
-        Ok(Found { told: within(interval, zone), ours: ours_words, repeats })
+        Ok(Found { told: within(interval, zone), ours: ours_words, repeats, beyond: beyond(interval, zone) })
     }
 
     fn order(&self, along: &str, order: &[Value]) -> Finding {
@@ -193,6 +215,7 @@ impl Asked<'_> {
             told: all(means.windows(2).map(falls)),
             ours: ours.collect::<Vec<_>>().join(", "),
             repeats: means.iter().map(|mean| mean.estimate.n).min().unwrap_or(0),
+            beyond: None,
         })
     }
 
@@ -243,7 +266,8 @@ impl Asked<'_> {
                 within(interval, zone)
             }
         };
-        Ok(Found { told, ours, repeats: ys.iter().map(|y| y.estimate.n).min().unwrap_or(0) })
+        let repeats = ys.iter().map(|y| y.estimate.n).min().unwrap_or(0);
+        Ok(Found { told, ours, repeats, beyond: None })
     }
 
     /// No value lies below its left neighbour by more than the tolerance.

@@ -112,6 +112,7 @@ pub fn verdicts(judged: &[Judged]) -> Table {
             ("where".to_owned(), text(|row| &row.place)),
             ("paper".to_owned(), text(|row| &row.paper)),
             ("ours".to_owned(), text(|row| &row.ours)),
+            ("class".to_owned(), text(|row| row.class.name())),
             ("verdict".to_owned(), text(|row| row.verdict.name())),
             ("reason".to_owned(), text(|row| &row.reason)),
             ("source".to_owned(), text(|row| &row.source)),

@@ -147,7 +147,7 @@ impl Document {
         let row = |judged: &Judged| Row {
             judged: judged.clone(),
             unit: results.unit(&judged.metric).to_owned(),
-            published: scenario.published(&judged.source),
+            published: judged.class.published(),
         };
         let meaning =
             |metric: &crate::rig::Metric| [metric.name.clone(), metric.unit.clone(), metric.comment.clone()];
@@ -343,7 +343,7 @@ fn cards(results: &Results, judged: &[Judged]) -> Vec<Card> {
             let name = verdict.name();
             let (statements, verb) = match (verdict, count) {
                 (_, 1) => ("statement", name),
-                (Verdict::Unmeasurable | Verdict::Inconclusive, _) => ("statements", name),
+                (Verdict::Unmeasurable | Verdict::Inconclusive | Verdict::Stale, _) => ("statements", name),
                 (_, _) => ("statements", name.trim_end_matches('s')),
             };
             cards.push(Card { count, words: format!("{statements} {verb}"), class: name });

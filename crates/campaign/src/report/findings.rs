@@ -4,7 +4,7 @@ use crate::expect::{Judged, Verdict, short};
 use crate::results::PointResult;
 use crate::results::Results;
 use crate::rig::{Better, Outcome};
-use crate::scenario::PlotKind;
+use crate::scenario::{Class, PlotKind};
 
 use super::figure::whose;
 use super::trials;
@@ -58,17 +58,19 @@ pub(super) fn doubts(results: &Results) -> Vec<String> {
 
 /// What became of what was published, and of the user's own expectations.
 fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
-    let (theirs, own): (Vec<&Judged>, Vec<&Judged>) =
-        judged.iter().partition(|row| results.scenario.published(&row.source));
     let work = results.scenario.paper.as_ref().map_or("", |paper| &paper.work);
+    let of_class =
+        |class: Class| -> Vec<&Judged> { judged.iter().filter(|row| row.class == class).collect() };
+    let absolute = ", as an absolute value from other hardware may be";
     let mut sentences: Vec<String> = [
+        count(&of_class(Class::Paper), &format!("published statements ({work})"), "as published", absolute),
         count(
-            &theirs,
-            &format!("published statements ({work})"),
+            &of_class(Class::Tuned),
+            "published statements for which a setting was chosen",
             "as published",
-            ", as an absolute value from other hardware may be",
+            absolute,
         ),
-        count(&own, "expectations", "as expected", ""),
+        count(&of_class(Class::Own), "expectations", "as expected", ""),
     ]
     .into_iter()
     .flatten()
@@ -81,7 +83,7 @@ fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
             if row.verdict == Verdict::Fails { "Fails" } else { "Differs" },
             row.metric,
             row.place,
-            whose(results.scenario.published(&row.source)),
+            whose(row.class.published()),
             row.paper,
             row.ours
         ));
@@ -97,6 +99,7 @@ fn count(rows: &[&Judged], what: &str, holds: &str, differs: &str) -> Option<Str
         (Verdict::Inconclusive, "not told by this run".to_owned()),
         (Verdict::Fails, "failed, which must hold on any machine".to_owned()),
         (Verdict::Unmeasurable, "not measurable here".to_owned()),
+        (Verdict::Stale, "of a result that another version measured".to_owned()),
     ];
     let of = |verdict: Verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let parts = parts.into_iter().filter(|(verdict, _)| of(*verdict) > 0);

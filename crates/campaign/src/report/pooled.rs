@@ -112,7 +112,7 @@ pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -
 /// What is expected of this metric at points of this figure: single values, and bounds as lines.
 pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
-        let published = results.scenario.published(&expect.source);
+        let published = expect.class.published();
         let mut places: Vec<(f64, Option<usize>)> = Vec::new();
         for (color, (_, points)) in groups.iter().enumerate() {
             for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {

@@ -7,7 +7,7 @@ use crate::schema::{Key, Kind};
 use crate::value::Value;
 
 use super::search::Find;
-use super::{PlotKind, Shape, SweepMode};
+use super::{Class, PlotKind, Shape, SweepMode};
 
 /// Keys of the whole file.
 pub(super) fn top() -> Vec<Key> {
@@ -107,6 +107,9 @@ pub(super) fn expect() -> Vec<Key> {
         ("expect.along", Kind::Text, "axis of an order or a shape").optional();
         ("expect.shape", Kind::choice(&shapes), "how the metric goes along the axis").optional();
         ("expect.source", Kind::Text, "where the number comes from").or("");
+        ("expect.class", Kind::choice(&Class::ALL.map(Class::name)), "paper: the work states it, where `source` says; tuned: a setting was chosen to meet it; own: ours. Otherwise paper if the scenario names a work and the expectation a source").optional();
+        ("expect.tuned", Kind::Text, "the setting that was chosen to meet it; its class is tuned").or("");
+        ("expect.cause", Kind::Text, "why it is known not to hold here").or("");
         ("expect.required", Kind::Bool, "a miss is a failure, not a difference").or(false);
     }
 }

@@ -6,6 +6,7 @@ mod read;
 pub mod search;
 mod template;
 mod tree;
+mod unanswered;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,6 +24,7 @@ pub use json_schema::json_schema;
 pub(crate) use read::applies;
 pub use search::{After, Load, Search};
 pub use template::{starter, template};
+pub use unanswered::{Unanswered, unanswered};
 
 /// The most points that a plan may have; a slip in an axis must not run for a year.
 pub const POINTS_MAX: usize = 100_000;
@@ -265,6 +267,31 @@ named! {
     }
 }
 
+named! {
+    /// Source of an expectation: the published work or the author.
+    pub enum Class {
+        /// The published work, where `source` says.
+        Paper = "paper",
+        /// The published work, and a setting was chosen so that it is met: it confirms nothing.
+        Tuned = "tuned",
+        /// The scenario's author.
+        Own = "own",
+    }
+}
+
+impl Class {
+    /// Whether a published work states it.
+    pub const fn published(self) -> bool {
+        matches!(self, Self::Paper | Self::Tuned)
+    }
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::Own
+    }
+}
+
 /// A paper's number or law.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expect {
@@ -277,6 +304,15 @@ pub struct Expect {
     pub law: Law,
     /// Where the number comes from.
     pub source: String,
+    /// Source: the published work or the author.
+    #[serde(default)]
+    pub class: Class,
+    /// The setting that was chosen to meet it (class [`Class::Tuned`]), or empty.
+    #[serde(default)]
+    pub tuned: String,
+    /// Why it is known not to hold here, or empty.
+    #[serde(default)]
+    pub cause: String,
     /// Orders, ratios, mechanisms and exact bytes: a miss is a failure.
     pub required: bool,
 }
@@ -360,11 +396,6 @@ pub struct Overrides {
 }
 
 impl Scenario {
-    /// Whether an expectation stands in the work that the scenario reproduces; one without a source is the user's own.
-    pub fn published(&self, source: &str) -> bool {
-        self.paper.is_some() && !source.is_empty()
-    }
-
     /// Reads a file, what it extends and the overrides; `rigs` finds a rig's description by name and lists all names.
     ///
     /// # Errors

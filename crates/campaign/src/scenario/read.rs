@@ -34,7 +34,8 @@ pub(super) fn finish(
     }
     // What the command line sets is not swept as well.
     let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
-    let mut reader = Reader { rig: &rig, fixed, errors: Vec::new() };
+    let published = root.child("paper").is_some();
+    let mut reader = Reader { rig: &rig, fixed, published, errors: Vec::new() };
     let scenario = reader.scenario(&root);
     reader.errors.truncate(ERRORS_MAX);
     match scenario {
@@ -79,6 +80,8 @@ struct Reader<'a> {
     rig: &'a RigDescription,
     /// Paths that the command line sets.
     fixed: Vec<&'a str>,
+    /// Whether the scenario reproduces a published work.
+    published: bool,
     errors: Vec<ScenarioError>,
 }
 

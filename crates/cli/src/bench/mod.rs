@@ -10,8 +10,10 @@ use ranlab_rigs::Lab;
 use crate::exit::Failure;
 use crate::output::Format;
 
+pub(crate) mod gate;
 mod packets;
 mod page;
+mod probe;
 mod results;
 pub(crate) mod run;
 mod scenario;
@@ -96,6 +98,11 @@ impl Reading {
         format!("ranlab {verb} {}{quick}{}", self.scenario.display(), sets.collect::<String>())
     }
 
+    /// Whether the scenario is read as its file says, with all its points.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.set.is_empty() && !self.quick
+    }
+
     /// The checked scenario and its rig's description.
     pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);
@@ -158,7 +165,15 @@ fn results_of(path: &Path, load: Load) -> Result<Results, Failure> {
     if stored::is(path) {
         return stored::results(path, load);
     }
-    open(path)?.results(load).map_err(|error| Failure::Usage(error.to_string()))
+    let mut results = open(path)?.results(load).map_err(|error| Failure::Usage(error.to_string()))?;
+    results.stale = stale(&results);
+    Ok(results)
+}
+
+/// Why a campaign's results say nothing of what this version measures, if they do not.
+fn stale(results: &Results) -> Option<String> {
+    let kept = serde_json::from_value(results.versions["behaviour"].clone()).ok();
+    ranlab_rigs::behaviour(&results.scenario)?.stale(kept.as_ref())
 }
 
 /// `1 h 05 min`, `12 min`, `40 s`.

@@ -3,11 +3,11 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use ranlab_campaign::answer::Qualified;
-use ranlab_campaign::expect::{Judged, Verdict, judge};
+use ranlab_campaign::expect::{Judged, counts, judge};
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::report::{Context, Watched, Written};
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{MetricKind, Outcome, Rig, Stop};
+use ranlab_campaign::rig::{MetricKind, Rig, Stop};
 use ranlab_campaign::run::{RunError, Session};
 use ranlab_campaign::scenario::{self, PlotKind, Scenario};
 use ranlab_campaign::store::{Header, Load, Store, StoreError};
@@ -15,6 +15,7 @@ use ranlab_host::Facts;
 use ranlab_rigs::Lab;
 use serde_json::json;
 
+use super::gate::{self, Gate};
 use super::page::Page;
 use super::session::{Progress, stop_at_signal};
 use super::tables::Tables;
@@ -31,10 +32,10 @@ const NUMBERS_MAX: usize = 5;
 /// Arguments of `bench run`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run my.toml --web        # watch, stop and resume it on a page\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n\n\
+    after_help = "Examples:\n  ranlab bench run my.toml\n  ranlab bench run my.toml --web        # watch, stop and resume it on a page\n  ranlab bench run scenarios/flexric/fig9b.toml --quick\n  ranlab bench run gate.toml --fail-on inconclusive,degraded --junit gate.xml\n\n\
                   The same command goes on with a campaign that was stopped or killed.\n\
-                  Exit codes: 0 measured, 1 a required expectation fails or nothing could be measured, 2 the scenario is wrong,\n\
-                  3 the environment lacks something."
+                  Exit codes: 0 measured, 1 a required expectation fails, a verdict or outcome of --fail-on, or the system fails everywhere,\n\
+                  2 the scenario is wrong, 3 the environment lacks something or lets nothing be measured, 130 interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -51,6 +52,8 @@ pub(crate) struct Arguments {
     /// Begin anew; the campaign that is there is kept under another name
     #[arg(long)]
     fresh: bool,
+    #[command(flatten)]
+    gate: Gate,
     #[command(flatten)]
     web: Web,
     #[command(flatten)]
@@ -98,6 +101,10 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let stop = stop_at_signal("taking down; what is finished is kept");
     let lacking = |error: StoreError| Failure::Environment(error.to_string());
     let before = store.results(Load::Metrics).map_err(lacking)?;
+    if let Some(why) = super::stale(&before) {
+        let file = folder.join(STORE);
+        return Err(Failure::Usage(format!("{} is stale: {why}; begin anew with --fresh", file.display())));
+    }
     let board = arguments.web.open()?;
     let mut page = board.map(|board| Page::open(board, &before, &plan, (&folder, &command), &stop));
     let measured = measure(rig, (&lab, &scenario, &plan), &mut store, &stop, (&before, page.as_mut()));
@@ -111,11 +118,15 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     }
     let session = measured?;
     let tables = arguments.tables.write(&results, &folder)?;
-    tell(format, &folder.join(STORE), &results, &judged, &(written, tables))?;
-    if session.stopped {
-        return Err(Failure::Check("stopped before the end; the same command goes on from here".to_owned()));
-    }
-    verdict(&results, &judged)
+    let decided = if session.stopped {
+        Err(Failure::Interrupted("stopped before the end; the same command goes on from here".to_owned()))
+    } else {
+        arguments.gate.decide(&results, &judged)
+    };
+    arguments.gate.write_junit(&results, &judged)?;
+    let error = decided.as_ref().err().and_then(Failure::json);
+    tell(format, &folder.join(STORE), &results, &judged, &(written, tables), error)?;
+    decided
 }
 
 /// Measures until it is done or stopped for good; while it is stopped from the page, nothing is up.
@@ -176,7 +187,10 @@ fn open(
         }
     }
     let host = serde_json::to_value(Facts::read()).unwrap_or_default();
-    let versions = json!({ "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig, "command": command });
+    let versions = json!({
+        "ranlab": env!("CARGO_PKG_VERSION"), "rig": scenario.rig, "command": command,
+        "behaviour": ranlab_rigs::behaviour(scenario),
+    });
     let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => {
@@ -238,6 +252,7 @@ pub(super) fn tell(
     results: &Results,
     judged: &[Judged],
     (written, tables): &(Written, Vec<PathBuf>),
+    error: Option<serde_json::Value>,
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     output.text(format_args!(
@@ -245,12 +260,16 @@ pub(super) fn tell(
         results.scenario.title,
         if results.scenario.quick { "  (quick: never counted)" } else { "" }
     ))?;
+    gate::print_thresholds(&mut output, judged)?;
+    let headline = shown_metrics(results).iter().find_map(|metric| gate::headline(results, metric));
+    if let Some((sentence, _)) = &headline {
+        output.text(format_args!("headline      {sentence}"))?;
+    }
     let verdict = ranlab_rigs::verdict(results);
     for sentence in &verdict {
         output.text(format_args!("  {sentence}"))?;
     }
     tell_points(&mut output, results)?;
-    tell_judged(&mut output, results, judged)?;
     let warnings = ranlab_rigs::warnings(results);
     for warning in &warnings {
         output.text(format_args!("  warning: {warning}"))?;
@@ -264,8 +283,16 @@ pub(super) fn tell(
         "report": written.html,
         "points": points(results),
         "expects": judged,
+        "counts": counts(judged),
+        "behaviour": results.versions["behaviour"],
         "warnings": warnings,
     });
+    if let Some((_, number)) = headline {
+        object["headline"] = number;
+    }
+    if let Some(error) = error {
+        object["error"] = error;
+    }
     if !verdict.is_empty() {
         object["verdict"] = json!(verdict);
     }
@@ -276,18 +303,23 @@ pub(super) fn tell(
 }
 
 /// A line for each expectation.
-pub(crate) fn tell_judged(output: &mut Output, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
+pub(super) fn tell_judged(output: &mut Output, judged: &[Judged]) -> Result<(), Failure> {
     for expect in judged.iter().take(SHOWN_MAX) {
         let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
+        let tuned = if expect.tuned.is_empty() { String::new() } else { format!(" [{}]", expect.tuned) };
         output.text(format_args!(
-            "  {:<12} {} at {}: {} {}, measured {}{reason}",
+            "  {:<12} {:<6}{tuned} {} at {}: {} {}, measured {}{reason}",
             expect.verdict.name(),
+            expect.class.name(),
             expect.metric,
             expect.place,
-            if results.scenario.published(&expect.source) { "published" } else { "expected" },
+            if expect.class.published() { "published" } else { "expected" },
             expect.paper,
             expect.ours
         ))?;
+    }
+    if judged.len() > SHOWN_MAX {
+        output.text(format_args!("  … and {} more", judged.len() - SHOWN_MAX))?;
     }
     Ok(())
 }
@@ -381,35 +413,6 @@ fn whole_metrics(results: &Results) -> impl Iterator<Item = &str> {
     let names: std::collections::BTreeSet<&str> =
         results.scenario.plots.iter().filter(|plot| whole(plot.kind)).map(|plot| plot.y.as_str()).collect();
     names.into_iter()
-}
-
-/// Exit code 1 only for a verdict `fails` or when no point could be measured.
-pub(crate) fn verdict(results: &Results, judged: &[Judged]) -> Result<(), Failure> {
-    let failed: Vec<&Judged> = judged.iter().filter(|expect| expect.verdict == Verdict::Fails).collect();
-    if let Some(first) = failed.first() {
-        return Err(Failure::Check(format!(
-            "{} of {} required expectations fail, the first: {} at {} is {}, expected {}",
-            failed.len(),
-            results.scenario.expects.iter().filter(|expect| expect.required).count(),
-            first.metric,
-            first.place,
-            first.ours,
-            first.paper
-        )));
-    }
-    if results.points.iter().any(|point| point.outcome().is_some_and(|outcome| outcome.counts())) {
-        return Ok(());
-    }
-    let why = results.points.first().map_or("there is none", |point| point.reason());
-    let invalid = results.points.iter().all(|point| point.outcome() == Some(Outcome::Invalid));
-    // Missing load is never excused.
-    let excused = invalid && !why.contains("was not sent");
-    let hint = if excused && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
-        format!("; `{} = \"warn\"` keeps such numbers, with a warning", ranlab_rigs::WHEN_NOISY)
-    } else {
-        String::new()
-    };
-    Err(Failure::Check(format!("no point could be measured: {why}{hint}")))
 }
 
 #[cfg(test)]

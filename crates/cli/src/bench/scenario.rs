@@ -1,11 +1,11 @@
 //! `bench new`, `check`, `list`: scenarios before they run.
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
-use ranlab_campaign::scenario::{json_schema, starter, template};
+use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
 use ranlab_rigs::{Planned, peer};
 use serde_json::json;
 
-use super::{Reading, about, lab};
+use super::{Reading, about, lab, probe};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -15,10 +15,10 @@ const SHOWN_MAX: usize = 20;
 /// Arguments of `bench new`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench new e2-statistics > my.toml\n  ranlab bench new e2-statistics --all > my.toml"
+    after_help = "Examples:\n  ranlab bench new e2-statistics > my.toml\n  ranlab bench new gate > gate.toml\n  ranlab bench new e2-statistics --all > my.toml"
 )]
 pub(super) struct New {
-    /// What is measured; `ranlab bench list` names all
+    /// What is measured (`ranlab bench list` names all), or gate: a UPF's gate for a CI job
     rig: String,
     /// Write every setting, with its default, unit and meaning
     #[arg(long)]
@@ -48,8 +48,15 @@ pub(super) struct List {
 
 pub(super) fn new(arguments: &New, format: Format) -> Result<(), Failure> {
     let rigs = ranlab_rigs::descriptions(&lab()?);
-    let rig = find(&rigs, &arguments.rig)?;
-    let text = if arguments.all { template(rig) } else { starter(rig) };
+    let text = match (arguments.rig.as_str(), arguments.all) {
+        ("gate", false) => ranlab_rigs::GATE.to_owned(),
+        ("gate", true) => {
+            let why = "`gate` is a short scenario of rig upf; `bench new upf --all` writes every setting";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        (name, true) => template(find(&rigs, name)?),
+        (name, false) => starter(find(&rigs, name)?),
+    };
     let mut output = Output::new(format);
     output.text(text.trim_end())?;
     output.finish(&json!({ "rig": arguments.rig, "scenario": text }))
@@ -65,6 +72,10 @@ fn find<'a>(rigs: &'a [RigDescription], name: &str) -> Result<&'a RigDescription
 pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
     let (scenario, rig) = arguments.reading.read(&lab()?)?;
     let plan = Plan::new(&scenario, &rig);
+    let questions = unanswered(&scenario, &plan.points);
+    if !questions.is_empty() && arguments.reading.is_whole() {
+        return Err(Failure::Usage(in_lines(&questions)));
+    }
     let mut output = Output::new(format);
     output.text(&scenario.title)?;
     output.text(format_args!("rig {}: {}", rig.name, rig.comment))?;
@@ -74,6 +85,9 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
     tell_plan(&mut output, &plan)?;
     let commands = commands(&plan)?;
     tell_commands(&mut output, &commands)?;
+    questions.iter().try_for_each(|question| output.text(format_args!("note: {question}")))?;
+    let missing = probe::missing(&plan, &rig, &commands);
+    missing.iter().try_for_each(|what| output.text(format_args!("not here: {what}")))?;
     ranlab_rigs::notes(&plan).iter().try_for_each(|note| output.text(format_args!("note: {note}")))?;
     preview(&plan, &*super::rig(&lab()?, &scenario.rig)?, &mut |line| output.text(line))?;
     let mut object = json!({
@@ -83,11 +97,18 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
         "repeats": plan.repeats,
         "expected_s": plan.expected().as_secs_f64(),
         "scenario": scenario,
+        "missing": missing,
     });
     if !commands.is_empty() {
         object["commands"] = json!(commands);
     }
     output.finish(&object)
+}
+
+/// What no point answers, a line each.
+fn in_lines(questions: &[Unanswered]) -> String {
+    let lines: Vec<String> = questions.iter().take(SHOWN_MAX).map(Unanswered::to_string).collect();
+    lines.join("\n")
 }
 
 /// What the profiles of other systems would run; the scenario's or a profile's fault if that cannot be said.

@@ -133,7 +133,7 @@ pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
             wish.wish();
             eprintln!("\nranlab: {what} (again to end at once)");
             crate::live::end(None).await;
-            std::process::exit(1);
+            std::process::exit(i32::from(crate::exit::INTERRUPTED));
         });
     });
     stop

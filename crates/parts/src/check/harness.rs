@@ -135,28 +135,68 @@ fn verdict<R: Rig>(
     Ok(verdict)
 }
 
+/// A test case of a JUnit file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestCase {
+    /// Name within the suite.
+    pub name: String,
+    /// Result.
+    pub result: TestResult,
+}
+
+/// Result of a test case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TestResult {
+    /// It passed.
+    Passed,
+    /// It was not decided; why.
+    Skipped(String),
+    /// It failed.
+    Failed {
+        /// Why.
+        why: String,
+        /// More, such as the file that shows it; may be empty.
+        detail: String,
+    },
+}
+
 /// The verdicts as JUnit's XML, which CI services show.
 #[must_use]
 pub fn junit(suite: &str, verdicts: &[Verdict]) -> String {
-    let count = |kind: &str| verdicts.iter().filter(|verdict| verdict.verdict == kind).count();
-    let (failed, skipped) = (count("failed"), count("skipped"));
+    let case = |verdict: &Verdict| {
+        let why = verdict.why.clone().unwrap_or_default();
+        let detail = verdict.capture.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+        let result = match verdict.verdict {
+            "failed" => TestResult::Failed { why, detail },
+            "skipped" => TestResult::Skipped(why),
+            _ => TestResult::Passed,
+        };
+        TestCase { name: format!("{} ({})", verdict.name, verdict.clause), result }
+    };
+    junit_of(suite, &verdicts.iter().map(case).collect::<Vec<_>>())
+}
+
+/// Test cases as JUnit's XML.
+#[must_use]
+pub fn junit_of(suite: &str, cases: &[TestCase]) -> String {
+    let failed = cases.iter().filter(|case| matches!(case.result, TestResult::Failed { .. })).count();
+    let skipped = cases.iter().filter(|case| matches!(case.result, TestResult::Skipped(_))).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let total = verdicts.len();
+    let total = cases.len();
     let suite = escaped(suite);
     out += &format!(
         "<testsuite name=\"{suite}\" tests=\"{total}\" failures=\"{failed}\" skipped=\"{skipped}\">\n"
     );
-    for verdict in verdicts {
-        let (name, clause) = (escaped(verdict.name), escaped(verdict.clause));
-        out += &format!("  <testcase classname=\"{suite}\" name=\"{name} ({clause})\"");
-        let why = escaped(verdict.why.as_deref().unwrap_or_default());
-        let capture = verdict.capture.as_ref().map(|file| escaped(&file.display().to_string()));
-        out += &match verdict.verdict {
-            "failed" => {
-                format!("><failure message=\"{why}\">{}</failure></testcase>\n", capture.unwrap_or_default())
+    for case in cases {
+        out += &format!("  <testcase classname=\"{suite}\" name=\"{}\"", escaped(&case.name));
+        out += &match &case.result {
+            TestResult::Failed { why, detail } => {
+                format!("><failure message=\"{}\">{}</failure></testcase>\n", escaped(why), escaped(detail))
             }
-            "skipped" => format!("><skipped message=\"{why}\"/></testcase>\n"),
-            _ => "/>\n".to_owned(),
+            TestResult::Skipped(why) => {
+                format!("><skipped message=\"{}\"/></testcase>\n", escaped(why))
+            }
+            TestResult::Passed => "/>\n".to_owned(),
         };
     }
     out + "</testsuite>\n"

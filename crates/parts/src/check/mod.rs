@@ -7,5 +7,5 @@ mod packets;
 mod upf;
 
 pub use e2::{AgentCheck, RicCheck, check_agent, check_ric};
-pub use harness::{Verdict, junit};
+pub use harness::{TestCase, TestResult, Verdict, junit, junit_of};
 pub use upf::{UpfCheck, check_upf};

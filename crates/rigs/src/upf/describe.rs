@@ -132,7 +132,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "sessions_failed_ratio" "" "sessions of which a request was rejected or lost";
         Scalar Lower "requests_lost_ratio" "" "requests never answered";
         Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed and packets lost, by those sent: for searches";
-        Scalar Lower "unexplained" "" "requests without an end, responses that nobody asked for";
+        Scalar Lower "unexplained" "" "requests without an end, responses that nobody asked for" .counted();
         Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
         Scalar Neither "live_sessions" "" "at most";
         Scalar Neither "drift_rate" "" "rate of the last third of the seconds over that of the first";
@@ -154,7 +154,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round trip of reflected packets, from the intended time";
         Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: last packet before to first after";
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
-        Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them";
+        Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them" .counted();
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
         Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a UPF that we did not write";
@@ -173,6 +173,11 @@ pub(super) fn metrics() -> Vec<Metric> {
     }
     metrics.extend(["establishment", "modification", "deletion"].map(|kind| {
         latency(format!("{kind}_us_service_p50"), &format!("median latency of one {kind}, from its sending"))
+    }));
+    metrics.extend(["establishment", "modification", "deletion"].map(|kind| {
+        let comment =
+            format!("fastest response to one {kind}, from its sending: other work hardly changes it");
+        latency(format!("{kind}_us_service_min"), &comment).bounded()
     }));
     metrics.push(metric_of_places());
     metrics.extend(readback::metrics());

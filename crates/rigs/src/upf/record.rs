@@ -149,6 +149,7 @@ fn latencies(recorder: &mut Recorder, report: &LoadReport) {
     for kind in KINDS {
         let service = control.requests.get(kind).and_then(|of_kind| of_kind.service_us.as_ref());
         put(recorder, &format!("{kind}_us_service_p50"), service.map(|times| times.p50));
+        put(recorder, &format!("{kind}_us_service_min"), service.map(|times| times.min));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::schema::{Kind, nearest};
 use crate::value::Value;
 
 use super::super::tree::{Node, Tree};
-use super::super::{Expect, Law, Plot, PlotKind, Shape, core};
+use super::super::{Class, Expect, Law, Plot, PlotKind, Shape, core};
 use super::{Reader, Values, text};
 
 /// The most areas that can be told apart.
@@ -98,8 +98,37 @@ impl Reader<'_> {
         let law = self.law(node, &values, against);
         let required = values.get("expect.required") == Some(&Value::Bool(true));
         let source = text(&values, "expect.source").unwrap_or_default().to_owned();
+        let class = self.class(node, &values);
+        let word = |key: &str| text(&values, key).unwrap_or_default().to_owned();
+        let tuned = word("expect.tuned");
+        let cause = word("expect.cause");
         (self.errors.len() == before).then_some(())?;
-        Some(Expect { filter, metric: metric?, law: law?, source, required })
+        Some(Expect { filter, metric: metric?, law: law?, source, class, tuned, cause, required })
+    }
+
+    /// Source of an expectation: the published work or the author.
+    fn class(&mut self, node: &Node, values: &Values) -> Class {
+        let written = text(values, "expect.class").and_then(Class::from_name);
+        let has_source = text(values, "expect.source").is_some_and(|source| !source.is_empty());
+        let has_tuned = text(values, "expect.tuned").is_some_and(|tuned| !tuned.is_empty());
+        let class = match written {
+            Some(class) => class,
+            None if has_tuned => Class::Tuned,
+            None if self.published && has_source => Class::Paper,
+            None => Class::Own,
+        };
+        let offence = match class {
+            Class::Paper | Class::Tuned if !has_source => {
+                "an expectation of class `paper` or `tuned` needs `source`: the statement and where it stands"
+            }
+            Class::Tuned if !has_tuned => {
+                "an expectation of class `tuned` needs `tuned`: the setting that was chosen to meet it"
+            }
+            Class::Paper | Class::Own if has_tuned => "`tuned` belongs to an expectation of class `tuned`",
+            _ => return class,
+        };
+        self.errors.push(node.child("class").unwrap_or(node).error(offence));
+        class
     }
 
     fn law(&mut self, node: &Node, values: &Values, against: Values) -> Option<Law> {

@@ -1,0 +1,90 @@
+//! What decides whether a stored result says something of what is measured today.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::Scenario;
+
+/// Form in which results are kept: raised where a kept number gets another meaning.
+pub const RESULT_FORMAT: u32 = 2;
+
+/// What a result was measured with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Behaviour {
+    /// [`RESULT_FORMAT`] of the version that kept it.
+    pub format: u32,
+    /// Digest of what the scenario measures: rig, settings, sweep, search and repeats. Figures and expectations only read.
+    pub scenario: String,
+    /// Behaviour version of the rig.
+    pub rig: u32,
+    /// Behaviour versions of the components that it measures with.
+    pub components: BTreeMap<String, u32>,
+}
+
+impl Behaviour {
+    /// What a scenario is measured with by this version, whose rig and components have these behaviour versions.
+    pub fn new(scenario: &Scenario, rig: u32, components: BTreeMap<String, u32>) -> Self {
+        Self { format: RESULT_FORMAT, scenario: digest(scenario), rig, components }
+    }
+
+    /// Why a result that was measured with `kept` says nothing of what `self` measures, if it does not. `None` for `kept`:
+    /// the result does not say.
+    pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
+        let Some(kept) = kept else {
+            return Some("it does not say with which version of the rig it was measured".to_owned());
+        };
+        if kept.format != self.format {
+            return Some(format!("its format is {}, and today's is {}", kept.format, self.format));
+        }
+        if kept.scenario != self.scenario {
+            return Some("the scenario has another meaning today".to_owned());
+        }
+        if kept.rig != self.rig {
+            return Some(format!("its rig has behaviour {}, and today's has {}", kept.rig, self.rig));
+        }
+        let other =
+            self.components.iter().find(|(name, version)| kept.components.get(*name) != Some(*version));
+        other.map(|(name, version)| match kept.components.get(name) {
+            Some(then) => format!("its component {name} has behaviour {then}, and today's has {version}"),
+            None => format!("today it is measured with the component {name}"),
+        })
+    }
+}
+
+/// FNV-1a over what a scenario measures: the same in every process and version.
+fn digest(scenario: &Scenario) -> String {
+    let Scenario { rig, settings, sweep, search, measure, quick, .. } = scenario;
+    let text = serde_json::to_string(&(rig, settings, sweep, search, measure, quick)).unwrap_or_default();
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockRig;
+    use crate::rig::Rig;
+    use crate::scenario::Overrides;
+
+    fn behaviour(text: &str, rig: u32, component: u32) -> Behaviour {
+        let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
+        let scenario =
+            Scenario::parse(&text, "t", &Overrides::default(), &[MockRig::default().describe()]).unwrap();
+        Behaviour::new(&scenario, rig, BTreeMap::from([("model".to_owned(), component)]))
+    }
+
+    #[test]
+    fn a_result_is_stale_where_what_it_measures_differs() {
+        let today = behaviour("", 1, 1);
+        let stale = |kept: Behaviour| today.stale(Some(&kept)).unwrap_or_default();
+        assert_eq!(stale(behaviour("", 1, 1)), "");
+        let expect = "[[expect]]\nmetric = \"throughput\"\nat_least = 1\n";
+        assert_eq!(stale(behaviour(expect, 1, 1)), "", "expectations only read");
+        assert!(stale(behaviour("[load]\nrate = 7\n", 1, 1)).contains("another meaning"));
+        assert!(stale(behaviour("", 2, 1)).contains("behaviour 2"));
+        assert!(stale(behaviour("", 1, 3)).contains("component model has behaviour 3"));
+        assert!(stale(Behaviour { format: 1, ..behaviour("", 1, 1) }).contains("format is 1"));
+        assert!(today.stale(None).is_some());
+    }
+}

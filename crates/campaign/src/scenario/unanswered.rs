@@ -1,0 +1,179 @@
+//! Expectations and figures that no point of a scenario can answer.
+
+use std::collections::BTreeMap;
+
+use crate::plan::Point;
+use crate::value::Value;
+
+use super::{Expect, Law, Plot, Scenario, Shape};
+
+/// Something that the scenario asks and its points do not measure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unanswered {
+    /// No point has the settings of an expectation or a figure.
+    #[error("{what}: no point of the sweep has {filter}")]
+    NoPoint {
+        /// The expectation or the figure.
+        what: String,
+        /// The settings.
+        filter: String,
+    },
+    /// No point has any value of a setting.
+    #[error("{what}: no point has the setting `{path}`; vary it in [sweep.axes], or set it")]
+    NoSetting {
+        /// The expectation or the figure.
+        what: String,
+        /// The setting.
+        path: String,
+    },
+    /// A shape or a figure needs more values of a setting than the points have.
+    #[error(
+        "{what}: needs {needed} values of `{path}`, and the points have {found}; vary it in [sweep.axes]"
+    )]
+    TooFewValues {
+        /// The expectation or the figure.
+        what: String,
+        /// The setting.
+        path: String,
+        /// How many it needs.
+        needed: usize,
+        /// How many there are.
+        found: usize,
+    },
+}
+
+type Settings = BTreeMap<String, Value>;
+
+/// What these points of a scenario cannot answer, in the order of the file.
+pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
+    // What a search moves has every value.
+    let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
+    let asked = Asked { points, searched };
+    let plots = scenario.plots.iter().enumerate().filter_map(|(index, plot)| asked.plot(index, plot));
+    let expects =
+        scenario.expects.iter().enumerate().filter_map(|(index, expect)| asked.expect(index, expect));
+    plots.chain(expects).collect()
+}
+
+struct Asked<'a> {
+    points: &'a [Point],
+    searched: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    fn has_point(&self, what: &str, filter: &Settings) -> Option<Unanswered> {
+        if self.points.iter().any(|point| point.matches(filter)) {
+            return None;
+        }
+        let words = filter.iter().map(|(path, value)| format!("{path} = {value}"));
+        Some(Unanswered::NoPoint { what: what.to_owned(), filter: words.collect::<Vec<_>>().join(", ") })
+    }
+
+    /// Different values of a setting among the points of a filter.
+    fn values(&self, filter: &Settings, path: &str) -> Vec<&Value> {
+        let mut values: Vec<&Value> = Vec::new();
+        let matching = self.points.iter().filter(|point| point.matches(filter));
+        for value in matching.filter_map(|point| point.settings.get(path)) {
+            if !values.iter().any(|known| known.same(value)) {
+                values.push(value);
+            }
+        }
+        values
+    }
+
+    fn needs(&self, what: &str, filter: &Settings, path: &str, needed: usize) -> Option<Unanswered> {
+        if self.searched == Some(path) {
+            return None;
+        }
+        let what = what.to_owned();
+        let path = path.to_owned();
+        match self.values(filter, &path).len() {
+            0 => Some(Unanswered::NoSetting { what, path }),
+            found if found < needed => Some(Unanswered::TooFewValues { what, path, needed, found }),
+            _ => None,
+        }
+    }
+
+    fn expect(&self, index: usize, expect: &Expect) -> Option<Unanswered> {
+        let what = format!("expectation {} ({})", index + 1, expect.metric);
+        if let Some(none) = self.has_point(&what, &expect.filter) {
+            return Some(none);
+        }
+        match &expect.law {
+            Law::Value { .. } | Law::Bounds { .. } => None,
+            Law::Ratio { against, .. } => {
+                let mut filter = expect.filter.clone();
+                filter.extend(against.clone());
+                self.has_point(&what, &filter)
+            }
+            Law::Order { along, order } => order.iter().find_map(|value| {
+                let mut filter = expect.filter.clone();
+                filter.insert(along.clone(), value.clone());
+                self.has_point(&what, &filter)
+            }),
+            Law::Shape { along, shape, .. } => {
+                let needed = if *shape == Shape::Peaked { 3 } else { 2 };
+                self.needs(&what, &expect.filter, along, needed)
+            }
+        }
+    }
+
+    fn plot(&self, index: usize, plot: &Plot) -> Option<Unanswered> {
+        let what = format!("figure {}", index + 1);
+        self.has_point(&what, &plot.filter).or_else(|| {
+            // One series is no grouping: the axis that it names is not varied.
+            let group = plot.group_by.as_deref()?;
+            self.needs(&what, &plot.filter, group, 2)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockRig;
+    use crate::plan::Plan;
+    use crate::rig::Rig;
+    use crate::scenario::Overrides;
+
+    fn found(text: &str) -> Vec<Unanswered> {
+        let rig = MockRig::default().describe();
+        let text = format!("title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n{text}");
+        let scenario =
+            Scenario::parse(&text, "t", &Overrides::default(), std::slice::from_ref(&rig)).unwrap();
+        unanswered(&scenario, &Plan::new(&scenario, &rig).points)
+    }
+
+    #[test]
+    fn what_the_points_answer_is_accepted() {
+        let plot = "[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n";
+        let expect = "[[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [2, 1]\n\
+                      [[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\nshape = \"increasing\"\n";
+        assert_eq!(found(&format!("{plot}{expect}")), []);
+    }
+
+    #[test]
+    fn what_no_point_answers_is_named() {
+        let expect = |law: &str| found(&format!("[[expect]]\nmetric = \"throughput\"\n{law}\n"));
+        for (law, filter) in [
+            ("where = { \"load.workers\" = 3 }\nat_least = 1", "load.workers = 3"),
+            (
+                "where = { \"load.workers\" = 1 }\nagainst = { \"load.workers\" = 5 }\nat_least = 1",
+                "load.workers = 5",
+            ),
+            ("along = \"load.workers\"\norder = [2, 4]", "load.workers = 4"),
+        ] {
+            match &expect(law)[..] {
+                [Unanswered::NoPoint { filter: found, .. }] => assert_eq!(found, filter),
+                other => panic!("{law}: {other:?}"),
+            }
+        }
+        let peaked = expect("along = \"load.workers\"\nshape = \"peaked\"");
+        assert!(matches!(peaked[..], [Unanswered::TooFewValues { needed: 3, found: 2, .. }]), "{peaked:?}");
+        let group = found("[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\ngroup_by = \"sut.build\"\n");
+        assert!(matches!(group[..], [Unanswered::TooFewValues { needed: 2, found: 1, .. }]), "{group:?}");
+        let absent = found("[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\ngroup_by = \"sut.stall\"\n");
+        assert!(matches!(absent[..], [Unanswered::NoSetting { .. }]), "{absent:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! Behaviour versions of rigs and of the components that they measure with.
+//!
+//! **Raise a number in the commit that changes what is measured**: another load, another clock, another definition of a
+//! metric. Results that were measured with a lower number are then judged `stale`. A change that measures the same (a rename,
+//! a faster build) leaves it. `scripts/house-rules.sh` asks for it.
+
+use std::collections::BTreeMap;
+
+use ranlab_campaign::behaviour::Behaviour;
+use ranlab_campaign::scenario::Scenario;
+
+use crate::{Lab, by_name};
+
+/// A rig: name, behaviour version, components.
+type Entry = (&'static str, u32, &'static [&'static str]);
+
+/// Rigs: `crates/rigs/src/`.
+const RIGS: &[Entry] = &[
+    ("base-station", 1, &["model", "agent", "ran-load"]),
+    ("e2-statistics", 1, &["model", "agent", "ric", "ran-load"]),
+    ("e2-rtt", 1, &["agent", "ric", "ran-load"]),
+    ("footprint", 1, &["ric"]),
+    ("pipeline", 1, &["dataplane"]),
+    ("radio", 1, &["model", "agent", "ric"]),
+    ("sd-ran", 1, &["southbound", "ran-load"]),
+    ("tenants", 1, &["model", "agent", "ric"]),
+    ("upf", 1, &["upf", "upf-load"]),
+    ("xhaul", 1, &["model"]),
+    ("mock", 1, &[]),
+];
+
+/// Components: name, behaviour version, and where it is.
+pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
+    ("model", 1, "crates/model/src"),
+    ("agent", 1, "crates/e2/src/agent"),
+    ("ric", 1, "crates/e2/src/ric"),
+    ("southbound", 1, "crates/controllers/src"),
+    ("ran-load", 1, "crates/emulator/src"),
+    ("upf", 1, "crates/emulator/src/upf"),
+    ("upf-load", 1, "crates/emulator/src/load"),
+    ("dataplane", 1, "crates/dataplane/src"),
+];
+
+/// What this version measures a scenario with; `None`: there is no such rig.
+pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
+    // No part is started for it, so any laboratory will do.
+    let name = by_name(&Lab::new(""), &scenario.rig)?.describe().name;
+    let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == name)?;
+    let with = |name: &&str| {
+        let (name, version, _) = COMPONENTS.iter().find(|(own, ..)| own == name)?;
+        Some(((*name).to_owned(), *version))
+    };
+    let components: BTreeMap<String, u32> = components.iter().filter_map(with).collect();
+    Some(Behaviour::new(scenario, *rig, components))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::all;
+
+    #[test]
+    fn every_rig_and_component_has_a_version() {
+        for rig in all(&Lab::new("")) {
+            let name = rig.describe().name;
+            let entry = RIGS.iter().find(|(own, ..)| *own == name);
+            let (_, version, components) = entry.unwrap_or_else(|| panic!("{name} has no behaviour version"));
+            assert!(*version > 0, "{name}");
+            for component in *components {
+                assert!(COMPONENTS.iter().any(|(own, ..)| own == component), "{name}: {component}");
+            }
+        }
+        for (name, version, folder) in COMPONENTS {
+            assert!(*version > 0, "{name}");
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            assert!(root.join(folder).is_dir(), "{name}: {folder}");
+        }
+    }
+}
