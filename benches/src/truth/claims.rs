@@ -1,6 +1,6 @@
 //! Decisions: comparisons of campaigns whose difference is known.
 
-use ranlab_campaign::compare::{Finding, compare};
+use ranlab_campaign::compare::{Finding, Options, compare};
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row, each_seed};
@@ -16,7 +16,8 @@ fn findings(seed: u64, factor: f64) -> Vec<Finding> {
     let both =
         campaign(&text(1000.0), 2 * seed, mock).zip(campaign(&text(1000.0 * factor), 2 * seed + 1, mock));
     let Some((a, b)) = both else { return Vec::new() };
-    compare(&a, &b, &["throughput".to_owned()]).rows.into_iter().map(|row| row.finding).collect()
+    let options = Options { metrics: vec!["throughput".to_owned()], ..Options::default() };
+    compare(&a, &b, &options).rows.into_iter().map(|row| row.finding).collect()
 }
 
 pub(super) fn rows(seeds: u64) -> Vec<Row> {

@@ -1,28 +1,58 @@
 //! What changed between two campaigns, by how much, and how sure that is.
 
-use serde::Serialize;
+mod evidence;
+mod settings;
+mod threshold;
+mod words;
 
-use crate::expect::short;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::outcome::Outcome;
 use crate::results::{PointResult, Results};
-use crate::rig::Better;
-use crate::stats::{Estimate, holm};
+use crate::stats::{Change, Method, Repeats};
 use crate::value::Value;
 
-/// Corrected probability below which a difference is not chance.
-const SIGNIFICANT: f64 = 0.05;
+pub use evidence::{MetricEvidence, SIGNIFICANT};
+pub use settings::SettingDifference;
+pub use threshold::{Threshold, ThresholdError, ThresholdResult, ThresholdVerdict};
 
-/// The setting that tells the sides of [`together`] apart.
+/// The setting by which the sides of [`together`] differ.
 pub const COMPARED: &str = "compared";
+
+/// Metrics of the machine and of the tool itself: they say how well was measured, and are compared only if they are named.
+const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
+
+/// What to compare, and how.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// Only these metrics; empty: all that both have, but for those of the machine and of the tool.
+    pub metrics: Vec<String>,
+    /// Settings or sections in which the two are meant to differ, besides those of the system under test (`sut`).
+    pub intended: Vec<String>,
+    /// Changes that must not be.
+    pub thresholds: Vec<Threshold>,
+}
 
 /// Two campaigns side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// For people.
+    /// For people: the settings in which the two differ, and what follows.
     pub sentence: String,
-    /// Every shared metric of every shared point.
+    /// Settings that are not the same in both.
+    pub settings: Vec<SettingDifference>,
+    /// Each metric over all points, the surest first.
+    pub metrics: Vec<MetricEvidence>,
+    /// Every shared metric of every shared point, the surest first.
     pub rows: Vec<Row>,
+    /// Shared points at which one side has no numbers.
+    pub lost: Vec<Lost>,
     /// Points of the first without a partner in the second, and the reverse.
     pub unmatched: (usize, usize),
+    /// Why the A/A spread is missing in some rows, if it is.
+    pub floor_missing: Option<&'static str>,
+    /// What became of each threshold.
+    pub thresholds: Vec<ThresholdResult>,
 }
 
 /// A metric of a point in both.
@@ -32,18 +62,38 @@ pub struct Row {
     pub point: String,
     /// Which metric.
     pub metric: String,
-    /// Mean of the first.
+    /// Mean of the first; of a bound, the bound.
     pub a: f64,
     /// Mean of the second.
     pub b: f64,
-    /// (b - a) / |a|; infinite if a is 0.
+    /// The first as it is rendered: with its interval, or as a bound.
+    pub a_text: String,
+    /// The second in the same form.
+    pub b_text: String,
+    /// The first with all that qualifies it.
+    pub first: Json,
+    /// The second with all that qualifies it.
+    pub second: Json,
+    /// Second by first, less 1; (b - a) / |a| where a value is not above 0; infinite if a is 0.
     pub change: f64,
-    /// Welch's probability, corrected for the number of comparisons (Holm); `None` with a single repeat.
+    /// Its interval, on a log scale where all values are above 0; `None` with a single repeat.
+    pub interval: Option<(f64, f64)>,
+    /// Two-sided probability of such a change by chance; `None` with a single repeat.
     pub p: Option<f64>,
-    /// Smallest change that is claimed: the A/A spread of either campaign.
+    /// The same, corrected for the points of this metric (Benjamini and Hochberg).
+    pub p_corrected: Option<f64>,
+    /// How the two were compared.
+    pub method: Method,
+    /// Repeats that are outliers.
+    pub outliers: usize,
+    /// Smallest change that is claimed: the A/A spread at this point.
     pub floor: Option<f64>,
+    /// Smallest change that would have been seen at this point alone with a probability of 80 %.
+    pub detectable: Option<f64>,
     /// What can be said.
     pub finding: Finding,
+    #[serde(skip)]
+    effect: Change,
 }
 
 /// What can be said of a difference.
@@ -54,37 +104,123 @@ pub enum Finding {
     Better,
     /// The same in the bad direction.
     Worse,
-    /// The same where no direction is good.
+    /// The same where no direction is good, or where the two differ in settings that were not meant to differ.
     Changed,
-    /// Not distinguishable from the same against the same.
-    Same,
+    /// Significant within its metric, and no more than chance gives among all metrics.
+    Unsure,
+    /// Not distinguishable from the same against the same: smaller changes than [`Row::detectable`] would not be seen.
+    NotShown,
+    /// The same constant on both sides.
+    Equal,
     /// Too few repeats to say anything.
     Unknown,
 }
 
-/// Compares these metrics (of all that both have, if none are named) at points with the same settings of `a`'s axes.
-pub fn compare(a: &Results, b: &Results, metrics: &[String]) -> Comparison {
-    let names: Vec<String> = if metrics.is_empty() {
-        let theirs = b.metric_names();
-        // Counts of samples are no result, and fingerprints are equal or not.
-        let counts = |name: &String| !name.ends_with("_n") && !a.fingerprint(name);
-        a.metric_names().into_iter().filter(|name| theirs.contains(name) && counts(name)).collect()
-    } else {
-        metrics.to_vec()
-    };
+impl Finding {
+    /// As text and JSON have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Changed => "changed",
+            Self::Unsure => "unsure",
+            Self::NotShown => "not shown",
+            Self::Equal => "equal",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A shared point at which a side has no numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// Label of the point.
+    pub point: String,
+    /// Outcome in the first; `None`: not measured.
+    pub a: Option<Outcome>,
+    /// Outcome in the second.
+    pub b: Option<Outcome>,
+}
+
+impl Lost {
+    /// Whether the system under test lost the numbers of the second side.
+    fn by_second_system(&self) -> bool {
+        matches!(self.b, Some(Outcome::SutFailed | Outcome::Timeout | Outcome::Overloaded))
+            && self.a.is_some_and(Outcome::counts)
+    }
+}
+
+/// Compares metrics at points with the same settings of `a`'s axes.
+pub fn compare(a: &Results, b: &Results, options: &Options) -> Comparison {
     let pairs: Vec<(&PointResult, &PointResult)> =
         a.points.iter().filter_map(|point| Some((point, partner(point, b)?))).collect();
+    let settings = settings::differences(a, b, &pairs, &options.intended);
+    let alike = settings.iter().all(|difference| difference.intended);
     let mut rows = Vec::new();
-    for name in &names {
-        let floor = [a, b].into_iter().filter_map(|results| results.aa_spread(name)).reduce(f64::max);
-        rows.extend(pairs.iter().filter_map(|(ours, theirs)| row(name, ours, theirs, floor)));
+    for name in compared(a, b, &options.metrics) {
+        rows.extend(pairs.iter().filter_map(|(ours, theirs)| row(&name, Side(a, ours), Side(b, theirs))));
     }
-    correct(&mut rows);
-    for row in &mut rows {
-        row.finding = find(row, a.metric(&row.metric).map_or(Better::Neither, |metric| metric.better));
-    }
+    let confidence = a.scenario.measure.confidence;
+    let metrics = evidence::judge(a, &mut rows, confidence, alike);
+    let counts = |point: &PointResult| point.outcome().is_some_and(Outcome::counts);
+    let lost = pairs.iter().filter(|(ours, theirs)| counts(ours) != counts(theirs));
+    let lost: Vec<Lost> = lost
+        .map(|(ours, theirs)| Lost { point: ours.point.label(), a: ours.outcome(), b: theirs.outcome() })
+        .collect();
+    let judged = |own: &Threshold| threshold::judge(own, (a, b), &pairs, &lost, alike);
+    let thresholds = options.thresholds.iter().map(judged).collect();
+    rows.sort_by(|a, b| evidence_of(a).total_cmp(&evidence_of(b)));
+    let floor_missing =
+        rows.iter().any(|row| row.p.is_some() && row.floor.is_none()).then(|| floor_missing(a, b));
     let unmatched = (a.points.len() - pairs.len(), b.points.len() - pairs.len().min(b.points.len()));
-    Comparison { sentence: sentence(&rows, pairs.len()), rows, unmatched }
+    let mut comparison = Comparison {
+        sentence: String::new(),
+        settings,
+        metrics,
+        rows,
+        lost,
+        unmatched,
+        floor_missing,
+        thresholds,
+    };
+    comparison.sentence = words::sentence(&comparison, pairs.len());
+    comparison
+}
+
+/// What is compared if nothing is named. Counts of samples are no result, and fingerprints are equal or not.
+fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
+    if !named.is_empty() {
+        return named.to_vec();
+    }
+    let theirs = b.metric_names();
+    let of_a_search = |name: &str| {
+        a.scenario.search.is_some() && matches!(name, "search.trials" | "search.unsent" | "search.upper")
+    };
+    let no_result = |name: &String| {
+        name.ends_with("_n")
+            || a.fingerprint(name)
+            || of_a_search(name)
+            || ABOUT_MEASURING.iter().any(|prefix| name.starts_with(prefix))
+            || a.metric(name).is_some_and(|metric| metric.unsent_share)
+    };
+    a.metric_names().into_iter().filter(|name| theirs.contains(name) && !no_result(name)).collect()
+}
+
+/// Rows by their evidence; those without any come last, constants behind all.
+fn evidence_of(row: &Row) -> f64 {
+    match row.finding {
+        Finding::Equal => 3.0,
+        Finding::Unknown => 2.0,
+        _ => row.p_corrected.unwrap_or(2.0),
+    }
+}
+
+fn floor_missing(a: &Results, b: &Results) -> &'static str {
+    if a.kept.is_some() || b.kept.is_some() {
+        "a stored result keeps means and intervals, not each repeat"
+    } else {
+        "it takes four repeats of a point"
+    }
 }
 
 /// The points of a campaign that have a setting, which is then no axis any more: one side of two within one campaign. `None`: no
@@ -125,110 +261,67 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
     partners.next().filter(|_| partners.next().is_none())
 }
 
-fn row(metric: &str, a: &PointResult, b: &PointResult, floor: Option<f64>) -> Option<Row> {
-    // The interval is not looked at: its confidence is of no account.
-    let (ours, theirs) = (a.summary(metric, 0.95)?, b.summary(metric, 0.95)?);
-    let change = if ours.mean == theirs.mean { 0.0 } else { (theirs.mean - ours.mean) / ours.mean.abs() };
-    let p = Estimate::of(&ours, false).minus(Estimate::of(&theirs, false)).p();
-    let (point, metric) = (a.point.label(), metric.to_owned());
-    Some(Row { point, metric, a: ours.mean, b: theirs.mean, change, p, floor, finding: Finding::Unknown })
-}
+/// A point of one of the two.
+#[derive(Clone, Copy)]
+struct Side<'r>(&'r Results, &'r PointResult);
 
-fn correct(rows: &mut [Row]) {
-    let tested: Vec<usize> = (0..rows.len()).filter(|&index| rows[index].p.is_some()).collect();
-    let raw: Vec<f64> = tested.iter().filter_map(|&index| rows[index].p).collect();
-    for (index, p) in tested.into_iter().zip(holm(&raw)) {
-        rows[index].p = Some(p);
-    }
-}
-
-fn find(row: &Row, better: Better) -> Finding {
-    let Some(p) = row.p else { return Finding::Unknown };
-    if p >= SIGNIFICANT || row.change == 0.0 || row.floor.is_some_and(|floor| row.change.abs() <= floor) {
-        return Finding::Same;
-    }
-    match (better, row.change > 0.0) {
-        (Better::Neither, _) => Finding::Changed,
-        (Better::Higher, true) | (Better::Lower, false) => Finding::Better,
-        (Better::Higher, false) | (Better::Lower, true) => Finding::Worse,
+impl Side<'_> {
+    /// The repeats of a metric. `exact`: one repeat says all.
+    fn repeats(self, metric: &str, exact: bool) -> Option<Repeats> {
+        let Self(results, point) = self;
+        let mut estimate = results.estimate(point, metric)?;
+        if !exact && estimate.n < 2 {
+            estimate.error = None;
+        }
+        let whole = results.kept.as_ref().is_none_or(|kept| kept.whole.contains(metric));
+        Some(Repeats { estimate, values: whole.then(|| point.values(metric)) })
     }
 }
 
-fn sentence(rows: &[Row], pairs: usize) -> String {
-    let of = |finding: Finding| rows.iter().filter(move |row| row.finding == finding);
-    if pairs == 0 {
-        return "The two campaigns share no point.".to_owned();
-    }
-    if rows.is_empty() {
-        return "The two campaigns share no measured metric.".to_owned();
-    }
-    if rows.iter().all(|row| row.finding == Finding::Unknown) {
-        return "Nothing can be said: at least two repeats of each point are needed on both sides."
-            .to_owned();
-    }
-    let side = |finding: Finding, word: &str| {
-        let largest = of(finding).max_by(|a, b| a.change.abs().total_cmp(&b.change.abs()))?;
-        let percent = short(largest.change * 100.0);
-        Some(format!(
-            "{word} in {} (most: {} by {percent} % at {})",
-            of(finding).count(),
-            largest.metric,
-            largest.point
-        ))
-    };
-    let sides =
-        [side(Finding::Better, "better"), side(Finding::Worse, "worse"), side(Finding::Changed, "changed")];
-    let sides: Vec<String> = sides.into_iter().flatten().collect();
-    let compared = rows.len();
-    if sides.is_empty() {
-        return format!("No difference: none of {compared} comparisons exceeds chance and the A/A spread.");
-    }
-    format!(
-        "Of {compared} comparisons the second is {}; the rest does not exceed chance or the A/A spread.",
-        sides.join(", ")
-    )
+/// The change of a metric from one side to the other; `None` if a side has no number.
+fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
+    // A number that is the same in every run depends on the seed.
+    let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;
+    let ours = a.repeats(metric, exact)?;
+    let theirs = b.repeats(metric, exact)?;
+    let change = Change::between(&ours, &theirs);
+    Some((ours, theirs, change))
+}
+
+fn row(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<Row> {
+    let first = a.0.answer(a.1, metric)?;
+    let second = b.0.answer(b.1, metric)?;
+    let (ours, theirs, effect) = change_of(metric, a, b)?;
+    let constant = |side: &Repeats| side.estimate.error.is_none_or(|error| error == 0.0);
+    let equal = ours.estimate.value == theirs.estimate.value && constant(&ours) && constant(&theirs);
+    let exact =
+        ours.estimate.below + ours.estimate.above + theirs.estimate.below + theirs.estimate.above == 0.0;
+    let unit = a.0.unit(metric);
+    Some(Row {
+        point: a.1.point.label(),
+        metric: metric.to_owned(),
+        a: first.value,
+        b: second.value,
+        a_text: first.text(),
+        b_text: second.text(),
+        first: first.json(unit),
+        second: second.json(unit),
+        change: effect.share(effect.estimate.value),
+        interval: effect.interval(a.0.scenario.measure.confidence),
+        p: effect.p,
+        p_corrected: None,
+        method: effect.method,
+        outliers: effect.outliers,
+        floor: effect.floor.map(|floor| effect.share(floor)),
+        detectable: None,
+        finding: match (equal && exact, effect.p) {
+            (true, _) => Finding::Equal,
+            (false, None) => Finding::Unknown,
+            (false, Some(_)) => Finding::NotShown,
+        },
+        effect,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mock::MockRig;
-    use crate::plan::Plan;
-    use crate::results::MemoryJournal;
-    use crate::rig::{Rig, Stop};
-    use crate::scenario::{Overrides, Scenario};
-
-    fn campaign(lambda: f64, seed: u32) -> Results {
-        let text = format!(
-            "title = \"t\"\nrig = \"mock\"\n[sut]\nlambda = {lambda:?}\n[load]\nrate = 100.0\n[sweep.axes]\n\
-             \"load.workers\" = [1, 2, 4, 8]\n[measure]\nrepeats = 10\nseed = {seed}\n"
-        );
-        let rig = MockRig::default();
-        let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
-        let plan = Plan::new(&scenario, &rig.describe());
-        let (mut journal, metrics) = (MemoryJournal::default(), rig.describe().metrics);
-        crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-        Results::new(scenario, metrics, plan.points, journal.finished)
-    }
-
-    #[test]
-    fn the_same_system_does_not_differ_and_another_one_does() {
-        let metric = ["throughput".to_owned()];
-        let claims = (0..40)
-            .filter(|&seed| {
-                let same = compare(&campaign(1000.0, seed), &campaign(1000.0, seed + 1000), &metric);
-                same.rows.iter().any(|row| row.finding != Finding::Same)
-            })
-            .count();
-        assert!(claims <= 2, "{claims} of 40 comparisons of the same with the same claim a difference");
-        let other = compare(&campaign(1000.0, 1), &campaign(1150.0, 2), &metric);
-        assert!(other.rows.iter().all(|row| row.finding == Finding::Better), "{:?}", other.rows);
-        assert!(
-            other.sentence.starts_with("Of 4 comparisons the second is better in 4"),
-            "{}",
-            other.sentence
-        );
-        let reverse = compare(&campaign(1150.0, 2), &campaign(1000.0, 1), &metric);
-        assert!(reverse.rows.iter().all(|row| row.finding == Finding::Worse));
-    }
-}
+mod tests;

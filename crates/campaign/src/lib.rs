@@ -7,6 +7,7 @@ pub mod compare;
 pub mod description;
 pub mod expect;
 pub mod export;
+pub mod import;
 pub mod metric;
 pub mod mock;
 mod named;

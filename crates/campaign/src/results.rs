@@ -168,7 +168,8 @@ impl Results {
     /// The [A/A spread](aa_spread) of a metric; `None` too where only means are left of the repeats.
     pub fn aa_spread(&self, name: &str) -> Option<f64> {
         let values: Vec<Vec<f64>> = self.points.iter().map(|point| point.values(name)).collect();
-        aa_spread(&values, self.scenario.measure.seed).filter(|_| self.kept.is_none())
+        let whole = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
+        aa_spread(&values, self.scenario.measure.seed).filter(|_| whole)
     }
 
     /// The unit of a metric, empty if it has none.

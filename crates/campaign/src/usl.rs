@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::student_quantile;
+use crate::stats::{fieller, student_quantile};
 
 /// Fewer distinct concurrencies than this fit three parameters exactly and say nothing.
 pub const CONCURRENCIES_MIN: usize = 4;
@@ -49,8 +49,10 @@ pub struct UslFit {
     pub kappa: (f64, f64),
     /// Confidence with which all three intervals hold *together* (Bonferroni).
     pub confidence: f64,
-    /// Concurrency of the peak; see [`Usl::n_max`].
-    pub n_max: Option<f64>,
+    /// The concurrency of the largest throughput.
+    pub peak: Peak,
+    /// What the intervals rest on: [`ERROR_MODEL`].
+    pub error_model: &'static str,
     /// Share of the variance of the logarithm that the law explains.
     pub r_squared: f64,
     /// Root mean square of the relative residuals.
@@ -60,6 +62,49 @@ pub struct UslFit {
     /// What a reader must know before believing it.
     pub flags: Vec<UslFlag>,
 }
+
+/// What the fit assumes of the errors of the points.
+pub const ERROR_MODEL: &str =
+    "least squares of the logarithm: independent errors of the same relative size at every point";
+
+/// The concurrency of the largest throughput, with what is known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Peak {
+    /// There is a peak.
+    At {
+        /// Best concurrency; see [`Usl::n_max`].
+        n: f64,
+        /// Lower end of its interval.
+        low: f64,
+        /// Upper end of its interval.
+        high: f64,
+    },
+    /// The points show no peak: κ may be 0, with which throughput grows without end.
+    NotShown {
+        /// A peak, if there is one, lies beyond this concurrency; `None`: the points do not say.
+        beyond: Option<f64>,
+    },
+    /// Contention is 1 or more: a single one is best.
+    First,
+}
+
+impl Peak {
+    /// `99.0 (98.7 to 99.3)`, or why it is not given.
+    pub fn words(&self) -> String {
+        match self {
+            Self::At { n, low, high } => format!("{n:.1} ({low:.1} to {high:.1})"),
+            Self::NotShown { beyond: Some(n) } => {
+                format!("no peak exists or it lies beyond {n:.0}: κ may be 0")
+            }
+            Self::NotShown { beyond: None } => "no peak is shown: κ may be 0".to_owned(),
+            Self::First => "no peak: a single one is best".to_owned(),
+        }
+    }
+}
+
+/// Smallest share of a point's time that crosstalk takes at the largest measured concurrency; less is rounding.
+const CROSSTALK_MIN: f64 = 1e-6;
 
 /// Doubts about a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -122,7 +167,7 @@ pub enum UslError {
 }
 
 /// Fits the law to (concurrency, throughput) of all repeats by least squares of the *relative* error. `cap`: a known
-/// limit of throughput outside the system.
+/// limit of throughput outside the system. Errors are taken as relative ([`ERROR_MODEL`]).
 ///
 /// # Errors
 /// The data's fault: too few points, or such that determine nothing.
@@ -150,25 +195,29 @@ pub fn fit(samples: &[(f64, f64)], confidence: f64, cap: Option<f64>) -> Result<
     let covariance = inverse(normal(&below, free)).ok_or(UslError::Singular)?;
     // Each interval is widened so that all three hold together.
     let t = student_quantile(1.0 - (1.0 - confidence) / 6.0, freedom);
+    let deviation = |index: usize| (variance * covariance[index][index].max(0.0)).sqrt();
     let interval = |index: usize| {
-        let half = t * (variance * covariance[index][index].max(0.0)).sqrt();
+        let half = t * deviation(index);
         ((free[index] - half).max(0.0), (free[index] + half).max(0.0))
     };
     let bounded_residuals = residuals(&below, bounded);
     let residual = (bounded_residuals.iter().map(|r| r * r).sum::<f64>() / below.len() as f64).sqrt();
-    let mut flags = Vec::new();
-    if capped_from.is_finite() {
-        flags.push(UslFlag::Capped { from: capped_from });
-    }
+    let capped = Some(UslFlag::Capped { from: capped_from }).filter(|_| capped_from.is_finite());
+    let mut flags = Vec::from_iter(capped);
     if usl.sigma >= 1.0 {
         flags.push(UslFlag::SigmaAtLeastOne);
     }
-    if usl.n_max().is_some_and(|n_max| n_max > measured.1) {
+    let peak = Crosstalk::new(variance, &covariance, freedom).peak(
+        &usl,
+        (interval(1).1, interval(2).1),
+        measured.1,
+        confidence,
+    );
+    if matches!(peak, Peak::At { n, .. } if n > measured.1) {
         flags.push(UslFlag::PeakExtrapolated);
     }
     // More negative than noise explains.
-    let negative =
-        |index: usize| free[index] < -2.0 * (variance * covariance[index][index].max(0.0)).sqrt() - 1e-9;
+    let negative = |index: usize| free[index] < -2.0 * deviation(index) - 1e-9;
     if negative(1) || negative(2) {
         flags.push(UslFlag::Superlinear);
     }
@@ -184,13 +233,52 @@ pub fn fit(samples: &[(f64, f64)], confidence: f64, cap: Option<f64>) -> Result<
         sigma: interval(1),
         kappa: interval(2),
         confidence,
-        n_max: usl.n_max(),
+        peak,
+        error_model: ERROR_MODEL,
         r_squared: r_squared(&below, &bounded_residuals),
         residual,
         measured,
         flags,
     })
 }
+
+/// Variances of contention and crosstalk, and their covariance.
+struct Crosstalk {
+    sigma: f64,
+    kappa: f64,
+    both: f64,
+    freedom: f64,
+}
+
+impl Crosstalk {
+    fn new(variance: f64, covariance: &[[f64; 3]; 3], freedom: f64) -> Self {
+        let of = |i: usize, j: usize| variance * covariance[i][j];
+        Self { sigma: of(1, 1).max(0.0), kappa: of(2, 2).max(0.0), both: of(1, 2), freedom }
+    }
+
+    /// The peak sqrt((1-σ)/κ) with Fieller's interval of the ratio. `highest`: the upper ends of σ and κ.
+    fn peak(&self, usl: &Usl, highest: (f64, f64), measured_to: f64, confidence: f64) -> Peak {
+        if usl.sigma >= 1.0 {
+            return Peak::First;
+        }
+        let share = usl.kappa * measured_to * (measured_to - 1.0);
+        let share = share / (1.0 + usl.sigma * (measured_to - 1.0) + share);
+        let moments = (self.sigma, self.kappa, -self.both);
+        let (low, high) = fieller((1.0 - usl.sigma, usl.kappa), moments, self.freedom, confidence);
+        match usl.n_max().filter(|_| share > CROSSTALK_MIN && high.is_finite()) {
+            Some(n) => Peak::At { n, low: low.max(1.0).sqrt(), high: high.sqrt() },
+            None => {
+                let beyond = ((1.0 - highest.0).max(0.0) / highest.1).sqrt();
+                Peak::NotShown {
+                    beyond: Some(beyond).filter(|n| n.is_finite() && *n > 1.0 && *n < BEYOND_MAX),
+                }
+            }
+        }
+    }
+}
+
+/// A larger concurrency is a rounding error, not a bound.
+const BEYOND_MAX: f64 = 1e6;
 
 type Parameters = [f64; 3];
 
@@ -445,12 +533,50 @@ mod tests {
     }
 
     #[test]
+    fn peak_has_an_interval_or_is_not_shown() {
+        let points = [(1.0, 70.0), (16.0, 845.92), (32.0, 1302.93), (64.0, 1682.19), (96.0, 1762.85)];
+        let rest = [(128.0, 1734.55), (192.0, 1583.56)];
+        let fit = fit(&[&points[..], &rest[..]].concat(), 0.95, None).unwrap();
+        assert!((fit.usl.sigma - 0.02).abs() < 1e-5 && (fit.usl.kappa - 1e-4).abs() < 1e-7, "{fit:?}");
+        let Peak::At { n, low, high } = fit.peak else { panic!("{fit:?}") };
+        assert!((n - 98.99).abs() < 0.05 && low < n && n < high && high - low < 0.5, "{fit:?}");
+        for kappa in [0.0, 1e-18] {
+            for sigma in [0.0, 0.03, 0.5] {
+                let law = Usl { lambda: 995.65, sigma, kappa };
+                let rounded = |noise: f64, seed: u64| -> Vec<(f64, f64)> {
+                    noisy(law, noise, 1, seed)
+                        .into_iter()
+                        .map(|(n, x)| (n, (x * 100.0).round() / 100.0))
+                        .collect()
+                };
+                for (noise, seed) in [(0.0, 0), (0.01, 1), (0.01, 2), (0.01, 3)] {
+                    let fit = super::fit(&rounded(noise, seed), 0.95, None).unwrap();
+                    assert!(matches!(fit.peak, Peak::NotShown { .. }), "{noise} {seed}: {fit:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interval_of_the_peak_covers_it() {
+        let law = Usl { lambda: 100.0, sigma: 0.05, kappa: 0.01 };
+        let truth = law.n_max().unwrap();
+        let covered = (0..300)
+            .filter(|&seed| match fit(&noisy(law, 0.03, 3, seed), 0.95, None).unwrap().peak {
+                Peak::At { low, high, .. } => (low..=high).contains(&truth),
+                _ => false,
+            })
+            .count();
+        assert!((275..=296).contains(&covered), "{covered} of 300");
+    }
+
+    #[test]
     fn doubts_are_flagged() {
         assert_eq!(fit(&[(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)], 0.95, None), Err(UslError::TooFew(3)));
         assert_eq!(fit(&[(0.0, 1.0)], 0.95, None), Err(UslError::NotPositive));
         let serial =
             fit(&noisy(Usl { lambda: 0.6, sigma: 1.3, kappa: 0.02 }, 0.01, 2, 1), 0.95, None).unwrap();
-        assert!(serial.flags.contains(&UslFlag::SigmaAtLeastOne) && serial.n_max.is_none());
+        assert!(serial.flags.contains(&UslFlag::SigmaAtLeastOne) && serial.peak == Peak::First);
         let samples: Vec<(f64, f64)> = (1..=8).map(|n| (f64::from(n), f64::from(n).powf(1.3))).collect();
         assert!(fit(&samples, 0.95, None).unwrap().flags.contains(&UslFlag::Superlinear));
         let clean =

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ranlab_campaign::compare::{compare, side};
+use ranlab_campaign::compare::{Options, compare, side};
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::record::Distribution;
@@ -356,7 +356,8 @@ fn two_sides_of_one_campaign_are_compared_with_a_picture_for_each_value() {
     );
     let of = |value: &str| side(&results, "sut.build", &Value::from(value)).unwrap();
     let (one, other) = (of("one"), of("other"));
-    let compared = compare(&one, &other, &["throughput".to_owned()]);
+    let compared =
+        compare(&one, &other, &Options { metrics: vec!["throughput".to_owned()], ..Options::default() });
     assert_eq!((compared.rows.len(), compared.unmatched), (6, (0, 0)));
     assert!(side(&results, "sut.build", &Value::from("third")).is_none());
     let pictures = beside(("one", &one), ("other", &other), "throughput", Some("sut.sigma"));

@@ -30,6 +30,7 @@ pub use document::{Context, Document};
 pub use draw::{DrawError, png, svg};
 
 pub use figure::{Across, Answer, Bound, Figure, Form, Mark, Sample, Series};
+pub use law::{Law, laws};
 pub use live::Watched;
 pub use ranlab_page::escape;
 

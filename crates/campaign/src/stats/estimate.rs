@@ -153,7 +153,7 @@ fn corner(a: f64, b: f64) -> f64 {
 }
 
 /// Fieller's interval of `a / b`, two means with these variances and this covariance; unbounded where `b` may be 0.
-pub(super) fn fieller(
+pub(crate) fn fieller(
     (a, b): (f64, f64),
     (va, vb, cab): (f64, f64, f64),
     freedom: f64,

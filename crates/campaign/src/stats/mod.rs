@@ -1,10 +1,13 @@
 //! Honest numbers: intervals over repeats, spread of the same against the same, significance.
 
+mod change;
 mod estimate;
 mod repeated;
 mod special;
 
+pub use change::{Change, Method, POWER, Repeats};
 pub use estimate::Estimate;
+pub(crate) use estimate::fieller;
 pub use repeated::Number;
 pub use special::{student_p, student_quantile};
 
@@ -79,32 +82,83 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
+/// Benjamini and Hochberg's correction: of the comparisons below a level at most that share is false. In the order of the input.
+pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
+    let mut corrected = vec![0.0; p_values.len()];
+    let mut ceiling: f64 = 1.0;
+    for (place, &index) in order.iter().enumerate() {
+        let rank = p_values.len() - place;
+        ceiling = ceiling.min(p_values[index] * p_values.len() as f64 / rank as f64);
+        corrected[index] = ceiling;
+    }
+    corrected
+}
+
+/// Probability of independent two-sided probabilities and their signs, taken together, by chance (Stouffer): finds changes that
+/// all points share, and that none shows alone. A noisy point does not hide a quiet one.
+pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
+    let score = |(p, up): &(f64, bool)| {
+        let size = student_quantile(1.0 - p.clamp(0.0, 1.0) / 2.0, NORMAL);
+        if *up { size } else { -size }
+    };
+    let sum: f64 = signed.iter().map(score).sum();
+    if signed.is_empty() { 1.0 } else { student_p(sum / (signed.len() as f64).sqrt(), NORMAL) }
+}
+
+/// Degrees of freedom from which Student's distribution is the normal one to six digits.
+const NORMAL: f64 = 1e6;
+
 /// Fewest repeats of a point from which a spread of halves says something.
 const AA_REPEATS: usize = 4;
 /// Random splits of the repeats of each point.
 const AA_SPLITS: usize = 64;
+/// Share of the splits that differ by less than the spread.
+const AA_SHARE: f64 = 0.95;
 
-/// The A/A spread: repeats of the *same* point, split at random into two halves, differ by less than this share of
-/// their mean in 95 of 100 splits. No smaller difference between different things is claimed. `None` with fewer than
-/// four repeats everywhere.
+/// The A/A spread: as many repeats of the *same* point as were made differ by less than this share of their mean in 95 of 100
+/// cases. Found by splitting the repeats of each point at random into halves, and scaled from halves to all of them. `None` with
+/// fewer than four repeats everywhere.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
     for values in points.iter().filter(|values| values.len() >= AA_REPEATS) {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        if mean == 0.0 {
-            continue;
-        }
-        let mut shuffled = values.clone();
-        for _ in 0..AA_SPLITS {
-            shuffled.shuffle(&mut rng);
-            let (a, b) = shuffled.split_at(shuffled.len() / 2);
-            let mean_of = |half: &[f64]| half.iter().sum::<f64>() / half.len() as f64;
-            spreads.push(((mean_of(a) - mean_of(b)) / mean).abs());
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        if mean != 0.0 {
+            let scale = (2.0 / n).sqrt() / mean.abs();
+            spreads.extend(splits(values, &mut rng).map(|spread| spread * scale));
         }
     }
+    highest(spreads)
+}
+
+/// What means of the *same* repeats differ by, at 95 of 100 random splits into halves, scaled to the error that a mean of all of
+/// them has by it. Never more than twice the standard error at five repeats. `None` with fewer than four.
+pub fn split_spread(values: &[f64]) -> Option<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let by = (values.len() as f64).sqrt();
+    let enough = values.len() >= AA_REPEATS;
+    enough.then(|| highest(splits(values, &mut rng).map(|spread| spread / by).collect()))?
+}
+
+/// Differences of the means of random halves, each by the deviation that such a difference has where repeats deviate by 1.
+fn splits<'a>(values: &[f64], rng: &'a mut ChaCha8Rng) -> impl Iterator<Item = f64> + use<'a> {
+    let mut shuffled = values.to_vec();
+    let middle = shuffled.len() / 2;
+    let halves = [middle, shuffled.len() - middle].map(|n| n as f64);
+    let unit = (1.0 / halves[0] + 1.0 / halves[1]).sqrt();
+    (0..AA_SPLITS).map(move |_| {
+        shuffled.shuffle(rng);
+        let (a, b) = shuffled.split_at(middle);
+        (a.iter().sum::<f64>() / halves[0] - b.iter().sum::<f64>() / halves[1]).abs() / unit
+    })
+}
+
+fn highest(mut spreads: Vec<f64>) -> Option<f64> {
     spreads.sort_by(f64::total_cmp);
-    let at = ((spreads.len() as f64 * 0.95).ceil() as usize).checked_sub(1)?;
+    let at = ((spreads.len() as f64 * AA_SHARE).ceil() as usize).checked_sub(1)?;
     spreads.get(at).copied()
 }
 
@@ -165,6 +219,19 @@ mod tests {
     }
 
     #[test]
+    fn false_discovery_is_corrected_as_in_the_textbook() {
+        // By scipy.stats.false_discovery_control.
+        let corrected = false_discovery(&[0.01, 0.04, 0.03, 0.2]);
+        for (ours, theirs) in corrected.iter().zip([0.04, 0.053_333_333, 0.053_333_333, 0.2]) {
+            assert!((ours - theirs).abs() < 1e-8, "{corrected:?}");
+        }
+        // By scipy.stats.combine_pvalues(method="stouffer") of the one-sided halves, doubled.
+        let together = stouffer(&[(0.1, true), (0.2, true), (0.3, true)]);
+        assert!((together - 0.022_140_7).abs() < 1e-5, "{together}");
+        assert!(stouffer(&[(0.01, true), (0.01, false)]) > 0.99);
+    }
+
+    #[test]
     fn the_same_against_the_same_differs_by_its_noise() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let points: Vec<Vec<f64>> = (0..50)
@@ -174,9 +241,9 @@ mod tests {
                     .collect()
             })
             .collect();
-        // Halves of five: deviation of the difference is 5 % * sqrt(2/5), twice that covers 95 %.
+        // Ten against ten: the deviation of the difference is 5 % * sqrt(2/10), twice that covers 95 %.
         let spread = aa_spread(&points, 1).unwrap();
-        assert!((0.05..0.075).contains(&spread), "{spread}");
+        assert!((0.038..0.05).contains(&spread), "{spread}");
         assert_eq!(aa_spread(&[vec![1.0, 2.0]], 1), None);
     }
 

@@ -20,7 +20,14 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     }
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
-        if student_p(middle, freedom) > tail { low = middle } else { high = middle }
+        if student_p(middle, freedom) > tail {
+            low = middle
+        } else {
+            high = middle
+        }
+        if high - low <= 4.0 * f64::EPSILON * high {
+            break;
+        }
     }
     (low + high) / 2.0
 }

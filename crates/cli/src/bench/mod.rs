@@ -11,6 +11,7 @@ use crate::exit::Failure;
 use crate::output::Format;
 
 pub(crate) mod gate;
+mod imported;
 mod packets;
 mod page;
 mod probe;
@@ -142,17 +143,19 @@ fn store_in(path: &Path) -> PathBuf {
 }
 
 fn open(path: &Path) -> Result<Store, Failure> {
-    if stored::is(path) {
-        let results = stored::results(path, Load::Metrics)?;
-        eprintln!(
-            "ranlab: of repeats a stored result keeps means and intervals alone: values stand in for them"
-        );
+    if stored::is(path) || imported::is_table(path) {
+        let results = results_of(path, Load::Metrics)?;
+        if results.kept.is_some() {
+            eprintln!(
+                "ranlab: of repeats a stored result keeps means and intervals alone: values stand in for them"
+            );
+        }
         return Store::in_memory(&results).map_err(|error| Failure::Environment(error.to_string()));
     }
     let file = store_in(path);
     if !file.exists() {
         let what = format!(
-            "there is no campaign at {}; name a folder that `bench run` wrote, its {STORE}, or a stored result (.json)",
+            "there is no campaign at {}; name a folder that `bench run` wrote, its {STORE}, a stored result or hyperfine's (.json), or a table (.csv)",
             path.display()
         );
         return Err(Failure::Usage(what));
@@ -162,6 +165,14 @@ fn open(path: &Path) -> Result<Store, Failure> {
 
 /// Of a campaign, or of a result that is stored as JSON.
 fn results_of(path: &Path, load: Load) -> Result<Results, Failure> {
+    results_with(path, load, &[])
+}
+
+/// The same; `axes`: columns of a table that are settings.
+fn results_with(path: &Path, load: Load, axes: &[String]) -> Result<Results, Failure> {
+    if imported::is_table(path) {
+        return imported::table(path, axes);
+    }
     if stored::is(path) {
         return stored::results(path, load);
     }

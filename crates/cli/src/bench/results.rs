@@ -1,17 +1,19 @@
 //! `bench report`, `query`, `compare`: campaigns after they ran.
 use std::path::PathBuf;
 
-use ranlab_campaign::compare::{compare as compare_results, side};
-use ranlab_campaign::expect::short;
+use ranlab_campaign::compare::{
+    Comparison, Finding, Options, Row, Threshold, ThresholdError, compare as compare_results, side,
+};
 use ranlab_campaign::report::{beside, svg};
 use ranlab_campaign::results::Results;
+use ranlab_campaign::stats::Method;
 use ranlab_campaign::store::Load;
 use ranlab_campaign::table::{self, Filter};
 use ranlab_campaign::value::Value;
 use serde_json::json;
 
 use super::tables::Tables;
-use super::{open, results_of, run};
+use super::{imported, open, results_of, results_with, run};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
@@ -21,14 +23,17 @@ const SHOWN_MAX: usize = 40;
 /// Arguments of `bench report`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet\n  ranlab bench report docs/results/marc/fig8.json"
+    after_help = "Examples:\n  ranlab bench report results/quickstart\n  ranlab bench report results/quickstart --parquet\n  ranlab bench report docs/results/marc/fig8.json\n  ranlab bench report law.csv"
 )]
 pub(super) struct Report {
-    /// Folder of a campaign, its file, or a stored result (.json)
+    /// Folder of a campaign, its file, a stored result or hyperfine's (.json), or a table (.csv)
     campaign: PathBuf,
     /// Where to write [default: beside the campaign's file; of a stored result results/ and its name]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Column of a CSV file that is a setting, not a metric; repeatable [default: texts, and concurrencies such as n or threads]
+    #[arg(long, value_name = "COLUMN")]
+    axis: Vec<String>,
     #[command(flatten)]
     tables: Tables,
 }
@@ -58,10 +63,13 @@ pub(super) struct Query {
 #[command(
     after_help = "Examples:\n  ranlab bench compare results/before results/after --metric sut.cpu_cores\n  \
     ranlab bench compare results/table3 --first sut.engine=ovs-dpdk --second sut.engine=native --metric mpps_charged \\\n      \
-    --per pipeline.name --out pictures"
+    --per pipeline.name --out pictures\n  ranlab bench compare results/before results/after --fail-if 'sessions_per_s < -5%'\n  \
+    ranlab bench compare old.json new.json   (hyperfine --export-json)\n\n\
+    Exit codes: 0 no threshold is exceeded, or none is given; 1 a threshold is exceeded, or the second system failed; 2 wrong\n\
+    input, or a threshold although settings differ that are not meant to (see --differ); 3 the environment lacks something"
 )]
 pub(super) struct Compare {
-    /// Folder or file of the first campaign, or a stored result (.json)
+    /// Folder or file of the first campaign, a stored result or hyperfine's (.json), or a table (.csv)
     a: PathBuf,
     /// The second one likewise; with `--first` and `--second` it is the first [default: the first]
     #[arg(required_unless_present_all = ["first", "second"])]
@@ -78,13 +86,22 @@ pub(super) struct Compare {
     /// A picture for each value of this setting (pipeline.name)
     #[arg(long, value_name = "PATH", requires = "out")]
     per: Option<String>,
-    /// Only these metrics; repeatable [default: all that both have]
+    /// Only these metrics; repeatable [default: all that both have, but for host.* and tool.*]
     #[arg(long)]
     metric: Vec<String>,
+    /// Column of a CSV file that is a setting, not a metric; repeatable [default: texts, and concurrencies such as n or threads]
+    #[arg(long, value_name = "COLUMN")]
+    axis: Vec<String>,
+    /// Setting or section in which the two are meant to differ, besides sut; repeatable (load.rate, measure)
+    #[arg(long, value_name = "PATH")]
+    differ: Vec<String>,
+    /// Exit with 1 if this change is shown; repeatable ('sessions_per_s < -5%', 'rtt_us_p99 > +10%')
+    #[arg(long, value_name = "THRESHOLD")]
+    fail_if: Vec<String>,
 }
 
 pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> {
-    let results = results_of(&arguments.campaign, Load::All)?;
+    let results = results_with(&arguments.campaign, Load::All, &arguments.axis)?;
     let file = super::store_in(&arguments.campaign);
     if results.kept.is_some() && arguments.tables.any() {
         let what =
@@ -93,6 +110,7 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
     }
     let beside = match results.kept {
         Some(_) => PathBuf::from("results").join(file.file_stem().unwrap_or_default()),
+        None if imported::is(&results) => PathBuf::from("results").join(file.file_stem().unwrap_or_default()),
         None => file.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let folder = arguments.out.clone().unwrap_or(beside);
@@ -175,46 +193,106 @@ fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Resu
 
 pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure> {
     let second = arguments.b.as_ref().unwrap_or(&arguments.a);
-    let (a, b) = (results_of(&arguments.a, Load::Metrics)?, results_of(second, Load::Metrics)?);
+    let a = results_with(&arguments.a, Load::Metrics, &arguments.axis)?;
+    let b = results_with(second, Load::Metrics, &arguments.axis)?;
     let (a, b) = (one_side(a, arguments.first.as_deref())?, one_side(b, arguments.second.as_deref())?);
+    let thresholds = arguments.fail_if.iter().map(|text| text.parse::<Threshold>());
+    let thresholds: Vec<Threshold> = thresholds
+        .collect::<Result<_, ThresholdError>>()
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let known: Vec<String> = a.metric_names();
-    if let Some(unknown) = arguments.metric.iter().find(|name| !known.contains(name)) {
+    let mut named = arguments.metric.iter().chain(thresholds.iter().map(|threshold| &threshold.metric));
+    if let Some(unknown) = named.find(|name| !known.contains(name)) {
         let listed = known.join(", ");
         return Err(Failure::Usage(format!(
             "the first campaign has no metric \"{unknown}\"; it has {listed}"
         )));
     }
-    let comparison = compare_results(&a, &b, &arguments.metric);
+    // Two sides of one campaign are compared for the setting in which they differ.
+    let sides = [&arguments.first, &arguments.second].into_iter().flatten();
+    let sides = sides.filter_map(|setting| Some(setting.split_once('=')?.0.to_owned()));
+    let intended = arguments.differ.iter().cloned().chain(sides).collect();
+    let options = Options { metrics: arguments.metric.clone(), intended, thresholds };
+    let comparison = compare_results(&a, &b, &options);
     let mut output = Output::new(format);
-    output.text(&comparison.sentence)?;
-    let columns = ["point", "metric", "first", "second", "change", "p", "A/A", "finding"].map(str::to_owned);
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let lines: Vec<Vec<String>> = comparison
-        .rows
-        .iter()
-        .take(SHOWN_MAX)
-        .map(|row| {
-            let finding = serde_json::to_value(row.finding).unwrap_or_default();
-            vec![
-                row.point.clone(),
-                row.metric.clone(),
-                short(row.a),
-                short(row.b),
-                percent(row.change),
-                row.p.map_or_else(|| "-".to_owned(), short),
-                row.floor.map_or_else(|| "-".to_owned(), |floor| format!("{:.1} %", floor * 100.0)),
-                finding.as_str().unwrap_or_default().to_owned(),
-            ]
-        })
-        .collect();
-    print(&mut output, &columns, &lines)?;
-    if comparison.rows.len() > SHOWN_MAX {
-        output.text(format_args!("… and {} more rows", comparison.rows.len() - SHOWN_MAX))?;
-    }
+    print_comparison(&mut output, &comparison)?;
     for path in pictures(arguments, (&a, &b))? {
         output.text(format_args!("picture  {}", path.display()))?;
     }
-    output.finish(&comparison)
+    output.finish(&comparison)?;
+    failed_thresholds(&comparison)
+}
+
+/// Exit code 1 if a change is beyond a threshold; 2 if settings differ that were not meant to.
+fn failed_thresholds(comparison: &Comparison) -> Result<(), Failure> {
+    let failed: Vec<String> = comparison
+        .thresholds
+        .iter()
+        .filter(|result| result.verdict.fails())
+        .map(|result| format!("{}: {}", result.threshold, result.reason))
+        .collect();
+    if !failed.is_empty() {
+        return Err(Failure::Check(failed.join("; ")));
+    }
+    let unintended = comparison.settings.iter().find(|difference| !difference.intended);
+    match unintended.filter(|_| !comparison.thresholds.is_empty()) {
+        Some(first) => Err(Failure::Usage(format!(
+            "no threshold can be judged: the two differ in {}; name the difference with --differ if it is intended",
+            first.words()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn print_comparison(output: &mut Output, comparison: &Comparison) -> Result<(), Failure> {
+    output.text(&comparison.sentence)?;
+    for result in &comparison.thresholds {
+        let verdict = serde_json::to_value(result.verdict).unwrap_or_default();
+        let verdict = verdict.as_str().unwrap_or_default().replace('_', " ");
+        output.text(format_args!("  {verdict:<13} {}: {}", result.threshold, result.reason))?;
+    }
+    let columns = ["point", "metric", "first", "second", "change", "interval", "p", "A/A", "finding"];
+    let share = |share: f64| format!("{:+.2} %", share * 100.0);
+    let line = |row: &Row| {
+        let finding = match row.detectable.filter(|_| row.finding == Finding::NotShown) {
+            Some(size) => format!("not shown (< {:.1} % would not be seen)", size * 100.0),
+            None => row.finding.name().to_owned(),
+        };
+        let outliers = match (row.method, row.outliers) {
+            (Method::Yuen, 1) => " (1 outlier: trimmed means)".to_owned(),
+            (Method::Yuen, count) => format!(" ({count} outliers: trimmed means)"),
+            _ => String::new(),
+        };
+        vec![
+            row.point.clone(),
+            row.metric.clone(),
+            row.a_text.clone(),
+            row.b_text.clone(),
+            share(row.change),
+            row.interval
+                .map_or_else(|| "-".to_owned(), |(low, high)| format!("{} to {}", share(low), share(high))),
+            row.p_corrected.or(row.p).map_or_else(|| "-".to_owned(), probability),
+            row.floor.map_or_else(|| "-".to_owned(), |floor| format!("{:.1} %", floor * 100.0)),
+            format!("{finding}{outliers}"),
+        ]
+    };
+    let lines: Vec<Vec<String>> = comparison.rows.iter().take(SHOWN_MAX).map(line).collect();
+    if !lines.is_empty() {
+        print(output, &columns.map(str::to_owned), &lines)?;
+    }
+    if comparison.rows.len() > SHOWN_MAX {
+        let more = comparison.rows.len() - SHOWN_MAX;
+        output.text(format_args!("… and {more} more rows with less evidence (--format json has all)"))?;
+    }
+    if let Some(why) = comparison.floor_missing {
+        output.text(format_args!("A/A spread missing (-): {why}"))?;
+    }
+    Ok(())
+}
+
+/// A probability with three digits, small ones as `4.94e-10`.
+fn probability(p: f64) -> String {
+    if p > 0.0 && p < 1e-3 { format!("{p:.2e}") } else { format!("{p:.3}") }
 }
 
 /// The points with a setting such as `sut.engine=native`; all without one.

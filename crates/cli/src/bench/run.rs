@@ -270,6 +270,10 @@ pub(super) fn tell(
         output.text(format_args!("  {sentence}"))?;
     }
     tell_points(&mut output, results)?;
+    let laws = ranlab_campaign::report::laws(results);
+    for law in &laws {
+        output.text(format_args!("  {}", law.sentence()))?;
+    }
     let warnings = ranlab_rigs::warnings(results);
     for warning in &warnings {
         output.text(format_args!("  warning: {warning}"))?;
@@ -295,6 +299,9 @@ pub(super) fn tell(
     }
     if !verdict.is_empty() {
         object["verdict"] = json!(verdict);
+    }
+    if !laws.is_empty() {
+        object["laws"] = json!(laws);
     }
     if !tables.is_empty() {
         object["tables"] = json!(tables);
@@ -379,9 +386,10 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             .into_iter()
             .filter_map(|name| {
                 let mut value = results.answer(point, name)?.json(results.unit(name));
-                // What points are compared by: of each repeat, where all have it.
+                // Of each repeat, where all have it: comparisons and the A/A spread need them.
                 let whole = point.runs.iter().all(|run| run.outcome.counts());
-                if results.scenario.measure.paired && whole {
+                let several = results.scenario.measure.paired || point.runs.len() > 1;
+                if several && whole && point.values(name).len() == point.runs.len() {
                     value["values"] = json!(point.values(name));
                 }
                 Some((name.clone(), value))

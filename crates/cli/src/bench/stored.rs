@@ -1,6 +1,7 @@
 //! Results that are kept as JSON beside a repository's scenarios: opened as a campaign is.
 use std::path::{Path, PathBuf};
 
+use ranlab_campaign::import::is_hyperfine;
 use ranlab_campaign::results::Results;
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_campaign::store::Load;
@@ -20,15 +21,14 @@ pub(super) fn is(path: &Path) -> bool {
 /// Its results. What `bench run --format json` printed leads to its campaign.
 pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
-    let size = path.metadata().map_err(|error| fault(error.to_string()))?.len();
-    if size > BYTES_MAX {
-        return Err(fault(format!("{size} bytes are no stored result; at most {BYTES_MAX} are read")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))?;
+    let text = text_of(path)?;
     let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
     if let Some(campaign) = json["campaign"].as_str() {
         let beside = path.parent().map(|folder| folder.join(campaign)).filter(|file| file.exists());
         return super::results_of(&beside.unwrap_or_else(|| PathBuf::from(campaign)), load);
+    }
+    if is_hyperfine(&json) {
+        return super::imported::hyperfine(path, &text);
     }
     let stored = Stored::parse(&text).map_err(|error| fault(error.to_string()))?;
     let scenario = scenario_of(path, &stored.scenario).ok_or_else(|| {
@@ -45,6 +45,18 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let today = ranlab_rigs::behaviour(&results.scenario);
     results.stale = today.and_then(|today| today.stale(stored.behaviour.as_ref()));
     Ok(results)
+}
+
+/// The text of a file, unless it is too large.
+pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
+    let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
+    let size = path.metadata().map_err(|error| fault(error.to_string()))?.len();
+    if size > BYTES_MAX {
+        return Err(fault(format!(
+            "{size} bytes are too large for a stored result; at most {BYTES_MAX} are read"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))
 }
 
 /// The scenario that a result names: beside the folders above it, or below the working directory.
