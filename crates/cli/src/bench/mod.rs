@@ -12,6 +12,7 @@ use crate::output::Format;
 
 mod packets;
 mod page;
+mod quiet;
 mod results;
 pub(crate) mod run;
 mod scenario;
