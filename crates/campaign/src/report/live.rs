@@ -331,8 +331,15 @@ mod tests {
 
     fn finished(outcome: Outcome, metrics: &[(&str, f64)]) -> Event {
         let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let (left, remaining) = (0, Duration::ZERO);
-        Event::Finished { point: 1, repeat: 0, outcome, reason: String::new(), metrics, left, remaining }
+        Event::Finished {
+            point: 1,
+            repeat: 0,
+            outcome,
+            reason: String::new(),
+            metrics,
+            left: 0,
+            remaining: Duration::ZERO,
+        }
     }
 
     #[test]

@@ -15,10 +15,11 @@ const WATCH: Duration = Duration::from_secs(2);
 const STEAL_AT_MOST: f64 = 0.02;
 const BUSY_AT_MOST: f64 = 0.1;
 
-/// Watches the machine and reports what it saw. On a terminal a busy machine is a question; elsewhere the campaign goes on.
+/// Watches the machine and reports what it saw. On a terminal, asks whether to continue on a busy machine;
+/// elsewhere the campaign continues.
 ///
 /// # Errors
-/// The machine is busy and the user does not want to go on.
+/// The machine is busy and the user does not want to continue.
 pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failure> {
     // A rig that measures no time has no limits for noise.
     if !scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
@@ -37,10 +38,10 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
         return Ok(());
     }
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
-        eprintln!("going on all the same: repeats that are disturbed will be marked or invalid");
+        eprintln!("continuing: disturbed repeats will be marked or invalid");
         return Ok(());
     }
-    eprint!("Go on all the same? [y/N] ");
+    eprint!("Continue? [y/N] ");
     let _ = std::io::stderr().flush();
     let mut line = String::new();
     let read = std::io::stdin().lock().read_line(&mut line);
