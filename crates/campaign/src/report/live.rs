@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn curves_are_those_of_the_points_and_grow_window_by_window() {
-        let (seen, watched, results) = watch(
+        let (seen, _, results) = watch(
             "[sweep.axes]\n\"load.workers\" = [1, 2, 4]\n\"sut.noise\" = [0.0, 0.1]\n[measure]\nrepeats = 2\norder = \"given\"",
         );
         assert_eq!(seen.len(), 12);
