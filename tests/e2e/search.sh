@@ -59,6 +59,7 @@ n4 = "127.77.3.8:8805"
 n3 = "127.77.3.8:2152"
 [load]
 arrivals = "constant"
+t1 = "300ms"
 smf = "127.77.3.1:8805"
 gnb = "127.77.3.2:2152"
 network = "127.77.3.10:2153"
@@ -86,6 +87,20 @@ else:
     assert ("search.upper" in metrics) != ("search.unsent" in metrics), metrics
 assert "search.unsent" not in metrics or "not the system, gave up" in point["reason"], point["reason"]
 '
+
+echo "-- a UPF that takes 100 us for each of a session's three requests serves 3,333 sessions a second, and not what it answers later"
+sed -e 's/^n4 = /service = "100us"\n&/; s/^min = .*/min = 1000/; s/^max = .*/max = 10_000/; s/^precision = .*/precision = 0.1/' upf.toml >served.toml
+"$RANLAB" bench run served.toml --out served --format json >served.json
+say served.json '
+metrics = {name: value["mean"] for name, value in result["points"][0]["metrics"].items()}
+# Less on a machine with other work; never more than the UPF can do.
+assert metrics.get("search.load", 0) <= 3_500, metrics
+assert metrics.get("sessions_per_s", 0) <= 3_500, metrics
+'
+
+echo "-- a trial in which missing responses cannot show is refused with the shortest useful one"
+if "$RANLAB" bench check upf.toml --set load.t1=1s 2>short.err; then false; fi
+grep -q 'the shortest useful `measure.duration`.* is 3s' short.err
 
 echo "-- tuning: every setting of the knobs once, the best is named"
 cat >tune.toml <<'T'

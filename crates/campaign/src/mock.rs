@@ -44,6 +44,7 @@ impl Rig for MockRig {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            response_timeout: None,
             starter: include_str!("mock.toml"),
         }
     }

@@ -142,6 +142,16 @@ impl Recorder {
         self.reason.push_str(words);
     }
 
+    /// A metric of what was recorded so far: a scalar, or a number of a distribution.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let of_distribution = || {
+            let (base, suffix) = name.rsplit_once('_')?;
+            let distribution = Distribution::of(self.histograms.get(base)?);
+            distribution.metrics().into_iter().find(|(own, _)| *own == suffix).map(|(_, value)| value)
+        };
+        self.scalars.get(name).copied().or_else(of_distribution)
+    }
+
     /// Derives metrics: a series gives its mean, a distribution its percentiles. A scalar of the same name wins.
     pub fn finish(self) -> Recording {
         let mut metrics = BTreeMap::new();

@@ -62,6 +62,8 @@ pub enum Event {
         outcome: Outcome,
         /// Why, if it is not `ok`.
         reason: String,
+        /// What was recorded of it, the answer of a search included.
+        metrics: BTreeMap<String, f64>,
         /// Repeats still to do.
         left: usize,
         /// Expected remaining time, from the pace so far.
@@ -211,8 +213,9 @@ pub fn run(
         session.finished += 1;
         let left = to_do.len() - session.finished;
         let remaining = begun.elapsed().mul_f64(left as f64 / session.finished as f64);
-        let Finished { outcome, reason, .. } = finished;
-        on_event(Event::Finished { point: point.index, repeat, outcome, reason, left, remaining });
+        let Finished { outcome, reason, recording, .. } = finished;
+        let metrics = recording.metrics;
+        on_event(Event::Finished { point: point.index, repeat, outcome, reason, metrics, left, remaining });
         if lost {
             return Err(RunError::RigLost { point: point.label() });
         }

@@ -116,7 +116,7 @@ fn switches() -> Vec<SwitchReady> {
 }
 
 /// `None` if nothing is to be watched, or the kernel does not let us.
-fn watch(period: Duration) -> Option<ranlab_host::MachineInterval> {
+pub(crate) fn watch(period: Duration) -> Option<ranlab_host::MachineInterval> {
     if period.is_zero() {
         return None;
     }

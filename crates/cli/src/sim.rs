@@ -208,8 +208,10 @@ impl Job {
                 let (outcome, reason) = taken.inspect_err(|_| stop.wish())?;
                 let left = total - at - 1;
                 let remaining = begun.elapsed().mul_f64(left as f64 / (at + 1) as f64);
-                progress
-                    .take(Event::Finished { point: index, repeat, outcome, reason, left, remaining }, &[]);
+                let metrics = BTreeMap::new();
+                let finished =
+                    Event::Finished { point: index, repeat, outcome, reason, metrics, left, remaining };
+                progress.take(finished, &[]);
             }
             Ok(())
         });

@@ -45,7 +45,7 @@ pub use datagrams::{
 pub use limits::{OpenFiles, raise_open_files};
 pub use options::{bound_buffers, limit_unsent, unacknowledged};
 pub use own::own_loopback;
-pub use readers::Readers;
+pub use readers::{Reader, Readers};
 pub use rest::Rest;
 pub use sctp::{SctpUnavailable, sctp_support};
 pub use thread::{MAX_CPUS, exact_timers, monotonic_ns, pin_thread, thread_cpu_time};

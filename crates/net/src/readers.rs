@@ -15,6 +15,23 @@ const HEADER: usize = 16;
 /// Where `idiag_rqueue` is in an answer: behind header, four octets, the socket's names (48) and `idiag_expires`.
 const RQUEUE: usize = HEADER + 4 + 48 + 4;
 
+/// `INET_DIAG_INFO`: the attribute with a `tcp_info`, and the bit that requests it.
+const TCP_INFO: u16 = 2;
+const WITH_TCP_INFO: u8 = 1 << (TCP_INFO - 1);
+/// Where attributes begin in an answer: behind `idiag_rqueue`, `wqueue`, `uid` and `inode`.
+const ATTRIBUTES: usize = RQUEUE + 16;
+/// Where `tcpi_bytes_received` is in a `tcp_info`.
+const BYTES_RECEIVED: usize = 128;
+
+/// What the kernel at the other end knows of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reader {
+    /// Octets that it holds for the program.
+    pub unread: u32,
+    /// Octets of the stream that it has received, acknowledged or not; `None`: an older kernel does not say.
+    pub received: Option<u64>,
+}
+
 /// Asks the kernel about the sockets at the other ends.
 #[derive(Debug)]
 pub struct Readers {
@@ -32,15 +49,15 @@ impl Readers {
         Ok(Self { kernel, asked: 0 })
     }
 
-    /// Octets that the kernel holds for the program at `peer` of the connection from `local`; `None` if that socket is not in
-    /// this network namespace.
+    /// What the kernel holds for the program at `peer` of the connection from `local`; `None` if that socket is not in this
+    /// network namespace.
     ///
     /// # Errors
     /// The kernel does not answer.
-    pub fn unread(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
+    pub fn unread(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<Option<Reader>> {
         self.asked = self.asked.wrapping_add(1);
         self.kernel.write_all(&question(self.asked, peer, local))?;
-        let mut answer = [0; 512];
+        let mut answer = [0; 1_024];
         loop {
             // The kernel answers in the same call, so that it never has to be waited for.
             let len = self.kernel.read(&mut answer)?;
@@ -51,7 +68,10 @@ impl Readers {
             }
             let kind = answer.get(4..6).map(|octets| u16::from_ne_bytes([octets[0], octets[1]]));
             return match kind {
-                Some(SOCK_DIAG_BY_FAMILY) => Ok(word(answer, RQUEUE)),
+                Some(SOCK_DIAG_BY_FAMILY) => {
+                    let unread = word(answer, RQUEUE);
+                    Ok(unread.map(|unread| Reader { unread, received: received(answer) }))
+                }
                 Some(NLMSG_ERROR) => {
                     let errno = word(answer, HEADER).map_or(0, |errno| errno.wrapping_neg().cast_signed());
                     if errno == libc::ENOENT { Ok(None) } else { Err(io::Error::from_raw_os_error(errno)) }
@@ -59,6 +79,23 @@ impl Readers {
                 _ => Err(io::ErrorKind::InvalidData.into()),
             };
         }
+    }
+}
+
+/// Octets received, from the `tcp_info` among the attributes of an answer.
+fn received(answer: &[u8]) -> Option<u64> {
+    let mut at = ATTRIBUTES;
+    loop {
+        let header = word(answer, at)?.to_ne_bytes();
+        let len = usize::from(u16::from_ne_bytes([header[0], header[1]]));
+        let kind = u16::from_ne_bytes([header[2], header[3]]);
+        if kind == TCP_INFO {
+            let info = answer.get(at + 4..at + len)?;
+            let octets = info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)?;
+            return octets.try_into().ok().map(u64::from_ne_bytes);
+        }
+        // Attributes are aligned to four octets; one without a header's length ends them.
+        at += len.max(4).next_multiple_of(4);
     }
 }
 
@@ -76,7 +113,7 @@ fn question(number: u32, of: SocketAddr, to: SocketAddr) -> Vec<u8> {
         IpAddr::V6(v6) => v6.octets(),
     };
     let family = if of.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, 0, 0];
+    let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, WITH_TCP_INFO, 0];
     // Of any state, on any interface, whatever its cookie.
     body.extend(u32::MAX.to_ne_bytes());
     body.extend(of.port().to_be_bytes());
@@ -109,14 +146,15 @@ mod tests {
             let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let (mut program, _) = listener.accept().unwrap();
             let (local, peer) = (sender.local_addr().unwrap(), sender.peer_addr().unwrap());
-            let mut unread = || readers.unread(local, peer).unwrap();
-            assert_eq!(unread(), Some(0));
+            let mut reader = || readers.unread(local, peer).unwrap().unwrap();
+            assert_eq!(reader(), Reader { unread: 0, received: Some(0) });
             sender.write_all(&[7; 1_000]).unwrap();
-            while unread() != Some(1_000) {
+            while reader().unread != 1_000 {
                 std::thread::yield_now();
             }
             program.read_exact(&mut [0; 400]).unwrap();
-            assert_eq!(unread(), Some(600));
+            // What it received is known at once, whenever it acknowledges.
+            assert_eq!(reader(), Reader { unread: 600, received: Some(1_000) });
             drop((program, listener));
         }
         let nobody = "127.0.0.1:9".parse().unwrap();

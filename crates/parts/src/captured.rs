@@ -1,12 +1,13 @@
 //! Traces as captures: packets of a user's capture are sent instead of made ones, and ours are written for other testers.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use ranlab_capture::{Findings, LinkType, PcapWriter, PcapngWriter, packets};
 use ranlab_dataplane::backends::port_name;
-use ranlab_dataplane::declare::{Fate, Port};
+use ranlab_dataplane::declare::{DropReason, Fate, Port};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
 use ranlab_wire::packet::ETHERNET_BYTES;
@@ -225,8 +226,10 @@ pub struct Written {
 pub struct Expected {
     /// What leaves, in order, and by which port.
     pub leaves: Trace,
-    /// Packets that go nowhere.
+    /// Packets that are dropped.
     pub dropped: u64,
+    /// The same by reason.
+    pub reasons: BTreeMap<DropReason, u64>,
 }
 
 /// What leaves of a trace.
@@ -242,7 +245,10 @@ pub fn expected(
         let mut frame = frame.to_vec();
         match oracle.process(0, port, &mut frame) {
             Fate::Sent(port) => all.leaves.push(port, &frame),
-            Fate::Dropped(_) => all.dropped += 1,
+            Fate::Dropped(reason) => {
+                all.dropped += 1;
+                *all.reasons.entry(reason).or_default() += 1;
+            }
         }
     }
     Ok(all)

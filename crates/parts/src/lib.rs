@@ -78,7 +78,7 @@ pub use orders::{Orders, OrdersPlan, OrdersReport, Outcome, RATE_MAX};
 pub use peers::{Allowed, NotANetwork};
 pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
-pub use pinger::{PingReport, RoundTrip, control_bytes, indication_bytes};
+pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_bytes};
 pub use pipeline::{Instructions, PipelinePart};
 pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span};
 pub use radio::{Fading, Spell, Spelled};

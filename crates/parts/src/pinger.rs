@@ -1,6 +1,6 @@
 //! When pings are due, which ones are under way, and how long each took.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,11 @@ use crate::worker::{Numbers, Report, Trouble};
 use crate::{counts, rig};
 
 /// An echo that takes longer is lost.
-const ECHO_WAIT: Duration = Duration::from_secs(2);
+pub const ECHO_WAIT: Duration = Duration::from_secs(2);
 /// How often echoes are looked for that will not come.
 pub(crate) const GIVE_UP: Duration = Duration::from_millis(100);
+/// Levels that are remembered of a window: an hour of them.
+const LEVELS_MAX: usize = 36_000;
 /// Greatest round trip that is told apart.
 const RTT_NS_MAX: u64 = 60_000_000_000;
 /// Pings under way at most; one that would be beyond is not sent and counted.
@@ -64,7 +66,12 @@ pub(crate) struct Pinger {
     sent: u64,
     received: u64,
     lost: u64,
+    late: u64,
     unsent: u64,
+    /// Pings of this window that were given up: an echo that comes later is late, not lost.
+    given_up: BTreeSet<u32>,
+    /// Pings under way, each time that it is looked for echoes that will not come.
+    levels: Vec<u32>,
 }
 
 /// What became of pings.
@@ -120,7 +127,10 @@ impl Pinger {
             sent: 0,
             received: 0,
             lost: 0,
+            late: 0,
             unsent: 0,
+            given_up: BTreeSet::new(),
+            levels: Vec::new(),
         })))
     }
 
@@ -172,7 +182,13 @@ impl Pinger {
     }
 
     fn done(&mut self, number: u32, done: Instant) -> bool {
-        let Some(ping) = self.under_way.remove(&number) else { return false };
+        let Some(ping) = self.under_way.remove(&number) else {
+            if self.given_up.remove(&number) {
+                self.lost = self.lost.saturating_sub(1);
+                self.late += 1;
+            }
+            return false;
+        };
         self.received += 1;
         if self.inside(ping.intended) {
             self.rtt_ns.saturating_record(nanos(done.saturating_duration_since(ping.intended)));
@@ -184,6 +200,9 @@ impl Pinger {
     /// Gives up what has been under way too long; how many.
     pub(crate) fn give_up(&mut self) -> usize {
         let now = Instant::now();
+        if self.levels.len() < LEVELS_MAX {
+            self.levels.push(self.under_way.len() as u32);
+        }
         let late: Vec<u32> = self
             .under_way
             .iter()
@@ -194,6 +213,10 @@ impl Pinger {
             if let Some(ping) = self.under_way.remove(seq).filter(|ping| self.inside(ping.intended)) {
                 // It took at least as long as this.
                 self.rtt_ns.saturating_record(nanos(now.saturating_duration_since(ping.intended)));
+            }
+            self.given_up.insert(*seq);
+            if self.given_up.len() > UNDER_WAY_MAX {
+                self.given_up.pop_first();
             }
         }
         self.lost += late.len() as u64;
@@ -213,7 +236,7 @@ impl Pinger {
         };
         let rtt_us =
             RoundTrip { min: self.service_ns.min() as f64 / 1e3, p50: us(0.5), p99: us(0.99), max: us(1.0) };
-        PingReport { sent: self.received + self.lost, received: self.received, rtt_us }
+        PingReport { sent: self.received + self.lost + self.late, received: self.received, rtt_us }
     }
 
     fn inside(&self, intended: Instant) -> bool {
@@ -231,7 +254,22 @@ impl Pinger {
         self.rtt_ns.reset();
         self.service_ns.reset();
         self.lateness_ns.reset();
-        (self.sent, self.received, self.lost, self.unsent) = (0, 0, 0, 0);
+        self.sent = 0;
+        self.received = 0;
+        self.lost = 0;
+        self.late = 0;
+        self.unsent = 0;
+        self.given_up.clear();
+        self.levels.clear();
+    }
+
+    /// Pings by which the number under way grew in the second half of the window: the fewest in its last quarter less the
+    /// fewest in its second one. A system that keeps up returns to a low level, however long it takes for one ping.
+    fn backlog(&self) -> u64 {
+        let quarter = self.levels.len() / 4;
+        let least = |from: usize| self.levels[from..from + quarter].iter().min().copied();
+        let Some(earlier) = least(quarter) else { return 0 };
+        least(self.levels.len() - quarter).map_or(0, |last| u64::from(last.saturating_sub(earlier)))
     }
 
     pub(crate) fn end(&mut self, report: &mut Report) {
@@ -240,6 +278,8 @@ impl Pinger {
             ("sent", self.sent),
             ("received", self.received),
             ("lost", self.lost),
+            ("late", self.late),
+            ("backlog", self.backlog()),
             ("unsent", self.unsent),
         ]);
         for (name, histogram) in [
@@ -381,6 +421,37 @@ mod tests {
     fn pinger() -> Shared {
         let coding = Coding::Per;
         Pinger::new(Pace { size: 100, interval: Duration::from_millis(1), window: 1, coding }).unwrap()
+    }
+
+    #[test]
+    fn echo_after_timeout_is_late_and_not_lost() {
+        let shared = pinger();
+        let mut pinger = lock(&shared);
+        pinger.begin();
+        let numbers = [0, 1].map(|_| pinger.number(Instant::now()).unwrap());
+        let long_ago = Instant::now().checked_sub(ECHO_WAIT * 2).unwrap();
+        pinger.under_way.values_mut().for_each(|ping| ping.sent = long_ago);
+        assert_eq!(pinger.give_up(), 2);
+        assert!(!pinger.returned(numbers[0]), "nothing waits for it any more");
+        let mut report = Report::default();
+        pinger.end(&mut report);
+        let [sent, received, lost, late] =
+            ["sent", "received", "lost", "late"].map(|name| report.numbers[name]);
+        assert_eq!([sent, received, lost, late], [2.0, 0.0, 1.0, 1.0]);
+        // Both count in the distribution as at least the time after which they were given up.
+        assert_eq!(report.distributions["rtt_us"].iter().map(|(_, count)| count).sum::<u64>(), 2);
+    }
+
+    #[test]
+    fn backlog_of_pings_is_growth_between_quarters() {
+        let shared = pinger();
+        let mut pinger = lock(&shared);
+        pinger.levels = (0..40).collect();
+        assert_eq!(pinger.backlog(), 20);
+        pinger.levels = [5; 40].into();
+        assert_eq!(pinger.backlog(), 0);
+        pinger.levels = vec![1, 2];
+        assert_eq!(pinger.backlog(), 0);
     }
 
     #[test]

@@ -30,6 +30,8 @@ const BURSTS_PER_LOOK: u32 = 16;
 const COPY_FOR: Duration = Duration::from_millis(50);
 /// The longest burst and the longest wait for an update that a histogram tells apart, ns.
 const LONGEST_NS: u64 = 10_000_000_000;
+/// Changes that come due so shortly before a window's end may be on their way.
+const LAST_MOMENT: Duration = Duration::from_millis(20);
 /// How long a control thread sleeps at most before it looks whether the window is over.
 const NAP: Duration = Duration::from_millis(1);
 
@@ -122,6 +124,8 @@ struct Core {
 
 /// What the control thread did.
 pub(crate) struct Changes {
+    /// By the schedule, whether they were sent or not.
+    pub(crate) due: u64,
     pub(crate) sent: u64,
     pub(crate) late: u64,
     pub(crate) refused: u64,
@@ -131,7 +135,7 @@ pub(crate) struct Changes {
 impl Changes {
     /// Nothing yet.
     pub(crate) fn none() -> Self {
-        Self { sent: 0, late: 0, refused: 0, visible_ns: histogram() }
+        Self { due: 0, sent: 0, late: 0, refused: 0, visible_ns: histogram() }
     }
 }
 
@@ -180,6 +184,12 @@ impl Forwarder {
     }
 }
 
+/// Gbit/s on a wire, with preamble, gap and FCS, of the packets that leave; `None`: none leaves.
+pub(crate) fn gbps(mpps: f64, frame_bytes: f64, drop_ratio: f64) -> Option<f64> {
+    let leaves = 1.0 - drop_ratio;
+    (leaves > 0.0 && mpps.is_finite()).then(|| mpps * leaves * (frame_bytes + 24.0) * 8.0 / 1e3)
+}
+
 impl Running for Forwarder {
     fn begin(&mut self) {
         let _ = self.halt();
@@ -208,7 +218,6 @@ impl Running for Forwarder {
         let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
         set("mpps", if mpps.is_finite() { mpps } else { 0.0 });
         set("mpps_per_core", mean);
-        set("gbps", mpps * (self.frame_bytes_mean + 24.0) * 8.0 / 1e3);
         set("ns_per_packet", 1e3 / mean.max(1e-9));
         // What input and output cost here is the copy loop: nothing is to be charged otherwise.
         set("mpps_charged", mean);
@@ -219,6 +228,7 @@ impl Running for Forwarder {
         set("frame_bytes_mean", self.frame_bytes_mean);
         set("busiest_over_mean", self.balance.busiest_over_mean());
         set("verified_packets", self.verified as f64);
+        set("updates_due", changes.due.max(changes.sent) as f64);
         set("updates_sent", changes.sent as f64);
         set("updates_late", changes.late as f64);
         set("updates_not_taken", changes.refused as f64);
@@ -226,7 +236,11 @@ impl Running for Forwarder {
             cores.iter().map(|core| of(&core.engine.counters()) - of(&core.before)).sum::<u64>() as f64
         };
         let received = did(&|c| c.received.iter().sum());
-        set("drop_ratio", did(&|c| c.dropped.iter().sum()) / received.max(1.0));
+        let drop_ratio = did(&|c| c.dropped.iter().sum()) / received.max(1.0);
+        set("drop_ratio", drop_ratio);
+        if let Some(gbps) = gbps(mpps, self.frame_bytes_mean, drop_ratio) {
+            set("gbps", gbps);
+        }
         set("changes_refused", did(&|c| c.changes_refused));
         let mut dropped = RingCounters::default();
         for core in &cores {
@@ -359,22 +373,45 @@ pub(crate) fn copy(part: &Trace, burst: &mut Burst) -> f64 {
 pub(crate) fn change(pipeline: &Pipeline, mut control: Control, stop: &AtomicBool) -> (Control, Changes) {
     let begun = Instant::now();
     let mut changes = Changes::none();
+    send_until(stop, pipeline, &mut control, begun, &mut changes);
+    changes.due = due_within(pipeline, begun.elapsed());
+    (control, changes)
+}
+
+/// Changes that are due within a time, but for the last moment, in which they may be on their way.
+pub(crate) fn due_within(pipeline: &Pipeline, time: Duration) -> u64 {
+    let time = time.saturating_sub(LAST_MOMENT);
+    let due = |second: u64| {
+        let events = pipeline.events(second).unwrap_or_default();
+        let at = |event: &Event| Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
+        events.iter().filter(|event| at(event) < time).count() as u64
+    };
+    (0..=time.as_secs()).map(due).sum()
+}
+
+/// Sends each change when it is due, until the window ends.
+fn send_until(
+    stop: &AtomicBool,
+    pipeline: &Pipeline,
+    control: &mut Control,
+    begun: Instant,
+    changes: &mut Changes,
+) {
     for second in 0.. {
         // Checked when the part started.
         let events = pipeline.events(second).unwrap_or_default();
         for event in &events {
             let due = Duration::from_secs(second) + Duration::from_nanos(event.at_ns);
             if !wait(begun, due, stop) {
-                return (control, changes);
+                return;
             }
-            send(&mut control, event, stop, &mut changes);
+            send(control, event, stop, changes);
             changes.late += u64::from(begun.elapsed() > due + NAP);
         }
         if !wait(begun, Duration::from_secs(second + 1), stop) {
-            break;
+            return;
         }
     }
-    (control, changes)
 }
 
 /// Waits until a time; false if the window ends before.

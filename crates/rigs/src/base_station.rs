@@ -51,6 +51,7 @@ impl Experiment for BaseStation {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            response_timeout: None,
             starter: include_str!("starters/base-station.toml"),
         }
     }

@@ -11,7 +11,7 @@ use ranlab_campaign::value::Value;
 use ranlab_parts::worker::{Report, Worker};
 use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
 
-use crate::harness::{Experiment, Judged, Side, Stage, Window, copy, metric_of_places};
+use crate::harness::{self, Experiment, Judged, Side, Stage, Window, copy, metric_of_places};
 use crate::{keys, noise, readback, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
@@ -46,6 +46,7 @@ impl Experiment for Controller {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(1),
+            response_timeout: None,
             starter: include_str!("starters/e2-statistics.toml"),
         }
     }
@@ -84,6 +85,11 @@ impl Experiment for Controller {
         stage.wait(XAPP, "all subscriptions admitted", patience, |numbers| {
             numbers.get("subscriptions").is_some_and(|active| *active >= expected)
         })
+    }
+
+    /// A report that is later than its period belongs to the next one.
+    fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
+        run.span("load.period").map(|period| period.max(harness::SEND_DELAY))
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {

@@ -5,19 +5,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::worker::Report;
 use ranlab_parts::{
-    Config, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, Setting, SouthFleetPart,
-    Southbound, control_bytes, indication_bytes,
+    Config, ECHO_WAIT, FleetPart, HW, HostedIApp, Part, PingFlexranPart, PingPart, RicPart, Setting,
+    SouthFleetPart, Southbound, control_bytes, indication_bytes,
 };
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::flat::Coding;
 
-use crate::harness::{Experiment, Judged, Stage, Window, copy};
+use crate::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};
 use crate::{keys, noise, readback, sut, wire};
 
 /// How long the base station may take to be up, and the first echo to come.
@@ -143,8 +143,13 @@ impl Experiment for E2Rtt {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(1),
+            response_timeout: Some(ResponseTimeout { setting: None, default: ECHO_WAIT }),
             starter: include_str!("starters/e2-rtt.toml"),
         }
+    }
+
+    fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
+        Some(harness::SEND_DELAY)
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
@@ -210,7 +215,9 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "signalling_kbps" "kbit/s" "E2AP messages (FlexRAN's) in both directions together" .counted();
         Scalar Neither "e2_bytes_per_control" "B" "E2AP message (FlexRAN's) that carries a ping" .exact_when("sut.encoding", &["per", "flat"]);
         Scalar Neither "e2_bytes_per_indication" "B" "E2AP message (FlexRAN's) that carries an echo" .exact_when("sut.encoding", &["per", "flat"]);
-        Scalar Lower "loss_ratio" "" "pings without an echo within 2 s, by pings sent";
+        Scalar Lower "backlog_ratio" "" "pings by which the number of those under way grew in the second half of the window, by those sent then: above 0.01 the RIC does not keep up";
+        Scalar Lower "late_ratio" "" "pings whose echo came later than 2 s, by pings sent; their round trip counts as 2 s";
+        Scalar Lower "loss_ratio" "" "the larger of pings without any echo, of those sent more than 2 s before the end, by pings sent, and of a backlog_ratio above 0.01";
         Scalar Lower "sut.cpu_us_per_ping" "us" "the RIC's CPU time for each ping; with an iApp, that of pinging too";
         Scalar Neither "tool.cpu_cores" "cores" "cores that base station and xApp kept busy";
         Histogram Neither "tool.lateness_us" "us" "how late pings were sent";
@@ -258,6 +265,10 @@ fn record(
 ) -> Result<Outcome, RigError> {
     let (sent, received) = (pings.number("sent")?, pings.number("received")?);
     let (lost, unsent) = (pings.number("lost")?, pings.number("unsent")?);
+    let late = pings.number("late")?;
+    let backlog_ratio = (pings.number("backlog")? / (sent / 2.0).max(1.0)).min(1.0);
+    let behind = if backlog_ratio > BACKLOG_AT_MOST { backlog_ratio } else { 0.0 };
+    let loss_ratio = (lost / sent.max(1.0)).max(behind);
     let seconds = pings.wall_s.max(1e-3);
     let kbps = |bytes: f64| bytes * 8e-3 / seconds;
     recorder.scalar("pings_per_s", received / seconds);
@@ -267,7 +278,9 @@ fn record(
     recorder.scalar("signalling_kbps", kbps(octets.down + octets.up));
     recorder.scalar("e2_bytes_per_control", octets.each_down);
     recorder.scalar("e2_bytes_per_indication", octets.each_up);
-    recorder.scalar("loss_ratio", lost / sent.max(1.0));
+    recorder.scalar("backlog_ratio", backlog_ratio);
+    recorder.scalar("late_ratio", late / sent.max(1.0));
+    recorder.scalar("loss_ratio", loss_ratio);
     if let Some(cpu_s) = cpu_s.filter(|_| received > 0.0) {
         recorder.scalar("sut.cpu_us_per_ping", cpu_s * 1e6 / received);
     }
@@ -279,6 +292,8 @@ fn record(
     }
     Ok(recorder.judge([
         (Outcome::Overloaded, Breach::said(received == 0.0, "no ping came back")),
-        (Outcome::Degraded, Breach::above("loss_ratio", lost / sent.max(1.0), 0.0)),
+        (Outcome::Overloaded, Breach::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
+        (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
+        (Outcome::Degraded, Breach::above("late_ratio", late / sent.max(1.0), 0.0)),
     ]))
 }

@@ -32,6 +32,7 @@ impl Experiment for Footprint {
             },
             needs: Vec::new(),
             set_up: Duration::from_millis(100),
+            response_timeout: None,
             starter: include_str!("starters/footprint.toml"),
         }
     }

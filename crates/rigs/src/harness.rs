@@ -10,7 +10,7 @@ use std::time::Duration;
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{Outcome, Rig, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Outcome, Rig, RigDescription, RigError, Run};
 use ranlab_campaign::value::Value;
 use ranlab_parts::{Lab, Part};
 
@@ -27,6 +27,25 @@ pub(crate) use window::{Window, copy, copy_all, metric_of_places};
 
 /// Where the load is.
 const LOAD_AT: &str = "load.at";
+
+/// How late a load was sent, in microseconds, 99th percentile; recorded as such or as a distribution.
+pub(crate) const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
+/// The most that it may be where a load has no period of its own.
+pub(crate) const SEND_DELAY: Duration = Duration::from_millis(1);
+/// A generator that sends 1 % of its load later than this stood still: no setting excuses that.
+const STOOD_STILL: Duration = Duration::from_millis(100);
+/// A backlog that grows by more than this share of what is due means that the system does not keep up.
+pub(crate) const BACKLOG_AT_MOST: f64 = 0.01;
+
+/// Whether the load was sent too late to be the one that was asked for.
+fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<Outcome> {
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let at_most = if noise::refused(run) { at_most } else { at_most.max(STOOD_STILL) };
+    let breach = Breach::above(SEND_DELAY_US_P99, recorder.metric(SEND_DELAY_US_P99)?, us(at_most))?;
+    let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
+    recorder.also("the load generator did not keep its schedule");
+    Some(outcome)
+}
 
 /// What a rig makes of a window.
 pub(crate) type Judged = Result<Outcome, RigError>;
@@ -54,6 +73,12 @@ pub(crate) trait Experiment: Send {
     /// Whether each window, as of a search's trials, begins with parts that hold nothing of the window before.
     fn each_window_anew(&self) -> bool {
         false
+    }
+
+    /// The most that the 99th percentile of [`SEND_DELAY_US_P99`] may be before the load is not the one that was asked for;
+    /// `None`: the load has no schedule, or the delay is the system's.
+    fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
+        None
     }
 
     /// What the reports mean. A point without parts has an empty window: its answer is computed here.
@@ -146,13 +171,14 @@ impl<E: Experiment> Rig for Bench<E> {
         // Before anything else touches the system.
         let unread = if reads { readback::record(run, recorder, before)? } else { None };
         let outcome = self.experiment.record(run, &window, recorder)?;
+        let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
         let outcome = stranger::judge(recorder, outcome, window.of(Side::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
         // A rig that measures no time has no keys for it.
         let judged = parts && description.keys.iter().any(|key| key.path == keys::WHEN_NOISY);
         let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
-        Ok(noisy.unwrap_or(outcome))
+        Ok(noisy.or(delayed).unwrap_or(outcome))
     }
 
     fn tear_down(&mut self) {

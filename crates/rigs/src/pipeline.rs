@@ -40,6 +40,8 @@ const OPENFLOW: &str = "openflow";
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
 /// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
 const UNEVEN: f64 = 1.25;
+/// Of the changes that were due, those taken: below this share a repeat is degraded.
+const TAKEN_AT_LEAST: f64 = 0.99;
 /// Cores of the published blade.
 const BLADE_CORES: f64 = 24.0;
 
@@ -62,6 +64,7 @@ impl Experiment for Pipeline {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            response_timeout: None,
             starter: include_str!("starters/pipeline.toml"),
         }
     }
@@ -111,19 +114,24 @@ impl Experiment for Pipeline {
         }
         let report = window.report(ENGINE)?;
         harness::copy_all(recorder, report);
-        churn(report, recorder);
+        let changes = churn(report, recorder);
         let number = |name: &str| report.number(name);
         // As published: one core's bits, without what a wire adds, by what a user is promised, times the cores.
         let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
         let promised = run.number("load.mbps-per-user").ok_or_else(|| keys::missing("load.mbps-per-user"))?;
-        recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
+        let nothing_leaves = ring::nothing_leaves(report);
+        if nothing_leaves.is_none() {
+            recorder.scalar("users_per_blade", mbps_per_core / promised * BLADE_CORES);
+        }
         let above =
             |metric: &str, at_most: f64| Ok::<_, RigError>(Breach::above(metric, number(metric)?, at_most));
         let dropped = ring::from_memory(report, recorder);
         let judged = recorder.judge([
+            (Outcome::Invalid, nothing_leaves),
             (Outcome::Overloaded, above("updates_not_taken", 0.0)?),
             (Outcome::Overloaded, above("changes_refused", 0.0)?),
             (Outcome::Degraded, above("busiest_over_mean", UNEVEN)?),
+            (Outcome::Degraded, changes.and_then(|changes| changes.breach())),
         ]);
         if let Some(words) = dropped.filter(|_| judged != Outcome::Ok) {
             recorder.also(&words);
@@ -132,11 +140,30 @@ impl Experiment for Pipeline {
     }
 }
 
-/// The rate of changes that was reached: what was asked for, less what the switch took too long to be told.
-fn churn(report: &Report, recorder: &mut Recorder) {
-    if let Some(sent) = report.numbers.get("updates_sent") {
-        recorder.scalar("updates_per_s", sent / report.wall_s.max(1e-9));
+/// Changes of a window: those that were due and those that the switch took.
+#[derive(Debug, Clone, Copy)]
+struct Changes {
+    due: f64,
+    taken: f64,
+}
+
+impl Changes {
+    /// The switch, or what sends changes to it, did not keep up.
+    fn breach(self) -> Option<Breach> {
+        let share = self.taken / self.due.max(1.0);
+        Breach::below("updates_taken_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
     }
+}
+
+/// Records the rates of changes that were due and that were taken; `None`: there are none.
+fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
+    let sent = *report.numbers.get("updates_sent")?;
+    let seconds = report.wall_s.max(1e-9);
+    recorder.scalar("updates_per_s", sent / seconds);
+    let due = *report.numbers.get("updates_due")?;
+    recorder.scalar("updates_offered_per_s", due / seconds);
+    recorder.scalar("updates_taken_ratio", if due > 0.0 { sent / due } else { 1.0 });
+    Some(Changes { due, taken: sent })
 }
 
 /// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
@@ -342,7 +369,7 @@ fn metrics() -> Vec<Metric> {
     let mut metrics = metrics! {
         Scalar Higher "mpps" "Mpps" "packets per CPU-second that all cores carry of this mix of flows; of a switch elsewhere (openflow) per second";
         Scalar Higher "mpps_per_core" "Mpps" "packets per CPU-second, mean of the cores";
-        Scalar Higher "gbps" "Gbit/s" "mpps on a wire, with preamble, gap and FCS";
+        Scalar Higher "gbps" "Gbit/s" "of mpps, the packets that leave, on a wire, with preamble, gap and FCS; absent where none leaves";
         Scalar Lower "ns_per_packet" "ns" "CPU time of a packet, input and output of its tier included";
         Scalar Lower "io_ns" "ns" "CPU time of a packet's input and output alone: the copy loop, or the same devices with nothing between";
         Scalar Higher "mpps_charged" "Mpps" "mpps_per_core with the copy loop of the same repeat in place of its own input and output: what compares engines";
@@ -358,8 +385,11 @@ fn metrics() -> Vec<Metric> {
         Scalar Lower "slow_path_packets" "packets" "Open vSwitch: that its caches did not know, so that its tables were asked; openflow: that the switch sent to its controllers";
         Scalar Lower "slow_path_ratio" "" "of the packets that it took";
         Scalar Lower "slow_path_lost" "packets" "Open vSwitch: of these, lost on the way to its tables";
-        Scalar Neither "updates_sent" "updates" "changes sent in the window";
-        Scalar Higher "updates_per_s" "1/s" "changes that the switch has taken in a second of the window";
+        Scalar Neither "updates_due" "updates" "changes that were due in the window";
+        Scalar Neither "updates_sent" "updates" "of these, changes sent in the window";
+        Scalar Neither "updates_offered_per_s" "1/s" "changes that were due in a second of the window";
+        Scalar Higher "updates_per_s" "1/s" "of these, changes that the switch has taken in a second of the window";
+        Scalar Higher "updates_taken_ratio" "" "changes taken by those due: below 0.99 the repeat is degraded";
         Scalar Lower "updates_late" "updates" "of these, more than a millisecond after their time";
         Scalar Lower "updates_not_taken" "updates" "refused, because a worker was behind";
         Scalar Lower "changes_refused" "changes" "that named something that is not there";

@@ -162,6 +162,7 @@ impl Experiment for Radio {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            response_timeout: None,
             starter: include_str!("starters/radio.toml"),
         }
     }

@@ -272,6 +272,7 @@ impl Experiment for SdRan {
             metrics: outcome::metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            response_timeout: None,
             starter: include_str!("starters/sd-ran.toml"),
         }
     }

@@ -313,6 +313,7 @@ impl Experiment for Tenants {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(3),
+            response_timeout: None,
             starter: include_str!("starters/tenants.toml"),
         }
     }

@@ -151,7 +151,14 @@ fn an_external_controller_is_met_as_its_profile_allows() {
 
 /// Whoever pings, and the base station.
 fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, Acts)> {
-    let all = [("sent", 100.0), ("received", 100.0), ("lost", 0.0), ("unsent", 0.0)];
+    let all = [
+        ("sent", 100.0),
+        ("received", 100.0),
+        ("lost", 0.0),
+        ("late", 0.0),
+        ("backlog", 0.0),
+        ("unsent", 0.0),
+    ];
     let octets = [("octets_down", 2e5), ("octets_up", 1.5e5)];
     let mut pinger = acts(&[("received", 1.0)], &[&all[..], &octets, but].concat());
     pinger.report.distributions = [("rtt_us".to_owned(), vec![(50, 60), (90, 40)])].into();

@@ -23,6 +23,9 @@ const LINES_MAX: usize = 4;
 /// Percentiles of the latency that are drawn.
 const PERCENTILES: [&str; 3] = ["_p50", "_p99", "_p999"];
 
+/// Answers of searches.
+const FOUND: [&str; 2] = ["search.load", "search.best"];
+
 struct Seen {
     point: usize,
     x: Option<f64>,
@@ -117,32 +120,52 @@ impl Watched {
         }
     }
 
-    /// The last window's headline numbers, with units; at most `most`.
-    pub fn latest(&self, most: usize) -> Vec<String> {
-        let Some(last) = self.windows.back() else { return Vec::new() };
-        let at =
-            self.across.as_ref().zip(last.x).map(|(path, x)| format!("{path} {}", crate::value::short(x)));
-        let groups = self.groups();
-        let names = groups.iter().flat_map(|(_, names)| names.iter().take(2));
-        let told = names.filter_map(|name| {
-            let (value, unit) = (last.metrics.get(name)?, self.campaign.unit(name));
+    /// Headline numbers of what an event reports, with units, at most `most`; none of what was not measured.
+    ///
+    /// Of a finished repeat of a search these are its answer, and not the last of its trials.
+    pub fn numbers(&self, event: &Event, most: usize) -> Vec<String> {
+        match event {
+            Event::Measured { window, .. } if window.outcome.counts() => {
+                let load = self.across.as_ref().and_then(|path| {
+                    let load = window.settings.get(path)?.number()?;
+                    Some(format!("{path} {}", crate::value::short(load)))
+                });
+                self.headline(load, &window.metrics, most)
+            }
+            Event::Finished { outcome, metrics, .. } if outcome.counts() => {
+                self.headline(None, metrics, most)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn headline(&self, load: Option<String>, metrics: &BTreeMap<String, f64>, most: usize) -> Vec<String> {
+        let found = FOUND.into_iter().map(str::to_owned);
+        let groups = self.groups(metrics);
+        let names = groups.into_iter().flat_map(|(_, names)| names.into_iter().take(2));
+        let numbers = found.chain(names).filter_map(|name| {
+            let (value, unit) = (metrics.get(&name)?, self.campaign.unit(&name));
             Some(format!("{name} {} {unit}", crate::value::short(*value)).trim_end().to_owned())
         });
-        at.into_iter().chain(told).take(most).collect()
+        load.into_iter().chain(numbers).take(most).collect()
     }
 
     /// The curves of what is measured now, and the trials of the search under way.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures: Vec<Figure> =
-            self.groups().into_iter().map(|(title, names)| self.curve(title, &names)).collect();
+            self.recorded_last().into_iter().map(|(title, names)| self.curve(title, &names)).collect();
         figures.extend(self.trials());
         figures
     }
 
+    /// The groups of the last window.
+    fn recorded_last(&self) -> Vec<(&'static str, Vec<String>)> {
+        self.windows.back().map_or_else(Vec::new, |seen| self.groups(&seen.metrics))
+    }
+
     /// What was recorded of throughput, of latency and of losses: the title of each figure, and its metrics.
-    fn groups(&self) -> Vec<(&'static str, Vec<String>)> {
-        let recorded =
-            |name: &String| self.windows.back().is_some_and(|seen| seen.metrics.contains_key(name));
+    fn groups(&self, metrics: &BTreeMap<String, f64>) -> Vec<(&'static str, Vec<String>)> {
+        let recorded = |name: &String| metrics.contains_key(name);
         let alike = |fits: &dyn Fn(&Metric) -> bool| -> Vec<String> {
             let own = |metric: &&Metric| recorded(&metric.name) && fits(metric);
             let mut all = self.campaign.metrics.iter().filter(own).peekable();
@@ -285,7 +308,7 @@ mod tests {
 
     #[test]
     fn curves_are_those_of_the_points_and_grow_window_by_window() {
-        let (seen, watched, results) = watch(
+        let (seen, _, results) = watch(
             "[sweep.axes]\n\"load.workers\" = [1, 2, 4]\n\"sut.noise\" = [0.0, 0.1]\n[measure]\nrepeats = 2\norder = \"given\"",
         );
         assert_eq!(seen.len(), 12);
@@ -301,10 +324,44 @@ mod tests {
         let latency = seen[11].iter().find(|figure| figure.title.starts_with("Latency")).unwrap();
         assert_eq!(latency.series.len(), 3, "three percentiles");
         assert!(seen[11].iter().any(|figure| figure.title.starts_with("Losses")));
-        assert!(watched.latest(3)[0].starts_with("load.workers "), "{:?}", watched.latest(3));
         // Who goes on with it begins with what there is.
         let again = Watched::new(&results).figures();
         assert_eq!(again[0].series, throughput.series);
+    }
+
+    fn finished(outcome: Outcome, metrics: &[(&str, f64)]) -> Event {
+        let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Event::Finished {
+            point: 1,
+            repeat: 0,
+            outcome,
+            reason: String::new(),
+            metrics,
+            left: 0,
+            remaining: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn numbers_of_an_event_are_those_of_its_own_point() {
+        let (_, watched, _) = watch("[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1");
+        // Others were measured before; nothing was of this one.
+        assert_eq!(watched.numbers(&finished(Outcome::Unmeasurable, &[]), 3), [""; 0]);
+        assert_eq!(watched.numbers(&finished(Outcome::Invalid, &[("throughput", 5.0)]), 3), [""; 0]);
+        assert_eq!(watched.numbers(&finished(Outcome::Ok, &[]), 3), [""; 0]);
+        let own = watched.numbers(&finished(Outcome::Ok, &[("throughput", 5.0)]), 3);
+        assert!(own.len() == 1 && own[0].starts_with("throughput 5"), "{own:?}");
+    }
+
+    #[test]
+    fn a_finished_search_reports_its_answer_and_not_its_last_trial() {
+        let (_, watched, _) = watch(
+            "[sut]\nlaw = \"queue\"\n[load]\nrequests = 500\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
+             min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
+        );
+        let answer =
+            watched.numbers(&finished(Outcome::Ok, &[("search.load", 999.7), ("loss_ratio", 0.0)]), 3);
+        assert!(answer[0].starts_with("search.load 999.7"), "{answer:?}");
     }
 
     #[test]

@@ -108,6 +108,9 @@ impl Reader<'_> {
         let keys = self.rig.keys.clone();
         let settings = self.check(root, &own, &keys, &swept);
         let measure = self.measure(root);
+        if let Some((search, measure)) = root.child("search").zip(measure.as_ref()) {
+            self.trial_length(search, measure.windows().1, &settings);
+        }
         let plots = self.list(root, "plot").iter().filter_map(|node| self.plot(node)).collect();
         let expects = self.list(root, "expect").iter().filter_map(|node| self.expect(node)).collect();
         self.conditions(&own, &settings, sweep.as_ref());

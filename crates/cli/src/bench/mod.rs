@@ -15,6 +15,7 @@ mod imported;
 mod packets;
 mod page;
 mod probe;
+mod quiet;
 mod results;
 pub(crate) mod run;
 mod scenario;

@@ -67,12 +67,18 @@ pub(super) fn trace(arguments: &Trace, format: Format) -> Result<(), Failure> {
     tell(&mut output, &entering, "enter")?;
     let leaving = write(&beside, &expected.leaves)?;
     tell(&mut output, &leaving, "leave")?;
-    output.text(format_args!("{} packets go nowhere", expected.dropped))?;
+    output.text(format_args!("{} of {} packets are dropped", expected.dropped, packets.len()))?;
+    for (reason, count) in &expected.reasons {
+        output.text(format_args!("  {count}: {}", reason.meaning()))?;
+    }
+    let reasons: serde_json::Map<_, _> =
+        expected.reasons.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect();
     let summary = json!({
         "pipeline": sent.pipeline.name(),
         "sent": entering,
         "expected": leaving,
         "dropped": expected.dropped,
+        "dropped_by_reason": reasons,
     });
     output.finish(&summary)
 }

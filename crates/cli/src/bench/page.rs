@@ -150,8 +150,10 @@ impl Page {
             }
             _ => {}
         }
+        if matches!(event, Event::Measuring { .. } | Event::Measured { .. } | Event::Finished { .. }) {
+            self.latest = watched.numbers(event, NUMBERS_MAX);
+        }
         if changed {
-            self.latest = watched.latest(NUMBERS_MAX);
             // Nobody draws what nobody sees; whoever comes later has it with the next window.
             if self.board.pages() > 0 {
                 self.board.set("figures", &watched.figures());

@@ -98,6 +98,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let metrics = scenario::metrics(&description, &scenario);
     let command = arguments.reading.command("bench run");
     let mut store = open(&folder, arguments.fresh, &command, &scenario, &plan, &metrics)?;
+    super::quiet::check(&scenario, plan.expected())?;
     let stop = stop_at_signal("taking down; what is finished is kept");
     let lacking = |error: StoreError| Failure::Environment(error.to_string());
     let before = store.results(Load::Metrics).map_err(lacking)?;
@@ -145,7 +146,8 @@ fn measure(
             if let Some(page) = &mut page {
                 page.take(&event, &watched, changed);
             }
-            progress.take(event, &watched.latest(NUMBERS_MAX));
+            let numbers = watched.numbers(&event, NUMBERS_MAX);
+            progress.take(event, &numbers);
         });
         progress.end();
         let session = session.map_err(of_run)?;

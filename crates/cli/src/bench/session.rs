@@ -31,8 +31,8 @@ impl Progress {
         Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO, machine }
     }
 
-    /// What happened, and the latest numbers of what is measured.
-    pub(crate) fn take(&mut self, event: Event, latest: &[String]) {
+    /// What happened, and the numbers that it reports: those of its own point only.
+    pub(crate) fn take(&mut self, event: Event, numbers: &[String]) {
         match event {
             Event::Started { to_do, done_before, expected } => {
                 (self.total, self.remaining) = (to_do, expected);
@@ -55,10 +55,13 @@ impl Progress {
             }
             Event::Measuring { label, repeat, .. } => {
                 self.label = label;
+                if let Some(bar) = &self.bar {
+                    bar.set_prefix("");
+                }
                 self.show(repeat);
             }
             Event::Measured { .. } => {
-                let numbers = self.numbers(latest);
+                let numbers = self.numbers(numbers);
                 if let Some(bar) = &self.bar {
                     // A line that is longer than the terminal is wide is two, which nobody takes away.
                     let columns =
@@ -83,7 +86,7 @@ impl Progress {
                         self.show(repeat);
                     }
                     None => {
-                        let numbers = self.numbers(latest);
+                        let numbers = self.numbers(numbers);
                         let (done, total, left) = (self.done, self.total, about(remaining));
                         eprintln!("{done}/{total}  {line}  {numbers}  (about {left} left)");
                     }
@@ -93,12 +96,12 @@ impl Progress {
         }
     }
 
-    /// The latest numbers, and what the machine did since the last.
-    fn numbers(&mut self, latest: &[String]) -> String {
+    /// The numbers, and what the machine did since the last.
+    fn numbers(&mut self, numbers: &[String]) -> String {
         let sample = self.machine.sample();
         let share = |name: &str, words: &str| Some(format!("{words} {:.1} %", sample.get(name)?.as_f64()?));
         let machine = [share("steal", "stolen"), share("own", "this program")];
-        latest.iter().cloned().chain(machine.into_iter().flatten()).collect::<Vec<_>>().join("  ")
+        numbers.iter().cloned().chain(machine.into_iter().flatten()).collect::<Vec<_>>().join("  ")
     }
 
     /// How long it will take comes first: on a narrow terminal the end is cut.

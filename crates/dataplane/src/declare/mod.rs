@@ -222,6 +222,24 @@ impl DropReason {
         Self::PathEnd,
     ];
 
+    /// What it means, in words for people.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Malformed => "headers contradict each other or the frame's length",
+            Self::NotForUs => "addressed to another station",
+            Self::NotIp => "not IP: tagged or another EtherType",
+            Self::Checksum => "wrong IPv4 header checksum",
+            Self::Fragment => "fragment of a tunnel packet",
+            Self::NotTunnel => "not from the expected tunnel",
+            Self::Miss => "no entry matches",
+            Self::Denied => "denied by a rule",
+            Self::Metered => "beyond the user's rate",
+            Self::HopLimit => "TTL or hop limit spent",
+            Self::PathEnd => "the path ends without sending",
+        }
+    }
+
     /// A short name, as reports have it.
     #[must_use]
     pub const fn name(self) -> &'static str {

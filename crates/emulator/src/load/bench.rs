@@ -17,7 +17,7 @@ use super::sizes::{QOS_OCTETS, capacity, least_of};
 use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::pin;
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Counts, Kind, SessionId, SmfSettings};
+use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
 use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
 use std::io;
 use std::sync::Arc;
@@ -287,13 +287,8 @@ impl<'a> Bench<'a> {
 
     /// Requests made so far, of these the ones that the kernel did not take, and those answered.
     fn made(&self) -> [u64; 3] {
-        let mut sum = [0; 3];
-        for N4 { smf, unsent, .. } in self.cycles.iter().map(|one| &one.n4) {
-            sum[0] += smf.ledger().total(|counts| counts.sent);
-            sum[1] += unsent;
-            sum[2] += smf.ledger().total(Counts::answered);
-        }
-        sum
+        let each = self.cycles.iter().map(Cycles::requests);
+        each.fold([0; 3], |sum, one| std::array::from_fn(|n| sum[n] + one[n]))
     }
 
     /// What came before is no part of what is measured.
@@ -308,7 +303,11 @@ impl<'a> Bench<'a> {
         let ledgers: Vec<_> = self.cycles.iter().map(|one| one.n4.smf.ledger().clone()).collect();
         let mut summary = control(&report, &ledgers, wall, cpu);
         let (now, before) = (self.made(), self.before);
-        summary.account(now[0] - before[0], now[1] - before[1], now[2] - before[2]);
+        let window = report.window;
+        match window.length.is_zero() {
+            true => summary.account(now[0] - before[0], now[1] - before[1], now[2] - before[2]),
+            false => summary.account(window.made, window.unsent, window.answered),
+        }
         summary
     }
 
@@ -393,7 +392,6 @@ impl<'a> Bench<'a> {
         self.wait(stop)?;
         let all_sessions = matches!(mode, Mode::Mixed { .. });
         let (up, down) = (self.config.uplink, self.config.downlink);
-        let begin = Instant::now();
         let mut handovers = 0;
         let mut step = self.step(up, down, all_sessions, |bench| {
             handovers = bench.meanwhile(&mode, stop)?;
@@ -401,8 +399,14 @@ impl<'a> Bench<'a> {
         })?;
         step.handovers = handovers;
         step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
+        // Handovers end before the packets do, which wait for the last of them.
+        let sent = Duration::from_secs_f64(step.seconds);
+        let sent = match mode {
+            Mode::Handover { duration, .. } | Mode::Paging { duration, .. } => sent.min(duration),
+            _ => sent,
+        };
         report.steps.push(step);
-        report.control = self.summary(begin.elapsed(), Duration::ZERO);
+        report.control = self.summary(sent, Duration::ZERO);
         self.take_down(&mut report.control)?;
         Ok(())
     }
@@ -564,10 +568,10 @@ impl<'a> Bench<'a> {
         let Mode::Qos { offered_bps, sessions, duration } = self.config.mode.clone() else { return Ok(()) };
         report.set_up = self.set_up(sessions, stop)?;
         self.wait(stop)?;
-        let begin = Instant::now();
         let rates = self.config.profile.mbr.unwrap_or_default();
         let octets = self.config.uplink.or(self.config.downlink).map_or(QOS_OCTETS, |traffic| traffic.octets);
         let octets = least_of(octets, self.config.ue.is_ipv6());
+        let mut sent = Duration::ZERO;
         for direction in [Direction::Uplink, Direction::Downlink] {
             for offered in &offered_bps {
                 let packets_per_s = offered / (octets as f64 * 8.0);
@@ -578,11 +582,12 @@ impl<'a> Bench<'a> {
                 };
                 let plan = CyclePlan { keep: true, ..self.plan(0) };
                 let mut step = self.step(up, down, false, |bench| bench.attend(&plan, duration, stop))?;
+                sent += Duration::from_secs_f64(step.seconds);
                 step.qos = Some((direction, *offered, kbps as f64 * 1_000.0 * sessions as f64));
                 report.steps.push(step);
             }
         }
-        report.control = self.summary(begin.elapsed(), Duration::ZERO);
+        report.control = self.summary(sent, Duration::ZERO);
         self.take_down(&mut report.control)?;
         Ok(())
     }

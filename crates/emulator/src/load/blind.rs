@@ -36,6 +36,14 @@ struct Sent {
     answered: bool,
 }
 
+/// Responses until a time.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    requests: u64,
+    /// Sessions whose deletion was confirmed.
+    cycles: u64,
+}
+
 struct Blind<'a> {
     config: &'a LoadConfig,
     n4: &'a mut N4,
@@ -110,6 +118,7 @@ pub(super) fn run(
         blind.receive()?;
     }
     let sending_ns = monotonic_ns() - begin_ns;
+    let in_window = blind.answered();
     let patience_ns = config.retransmission.t1.as_nanos() as u64;
     let last_ns = monotonic_ns();
     while monotonic_ns() - last_ns < patience_ns && blind.sent.iter().any(|sent| !sent.answered) {
@@ -118,7 +127,7 @@ pub(super) fn run(
     }
     blind.summary.lag_us = lag.summary();
     blind.summary.generator_cpu_s = (thread_cpu_time() - cpu).as_secs_f64();
-    let mut summary = blind.finish(sending_ns);
+    let mut summary = blind.finish(sending_ns, in_window);
     if lives() {
         summary.left_behind = blind.take_down()?;
         for one in cycles {
@@ -268,7 +277,13 @@ impl Blind<'_> {
         Ok(take_down::delete_by_name(self.n4, &self.templates, &self.established, sequence, patience)?)
     }
 
-    fn finish(&mut self, sending_ns: u64) -> ControlSummary {
+    /// Requests answered so far.
+    fn answered(&self) -> Answered {
+        Answered { requests: self.counts.iter().map(Counts::answered).sum(), cycles: self.counts[2].ok }
+    }
+
+    /// What came of it; rates are of what was answered while messages were sent.
+    fn finish(&mut self, sending_ns: u64, in_window: Answered) -> ControlSummary {
         let sessions = self.sent.len() as u64 / 3;
         for (kind, counts) in CYCLE.into_iter().zip(&mut self.counts) {
             counts.lost = std::mem::take(&mut counts.pending);
@@ -276,18 +291,18 @@ impl Blind<'_> {
             let of_kind = request(counts, latency.summary(), service.summary());
             self.summary.requests.insert(kind_name(kind).to_owned(), of_kind);
         }
-        let answered: u64 = self.counts.iter().map(Counts::answered).sum();
+        let answered = self.answered().requests;
         let explained: u64 = self.counts.iter().map(|counts| counts.answered() + counts.duplicate).sum();
         let deletions = &self.counts[2];
         let mut summary = std::mem::take(&mut self.summary);
         summary.wall_s = sending_ns as f64 / 1e9;
         (summary.due, summary.started) = (sessions, sessions);
-        summary.account(self.sent.len() as u64, self.n4.unsent, answered);
+        summary.account(self.sent.len() as u64, self.n4.unsent, in_window.requests);
         // A cycle whose end was confirmed; no more is known of it.
         summary.completed = deletions.ok;
         summary.failed = sessions - deletions.ok.min(sessions);
-        summary.cycles_per_s = deletions.ok as f64 / summary.wall_s.max(1e-9);
-        summary.answers_per_s = answered as f64 / summary.wall_s.max(1e-9);
+        summary.cycles_per_s = in_window.cycles as f64 / summary.wall_s.max(1e-9);
+        summary.answers_per_s = in_window.requests as f64 / summary.wall_s.max(1e-9);
         summary.answers_per_cpu_s = answered as f64 / summary.generator_cpu_s.max(1e-9);
         summary.balanced = self.counts.iter().all(|counts| counts.sent == counts.ended())
             && summary.responses == explained + summary.unexpected + summary.malformed;

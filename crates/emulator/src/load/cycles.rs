@@ -2,10 +2,12 @@
 use super::arrivals::{Arrivals, Schedule};
 use super::flows::Flows;
 use super::n4::N4;
-use super::outcome::{CycleReport, Second};
+use super::outcome::{CycleReport, Second, SendingWindow};
 use super::table::{Cycle, Phase, Table};
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Change, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel};
+use ranlab_machines::n4::{
+    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
+};
 use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -73,6 +75,8 @@ pub struct Cycles {
     pub report: CycleReport,
     began: Time,
     run_began: Time,
+    /// What counts for rates; `None`: no plan is under way, or its window is over.
+    sending: Option<Sending>,
     ask_again: Option<Time>,
     /// Begun, completed and failed, as whoever looks on was told.
     told: [u64; 3],
@@ -96,6 +100,7 @@ impl Cycles {
             report: CycleReport::default(),
             began: N4::now(),
             run_began: N4::now(),
+            sending: None,
             ask_again: None,
             told: [0; 3],
         }
@@ -139,6 +144,7 @@ impl Cycles {
         let begin = N4::now();
         self.run_began = begin;
         let end = begin + plan.duration;
+        self.sending = Some(Sending::new(self, plan, begin));
         let due_at = |schedule: &mut Option<Schedule>| {
             schedule.as_mut().map(|schedule| begin + Duration::from_nanos(schedule.next_ns()))
         };
@@ -149,6 +155,7 @@ impl Cycles {
             self.events(plan)?;
             self.tell();
             let now = N4::now();
+            self.note_waiting(now);
             let more = now < end && plan.cycles.is_none_or(|most| started < most) && !stop();
             while more && plan.cycles.is_none_or(|most| started < most) {
                 let wanted = match (plan.begin, due) {
@@ -174,7 +181,13 @@ impl Cycles {
                     self.report.due += 1;
                 }
             }
+            // A closed loop that has a number of sessions to do sends until the last of them is done.
+            let by_number = matches!(plan.begin, Loop::Closed { .. }) && now < end && !stop();
+            if !more && !by_number {
+                self.end_window(now.min(end));
+            }
             if !more && (self.running.len() == self.running.in_phase(Phase::Kept) || self.given_up(end)) {
+                self.end_window(now.min(end));
                 return Ok(());
             }
             if !came {
@@ -182,6 +195,43 @@ impl Cycles {
                 let until = [due.filter(|_| more), next].into_iter().flatten().min();
                 self.n4.rest(until.unwrap_or(now + REST).min(now + REST))?;
             }
+        }
+    }
+
+    /// Requests made so far, of these the ones that the kernel did not take, and those answered.
+    pub(super) fn requests(&self) -> [u64; 3] {
+        let ledger = self.n4.smf.ledger();
+        [ledger.total(|counts| counts.sent), self.n4.unsent, ledger.total(Counts::answered)]
+    }
+
+    /// Records how many sessions wait for a response now.
+    fn note_waiting(&mut self, now: Time) {
+        let waiting = self.busy() as u64;
+        if let Some(sending) = &self.sending {
+            let share = now.since(sending.begin).as_secs_f64() / sending.length.as_secs_f64().max(1e-9);
+            self.report.window.waiting(share, waiting);
+        }
+    }
+
+    /// Ends the sending window, once: requests that are answered later are in no rate.
+    fn end_window(&mut self, at: Time) {
+        let now = self.requests();
+        let Some(sending) = self.sending.as_mut().filter(|sending| sending.ended.is_none()) else { return };
+        sending.ended = Some(at);
+        let [made, unsent, answered]: [u64; 3] = std::array::from_fn(|n| now[n] - sending.before[n]);
+        let held_back = if sending.full { self.report.due.saturating_sub(self.report.started) } else { 0 };
+        let window = &mut self.report.window;
+        window.length = at.since(sending.begin);
+        window.made = made;
+        window.unsent = unsent;
+        window.answered = answered;
+        window.held_back = held_back;
+    }
+
+    /// Counts a session that ended at a time, if rates include it.
+    fn count_in_window(&mut self, ended: Time, count: impl FnOnce(&mut SendingWindow)) {
+        if self.sending.as_ref().is_some_and(|sending| sending.includes(ended)) {
+            count(&mut self.report.window);
         }
     }
 
@@ -209,6 +259,7 @@ impl Cycles {
     /// Begins a session; `false` if that is not possible now.
     fn begin(&mut self, now: Time, intended: Time, keep: bool) -> bool {
         let Some(flow) = self.free.pop_back() else {
+            self.sending.iter_mut().for_each(|sending| sending.full = true);
             self.report.refused += 1;
             return false;
         };
@@ -221,10 +272,14 @@ impl Cycles {
                 let phase = Phase::Opening;
                 self.running.insert(Cycle { id: id.0, flow, intended, phase, keep, failed: false });
                 self.report.started += 1;
+                self.sending.iter_mut().for_each(|sending| sending.full = false);
                 self.report.lag.record(now.since(intended).as_nanos() as u64);
                 true
             }
-            Err(_) => {
+            Err(refused) => {
+                self.sending
+                    .iter_mut()
+                    .for_each(|sending| sending.full = matches!(refused, Refused::Full(_)));
                 self.report.refused += 1;
                 self.free.push_back(flow);
                 false
@@ -428,6 +483,7 @@ impl Cycles {
 
     fn completed(&mut self, cycle: Cycle, ended: Time) {
         self.report.completed += 1;
+        self.count_in_window(ended, |window| window.completed += 1);
         self.report.cycle.record(ended.since(cycle.intended).as_nanos() as u64);
         self.second(ended, |second| second.cycles += 1);
     }
@@ -476,6 +532,32 @@ impl Cycles {
             }
             count(&mut self.report);
         }
+    }
+}
+
+/// The part of a plan that counts for rates.
+#[derive(Debug)]
+struct Sending {
+    begin: Time,
+    /// As planned; a plan may end earlier.
+    length: Duration,
+    ended: Option<Time>,
+    hold: Duration,
+    /// See [`Cycles::requests`]: before it began.
+    before: [u64; 3],
+    /// The last session that was due could not be begun because too many wait for a response.
+    full: bool,
+}
+
+impl Sending {
+    fn new(cycles: &Cycles, plan: &CyclePlan, begin: Time) -> Self {
+        let before = cycles.requests();
+        Self { begin, length: plan.duration, ended: None, hold: plan.hold, before, full: false }
+    }
+
+    /// Whether a session that ended then is within the window, or a hold later.
+    fn includes(&self, ended: Time) -> bool {
+        ended <= self.ended.unwrap_or(self.begin + self.length) + self.hold
     }
 }
 

@@ -1,6 +1,7 @@
 //! What became of the cycles: counts, times, seconds.
 use super::meter::Times;
 use ranlab_machines::n4::Kind;
+use std::time::Duration;
 
 /// What became of the cycles.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +12,8 @@ pub struct CycleReport {
     pub started: u64,
     /// Sessions that were established, got their tunnel and, unless kept, ended as asked.
     pub completed: u64,
+    /// The time in which sessions were begun, and what was done within it.
+    pub window: SendingWindow,
     /// Sessions of which a request was rejected or lost.
     pub failed: u64,
     /// Sessions that a restart of the UPF ended.
@@ -35,6 +38,55 @@ pub struct CycleReport {
     pub seconds: Vec<Second>,
     /// Sessions at most.
     pub live_peak: usize,
+}
+
+/// What a sender did while it began sessions. What is answered later, while it only waits, is in no rate.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SendingWindow {
+    /// Its length.
+    pub length: Duration,
+    /// Sessions completed within it; with a hold, within a window of the same length that begins a hold later.
+    pub completed: u64,
+    /// Requests made within it.
+    pub made: u64,
+    /// Of these, the ones that the own kernel did not take.
+    pub unsent: u64,
+    /// Requests answered within it.
+    pub answered: u64,
+    /// Sessions that wait for a response, the fewest at any time of each quarter; `None`: of a quarter nothing is known.
+    pub(super) waiting_least: [Option<u64>; 4],
+    /// Sessions that were due and could not be begun because too many waited for a response.
+    pub held_back: u64,
+}
+
+impl SendingWindow {
+    /// Takes note of how many sessions wait for a response at a share of the window, 0 to 1.
+    pub(super) fn waiting(&mut self, share: f64, sessions: u64) {
+        if let Some(least) = self.waiting_least.get_mut((share * 4.0) as usize) {
+            *least = Some(least.map_or(sessions, |least| least.min(sessions)));
+        }
+    }
+
+    /// Sessions by which the backlog grew in the second half of the window: by how much the fewest that waited in the last
+    /// quarter exceed the fewest of the second one. A system that keeps up returns to a low level in each quarter, however
+    /// long it takes for one session. Sessions that were held back count in full.
+    pub fn backlog(&self) -> u64 {
+        let [_, second, _, last] = self.waiting_least;
+        let growth = second.zip(last).map_or(0, |(second, last)| last.saturating_sub(second));
+        growth + self.held_back
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.length = self.length.max(other.length);
+        self.completed += other.completed;
+        self.made += other.made;
+        self.unsent += other.unsent;
+        self.answered += other.answered;
+        self.held_back += other.held_back;
+        for (mine, more) in self.waiting_least.iter_mut().zip(other.waiting_least) {
+            *mine = mine.zip(more).map(|(mine, more)| mine + more).or(*mine).or(more);
+        }
+    }
 }
 
 /// Times by kind of request.
@@ -81,6 +133,7 @@ impl CycleReport {
         self.due += other.due;
         self.started += other.started;
         self.completed += other.completed;
+        self.window.add(&other.window);
         self.failed += other.failed;
         self.restarted += other.restarted;
         self.refused += other.refused;
@@ -141,6 +194,26 @@ mod tests {
         assert_eq!((sum.refused, sum.restarts, sum.live_peak), (8, 1, 16));
         assert_eq!((sum.data_reports, sum.usage_reports), (10, 12));
         assert_eq!((sum.latency.of(Kind::Deletion).count(), sum.latency.of(Kind::Report).count()), (2, 0));
+    }
+
+    #[test]
+    fn backlog_is_growth_between_quarters_and_not_a_constant_level() {
+        let window = |waiting: &dyn Fn(usize) -> u64| {
+            let mut window = SendingWindow::default();
+            (0..1_000).for_each(|at| window.waiting(at as f64 / 1_000.0, waiting(at)));
+            window
+        };
+        // A pipeline of 500 sessions is full after a tenth of the window.
+        assert_eq!(window(&|at| (at as u64 * 5).min(500)).backlog(), 0);
+        // A pause at the end that is shorter than a quarter is no backlog.
+        assert_eq!(window(&|at| if at > 900 { at as u64 } else { 3 }).backlog(), 0);
+        // One more session waits in each thousandth: 250 at the least in the second quarter, 750 in the last.
+        let growing = window(&|at| at as u64);
+        assert_eq!(growing.backlog(), 500);
+        let mut both = growing;
+        both.add(&SendingWindow { held_back: 7, ..growing });
+        assert_eq!(both.backlog(), 1_007);
+        assert_eq!(SendingWindow::default().backlog(), 0);
     }
 
     #[test]

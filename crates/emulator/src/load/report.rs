@@ -79,7 +79,7 @@ pub struct RequestSummary {
 /// The control plane's part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ControlSummary {
-    /// What was measured over, seconds.
+    /// How long sessions were begun, seconds: rates are of this time, without that in which the last answers come.
     pub wall_s: f64,
     /// Sessions due by the schedule, begun or not; in a closed loop, those begun.
     pub due: u64,
@@ -95,10 +95,16 @@ pub struct ControlSummary {
     pub restarts: u64,
     /// How long each session was held, seconds.
     pub hold_s: f64,
-    /// Sessions completed in a second, over the whole time but the hold: none can be completed before the first one's is over.
+    /// Sessions completed in a second of a window as long as that of sending, which begins a hold later: none can be completed
+    /// before the first one's is over.
     pub cycles_per_s: f64,
-    /// Requests answered in a second, over the whole time.
+    /// Requests answered in a second of the sending window.
     pub answers_per_s: f64,
+    /// Sessions by which the number of those that wait for a response grew in the second half of the window, those that could
+    /// not be begun for that reason included: the UPF does not keep up.
+    pub backlog: u64,
+    /// Sessions that were due and could not be begun because too many waited for a response.
+    pub held_back: u64,
     /// Requests that were to be made in the time that is measured, those of sessions that were due and not begun counted as one
     /// each: the offered load.
     pub requests_offered: u64,
@@ -152,8 +158,12 @@ pub(super) fn control(
     wall: Duration,
     cpu: Duration,
 ) -> ControlSummary {
+    let window = reports.window;
+    let wall = if window.length.is_zero() { wall } else { window.length };
     let mut summary = ControlSummary {
         wall_s: wall.as_secs_f64(),
+        backlog: window.backlog(),
+        held_back: window.held_back,
         due: reports.due,
         started: reports.started,
         completed: reports.completed,
@@ -188,9 +198,12 @@ pub(super) fn control(
         summary.malformed += ledger.malformed;
         ledger.causes.iter().for_each(|(cause, n)| *summary.causes.entry(*cause).or_default() += n);
     }
-    let measured: u64 = reports.seconds.iter().map(|second| second.answers).sum();
     let wall_s = summary.wall_s.max(1e-9);
-    summary.cycles_per_s = reports.completed as f64 / wall_s;
+    let (completed, measured) = match window.length.is_zero() {
+        true => (reports.completed, reports.seconds.iter().map(|second| second.answers).sum()),
+        false => (window.completed, window.answered),
+    };
+    summary.cycles_per_s = completed as f64 / wall_s;
     summary.answers_per_s = measured as f64 / wall_s;
     summary.answers_per_cpu_s = if cpu.is_zero() { 0.0 } else { answers as f64 / cpu.as_secs_f64() };
     summary
@@ -207,7 +220,6 @@ impl ControlSummary {
     /// Each session was held for so long.
     pub(super) fn held(&mut self, hold: Duration) {
         self.hold_s = hold.as_secs_f64();
-        self.cycles_per_s = self.completed as f64 / (self.wall_s - self.hold_s).max(1e-9);
         self.drift = drift(&self.seconds, self.hold_s);
     }
 

@@ -186,12 +186,15 @@ impl Line {
         let Some(Connection { stream, local, peer }) = &self.connection else { return };
         let held = ranlab_net::unacknowledged(&**stream).unwrap_or(0);
         // In this order: what is acknowledged meanwhile makes it read less than it did, never more.
-        let unread = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
+        let reader = readers.and_then(|readers| readers.unread(*local, *peer).ok().flatten());
         self.progress_at += excused;
-        self.seen(meters, now, self.taken.saturating_sub(held), unread.map(u64::from));
+        // A host acknowledges up to 40 ms after it received: where its socket is seen, that delay is in no time of the reader.
+        let received = reader.and_then(|reader| reader.received).unwrap_or(0);
+        let arrived = self.taken.saturating_sub(held).max(received.min(self.taken));
+        self.seen(meters, now, arrived, reader.map(|reader| u64::from(reader.unread)));
     }
 
-    /// The controller's host acknowledged so many octets, and so many of them are not read.
+    /// The controller's host acknowledged so many octets, or is seen to have received them, and so many of them are not read.
     fn seen(&mut self, meters: &Meters, now: Time, acknowledged: u64, unread: Option<u64>) {
         let read = acknowledged.saturating_sub(unread.unwrap_or(0));
         if read > self.read {

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// Least time between two looks; lateness behind the kernel is seen no finer.
-const INTERVAL: Duration = Duration::from_millis(20);
+const INTERVAL: Duration = Duration::from_millis(2);
 /// Time for each connection between two looks: a look costs system calls.
-const INTERVAL_PER_LINE: Duration = Duration::from_millis(2);
+const INTERVAL_PER_LINE: Duration = Duration::from_micros(500);
 
 pub(super) struct Watch {
     pub(super) lines: RefCell<Vec<Rc<RefCell<Line>>>>,

@@ -128,6 +128,7 @@ impl RingDevice {
             let balance = Balance::of_counts(window.cores.iter().map(|core| core.received));
             set("busiest_over_mean", balance.busiest_over_mean());
         }
+        set("updates_due", changes.due.max(changes.sent) as f64);
         set("updates_sent", changes.sent as f64);
         set("updates_late", changes.late as f64);
         set("updates_not_taken", changes.refused as f64);

@@ -23,7 +23,7 @@ use super::{Driver, Far, Job, Losses, Reading, Switch, driver, installed, probe}
 use crate::captured;
 use crate::field::Plain;
 use crate::folder::Folder;
-use crate::pipeline::{PipelinePart, copy, histogram, wait};
+use crate::pipeline::{PipelinePart, copy, due_within, gbps, histogram, wait};
 use crate::ring::{self, RingCounters};
 use crate::worker::{Report, Trouble};
 use crate::{Running, counts, environment, rig, sut};
@@ -80,6 +80,7 @@ struct Ended {
 
 /// What was told.
 struct Changes {
+    due: u64,
     sent: u64,
     late: u64,
     refused: u64,
@@ -89,7 +90,7 @@ struct Changes {
 
 impl Changes {
     fn none() -> Self {
-        Self { sent: 0, late: 0, refused: 0, visible_ns: histogram(), trouble: None }
+        Self { due: 0, sent: 0, late: 0, refused: 0, visible_ns: histogram(), trouble: None }
     }
 }
 
@@ -231,7 +232,9 @@ impl Foreign {
             let (directions, stopped) = (self.directions.clone(), Arc::clone(&stop));
             Some(std::thread::spawn(move || {
                 let asked = Asked { declaration: &declaration, directions: &directions };
-                let changes = change(backend, &pipeline, &asked, &mut *switch, &stopped);
+                let begun = Instant::now();
+                let mut changes = change(backend, &pipeline, &asked, &mut *switch, &stopped);
+                changes.due = due_within(&pipeline, begun.elapsed());
                 (switch, changes)
             }))
         } else {
@@ -266,6 +269,7 @@ impl Foreign {
         set("verified_packets", self.verified as f64);
         set("trace_packets", self.trace.len() as f64);
         set("huge_page_ratio", self.switch.as_ref().map_or(0.0, |switch| switch.huge_page_ratio()));
+        set("updates_due", ended.changes.due.max(ended.changes.sent) as f64);
         set("updates_sent", ended.changes.sent as f64);
         set("updates_late", ended.changes.late as f64);
         set("updates_not_taken", 0.0);
@@ -304,7 +308,6 @@ impl Foreign {
         let mut set = |name: &str, value: f64| report.numbers.insert(name.to_owned(), value);
         set("mpps", mpps);
         set("mpps_per_core", mpps);
-        set("gbps", mpps * (self.frame_bytes_mean + 24.0) * 8.0 / 1e3);
         set("ns_per_packet", ns);
         if let Some(io_ns) = self.io_ns {
             let charged = (ns - io_ns).max(0.0) + copy_ns;
@@ -314,7 +317,11 @@ impl Foreign {
         set("copy_mpps", copy_mpps);
         set("copy_share", if copy_mpps > 0.0 { mpps / copy_mpps } else { 0.0 });
         set("busiest_over_mean", 1.0);
-        set("drop_ratio", packets.saturating_sub(sent) as f64 / packets.max(1) as f64);
+        let drop_ratio = packets.saturating_sub(sent) as f64 / packets.max(1) as f64;
+        set("drop_ratio", drop_ratio);
+        if let Some(gbps) = gbps(mpps, self.frame_bytes_mean, drop_ratio) {
+            set("gbps", gbps);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ impl Experiment for Two {
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            response_timeout: None,
             starter: "",
         }
     }
@@ -44,8 +45,18 @@ impl Experiment for Two {
         stage.tool("load", "load.at", part(run, "load.nodes")?).map(drop)
     }
 
+    fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
+        Some(SEND_DELAY)
+    }
+
     fn record(&self, _run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-        recorder.scalar("sent", window.report("load")?.number("sent")?);
+        let load = window.report("load")?;
+        recorder.scalar("sent", load.number("sent")?);
+        if let Ok(delay_us) = load.number("delay_us") {
+            // Three of ten packets are as late as that.
+            recorder.values("tool.lateness_us", 5, 7);
+            recorder.values("tool.lateness_us", delay_us as u64, 3);
+        }
         Ok(Outcome::Degraded)
     }
 }
@@ -103,6 +114,24 @@ fn parts_come_up_in_order_and_go_in_reverse_and_the_last_one_is_measured_by_all(
     assert_eq!(asked(&log), ["load stop", "system stop"]);
     rig.tear_down();
     assert!(asked(&log).is_empty());
+}
+
+#[test]
+fn late_load_makes_a_repeat_invalid() {
+    let outcome = |delay_us: f64, when_noisy: &str| {
+        let report = fake::report(0.5, 1.0, &[("sent", 7.0), ("delay_us", delay_us)]);
+        let (mut rig, mut point, _) = two(up(), Acts { report, ..up() });
+        point.settings.insert(keys::WHEN_NOISY.to_owned(), Value::from(when_noisy));
+        let (outcome, recording) = measure(&mut rig, &fake::run(&point));
+        (outcome, recording.reason)
+    };
+    assert_eq!(outcome(900.0, "invalid").0, Ok(Outcome::Degraded));
+    let (late, reason) = outcome(2_000.0, "invalid");
+    assert_eq!(late, Ok(Outcome::Invalid));
+    assert!(reason.starts_with("tool.lateness_us_p99 is 2000, more than 1000"), "{reason}");
+    assert_eq!(outcome(2_000.0, "warn").0, Ok(Outcome::Degraded));
+    // A generator that stood still is never excused.
+    assert_eq!(outcome(3_000_000.0, "warn").0, Ok(Outcome::Invalid));
 }
 
 #[test]

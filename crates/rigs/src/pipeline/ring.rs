@@ -93,7 +93,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     let (switch, tester) = (window.report(ENGINE)?, window.report(TESTER)?);
     harness::copy_all(recorder, switch);
     harness::copy_all(recorder, tester);
-    super::churn(switch, recorder);
+    let changes = super::churn(switch, recorder);
     let itself = if window.find(SELF_TEST).is_some() { SELF_TEST } else { TESTER };
     let best_mpps = window.report(itself)?.number("tester_mpps")?;
     let (outcome, counters): (RingOutcome, RingCounters) = (tester.detail()?, switch.detail()?);
@@ -138,6 +138,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
         (Outcome::Overloaded, above("changes_refused", 0.0)?),
         (Outcome::Degraded, Breach::above("loss_ratio", loss_ratio, 0.0)),
         (Outcome::Degraded, Breach::above("busiest_over_mean", uneven, super::UNEVEN)),
+        (Outcome::Degraded, changes.and_then(super::Changes::breach)),
         (
             Outcome::Degraded,
             Breach::above("packets that came back and are none of this run's", outcome.strangers as f64, 0.0),
@@ -202,6 +203,32 @@ pub(super) fn from_memory(report: &Report, recorder: &mut Recorder) -> Option<St
     let counters: RingCounters = report.detail().ok().filter(|own: &RingCounters| !own.places.is_empty())?;
     by_reason(&counters, recorder);
     Some(by_table(&counters))
+}
+
+/// A switch fed from memory that drops every packet of its trace, with the reasons where it counts them.
+pub(super) fn nothing_leaves(report: &Report) -> Option<Breach> {
+    report.numbers.get("drop_ratio").filter(|ratio| **ratio >= 1.0)?;
+    let counters: RingCounters = report.detail().unwrap_or_default();
+    let share = |count: u64| count as f64 * 100.0 / counters.dropped.values().sum::<u64>().max(1) as f64;
+    let reasons = DropReason::ALL.into_iter().filter_map(|reason| {
+        let count = *counters.dropped.get(reason.name()).filter(|count| **count > 0)?;
+        Some((reason.meaning(), share(count)))
+    });
+    let reasons: Vec<(&str, f64)> = reasons.collect();
+    let words = match &reasons[..] {
+        [] => "its counters give no reason".to_owned(),
+        [(meaning, _)] => (*meaning).to_owned(),
+        several => several
+            .iter()
+            .map(|(meaning, percent)| format!("{percent:.0} % {meaning}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let packets = report
+        .numbers
+        .get("trace_packets")
+        .map_or_else(|| "all packets".to_owned(), |packets| format!("{packets} of {packets} packets"));
+    Breach::said(true, &format!("{packets} of the trace are dropped ({words})"))
 }
 
 fn by_reason(counters: &RingCounters, recorder: &mut Recorder) {

@@ -37,6 +37,39 @@ fn the_rate_of_changes_that_was_reached_is_told() {
 }
 
 #[test]
+fn changes_that_were_due_and_not_taken_degrade_a_repeat() {
+    let of = |due: f64, sent: f64| {
+        let numbers: Vec<_> =
+            NUMBERS.into_iter().chain([("updates_due", due), ("updates_sent", sent)]).collect();
+        recorded(&numbers)
+    };
+    let (outcome, metrics) = of(100_000.0, 26_146.0);
+    assert_eq!((outcome, metrics["updates_taken_ratio"]), (Ok(Outcome::Degraded), 0.26146));
+    assert_eq!((metrics["updates_offered_per_s"], metrics["updates_per_s"]), (100_000.0, 26_146.0));
+    assert_eq!(of(1_000.0, 995.0).0, Ok(Outcome::Ok));
+    assert_eq!(of(0.0, 0.0).0, Ok(Outcome::Ok), "no changes are asked for");
+}
+
+#[test]
+fn a_switch_that_drops_everything_is_no_result() {
+    let numbers: Vec<_> = NUMBERS.into_iter().chain([("drop_ratio", 1.0), ("trace_packets", 4.0)]).collect();
+    let lab = Lab::new("ranlab");
+    let point = fake::point(&Bench::new(&lab, Pipeline), &[]);
+    let mut report = fake::report(1.0, 1.0, &numbers);
+    let dropped = [("not_ip".to_owned(), 800)].into();
+    report.detail =
+        serde_json::to_value(ranlab_parts::RingCounters { dropped, ..Default::default() }).unwrap();
+    let window = fake::window(&lab, Side::Sut, ENGINE, report);
+    let mut recorder = Recorder::default();
+    let outcome = Pipeline.record(&fake::run(&point), &window, &mut recorder);
+    let recording = recorder.finish();
+    assert_eq!(outcome, Ok(Outcome::Invalid));
+    let reason = "4 of 4 packets of the trace are dropped (not IP: tagged or another EtherType)";
+    assert!(recording.reason.starts_with(reason), "{}", recording.reason);
+    assert!(!recording.metrics.contains_key("users_per_blade"));
+}
+
+#[test]
 fn what_the_engine_reports_decides_and_what_it_leaves_out_is_named() {
     let (outcome, metrics) = recorded(&NUMBERS);
     assert_eq!(outcome, Ok(Outcome::Ok));

@@ -26,6 +26,7 @@ impl Experiment for Program {
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            response_timeout: None,
             starter: "",
         }
     }

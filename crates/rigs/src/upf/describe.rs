@@ -119,19 +119,20 @@ pub(super) fn metrics() -> Vec<Metric> {
     let latency =
         |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);
     let mut metrics = metrics! {
-        Scalar Higher "sessions_per_s" "1/s" "whole cycles: establishment, modification, deletion";
+        Scalar Higher "sessions_per_s" "1/s" "whole cycles (establishment, modification, deletion) within the sending window, in a second of it";
         Scalar Neither "sessions_due_per_s" "1/s" "sessions that were due: the load that was offered";
         Scalar Neither "sessions_begun_per_s" "1/s" "of these, those that were begun";
         Scalar Neither "requests_offered_per_s" "1/s" "requests that were due in the time measured";
         Scalar Neither "requests_accepted_per_s" "1/s" "of these, those that the load's own kernel took";
-        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, those that the UPF answered";
+        Scalar Higher "requests_acknowledged_per_s" "1/s" "of these, those that the UPF answered within the sending window";
         Series Higher "sessions_completed_rate" "1/s" "whole cycles of each second of the run";
         Series Neither "sessions_live" "" "at the end of each second of the run";
         Scalar Lower "upf_silent_s" "s" "the longest time that the UPF said nothing although it was asked, from 1 s on";
-        Scalar Higher "answers_per_s" "1/s" "requests answered";
+        Scalar Higher "answers_per_s" "1/s" "requests answered within the sending window";
         Scalar Lower "sessions_failed_ratio" "" "sessions of which a request was rejected or lost";
         Scalar Lower "requests_lost_ratio" "" "requests never answered";
-        Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed and packets lost, by those sent: for searches";
+        Scalar Lower "backlog_ratio" "" "sessions by which the number of those under way grew in the second half of the window, by those due then: above 0.01 the UPF does not keep up";
+        Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed, packets lost, by those sent, and of a backlog_ratio above 0.01: for searches";
         Scalar Lower "unexplained" "" "requests without an end, responses that nobody asked for" .counted();
         Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
         Scalar Neither "live_sessions" "" "at most";
@@ -158,7 +159,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
         Scalar Lower "sut.stopped_s" "s" "how long something of it was stopped by a signal, of a UPF that we did not write";
-        Scalar Neither "tool.lateness_us_p99" "us" "how late requests left";
+        Scalar Neither "tool.lateness_us_p99" "us" "how late requests or packets left, the worse";
         Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
         Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent for each second of the load's CPU time";
         Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();

@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{RigDescription, RigError, Run};
+use ranlab_campaign::rig::{ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::worker::Worker;
 use ranlab_parts::{Config, Host, Part, UpfLoadPart, UpfLoadReport, UpfPart};
 
-use crate::harness::{Experiment, Judged, Side, Stage, Window};
+use crate::harness::{self, Experiment, Judged, Side, Stage, Window};
 use crate::peer::Peer;
 use crate::{keys, stranger};
 use describe::EXTERNAL;
@@ -36,12 +36,22 @@ impl Experiment for Upf {
             metrics: describe::metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(3),
+            response_timeout: Some(ResponseTimeout {
+                setting: Some("load.t1"),
+                default: UpfLoadPart::default().t1,
+            }),
             starter: include_str!("../starters/upf.toml"),
         }
     }
 
     fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
+    }
+
+    /// A closed loop has no schedule to be late for.
+    fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
+        let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
+        open.then_some(harness::SEND_DELAY)
     }
 
     fn each_window_anew(&self) -> bool {

@@ -25,6 +25,7 @@ pub(super) fn description() -> RigDescription {
         // What `live` needs `doctor` lists, and `live` says: the other two answers need nothing.
         needs: Vec::new(),
         set_up: Duration::from_millis(200),
+        response_timeout: None,
         starter: include_str!("../starters/xhaul.toml"),
     }
 }

@@ -1,5 +1,7 @@
 //! `[search]`.
 
+use std::time::Duration;
+
 use crate::description::RigDescription;
 use crate::metric::{Metric, MetricKind};
 use crate::search::mlr::GOALS_MAX;
@@ -111,6 +113,23 @@ impl Reader<'_> {
         Some(After { shares, metric })
     }
 
+    /// Refuses trials in which missing responses cannot show.
+    pub(super) fn trial_length(&mut self, node: &Node, trial: Duration, settings: &Values) {
+        let least = self.rig.trial_at_least(settings);
+        let over_load =
+            node.child("type").and_then(Node::value).is_none_or(|kind| kind.text() != Some("tune"));
+        let Some(timeout) = self.rig.response_timeout.filter(|_| over_load && trial < least) else { return };
+        let span = crate::value::format_span;
+        let setting = timeout.setting.map(|path| format!(" (`{path}`)")).unwrap_or_default();
+        self.errors.push(node.error(format!(
+            "a trial of {} is too short: a request counts as lost after {}{setting}; the shortest useful \
+             `measure.duration`, without what is trimmed, is {}",
+            span(trial),
+            span(timeout.of(settings)),
+            span(least)
+        )));
+    }
+
     /// A soak counts packets, so that its load has to be of so many a second.
     fn per_second(&mut self, node: &Node, load: &Load) {
         let unit = self.rig.keys.iter().find(|key| key.path == load.axis).map(|key| key.unit.as_str());
@@ -161,7 +180,7 @@ pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec
 }
 
 /// How long a soak may take in a smoke run.
-const QUICK_SOAK: std::time::Duration = std::time::Duration::from_secs(5);
+const QUICK_SOAK: Duration = Duration::from_secs(5);
 
 /// As little as a smoke run needs.
 pub(super) fn shrink(search: &mut Search) {

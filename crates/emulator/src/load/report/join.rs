@@ -70,7 +70,7 @@ impl ControlSummary {
     fn join(&mut self, other: &Self) {
         let answers = |one: &Self| one.answers_per_cpu_s * one.generator_cpu_s;
         let answers = answers(self) + answers(other);
-        add!(self, other: due, requests_offered, requests_accepted, requests_acknowledged, started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
+        add!(self, other: due, backlog, held_back, requests_offered, requests_accepted, requests_acknowledged, started, completed, failed, restarted, cycles_per_s, answers_per_s, responses, unexpected,
             malformed, releases_unanswered, left_behind, refused, live_peak, generator_cpu_s);
         self.wall_s = self.wall_s.max(other.wall_s);
         self.hold_s = self.hold_s.max(other.hold_s);

@@ -1,3 +1,4 @@
+use super::super::outcome::SendingWindow;
 use super::*;
 
 #[test]
@@ -125,11 +126,28 @@ fn a_hold_is_no_shortfall() {
         ..Default::default()
     };
     summary.held(Duration::from_secs(3));
-    assert_eq!((summary.cycles_per_s, summary.drift.map(|[rate, _]| rate)), (100.0, Some(1.0)));
+    assert_eq!(summary.drift.map(|[rate, _]| rate), Some(1.0));
     // A rate that falls while requests are answered is told.
     summary.seconds[16..].iter_mut().for_each(|second| second.cycles = 50);
     summary.held(Duration::from_secs(3));
     assert_eq!(summary.drift.map(|[rate, _]| rate), Some(0.5));
+}
+
+/// A UPF serves 100 sessions/s of 150 offered: after two seconds of sending, the rest is answered in another second.
+#[test]
+fn rates_are_of_the_sending_window_and_exclude_the_drain() {
+    let window = SendingWindow {
+        length: Duration::from_secs(2),
+        completed: 200,
+        made: 800,
+        answered: 600,
+        ..SendingWindow::default()
+    };
+    let mut reports = CycleReport { due: 300, started: 300, completed: 300, window, ..Default::default() };
+    reports.seconds = vec![Second { answers: 300, ..Default::default() }; 3];
+    let summary = control(&reports, &[], Duration::from_secs(3), Duration::ZERO);
+    assert_eq!((summary.wall_s, summary.completed), (2.0, 300));
+    assert_eq!((summary.cycles_per_s, summary.answers_per_s), (100.0, 300.0));
 }
 
 #[test]

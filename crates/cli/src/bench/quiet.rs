@@ -1,0 +1,103 @@
+//! Whether the machine is quiet enough, looked at before a campaign starts.
+use std::io::{BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use ranlab_campaign::scenario::Scenario;
+use ranlab_campaign::value::Value;
+use ranlab_host::MachineInterval;
+
+use crate::doctor;
+use crate::exit::Failure;
+
+/// How long the machine is watched; of a short campaign a tenth of its expected time.
+const WATCH: Duration = Duration::from_secs(2);
+/// What a scenario allows unless it says otherwise.
+const STEAL_AT_MOST: f64 = 0.02;
+const BUSY_AT_MOST: f64 = 0.1;
+
+/// Watches the machine and reports what it saw. On a terminal, asks whether to continue on a busy machine;
+/// elsewhere the campaign continues.
+///
+/// # Errors
+/// The machine is busy and the user does not want to continue.
+pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failure> {
+    // A rig that measures no time has no limits for noise.
+    if !scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
+        return Ok(());
+    }
+    let time = WATCH.min(expected / 10);
+    let Some(seen) = doctor::watch(time) else { return Ok(()) };
+    let limit = |path: &str, default| scenario.settings.get(path).and_then(Value::number).unwrap_or(default);
+    let limits = Limits {
+        steal: limit("host.steal_at_most", STEAL_AT_MOST),
+        busy: limit("host.foreign_at_most", BUSY_AT_MOST),
+    };
+    let busy = limits.are_exceeded(&seen);
+    eprintln!("{}", limits.describe(&seen, time));
+    if !busy {
+        return Ok(());
+    }
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        eprintln!("continuing: disturbed repeats will be marked or invalid");
+        return Ok(());
+    }
+    eprint!("Continue? [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    if read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::Environment("the machine is busy, and nothing was measured".to_owned()))
+}
+
+/// Shares of the machine that others may take.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    steal: f64,
+    busy: f64,
+}
+
+impl Limits {
+    fn are_exceeded(self, seen: &MachineInterval) -> bool {
+        seen.steal_share > self.steal || seen.busy_share > self.busy
+    }
+
+    fn describe(self, seen: &MachineInterval, time: Duration) -> String {
+        let word = if self.are_exceeded(seen) { "busy" } else { "quiet" };
+        format!(
+            "the machine is {word}: watched for {:.1} s, other work used {:.0} % of it (allowed {:.0} %), the hypervisor gave \
+             {:.1} % to others (allowed {:.1} %)",
+            time.as_secs_f64(),
+            seen.busy_share * 100.0,
+            self.busy * 100.0,
+            seen.steal_share * 100.0,
+            self.steal * 100.0
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_is_busy_beyond_either_limit() {
+        let seen = |busy_share, steal_share| MachineInterval {
+            wall_s: 2.0,
+            busy_share,
+            steal_share,
+            context_switches_per_s: 0.0,
+            pressure: None,
+        };
+        let limits = Limits { steal: 0.02, busy: 0.1 };
+        let exceeded =
+            [(0.05, 0.01), (0.05, 0.03), (0.43, 0.0)].map(|(b, s)| limits.are_exceeded(&seen(b, s)));
+        assert_eq!(exceeded, [false, true, true]);
+        let text = limits.describe(&seen(0.43, 0.001), Duration::from_secs(2));
+        assert!(
+            text.starts_with("the machine is busy") && text.contains("used 43 % of it (allowed 10 %)"),
+            "{text}"
+        );
+    }
+}
