@@ -16,7 +16,7 @@ use super::random::{Purpose, Stream};
 use super::rlc::{RlcConfig, RlcMode};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceSpec, SliceStats, Slices};
 use super::ue::{AttachError, Plmn, Snssai, UeConfig};
-use super::ue_scheduler::{Hot, UeScheduler};
+use super::ue_scheduler::{Hot, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
 /// Slots of a step, at most.
@@ -345,6 +345,27 @@ impl FluidLeg {
 
     fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
+        if self.slices.follows_demand() {
+            let mut demands = demands(&self.hot, |hot| hot.is_ready());
+            // Retransmissions are a demand, too.
+            for (slice, demand) in (0..).zip(&mut demands) {
+                *demand = (*demand).max(u16::from(active & (1 << slice) != 0));
+            }
+            self.slices.grant_by_demand(&demands, &mut grants);
+            let mut left = f64::from(self.slices.prbs);
+            for grant in &grants {
+                let (used, bytes) = self.serve(grant.slice, left, air);
+                let granted = left.round() as u16;
+                self.slices.served(
+                    Grant { extra: granted, ..*grant },
+                    (used.round() as u16).min(granted),
+                    bytes,
+                );
+                left -= used;
+            }
+            self.grants = grants;
+            return;
+        }
         self.slices.grant(active, &mut grants);
         let mut rest = 0.0;
         for grant in &grants {
