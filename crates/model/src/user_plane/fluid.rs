@@ -346,19 +346,16 @@ impl FluidLeg {
     fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
         if self.slices.follows_demand() {
-            let mut demands = demands(&self.hot, |hot| hot.is_ready());
-            // Retransmissions are a demand, too.
-            for (slice, demand) in (0..).zip(&mut demands) {
-                *demand = (*demand).max(u16::from(active & (1 << slice) != 0));
-            }
-            self.slices.grant_by_demand(&demands, &mut grants);
+            // Retransmissions are a demand, too: `active` has both.
+            let ready = demands(&self.hot, Hot::is_ready);
+            let with_debts = std::array::from_fn(|slice| ready[slice].max((active >> slice & 1) as u16));
+            self.slices.grant_by_demand(&with_debts, &mut grants);
             let mut left = f64::from(self.slices.prbs);
             for grant in &grants {
                 let (used, bytes) = self.serve(grant.slice, left, air);
-                let granted = left.round() as u16;
                 self.slices.served(
-                    Grant { extra: granted, ..*grant },
-                    (used.round() as u16).min(granted),
+                    Grant { extra: left.round() as u16, ..*grant },
+                    used.round() as u16,
                     bytes,
                 );
                 left -= used;
