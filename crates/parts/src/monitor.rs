@@ -188,7 +188,7 @@ pub(crate) struct Counted {
     indications: u64,
     bytes: u64,
     disconnects: u64,
-    /// Ages that are none, below zero or above an hour: the clocks disagree, or the time is not when it was sent.
+    /// Implausible ages, below zero or above an hour: the clocks disagree, or the time is not when it was sent.
     early: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
@@ -376,7 +376,7 @@ impl Counted {
                 let received_us = now_us();
                 if let Some(sent) = heard.tstamp_us() {
                     let age = received_us.saturating_sub(self.ahead_us).saturating_sub(sent);
-                    // A time of the future, or of another epoch, tells nothing about the age.
+                    // A time of the future, or of another epoch, does not give an age.
                     match u64::try_from(age) {
                         Ok(age) if age <= LATENCY_US_MAX => self.latency_us.saturating_record(age.max(1)),
                         _ => self.early += 1,

@@ -346,18 +346,14 @@ impl FluidLeg {
     fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
         if self.slices.follows_demand() {
-            // Retransmissions are a demand, too: `active` has both.
             let ready = demands(&self.hot, Hot::is_ready);
             let with_debts = std::array::from_fn(|slice| ready[slice].max((active >> slice & 1) as u16));
             self.slices.grant_by_demand(&with_debts, &mut grants);
             let mut left = f64::from(self.slices.prbs);
             for grant in &grants {
                 let (used, bytes) = self.serve(grant.slice, left, air);
-                self.slices.served(
-                    Grant { extra: left.round() as u16, ..*grant },
-                    used.round() as u16,
-                    bytes,
-                );
+                let grant = Grant { extra: left.round() as u16, ..*grant };
+                self.slices.served(grant, used.round() as u16, bytes);
                 left -= used;
             }
             self.grants = grants;

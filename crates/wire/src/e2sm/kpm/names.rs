@@ -19,7 +19,7 @@ pub const NODE_MEASUREMENTS: [&str; 2] = [
     "RRC.ConnMean",             // 5.1.1.4.1
 ];
 
-/// Units by the beginning of a name, the more specific beginning first (TS 28.552; O-RAN's and OCUDU's own names alike).
+/// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
 #[rustfmt::skip]
 const UNITS: [(&str, &str); 19] = [
     ("DRB.UEThp", "kbit/s"),

@@ -119,7 +119,7 @@ impl From<Vec<Parameter>> for ControlMessage {
 }
 
 impl ControlOutcome {
-    /// The texts among its values: the reason of a base station that refuses; `None` if there are none.
+    /// The texts among its values: the reason of a base station that refuses; `None` without a text.
     pub fn sentence(&self) -> Option<String> {
         let OutcomeFormat::Values(values) = &self.format else { return None };
         let text =

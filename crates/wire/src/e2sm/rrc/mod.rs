@@ -165,7 +165,7 @@ sequence! {
 const NO_DIFFERENTIATOR: u32 = 0xff_ffff;
 
 impl Snssai {
-    /// A slice; a differentiator of FFFFFF is none.
+    /// A slice; a differentiator of FFFFFF means that there is no differentiator.
     pub fn new(sst: u8, sd: Option<u32>) -> Self {
         Self { sst, sd: sd.filter(|sd| *sd != NO_DIFFERENTIATOR) }
     }
