@@ -183,7 +183,7 @@ const SAMPLES: u64 = 400;
 #[test]
 fn indications_have_rows_or_a_reason() {
     for name in ["kpm", "rc", "ccc", "ni"] {
-        let model = ranlab_wire::e2sm::MODELS.iter().find(|it| it.name() == name).unwrap();
+        let model = MODELS.iter().find(|it| it.name() == name).unwrap();
         for seed in 0..SAMPLES {
             let (header, message, table) = model.sample(model.encoding(), seed).unwrap();
             assert!(!table.is_empty() || table.left_out.is_some(), "{name}, seed {seed}");
@@ -197,10 +197,9 @@ fn indications_have_rows_or_a_reason() {
 #[test]
 fn kpm_record_that_does_not_fit_is_left_out_with_a_reason() {
     use ranlab_wire::e2sm::kpm::Kpm;
-    use ranlab_wire::e2sm::{Model, SmError};
     let octets = |text: &str| {
         let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
-        bytes::Bytes::from(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect::<Vec<_>>())
+        Bytes::from(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect::<Vec<_>>())
     };
     let header = octets("00eeb3be394657b000");
     let message = octets(
