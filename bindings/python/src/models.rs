@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::xapp::FunctionRef;
-use ranlab_sdk::wire::e2ap::Plmn;
-use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn};
+use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId, UeNumbers};
 use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlMessage, ControlOutcome};
 use ranlab_sdk::wire::e2sm::{Encoding, MODELS, Model, Octets, RowKey, UnknownModel, by_oid};
@@ -107,9 +107,9 @@ fn keys(model: &dyn Model) -> Vec<&'static str> {
     named.into_iter().filter(|(_, has)| any(*has)).map(|(name, _)| name).collect()
 }
 
-type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+pub(crate) type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-fn pair<'py>(py: Python<'py>, (header, message): (Bytes, Bytes)) -> Pair<'py> {
+pub(crate) fn pair<'py>(py: Python<'py>, (header, message): (Bytes, Bytes)) -> Pair<'py> {
     (PyBytes::new(py, &header), PyBytes::new(py, &message))
 }
 
@@ -135,10 +135,10 @@ pub(crate) fn encode_control<'py>(
 /// An order of RC as Python has it, beside the UE that its header names.
 #[derive(FromPyObject)]
 pub(crate) enum Ordered {
-    /// Network, SST, SD, least, most, dedicated %.
-    Quotas(Vec<(String, i64, Option<i64>, i64, i64, i64)>),
-    /// Network and cell.
-    Handover(String, i64),
+    /// Network (`None`: the node's), SST, SD, least, most, dedicated %.
+    Quotas(Vec<(Option<String>, i64, Option<i64>, i64, i64, i64)>),
+    /// Network (`None`: the node's) and cell.
+    Handover(Option<String>, i64),
     /// Bearer, and each flow's identifier and direction.
     Flows(i64, Vec<(i64, i64)>),
 }
@@ -151,24 +151,43 @@ fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault
     })
 }
 
-fn network(text: &str) -> Result<Plmn, Fault> {
+/// The UE of an order: one number for all that the node calls it, or its identity as text (`amf=1,f1ap=2`).
+#[derive(FromPyObject)]
+pub(crate) enum OrderedUe {
+    Number(i64),
+    Ids(String),
+}
+
+impl OrderedUe {
+    fn name_at(&self, node: &GlobalE2NodeId) -> Result<UeId, Fault> {
+        let numbers = match self {
+            Self::Number(number) => UeNumbers::from_number(within("ue", *number, u32::MAX.into())?),
+            Self::Ids(ids) => ids.parse().map_err(|error| Fault::config(format!("`ue`: {error}")))?,
+        };
+        let lacking = || Fault::config(format!("`ue`: {node} calls UEs by a number that is missing"));
+        numbers.name_at(node).ok_or_else(lacking)
+    }
+}
+
+fn network(text: Option<String>, node: &GlobalE2NodeId) -> Result<Plmn, Fault> {
+    let Some(text) = text else { return Ok(node.plmn()) };
     text.parse().map_err(|error| Fault::config(format!("`plmn`: {error}")))
 }
 
-fn order(order: Ordered) -> Result<Order, Fault> {
+fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
     Ok(match order {
         Ordered::Quotas(quotas) => {
-            let quota = |(plmn, sst, sd, min, max, dedicated): (String, i64, Option<i64>, i64, i64, i64)| {
+            let quota = |(plmn, sst, sd, min, max, dedicated): (Option<String>, i64, Option<i64>, i64, i64, i64)| {
                 let sd = sd.map(|sd| within("sd", sd, (1 << 24) - 1)).transpose()?;
-                let slice = Snssai { sst: within("sst", sst, 255)?, sd };
+                let slice = Snssai::new(within("sst", sst, 255)?, sd);
                 let [min, max] = [within("min", min, 100)?, within("max", max, 100)?];
                 let dedicated = within("dedicated", dedicated, 100)?;
-                Ok(SliceQuota { plmn: network(&plmn)?, slice, min, max, dedicated })
+                Ok(SliceQuota { plmn: network(plmn, node)?, slice, min, max, dedicated })
             };
             Order::SliceQuotas(quotas.into_iter().map(quota).collect::<Result<_, Fault>>()?)
         }
         Ordered::Handover(plmn, cell) => {
-            Order::Handover(NrCgi { plmn: network(&plmn)?, cell: within("cell", cell, (1 << 36) - 1)? })
+            Order::Handover(NrCgi { plmn: network(plmn, node)?, cell: within("cell", cell, (1 << 36) - 1)? })
         }
         Ordered::Flows(drb, flows) => {
             let flow = |(qfi, indication): (i64, i64)| {
@@ -183,13 +202,16 @@ fn order(order: Ordered) -> Result<Order, Fault> {
     })
 }
 
-/// Octets of an order of RC (style 2 action 6, 3/1, 1/2).
-#[pyfunction]
-pub(crate) fn encode_order<'py>(py: Python<'py>, ue: i64, ordered: Ordered) -> PyResult<Pair<'py>> {
-    let ue = UeId::du(within("ue", ue, u32::MAX.into())?);
-    let order = order(ordered)?;
+/// Octets of an order of RC (style 2 action 6, 3/1, 1/2) to a node.
+pub(crate) fn encode_order(
+    node: &GlobalE2NodeId,
+    ue: &OrderedUe,
+    ordered: Ordered,
+) -> Result<(Bytes, Bytes), Fault> {
+    let name = ue.name_at(node)?;
+    let order = order(node, ordered)?;
+    order.check().map_err(|fault| Fault::config(fault.to_string()))?;
     let (style, action) = order.action();
-    let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per);
-    let message = order.message().to_octets(Encoding::Per);
-    Ok(pair(py, (header.map_err(Fault::from)?, message.map_err(Fault::from)?)))
+    let header = ControlHeader::action(name, style, action).to_octets(Encoding::Per)?;
+    Ok((header, order.message().to_octets(Encoding::Per)?))
 }

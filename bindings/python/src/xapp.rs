@@ -2,7 +2,7 @@
 use crate::actor::Actor;
 use crate::convert::rows;
 use crate::errors::{Class, Fault};
-use crate::models::{Function, model};
+use crate::models::{Function, Ordered, OrderedUe, Pair, encode_order, model, pair};
 use crate::parts::Held;
 use crate::queue::{BYTES_MAX, ITEMS_MAX, Item, Queue};
 use pyo3::prelude::*;
@@ -296,6 +296,18 @@ impl Xapp {
             subscribed.unwrap_or_else(|_| Err(late()))
         })?;
         Ok(Stream { xapp: Arc::clone(&self.0), queue, route, model: reads })
+    }
+
+    /// Header and message of an order of RC to a node.
+    fn encode_order<'py>(
+        &self,
+        py: Python<'py>,
+        node: String,
+        ue: OrderedUe,
+        ordered: Ordered,
+    ) -> PyResult<Pair<'py>> {
+        let node = self.0.get()?.ask(py, LOOK, |state| async move { state.node(&node) })?;
+        Ok(pair(py, encode_order(&node, &ue, ordered)?))
     }
 
     /// Sends a control. With `ack` the base station's words, and with `effect` what each KPI was before and after.

@@ -179,6 +179,9 @@ fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: 
             SetupFailure::Unanswered { times } if *times >= UNANSWERED_REPORTED => {
                 ("the controller does not answer the setup".to_owned(), Duration::ZERO)
             }
+            SetupFailure::Unreadable { reason } => {
+                (format!("the answer to the setup cannot be read: {reason}"), Duration::ZERO)
+            }
             _ => continue,
         };
         let (_, longest, nodes) = causes.entry(cause).or_insert((*node, Duration::ZERO, 0));

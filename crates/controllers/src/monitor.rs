@@ -107,9 +107,14 @@ impl Report {
         }
         let (model, header) = (self.stats.model, indication.header);
         let bytes = header.len().saturating_add(payload.len());
-        if bytes > REPORT_BYTES || model.check(model.encoding(), header, payload).is_err() {
+        let checked = model.check(model.encoding(), header, payload);
+        if bytes > REPORT_BYTES || checked.is_err() {
             self.stats.malformed += 1;
             totals.malformed += 1;
+        }
+        // A report that is partly in rows is shown as far as it is.
+        let is_shown = matches!(checked, Ok(()) | Err(SmError::LeftOut(_)));
+        if bytes > REPORT_BYTES || !is_shown {
             return false;
         }
         self.stats.received = Some(now);

@@ -2,7 +2,8 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `{e2Manager},GNB` | set of `NbIdentity` |
+//! | `{e2Manager},GNB` | set of `NbIdentity` of gNBs and their parts |
+//! | `{e2Manager},ENB` | set of `NbIdentity` of eNBs and ng-eNBs |
 //! | `{e2Manager},RAN:NAME` | `NodebInfo` |
 //!
 //! It is written as a whole: a server that was away, or that has forgotten, has all of it soon after it is back.
@@ -11,13 +12,13 @@
     reason = "an adapter to a server, in real time, with a thread of its own"
 )]
 
-use crate::console::nodes::{global_nb_id, inventory_name};
+use crate::console::nodes::{global_nb_id, inventory_name, is_enb};
 use crate::redis::{PATIENCE, RETRY, RedisBusError, open};
 use prost::Message;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox, NodeInfo};
 use ranlab_wire::e2ap::GlobalE2NodeId;
-use ranlab_wire::rnib::{ConnectionStatus, GNB, Gnb, NAMESPACE, NbIdentity, NodebInfo, RanFunction};
+use ranlab_wire::rnib::{ConnectionStatus, ENB, GNB, Gnb, NAMESPACE, NbIdentity, NodebInfo, RanFunction};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -29,6 +30,8 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// A node as xApps read it: the set's member, and the value of its own key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
+    /// The key of the set that lists it.
+    set: &'static str,
     member: Vec<u8>,
     info: Vec<u8>,
 }
@@ -88,7 +91,7 @@ impl IApp for Sdl {
     fn handle(&mut self, _: Time, input: IAppInput<'_>, _: &mut IAppOutbox) {
         match input {
             IAppInput::NodeAdded(node) | IAppInput::NodeChanged(node) => {
-                let Some(name) = inventory_name(&node.id) else { return };
+                let name = inventory_name(&node.id);
                 self.names.insert(node.id, name.clone());
                 let entry = entry(&name, node);
                 self.change(|state| drop(state.nodes.insert(name, entry)));
@@ -105,7 +108,8 @@ impl IApp for Sdl {
 fn entry(name: &str, node: &NodeInfo) -> Entry {
     let status =
         if node.connected { ConnectionStatus::Connected } else { ConnectionStatus::Disconnected }.into();
-    let id = global_nb_id(&node.id);
+    let id = Some(global_nb_id(&node.id));
+    let is_enb = is_enb(&node.id);
     let functions = node.functions.iter().map(|function| RanFunction {
         id: function.id.into(),
         definition: function.definition.iter().map(|octet| format!("{octet:02x}")).collect(),
@@ -118,11 +122,12 @@ fn entry(name: &str, node: &NodeInfo) -> Entry {
         ran_name: name.to_owned(),
         connection_status: status,
         global_nb_id: id,
-        node_type: GNB,
-        gnb: Some(Gnb { ran_functions: functions.collect() }),
+        node_type: if is_enb { ENB } else { GNB },
+        gnb: (!is_enb).then(|| Gnb { ran_functions: functions.collect() }),
         setup_from_network: true,
     };
-    Entry { member: identity.encode_to_vec(), info: info.encode_to_vec() }
+    let set = if is_enb { "ENB" } else { "GNB" };
+    Entry { set, member: identity.encode_to_vec(), info: info.encode_to_vec() }
 }
 
 /// Writes what there is whenever it has changed.
@@ -163,9 +168,9 @@ fn write(
     // As its Go and Python libraries write keys: the braces keep a namespace on one server.
     let key = |name: &str| format!("{{{NAMESPACE}}},{name}");
     let mut pipe = redis::pipe();
-    pipe.atomic().cmd("DEL").arg(key("GNB")).ignore();
+    pipe.atomic().cmd("DEL").arg(key("GNB")).arg(key("ENB")).ignore();
     for (name, entry) in nodes {
-        pipe.cmd("SADD").arg(key("GNB")).arg(&entry.member).ignore();
+        pipe.cmd("SADD").arg(key(entry.set)).arg(&entry.member).ignore();
         if written.get(name) != Some(entry) {
             pipe.cmd("SET").arg(key(&format!("RAN:{name}"))).arg(&entry.info).ignore();
         }

@@ -136,7 +136,7 @@ fn the_shared_data_layer_has_the_base_stations_that_there_are_again_after_the_se
         (&*identity.inventory_name, &*info.ran_name),
         ("gnb_505_001_00000005", "gnb_505_001_00000005")
     );
-    assert_eq!(identity.global_nb_id.unwrap().plmn_id, "05f510");
+    assert_eq!(identity.global_nb_id.unwrap().plmn_id, "05F510");
     assert!(info.gnb.unwrap().ran_functions.iter().any(|function| !function.oid.is_empty()));
     drop(first);
     lab.cut(number, 0);

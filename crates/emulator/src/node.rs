@@ -404,8 +404,16 @@ impl NodeTemplate {
         let offers = |model: &dyn Model| told.iter().any(|source| source.model == model);
         // Who measures by KPM is steered by RC, whether it was named or not, and so is a whole base station that tells of
         // its interfaces: it hands over by RC.
-        let is_whole = self.layout().part(index).is_none();
-        if offers(&e2sm::kpm::Kpm) || offers(&e2sm::rc::Rc) || (is_whole && offers(&e2sm::ni::Ni)) {
+        let part = self.layout().part(index);
+        // RRC ends at a CU-CP: it hands over what its DUs measure.
+        let in_fleet = |model: &dyn Model| self.service_models.iter().any(|source| source.model == model);
+        let measured = in_fleet(&e2sm::kpm::Kpm) || in_fleet(&e2sm::rc::Rc);
+        let is_cu_cp = part == Some(Part::CuCp) && measured;
+        if offers(&e2sm::kpm::Kpm)
+            || offers(&e2sm::rc::Rc)
+            || is_cu_cp
+            || (part.is_none() && offers(&e2sm::ni::Ni))
+        {
             let function = rc::function(self.steered(node_id, index, radio));
             let registered = agent.register(function, Some(e2sm::rc::DEFAULT_FUNCTION_ID));
             debug_assert!(registered.is_ok());
@@ -440,7 +448,7 @@ impl NodeTemplate {
 
     /// What the `index`th node calls its UEs.
     fn names(&self, index: u32) -> Names {
-        match identity(self.kind, self.plmn, index).0 {
+        match self.layout().identity(self.plmn, index).0 {
             GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => Names::GnbDu,
             GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => Names::Gnb,
             GlobalE2NodeId::NgEnb(_) => Names::NgEnb,

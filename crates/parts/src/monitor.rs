@@ -1,6 +1,7 @@
 //! An xApp that takes statistics from every base station, as a part.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -135,7 +136,8 @@ pub struct MonitorReport {
     pub lost: Option<u64>,
     /// Sequence numbers that came twice.
     pub repeated: u64,
-    /// Age of the statistics when they came, us.
+    /// Age of the statistics when they came, us; null in JSON if no report had a plausible time.
+    #[serde(serialize_with = "known")]
     pub latency_us: Latency,
     /// Connections lost, and made again.
     pub restored: u64,
@@ -150,6 +152,19 @@ pub struct Latency {
     pub p99: u64,
     /// Greatest.
     pub max: u64,
+}
+
+impl fmt::Display for Latency {
+    /// `p50 9 us, p99 20 us, max 31 us`, or `unknown` without a sample.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { p50, p99, max } = self;
+        if *max == 0 { f.write_str("unknown") } else { write!(f, "p50 {p50} us, p99 {p99} us, max {max} us") }
+    }
+}
+
+/// Writes null for a distribution without a sample: samples are 1 us or more.
+fn known<S: serde::Serializer>(latency: &Latency, serializer: S) -> Result<S::Ok, S::Error> {
+    (latency.max > 0).then_some(latency).serialize(serializer)
 }
 
 /// Hears every report, and when it came: microseconds since the Unix epoch on this machine's clock.
@@ -173,7 +188,7 @@ pub(crate) struct Counted {
     indications: u64,
     bytes: u64,
     disconnects: u64,
-    /// Ages below zero: the clocks disagree by more than the way takes.
+    /// Implausible ages, below zero or above an hour: the clocks disagree, or the time is not when it was sent.
     early: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
@@ -361,8 +376,11 @@ impl Counted {
                 let received_us = now_us();
                 if let Some(sent) = heard.tstamp_us() {
                     let age = received_us.saturating_sub(self.ahead_us).saturating_sub(sent);
-                    self.early += u64::from(age < 0);
-                    self.latency_us.saturating_record(u64::try_from(age).unwrap_or(0).max(1));
+                    // A time of the future, or of another epoch, does not give an age.
+                    match u64::try_from(age) {
+                        Ok(age) if age <= LATENCY_US_MAX => self.latency_us.saturating_record(age.max(1)),
+                        _ => self.early += 1,
+                    }
                 }
                 if let Some(listener) = &mut self.listener {
                     listener(&heard, received_us);

@@ -79,7 +79,7 @@ pub struct NodebInfo {
     /// Its identity.
     #[prost(message, optional, tag = "6")]
     pub global_nb_id: Option<GlobalNbId>,
-    /// 2: a gNB.
+    /// [`ENB`] or [`GNB`].
     #[prost(int32, tag = "7")]
     pub node_type: i32,
     /// What is known of a gNB.
@@ -90,6 +90,8 @@ pub struct NodebInfo {
     pub setup_from_network: bool,
 }
 
+/// `node_type` of an eNB or ng-eNB.
+pub const ENB: i32 = 1;
 /// `node_type` of a gNB.
 pub const GNB: i32 = 2;
 

@@ -106,3 +106,53 @@ fn the_registry_makes_controls_of_objects_and_objects_of_outcomes() {
     assert_eq!(shown.to_string().as_bytes(), outcome);
     assert!(read::<FunctionDefinition>(std::str::from_utf8(Ccc::DEFINITION).unwrap()).is_ok());
 }
+
+#[test]
+fn attributes_outside_the_wrapper_are_rows_too() {
+    let header =
+        br#"{"indicationHeaderFormat":{"indicationReason":"uponChange","eventTime":"ec2c83fdb48863be"}}"#;
+    let rows = |values: &str| {
+        let message = format!(
+            r#"{{"indicationMessageFormat":{{"listOfConfigurationStructuresReported":[{{"changeType":"modification","ranConfigurationStructureName":"O-NRCellDU","valuesOfAttributes":{values}}}]}}}}"#
+        );
+        Ccc.table(Encoding::Json, &Bytes::from_static(header), &Bytes::from(message)).unwrap()
+    };
+    let bare = rows(r#"{"administrativeState":"LOCKED","cellState":"INACTIVE"}"#);
+    let wrapped =
+        rows(r#"{"ranConfigurationStructure":{"administrativeState":"LOCKED","cellState":"INACTIVE"}}"#);
+    assert_eq!((bare.len(), &bare), (2, &wrapped));
+    let mixed =
+        rows(r#"{"ranConfigurationStructure":{"administrativeState":"LOCKED"},"cellState":"INACTIVE"}"#);
+    assert_eq!(mixed.len(), 2);
+    let empty = rows("{}");
+    assert!(empty.is_empty() && empty.left_out.is_some());
+}
+
+#[test]
+fn policies_of_wrong_types_or_order_are_not_written() {
+    let write = |from: &str, to: &str| {
+        let text = MESSAGE.replacen(from, to, 1);
+        let [header, message] = [HEADER, &text].map(|text| {
+            let json: serde_json::Value = serde_json::from_str(text).unwrap();
+            Form::from(json)
+        });
+        Ccc.control(Encoding::Json, header, message).map(drop)
+    };
+    assert_eq!(write("x", "x"), Ok(()));
+    assert_eq!(write("\"rRMPolicyDedicatedRatio\":5,", ""), Ok(()), "attributes may be missing");
+    for (from, to) in [
+        ("\"sst\":1", "\"sst\":\"1\""),
+        ("\"sst\":1", "\"sst\":256"),
+        ("\"sd\":\"000001\"", "\"sd\":1"),
+        ("\"sd\":\"000001\"", "\"sd\":\"1\""),
+        ("\"plmnId\":{\"mcc\":\"001\"", "\"plmnId\":{\"mcc\":\"1\""),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":\"50\""),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":5.5"),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":101"),
+        ("\"rRMPolicyMaxRatio\":50", "\"rRMPolicyMaxRatio\":9"),
+        ("\"rRMPolicyMinRatio\":10", "\"rRMPolicyMinRatio\":4"),
+        ("\"PRB_DL\"", "\"PRB\""),
+    ] {
+        assert!(matches!(write(from, to), Err(SmError::Order(_))), "{to}: {:?}", write(from, to));
+    }
+}

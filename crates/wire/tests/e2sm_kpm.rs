@@ -207,11 +207,12 @@ fn a_record_that_does_not_match_its_list_is_no_row() {
         Kpm.table(Encoding::Per, &header, &message.to_octets(Encoding::Per).unwrap()).unwrap()
     };
     let (seven, none) = (Measured::Integer(7), Measured::NoValue(()));
+    assert_eq!(table(vec![seven]).left_out.as_deref(), Some("1 value for 2 labels"));
     assert!(table(vec![seven]).is_empty());
     let whole = table(vec![seven, none]);
     let rows: Vec<_> =
         whole.rows().map(|(_, values)| values.iter().map(ToString::to_string).collect::<Vec<_>>()).collect();
-    assert_eq!(rows[0], ["node", "RRU.PrbTotDl", "", "7", "%", "0"]);
-    assert_eq!(rows[1], ["node", "DRB.UEThpDl", "", "NaN", "kbit/s", "0"]);
+    assert_eq!(rows[0], ["node", "RRU.PrbTotDl", "", "7", "%", "0", ""]);
+    assert_eq!(rows[1], ["node", "DRB.UEThpDl", "", "NaN", "kbit/s", "0", ""]);
     assert_eq!(whole.tstamp_us, Some(5));
 }

@@ -310,3 +310,30 @@ fn an_indication_says_who_and_what_in_rows() {
     let rows = words(&IndicationHeader::handover_request(UeId::du(7)), &asked);
     assert_eq!(rows, ["insert|1.2.3.4|Target Primary Cell ID|0000f1100000000200"]);
 }
+
+#[test]
+fn quotas_that_base_stations_cannot_carry_out_are_faults() {
+    use ranlab_wire::e2sm::rc::commands::OrderFault;
+    let quota = |sst, min, max, dedicated| SliceQuota {
+        plmn: Plmn::new(310, 410, 3),
+        slice: Snssai::new(sst, Some(0xff_ffff)),
+        min,
+        max,
+        dedicated,
+    };
+    let check = |quotas: &[SliceQuota]| Order::SliceQuotas(quotas.to_vec()).check();
+    assert_eq!(check(&[quota(1, 30, 100, 10), quota(2, 70, 80, 0)]), Ok(()));
+    assert_eq!(quota(1, 0, 1, 0).slice, Snssai { sst: 1, sd: None });
+    assert!(matches!(check(&[quota(1, 60, 30, 0)]), Err(OrderFault::MinAboveMax { min: 60, max: 30, .. })));
+    assert!(matches!(check(&[quota(1, 10, 30, 20)]), Err(OrderFault::DedicatedAboveMin { .. })));
+    assert!(matches!(check(&[quota(1, 0, 200, 0)]), Err(OrderFault::Percent { value: 200, .. })));
+    let sum = check(&[quota(1, 60, 100, 0), quota(2, 50, 100, 0)]);
+    assert!(matches!(sum, Err(OrderFault::Sum { what: "minimum", sum: 110 })), "{sum:?}");
+    assert!(matches!(check(&[quota(1, 0, 9, 0), quota(1, 0, 8, 0)]), Err(OrderFault::Twice { .. })));
+    let cell = NrCgi { plmn: Plmn::new(1, 1, 2), cell: 1 << 36 };
+    assert!(matches!(Order::Handover(cell).check(), Err(OrderFault::Cell(_))));
+    // 310-410 is 13 40 01 in the order, as OCUDU writes it.
+    let message = Order::SliceQuotas(vec![quota(1, 0, 9, 0)]).message();
+    let octets = message.to_octets(Encoding::Per).unwrap();
+    assert!(octets.windows(3).any(|it| it == [0x13, 0x40, 0x01]), "{octets:02x?}");
+}

@@ -176,3 +176,42 @@ fn keys_are_columns_of_no_table() {
     assert_eq!((columns[12].name.as_ref(), columns[16].name.as_ref()), ("dl_harq_0", "dl_harq_4"));
     assert!(columns.iter().all(|column| column.name != "rnti"));
 }
+
+/// Samples of the models whose messages can be partly in rows.
+const SAMPLES: u64 = 400;
+
+#[test]
+fn indications_have_rows_or_a_reason() {
+    for name in ["kpm", "rc", "ccc", "ni"] {
+        let model = MODELS.iter().find(|it| it.name() == name).unwrap();
+        for seed in 0..SAMPLES {
+            let (header, message, table) = model.sample(model.encoding(), seed).unwrap();
+            assert!(!table.is_empty() || table.left_out.is_some(), "{name}, seed {seed}");
+            let read = model.table(model.encoding(), &header, &message).unwrap();
+            assert!(!read.is_empty() || read.left_out.is_some(), "{name}, seed {seed}");
+        }
+    }
+}
+
+/// A record of three values for two measurements, as srsRAN and OCUDU send them.
+#[test]
+fn kpm_record_that_does_not_fit_is_left_out_with_a_reason() {
+    use ranlab_wire::e2sm::kpm::Kpm;
+    let octets = |text: &str| {
+        let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
+        Bytes::from(digits.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect::<Vec<_>>())
+    };
+    let header = octets("00eeb3be394657b000");
+    let message = octets(
+        "0c00000003000100020003000100a04452422e5545546870446c0120000000b05252552e507262546f74446c012000004003e7",
+    );
+    let model: &dyn Model = &Kpm;
+    let table = model.table(model.encoding(), &header, &message).unwrap();
+    assert!(table.is_empty());
+    assert_eq!(table.left_out.as_deref(), Some("3 values for 2 labels"));
+    let checked = model.check(model.encoding(), &header, &message);
+    assert!(
+        matches!(&checked, Err(SmError::LeftOut(reason)) if reason == "3 values for 2 labels"),
+        "{checked:?}"
+    );
+}

@@ -106,24 +106,27 @@ class SliceQuota:
     #: Kept for it, used or not.
     dedicated: int = 0
     sd: Optional[int] = None
-    plmn: str = "505.01"
+    #: The network; without it the base station's.
+    plmn: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Handover:
     """RC style 3 action 1: the UE is to go to that cell."""
 
-    ue: int
+    #: Its number at a base station of this project, or its identity as reports have it in ``ue_ids``: ``"amf=1,f1ap=2"``.
+    ue: Union[int, str]
     #: 36 bits.
     cell: int
-    plmn: str = "505.01"
+    #: The network; without it the base station's.
+    plmn: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class QosFlows:
     """RC style 1 action 2: these flows are of that bearer; each flow is its identifier and 0 or 1 for the direction."""
 
-    ue: int
+    ue: Union[int, str]
     drb: int
     flows: Sequence[tuple[int, int]]
 
@@ -131,14 +134,15 @@ class QosFlows:
 Order = Union[SliceQuota, Sequence[SliceQuota], Handover, QosFlows]
 
 
-def _encoded(order: Order) -> tuple[bytes, bytes]:
+def _ordered(order: Order) -> tuple[Union[int, str], Any]:
+    """The UE that the header names, and the order."""
     if isinstance(order, Handover):
-        return _native.encode_order(order.ue, (order.plmn, order.cell))
+        return order.ue, (order.plmn, order.cell)
     if isinstance(order, QosFlows):
-        return _native.encode_order(order.ue, (order.drb, list(order.flows)))
+        return order.ue, (order.drb, list(order.flows))
     quotas = [order] if isinstance(order, SliceQuota) else order
-    # The order is about no UE, but the header has to name one.
-    return _native.encode_order(0, [(it.plmn, it.sst, it.sd, it.min, it.max, it.dedicated) for it in quotas])
+    # A quota is not about a UE, but the header has to name one.
+    return 0, [(it.plmn, it.sst, it.sd, it.min, it.max, it.dedicated) for it in quotas]
 
 
 class Subscription(Generic[R]):
@@ -333,7 +337,8 @@ class Xapp(_Part):
 
     def order(self, node: Union[str, Node], order: Order, *, effect: Optional[Effect] = None) -> Acknowledged:
         """Gives an order of RC: quotas of slices, a handover, QoS flows of a bearer."""
-        header, message = _encoded(order)
+        name = node.name if isinstance(node, Node) else node
+        header, message = self._native.encode_order(name, *_ordered(order))
         return self._send(node, "rc", header, message, True, effect)
 
     def _send(

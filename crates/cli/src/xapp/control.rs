@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use ranlab_parts::joined;
 use ranlab_sdk::e2::effect::Change;
-use ranlab_sdk::e2::xapp::{FunctionRef, XappConfig};
+use ranlab_sdk::e2::xapp::{FunctionRef, NodeInfo, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
-use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, Version};
-use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeId};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem, Version};
+use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai, UeNumbers};
 use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
-use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader};
+use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlOutcome, FunctionDefinition};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
 use ranlab_sdk::{Bytes, ControlFailure, Watch, XappHandle};
 use serde::Serialize;
@@ -37,18 +37,21 @@ pub struct Arguments {
     /// Further RICs of several that are one (ric --bus): the next one is tried where one is not there or refuses; repeatable
     #[arg(long, value_name = "ADDRESS")]
     or_at: Vec<Address>,
-    /// Of which base stations: those whose identity has this in it [default: all that offer RC]
-    #[arg(long, value_name = "TEXT")]
+    /// Base station by its whole identity ("gnb 505.01 7/du 1", with or without "gnb"), or all of a network ("505.01") [default: all that offer the order]
+    #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// Style 2 action 6, quotas of slices in %: SST[-SD]=MIN:MAX[:DEDICATED]
     #[arg(long, value_delimiter = ',', value_name = "QUOTA", required_unless_present = "rc_handover")]
     rc_quota: Vec<Quota>,
-    /// Style 3 action 1, a handover: the UE's number at its base station, and the cell's 36 bits as hexadecimal digits
-    #[arg(long, value_name = "UE=CELL", conflicts_with = "rc_quota")]
+    /// Style 3 action 1, a handover: the UE's number at its base station (or --ue), and the cell's 36 bits as hexadecimal digits
+    #[arg(long, value_name = "[UE=]CELL", conflicts_with = "rc_quota")]
     rc_handover: Option<Handover>,
-    /// Network of the slices or of the cell
-    #[arg(long, default_value = "001.01")]
-    plmn: Plmn,
+    /// UE of the order, as reports name it in ue_ids: amf, guami, f1ap, e1ap, w1ap, mme, ran=NUMBER with commas between
+    #[arg(long, value_name = "IDS")]
+    ue: Option<UeNumbers>,
+    /// Network of the slices or of the cell [default: the base station's]
+    #[arg(long)]
+    plmn: Option<Plmn>,
     /// Tell also what the order did: the mean of the KPIs over so many reports before it and as many after it
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     effect: Option<u32>,
@@ -91,7 +94,7 @@ impl FromStr for Quota {
 
 #[derive(Debug, Clone, Copy)]
 struct Handover {
-    ue: u32,
+    ue: Option<u32>,
     cell: u64,
 }
 
@@ -100,11 +103,15 @@ impl FromStr for Handover {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let read = || {
-            let (ue, cell) = text.split_once('=')?;
+            let (ue, cell) = text.split_once('=').map_or((None, text), |(ue, cell)| (Some(ue), cell));
+            let ue = match ue {
+                Some(ue) => Some(ue.parse().ok()?),
+                None => None,
+            };
             let cell = u64::from_str_radix(cell, 16).ok().filter(|cell| *cell < 1 << 36)?;
-            Some(Self { ue: ue.parse().ok()?, cell })
+            Some(Self { ue, cell })
         };
-        read().ok_or_else(|| format!("\"{text}\" is not UE=CELL, e.g. 17=000000020"))
+        read().ok_or_else(|| format!("\"{text}\" is not [UE=]CELL, e.g. 17=000000020"))
     }
 }
 
@@ -114,17 +121,45 @@ impl Arguments {
         effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period })
     }
 
-    /// The UE that the header names, and what is ordered.
-    fn order(&self) -> (UeId, Order) {
-        if let Some(Handover { ue, cell }) = self.rc_handover {
-            return (UeId::du(ue), Order::Handover(NrCgi { plmn: self.plmn, cell }));
+    /// What is ordered of base stations of this network.
+    fn order(&self, plmn: Plmn) -> Order {
+        let plmn = self.plmn.unwrap_or(plmn);
+        if let Some(Handover { cell, .. }) = self.rc_handover {
+            return Order::Handover(NrCgi { plmn, cell });
         }
         let quota = |it: &Quota| {
             let [min, max, dedicated] = it.percent;
-            SliceQuota { plmn: self.plmn, slice: it.slice, min, max, dedicated }
+            SliceQuota { plmn, slice: it.slice, min, max, dedicated }
         };
-        // The order is about no UE, but the header has to name one.
-        (UeId::du(0), Order::SliceQuotas(self.rc_quota.iter().map(quota).collect()))
+        Order::SliceQuotas(self.rc_quota.iter().map(quota).collect())
+    }
+
+    /// The UE that the header names. A quota is about no UE, but the header has to name one.
+    fn ue(&self) -> Result<UeNumbers, Failure> {
+        let number = self.rc_handover.and_then(|it| it.ue);
+        match (&self.ue, number, self.rc_handover) {
+            (Some(_), Some(_), _) => {
+                Err(Failure::Usage("the UE is named twice: by --ue and by UE=CELL".to_owned()))
+            }
+            (Some(ue), None, _) => Ok(ue.clone()),
+            (None, Some(number), _) => Ok(UeNumbers::from_number(number)),
+            (None, None, None) => Ok(UeNumbers::from_number(0)),
+            (None, None, Some(_)) => {
+                Err(Failure::Usage("a handover needs a UE: --rc-handover UE=CELL, or --ue".to_owned()))
+            }
+        }
+    }
+
+    /// Header and message of the control for a base station.
+    fn octets(&self, node: &GlobalE2NodeId, ue: &UeNumbers) -> Result<(Bytes, Bytes), Failure> {
+        let order = self.order(node.plmn());
+        let (style, action) = order.action();
+        let usage = |e: ranlab_sdk::wire::e2sm::SmError| Failure::Usage(e.to_string());
+        let name = ue.name_at(node);
+        let name =
+            name.ok_or_else(|| Failure::Usage(format!("{node} calls UEs by a number that --ue lacks")))?;
+        let header = ControlHeader::action(name, style, action).to_octets(Encoding::Per).map_err(usage)?;
+        Ok((header, order.message().to_octets(Encoding::Per).map_err(usage)?))
     }
 }
 
@@ -149,21 +184,49 @@ struct Summary {
     refused: usize,
 }
 
-/// Base stations that offer RC, as soon as there is one.
-async fn nodes(xapp: &XappHandle, wanted: Option<&str>) -> Result<Vec<GlobalE2NodeId>, Failure> {
+/// Whether a base station is named: by its whole identity, by that without its kind, or by its network.
+fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
+    let whole = id.to_string();
+    let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
+    whole == text || without_kind == Some(text) || text.parse() == Ok(id.plmn())
+}
+
+/// Whether a RAN function offers a control style and action. A definition that cannot be read is given the benefit of the doubt.
+fn offers(function: &RanFunctionItem, (style, action): (i64, u16)) -> bool {
+    let Ok(definition) = FunctionDefinition::decode_as(Encoding::Per, &function.definition) else {
+        return true;
+    };
+    let of_style = definition.controls.iter().flatten().filter(|it| it.style == style);
+    of_style.flat_map(|it| it.actions.iter().flatten()).any(|it| it.id == action)
+}
+
+/// Base stations that offer the order, as soon as there is one.
+async fn nodes(
+    xapp: &XappHandle,
+    wanted: Option<&str>,
+    action: (i64, u16),
+) -> Result<Vec<GlobalE2NodeId>, Failure> {
     let function = FunctionRef::from(rc::OID);
     let begin = Instant::now();
     loop {
-        let found: Vec<_> = xapp.read(|xapp| {
-            let with_rc = xapp.nodes().filter(|(_, info)| info.find(&function).is_some());
-            let named = |id: &&GlobalE2NodeId| wanted.is_none_or(|text| id.to_string().contains(text));
-            with_rc.map(|(id, _)| id).filter(named).copied().collect()
+        let (found, others) = xapp.read(|xapp| {
+            let named = |(id, _): &(&GlobalE2NodeId, _)| wanted.is_none_or(|text| is_named(id, text));
+            let offered = |(id, info): (&GlobalE2NodeId, &NodeInfo)| {
+                info.function(&function).is_some_and(|it| offers(it, action)).then_some(*id)
+            };
+            let found: Vec<_> = xapp.nodes().filter(named).filter_map(offered).collect();
+            (found, xapp.nodes().map(|(id, _)| id.to_string()).collect::<Vec<_>>())
         });
         if !found.is_empty() {
             return Ok(found);
         }
         if begin.elapsed() > NODE_WAIT {
-            return Err(Failure::Environment(format!("no such base station offers RC ({})", rc::OID)));
+            let (style, number) = action;
+            let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+            return Err(Failure::Environment(format!(
+                "no base station {} offers RC style {style} action {number}; connected: {others}",
+                wanted.unwrap_or("of any name")
+            )));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -186,23 +249,19 @@ async fn give(
     given.map(|it| Some(it.changes.into_iter().map(halves).collect())).map_err(|why| why.to_string())
 }
 
-/// Why an order came to nothing; a RIC that holds what it sets for another xApp says so in a sentence of its own.
+/// Why an order came to nothing, with the sentence of the RIC (a refusal) or of the base station (an outcome of RC).
 fn said(why: &ControlFailure) -> String {
-    let words = match why {
-        ControlFailure::Failed { outcome: Some(octets), .. } => {
-            Refusal::decode_as(Encoding::Per, octets).ok()
-        }
-        _ => None,
-    };
-    words.map_or_else(|| why.to_string(), |refusal| format!("{why}: {}", refusal.detail))
+    let ControlFailure::Failed { outcome: Some(octets), .. } = why else { return why.to_string() };
+    let of_ric = || Refusal::decode_as(Encoding::Per, octets).ok().map(|refusal| refusal.detail);
+    let of_station = || ControlOutcome::decode_as(Encoding::Per, octets).ok().and_then(|it| it.sentence());
+    let words = of_station().or_else(of_ric);
+    words.map_or_else(|| why.to_string(), |words| format!("{why}: {words}"))
 }
 
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
-    let (ue, order) = arguments.order();
-    let (style, action) = order.action();
-    let usage = |e: ranlab_sdk::wire::e2sm::SmError| Failure::Usage(e.to_string());
-    let header = ControlHeader::action(ue, style, action).to_octets(Encoding::Per).map_err(usage)?;
-    let message = order.message().to_octets(Encoding::Per).map_err(usage)?;
+    let ue = arguments.ue()?;
+    let order = arguments.order(arguments.plmn.unwrap_or_default());
+    order.check().map_err(|fault| Failure::Usage(fault.to_string()))?;
     let config = XappConfig::new(arguments.connect.to_string()).with(|it| {
         it.version = arguments.e2ap;
         it.or_at = arguments.or_at.iter().map(ToString::to_string).collect();
@@ -211,8 +270,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     joined(&xapp).await.map_err(Failure::Environment)?;
     let mut output = Output::new(format);
     let mut summary = Summary { accepted: 0, refused: 0 };
-    for node in nodes(&xapp, arguments.node.as_deref()).await? {
-        let answer = give(&xapp, node, header.clone(), message.clone(), arguments.watch()).await;
+    for node in nodes(&xapp, arguments.node.as_deref(), order.action()).await? {
+        let (header, message) = arguments.octets(&node, &ue)?;
+        let answer = give(&xapp, node, header, message, arguments.watch()).await;
         let (effect, refused) = answer.map_or_else(|why| (None, Some(why)), |effect| (effect, None));
         let answer = Answer { node: node.to_string(), refused, effect };
         match &answer.refused {

@@ -82,8 +82,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     }
     let (lost, age) = (lost(&report), report.latency_us);
     output.text(format_args!(
-        "{} nodes, {} subscriptions, {} indications, {lost} lost, latency p50 {} us, p99 {} us, max {} us",
-        report.nodes, report.subscriptions, report.indications, age.p50, age.p99, age.max
+        "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
+        report.nodes, report.subscriptions, report.indications
     ))?;
     output.finish(&report)
 }
@@ -100,6 +100,8 @@ struct Told {
     on_terminal: live::Screen,
     /// Reports that were none of their model's.
     malformed: u64,
+    /// First reason why something of a report was in no row, and how many such reports there were.
+    left_out: Option<(String, u64)>,
     /// Why nothing more can be written.
     failed: Option<Failure>,
 }
@@ -119,6 +121,7 @@ impl Told {
             format,
             on_terminal: live::Screen::default(),
             malformed: 0,
+            left_out: None,
             failed: None,
         })
     }
@@ -140,6 +143,9 @@ impl Told {
             self.malformed += 1;
             return Ok(());
         };
+        if let Some(reason) = &table.left_out {
+            self.left_out.get_or_insert_with(|| (reason.clone(), 0)).1 += 1;
+        }
         for line in heard.lines(&table, received_us) {
             if let Some((_, recorder)) = &mut self.recorder {
                 recorder.row(&line).map_err(of_recording)?;
@@ -186,6 +192,9 @@ impl Told {
         if self.malformed > 0 {
             eprintln!("ranlab: {} reports were none of their service model's: passed over", self.malformed);
         }
+        if let Some((reason, reports)) = &self.left_out {
+            eprintln!("ranlab: {reports} reports are only partly in rows: {reason}");
+        }
         let finished = self.recorder.take().map(|(path, recorder)| Ok((path, recorder.finish()?)));
         finished.transpose().map_err(of_recording)
     }
@@ -201,8 +210,10 @@ fn of_recording(error: RecordError) -> Failure {
 fn line(report: &MonitorReport, rate: f64) -> String {
     let (lost, age) = (lost(report), report.latency_us);
     format!(
-        "{} nodes  {} subscriptions  {rate:.0} indications/s  {lost} lost  latency p50 {} us  p99 {} us",
-        report.nodes, report.subscriptions, age.p50, age.p99
+        "{} nodes  {} subscriptions  {rate:.0} indications/s  {lost} lost  latency {}",
+        report.nodes,
+        report.subscriptions,
+        age.to_string().replace(", ", "  ")
     )
 }
 

@@ -190,9 +190,7 @@ impl Console {
 
     /// The node of that name, ours or O-RAN SC's.
     fn node(&self, name: &str) -> Result<&NodeInfo, Fault> {
-        let is = |node: &&NodeInfo| {
-            node.id.to_string() == name || nodes::inventory_name(&node.id).as_deref() == Some(name)
-        };
+        let is = |node: &&NodeInfo| node.id.to_string() == name || nodes::inventory_name(&node.id) == name;
         self.nodes.values().find(is).ok_or_else(|| {
             let names: Vec<String> = self.nodes.keys().map(|node| format!("\"{node}\"")).collect();
             let there = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };

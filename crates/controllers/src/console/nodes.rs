@@ -1,8 +1,10 @@
 //! What a RIC shows of its base stations.
+use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
-use ranlab_wire::e2ap::{GlobalE2NodeId, RanFunctionItem};
-use ranlab_wire::e2sm::by_oid;
+use ranlab_wire::e2ap::{ComponentConfigItem, EnbId, GlobalE2NodeId, NgEnbId, RanFunctionItem};
+use ranlab_wire::e2sm::{Encoding, Octets, by_oid, ccc};
+use ranlab_wire::per::ShortBits;
 use ranlab_wire::rnib::GlobalNbId;
 use serde_json::{Value as Json, json};
 
@@ -102,9 +104,14 @@ fn hint_of(hint: &Hint, now: Time) -> Json {
     })
 }
 
-/// A function's name as its definition says it: the whole of one in ASCII, or the short name of the RANfunction-Name with
+/// A function's name as its definition says it: the short name of one in JSON, the whole of one in ASCII, or the short name of the RANfunction-Name with
 /// which O-RAN's models begin.
 fn name(definition: &[u8]) -> Option<String> {
+    let json =
+        || ccc::FunctionDefinition::decode_as(Encoding::Json, &Bytes::copy_from_slice(definition)).ok();
+    if let Some(described) = definition.starts_with(b"{").then(json).flatten() {
+        return Some(described.name.short_name);
+    }
     let printable = |octet: &u8| (b' '..=b'~').contains(octet);
     let text = if definition.iter().all(printable) {
         definition
@@ -122,20 +129,21 @@ fn name(definition: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.iter().map(|octet| char::from(*octet)).collect())
 }
 
-/// What O-RAN SC's E2 manager lists at `/v1/nodeb/states`: nodes that have a name there.
+/// What O-RAN SC's E2 manager lists at `/v1/nodeb/states`.
 pub fn states(snapshot: &RicSnapshot) -> Json {
     let state = |node: &NodeSnapshot| {
-        let mut state = json!({ "inventoryName": inventory_name(&node.info.id)? });
-        state["globalNbId"] = shown(&node.info.id);
-        state["connectionStatus"] = connection_status(node).into();
-        Some(state)
+        json!({
+            "inventoryName": inventory_name(&node.info.id),
+            "globalNbId": shown(&node.info.id),
+            "connectionStatus": connection_status(node),
+        })
     };
-    snapshot.nodes.iter().filter_map(state).collect()
+    snapshot.nodes.iter().map(state).collect()
 }
 
 /// What it says at `/v1/nodeb/NAME`; `None`: nobody is called so.
 pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
-    let node = snapshot.nodes.iter().find(|node| inventory_name(&node.info.id).as_deref() == Some(name))?;
+    let node = snapshot.nodes.iter().find(|node| inventory_name(&node.info.id) == name)?;
     let function = |function: &RanFunctionItem| {
         json!({
             "ranFunctionId": function.id,
@@ -144,13 +152,16 @@ pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
             "ranFunctionOid": function.oid,
         })
     };
+    let kind = if is_enb(&node.info.id) { "ENB" } else { "GNB" };
     Some(json!({
         "ranName": name,
         "connectionStatus": connection_status(node),
         "globalNbId": shown(&node.info.id),
-        "nodeType": "GNB",
-        "gnb": {
+        "nodeType": kind,
+        "setupFromNetwork": true,
+        kind.to_ascii_lowercase(): {
             "ranFunctions": node.info.functions.iter().map(function).collect::<Vec<_>>(),
+            "nodeConfigs": node.info.components.iter().map(node_config).collect::<Vec<_>>(),
             "nodeType": node.info.kind.name(),
         },
     }))
@@ -160,37 +171,75 @@ fn connection_status(node: &NodeSnapshot) -> &'static str {
     if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
 }
 
-/// A gNB's identity as O-RAN SC writes it: the network's octets as hexadecimal digits, and the gNB's bits.
-pub(crate) fn global_nb_id(id: &GlobalE2NodeId) -> Option<GlobalNbId> {
-    let GlobalE2NodeId::Gnb(gnb) = id else { return None };
-    let bits = gnb.gnb.gnb_id;
+/// A base station's identity as O-RAN SC writes it: the network's octets as hexadecimal digits, and the identity's bits.
+pub(crate) fn global_nb_id(id: &GlobalE2NodeId) -> GlobalNbId {
+    let (_, bits) = kind_and_bits(id);
     let bit = |bit: u8| char::from(b'0' + (bits.value >> bit & 1) as u8);
-    let plmn_id = gnb.gnb.plmn.0.iter().map(|octet| format!("{octet:02x}")).collect();
-    Some(GlobalNbId { plmn_id, nb_id: (0..bits.len_bits).rev().map(bit).collect() })
+    let plmn_id = id.plmn().0.iter().map(|octet| format!("{octet:02X}")).collect();
+    GlobalNbId { plmn_id, nb_id: (0..bits.len_bits).rev().map(bit).collect() }
 }
 
 fn shown(id: &GlobalE2NodeId) -> Json {
-    global_nb_id(id).map_or(Json::Null, |id| json!({ "plmnId": id.plmn_id, "nbId": id.nb_id }))
+    let id = global_nb_id(id);
+    json!({ "plmnId": id.plmn_id, "nbId": id.nb_id })
 }
 
-/// The name that O-RAN SC gives a gNB or its DU, e.g. `gnb_505_001_00000001`.
-pub fn inventory_name(id: &GlobalE2NodeId) -> Option<String> {
-    let GlobalE2NodeId::Gnb(gnb) = id else { return None };
-    let network = gnb.gnb.plmn.to_string();
-    let (mcc, mnc) = network.split_once('.')?;
-    let (bits, width) = (gnb.gnb.gnb_id.value, usize::from(gnb.gnb.gnb_id.len_bits).div_ceil(4));
-    let station = format!("{mcc}_{mnc:0>3}_{bits:0width$x}");
-    match id.part_ids() {
-        (None, None) => Some(format!("gnb_{station}")),
-        (None, Some(du)) => Some(format!("gnbd_{station}_{du}")),
-        _ => None,
+/// Whether a node is an LTE base station for O-RAN SC's E2 manager.
+pub(crate) fn is_enb(id: &GlobalE2NodeId) -> bool {
+    matches!(id, GlobalE2NodeId::NgEnb(_) | GlobalE2NodeId::Enb(_))
+}
+
+/// How names of O-RAN SC begin, and the identity of the base station.
+fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
+    match id {
+        GlobalE2NodeId::Gnb(gnb) => match (gnb.cu_up_id, gnb.du_id) {
+            (Some(_), None) => ("gnbc", gnb.gnb.gnb_id),
+            (None, Some(_)) => ("gnbd", gnb.gnb.gnb_id),
+            _ => ("gnb", gnb.gnb.gnb_id),
+        },
+        GlobalE2NodeId::EnGnb(gnb) => ("en_gnb", gnb.en_gnb.gnb_id),
+        GlobalE2NodeId::NgEnb(node) => match node.ng_enb.enb_id {
+            NgEnbId::Macro(bits) => ("ng_enB_macro", bits),
+            NgEnbId::ShortMacro(bits) => ("ng_enB_shortmacro", bits),
+            NgEnbId::LongMacro(bits) => ("ng_enB_longmacro", bits),
+        },
+        GlobalE2NodeId::Enb(node) => match node.enb.enb_id {
+            EnbId::Macro(bits) => ("enB_macro", bits),
+            EnbId::Home(bits) => ("enB_home", bits),
+            EnbId::ShortMacro(bits) => ("enB_shortmacro", bits),
+            EnbId::LongMacro(bits) => ("enB_longmacro", bits),
+        },
     }
+}
+
+/// The name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or `gnbd_505_001_00000001_1f`: two
+/// digits for each octet of the identity, part ids in hexadecimal digits.
+pub fn inventory_name(id: &GlobalE2NodeId) -> String {
+    let network = id.plmn().to_string();
+    let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));
+    let (kind, bits) = kind_and_bits(id);
+    let width = usize::from(bits.len_bits).div_ceil(8) * 2;
+    let part = match (id, id.part_ids()) {
+        (GlobalE2NodeId::Gnb(_), (Some(id), None) | (None, Some(id))) => format!("_{id:x}"),
+        _ => String::new(),
+    };
+    format!("{kind}_{mcc}_{mnc:0>3}_{:0width$x}{part}", bits.value)
+}
+
+/// A component as O-RAN SC's E2 manager lists it among `nodeConfigs`.
+fn node_config(component: &ComponentConfigItem) -> Json {
+    json!({
+        "e2nodeComponentInterfaceType": component.interface.name(),
+        "e2nodeComponentRequestPart": super::json::hex(&component.configuration.request_part),
+        "e2nodeComponentResponsePart": super::json::hex(&component.configuration.response_part),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::e2ap::Plmn;
+    use ranlab_wire::e2ap::{E2NodeEnb, E2NodeGnb, GlobalEnbId, Plmn};
+    use ranlab_wire::e2sm::ServiceModel;
 
     #[test]
     fn functions_are_named_by_what_their_definitions_say() {
@@ -199,12 +248,33 @@ mod tests {
         assert_eq!(name(kpm).as_deref(), Some("ORAN-E2SM-KPM"));
         let rc = b"\x7c\x05\x80ORAN-E2SM-RC\x00\x00\x181.3.6.1.4.1.53148.1.1.2.3";
         assert_eq!(name(rc).as_deref(), Some("ORAN-E2SM-RC"));
+        let json = ccc::Ccc::DEFINITION;
+        assert_eq!(name(json).as_deref(), Some("ORAN-E2SM-CCC"));
         assert_eq!((name(b""), name(&[0, 1, 0x80, 0x41, 0x42])), (None, None));
     }
 
     #[test]
     fn nodes_have_the_names_of_o_ran_sc_too() {
-        let gnb = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 0x19b, 22);
-        assert_eq!(inventory_name(&gnb).as_deref(), Some("gnb_001_001_00019b"));
+        let plmn = Plmn::new(1, 1, 2);
+        let part = |cu_up_id, du_id| {
+            let GlobalE2NodeId::Gnb(gnb) = GlobalE2NodeId::gnb(plmn, 0x19b, 22) else { panic!() };
+            GlobalE2NodeId::Gnb(E2NodeGnb { cu_up_id, du_id, ..gnb })
+        };
+        let enb_id = EnbId::Home(ShortBits::new(0x19b, 28));
+        let enb = GlobalE2NodeId::Enb(E2NodeEnb { enb: GlobalEnbId { plmn, enb_id } });
+        for (id, name) in [
+            (GlobalE2NodeId::gnb(plmn, 0x19b, 22), "gnb_001_001_00019b"),
+            (GlobalE2NodeId::gnb(plmn, 0x19b, 24), "gnb_001_001_00019b"),
+            (GlobalE2NodeId::gnb(plmn, 0x19b, 25), "gnb_001_001_0000019b"),
+            (GlobalE2NodeId::gnb(plmn, 0x19b, 32), "gnb_001_001_0000019b"),
+            (GlobalE2NodeId::gnb(Plmn::new(310, 410, 3), 0x19c, 22), "gnb_310_410_00019c"),
+            (part(None, Some(67)), "gnbd_001_001_00019b_43"),
+            (part(Some(68), None), "gnbc_001_001_00019b_44"),
+            (part(Some(1), Some(1)), "gnb_001_001_00019b"),
+            (enb, "enB_home_001_001_0000019b"),
+        ] {
+            assert_eq!(inventory_name(&id), name);
+        }
+        assert_eq!(global_nb_id(&enb).plmn_id, "00F110");
     }
 }

@@ -61,6 +61,11 @@ struct Shown {
     looked: u64,
 }
 
+/// A report may be from the future by the error of the clocks; one from further ahead, or more than an hour old, has a time that
+/// is not when it was sent, and its delay is unknown.
+const CLOCK_ERROR_US: i64 = 5_000;
+const DELAY_MAX_US: i64 = 3_600_000_000;
+
 /// Counters of an xApp at the last look.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
@@ -156,6 +161,9 @@ impl Overview {
         let mut seen = crate::lock(&self.seen);
         let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
         let delay = seen.wall_us?.checked_add(now_us)?.checked_sub(tstamp_us)?;
+        if !(-CLOCK_ERROR_US..=DELAY_MAX_US).contains(&delay) {
+            return None;
+        }
         // Nobody takes them away where nobody looks.
         if seen.looks > 0 {
             let most = seen.delays.entry(*node).or_insert(delay);

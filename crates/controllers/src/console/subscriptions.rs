@@ -385,6 +385,9 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>) -> Json {
             json["tstamp_us"] = table.tstamp_us.into();
             let row = |(key, values): (RowKey, &[Value])| row(&held.columns, key, values);
             json["rows"] = table.rows().map(row).collect();
+            if let Some(reason) = &table.left_out {
+                json["malformed"] = format!("left out: {reason}").into();
+            }
         }
         other => {
             if let Some(Err(error)) = other {

@@ -50,9 +50,7 @@ impl Agent {
         self.core.counters.refused_pdus += 1;
         let reason = fault.to_string();
         match state {
-            State::SettingUp { .. } | State::Waiting { .. } => {
-                self.take_down(id, CloseReason::NotE2ap(reason))
-            }
+            State::SettingUp { .. } | State::Waiting { .. } => self.give_up_setup(id, reason),
             _ => self.core.event(AgentEvent::PduRefused { controller: id, reason }),
         }
     }
@@ -62,7 +60,7 @@ impl Agent {
         self.core.counters.refused_pdus += 1;
         let reason = rejection.to_string();
         if matches!(state, State::SettingUp { .. } | State::Waiting { .. }) {
-            return self.take_down(id, CloseReason::NotE2ap(reason));
+            return self.give_up_setup(id, reason);
         }
         self.core.event(AgentEvent::PduRefused { controller: id, reason });
         // An answer to a broken error indication could be answered by another one, for ever.
@@ -70,6 +68,15 @@ impl Agent {
             let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
             self.core.send(id, &Message::ErrorIndication(rejection.error_indication(version)));
         }
+    }
+
+    /// Ends a connection whose setup got an answer that cannot be read.
+    fn give_up_setup(&mut self, id: ControllerId, reason: String) {
+        if let Some(link) = self.core.link_mut(id) {
+            link.setup_failure = Some(SetupFailure::Unreadable { reason: reason.clone() });
+        }
+        self.core.counters.setups_failed += 1;
+        self.take_down(id, CloseReason::NotE2ap(reason));
     }
 
     fn dispatch(&mut self, id: ControllerId, state: State, message: Message, pdu: &Bytes) {

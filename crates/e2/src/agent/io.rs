@@ -294,7 +294,7 @@ pub enum ControllerError {
 }
 
 /// Why a setup failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupFailure {
     /// The controller refused it.
@@ -308,5 +308,10 @@ pub enum SetupFailure {
     Unanswered {
         /// Setups in a row without an answer.
         times: u32,
+    },
+    /// The controller answered with octets that are not a message of E2AP.
+    Unreadable {
+        /// The fault, with the element's name.
+        reason: String,
     },
 }

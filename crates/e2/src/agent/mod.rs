@@ -314,7 +314,7 @@ impl Agent {
 
     /// Why the last setup at a controller failed; `None` once one has succeeded.
     pub fn setup_failure(&self, controller: ControllerId) -> Option<SetupFailure> {
-        self.core.link(controller).and_then(|l| l.setup_failure)
+        self.core.link(controller).and_then(|l| l.setup_failure.clone())
     }
 
     /// Whether a controller has shown that it is of this project.

@@ -18,7 +18,8 @@ impl NodeInfo {
         self.function(function).map(|f| f.id)
     }
 
-    fn function(&self, function: &FunctionRef) -> Option<&RanFunctionItem> {
+    /// What the node says of a function.
+    pub fn function(&self, function: &FunctionRef) -> Option<&RanFunctionItem> {
         let called = |oid: &str, by: &str| oid == by || by_oid(by).is_some_and(|model| model.is_called(oid));
         let is_it = |f: &&RanFunctionItem| match function {
             FunctionRef::Id(id) => f.id == *id,

@@ -38,6 +38,25 @@ fn a_refused_setup_waits_as_long_as_it_is_told() {
     assert!(bench.closes.is_empty() && bench.connects.len() == 1);
 }
 
+/// A response of v2.03 without the mandatory list of acknowledged components.
+#[test]
+fn setup_answer_that_cannot_be_read_is_a_failure_with_the_element() {
+    let mut bench = Bench::new(Probe::agent(config()).0);
+    bench.add("a");
+    bench.input(AgentInput::Connected { controller: C0 });
+    let transaction = setup_transaction(&mut bench).unwrap_or_default() as u8;
+    let mut pdu =
+        vec![0x20, 1, 0, 29, 0, 0, 3, 0, 49, 0, 2, 0, transaction, 0, 4, 0, 7, 0, 0, 0xf1, 0x10, 0, 1, 0x90];
+    pdu.extend([0, 9, 0, 4, 0, 0, 6, 0x40]);
+    bench.receive_bytes(C0, pdu.into());
+    let failure = bench.agent.setup_failure(C0);
+    assert!(
+        matches!(&failure, Some(SetupFailure::Unreadable { reason }) if !reason.is_empty()),
+        "{failure:?}"
+    );
+    assert_eq!(bench.agent.counters().setups_failed, 1);
+}
+
 #[test]
 fn the_waiting_time_outlives_the_connection() {
     let mut bench = Bench::new(Probe::agent(config()).0);

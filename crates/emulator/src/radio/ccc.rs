@@ -13,8 +13,8 @@ use ranlab_sdk::wire::e2sm::ccc::{
 use ranlab_sdk::wire::e2sm::rc::commands::SliceQuota;
 use serde_json::json;
 
-/// Policies of a cell, at most: as many as it has slices.
-const POLICIES_MAX: usize = 16;
+/// Policies of a cell, at most: one of its slices is for UEs without a policy.
+const POLICIES_MAX: usize = 15;
 
 /// A gNB's cell as CCC has it.
 pub(crate) struct Configured {
@@ -127,8 +127,7 @@ impl Configured {
         if write.old.attributes.0.iter().any(differs) {
             return Err(Cause::SemanticError);
         }
-        all.retain(|quota| !is_of(quota));
-        all.extend(new);
+        all = SliceQuota::merge(&all, &new);
         if all.len() > POLICIES_MAX {
             return Err(Cause::NotAvailable);
         }

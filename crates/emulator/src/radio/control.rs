@@ -64,7 +64,7 @@ impl Radio {
     }
 
     /// UEs go where controllers put them.
-    fn settle_ues(&mut self) {
+    pub(super) fn settle_ues(&mut self) {
         if convert::is_sliced(&self.set) {
             let home = |(rnti, slice): (&u16, &u16)| Association {
                 rnti: *rnti,

@@ -162,11 +162,10 @@ pub(super) fn snssai(it: Snssai) -> up::Snssai {
 }
 
 /// A network, as the model names it.
-pub(super) fn plmn(Plmn([a, b, c]): Plmn) -> up::Plmn {
-    let digits = |digits: &[u8]| digits.iter().fold(0, |sum, digit| sum * 10 + u16::from(*digit));
-    let (mcc, mnc) = ([a & 15, a >> 4, b & 15], [c & 15, c >> 4, b >> 4]);
-    let mnc_digits = if mnc[2] == 15 { 2 } else { 3 };
-    up::Plmn { mcc: digits(&mcc), mnc: digits(&mnc[..mnc_digits]), mnc_digits: mnc_digits as u8 }
+pub(super) fn plmn(plmn: Plmn) -> up::Plmn {
+    let number = |digits: &[u8]| digits.iter().fold(0, |sum, digit| sum * 10 + u16::from(*digit));
+    let (mcc, mnc) = plmn.digits();
+    up::Plmn { mcc: number(&mcc), mnc: number(&mnc), mnc_digits: mnc.len() as u8 }
 }
 
 #[cfg(test)]

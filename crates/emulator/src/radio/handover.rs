@@ -46,6 +46,7 @@ pub fn hand_over(source: &SharedRadio, target: &SharedRadio, rnti: u16) -> Resul
     };
     target.rntis.insert(number, there);
     target.bearers.insert(there, bearer);
+    target.settle_by_quota(number, there);
     target.meter.arrive(&target.cell, number, there, whats);
     target.hear(|event| {
         let came = event.change == RrcChange::Handover && event.rnti == there;

@@ -12,6 +12,7 @@ mod meter;
 mod neighbours;
 mod ni;
 mod plan;
+mod quotas;
 mod rc;
 #[cfg(feature = "wasm")]
 mod sandbox;
@@ -260,6 +261,7 @@ impl Radio {
                     debug_assert!(made.is_ok(), "{made:?}");
                 }
                 self.bearers.insert(rnti, config);
+                self.settle_by_quota(number, rnti);
                 Moved::Came { ue: number, rnti }
             }
             plan::Turn::Move(number, cell) => {

@@ -1,25 +1,20 @@
 //! The base station behind RC: quotas become slices of the network virtualization substrate, a handover is one; UEs'
 //! states in RRC and handovers of its own are told.
-use super::control::Station;
 use super::neighbours::Known;
 use super::{Moved, Radio, SharedRadio, hand_over};
 use crate::stats::Names;
-use ranlab_machines::southbound::CellControl;
 use ranlab_model::user_plane::{EVENTS_MAX, RrcKind};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::functions::rc::{RcControl, RcEvent, RcMobility};
 use ranlab_sdk::wire::e2ap::Plmn;
 use ranlab_sdk::wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
-use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;
 use ranlab_sdk::wire::e2sm::rc::RrcState;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::messages::Said;
 use ranlab_sdk::wire::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_sdk::wire::e2sm::rc::reports::HandedOver;
-use ranlab_sdk::wire::e2sm::slice::{
-    Slice, SliceAlgorithm, SliceCommand, SliceParameters, SliceSet, UeScheduler, UeSlice, WHOLE_PPM,
-};
+use ranlab_sdk::wire::e2sm::slice::SliceSet;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -106,7 +101,11 @@ impl RcControl for Steered {
     }
 
     fn could(&self, order: &Order) -> Result<(), Refusal> {
-        if let Order::SliceQuotas(quotas) = order { slices(quotas).map(drop) } else { Ok(()) }
+        if let Order::SliceQuotas(quotas) = order {
+            self.locked().check_quotas(quotas).map(drop)
+        } else {
+            Ok(())
+        }
     }
 
     /// A DU does not: RRC ends in the CU.
@@ -164,80 +163,10 @@ impl RcMobility for Steered {
     }
 }
 
-/// Slices, numbered from 1, of as many quotas; UEs of none are in slice 0, which has what is left, or if nothing is in
-/// the first one.
-///
-/// Either each is guaranteed its least and what is not used goes round (all maxima are 100 %), or each has its most and
-/// no more, whether others use theirs or not.
-fn slices(quotas: &[SliceQuota]) -> Result<SliceSet, Refusal> {
-    let sharing = quotas.iter().all(|quota| quota.max == 100);
-    // What is kept for a slice alone is within its least (TS 28.541 §4.3.36), but srsRAN's xApps ask for 100 % of it always, and
-    // its base stations take that: only the least counts here too.
-    if let Some(quota) = quotas.iter().find(|it| it.min > it.max) {
-        let why = format!("slice {}: at most {} %, at least {} %", quota.slice, quota.max, quota.min);
-        return Err(Refusal::new(Reason::Invalid, why));
-    }
-    // A share of nothing is no share: one that is promised nothing gets what nobody misses.
-    let ppm = |quota: &SliceQuota| {
-        let percent = u32::from(if sharing { quota.min } else { quota.max });
-        (percent * (WHOLE_PPM / 100)).max(1)
-    };
-    let left = WHOLE_PPM.checked_sub(quotas.iter().map(ppm).sum());
-    let left = left.ok_or_else(|| Refusal::new(Reason::Overcommitted, "more than 100 % in all"))?;
-    let slice = |id: u16, label: String, ppm: u32| Slice {
-        id,
-        label,
-        scheduler: UeScheduler::ProportionalFair,
-        parameters: SliceParameters::Capacity(ppm),
-    };
-    let of = |(id, quota): (u16, &SliceQuota)| slice(id, quota.slice.to_string(), ppm(quota));
-    let rest = (left > 0).then(|| slice(0, "rest".to_owned(), left));
-    let slices: Vec<_> = rest.into_iter().chain((1..).zip(quotas).map(of)).collect();
-    Ok(SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices })
-}
-
 impl Steered {
     /// A panic elsewhere leaves what is still a radio.
     pub(super) fn locked(&self) -> MutexGuard<'_, Radio> {
         self.radio.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Quotas by which the carrier is shared now; none if it is not, or was shared by SLICE since.
-    pub(super) fn quotas(&self) -> Vec<SliceQuota> {
-        let radio = self.locked();
-        let (quotas, set) = &radio.quotas;
-        if *set == radio.set { quotas.clone() } else { Vec::new() }
-    }
-
-    /// Shares the carrier by quotas; of none it is shared no more.
-    pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
-        let set = if quotas.is_empty() { SliceSet::default() } else { slices(quotas)? };
-        let first = set.slices.first().map_or(0, |slice| slice.id);
-        let mut station = Station(Arc::clone(&self.radio));
-        CellControl::command(&mut station, &SliceCommand::Configure(set))?;
-        let mut radio = self.locked();
-        radio.quotas = (quotas.to_vec(), radio.set.clone());
-        drop(radio);
-        if quotas.is_empty() {
-            return Ok(());
-        }
-        let is = |wanted: Snssai, has: &Snssai| {
-            has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
-        };
-        let slice_of = |chosen: &[Snssai]| {
-            let chosen = if chosen.is_empty() { &[DEFAULT_SLICE][..] } else { chosen };
-            let place = quotas.iter().position(|quota| chosen.iter().any(|it| is(quota.slice, it)));
-            // There are at most 16 slices.
-            place.map_or(first, |place| place as u16 + 1)
-        };
-        let there = station.radio().slices();
-        let ues: Vec<_> =
-            there.iter().map(|(rnti, chosen)| UeSlice { rnti: *rnti, slice: slice_of(chosen) }).collect();
-        if ues.is_empty() {
-            Ok(())
-        } else {
-            CellControl::command(&mut station, &SliceCommand::Associate(ues))
-        }
     }
 
     fn hand_over(&self, number: u32, cell: &NrCgi) -> Result<(), Refusal> {
@@ -321,22 +250,56 @@ mod tests {
     }
 
     #[test]
-    fn quotas_share_the_carrier_among_the_ues_that_chose_the_slices() {
+    fn ues_of_slices_get_what_quotas_say() {
+        let with_dedicated = |quota: SliceQuota, dedicated| SliceQuota { dedicated, ..quota };
         for (quotas, expected) in [
-            ([quota(1, 80, 100), quota(2, 20, 100)], 80.0),
-            ([quota(1, 0, 30), quota(2, 0, 60)], 100.0 / 3.0),
+            (vec![quota(1, 80, 100), quota(2, 20, 100)], 80.0),
+            (vec![quota(1, 0, 30), quota(2, 0, 60)], 100.0 / 3.0),
+            (vec![quota(1, 0, 100), quota(2, 0, 100)], 50.0),
+            (vec![quota(1, 0, 100), quota(2, 0, 20)], 80.0),
+            (vec![quota(1, 60, 90), quota(2, 10, 40)], 60.0),
+            (vec![with_dedicated(quota(1, 70, 100), 40)], 70.0),
+            (vec![quota(1, 0, 10)], 10.0),
         ] {
             let [mut station, _] = two();
             pass(&station, 0..2);
-            station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas.to_vec())).unwrap();
+            station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap();
             pass(&station, 2..3_000);
             let share = share_of_first(&station);
-            assert!((share - expected).abs() < 3.0, "{share} % of {quotas:?}");
+            assert!((share - expected).abs() < 1.0, "{share} % of {quotas:?}");
         }
+    }
+
+    #[test]
+    fn quotas_that_contradict_or_name_unknown_slices_are_refused() {
         let [mut station, _] = two();
-        for quotas in [vec![quota(1, 0, 60), quota(2, 0, 50)], vec![quota(1, 60, 50)]] {
-            assert!(station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas)).is_err());
+        let elsewhere = SliceQuota { plmn: Plmn::new(310, 410, 3), ..quota(1, 0, 10) };
+        let unknown = SliceQuota { slice: Snssai { sst: 2, sd: Some(8) }, ..quota(2, 0, 10) };
+        for (quotas, reason) in [
+            (vec![quota(1, 60, 100), quota(2, 50, 100)], Reason::Overcommitted),
+            (vec![quota(1, 60, 50)], Reason::Invalid),
+            (vec![quota(1, 0, 50), quota(1, 0, 60)], Reason::Invalid),
+            (vec![quota(7, 0, 50)], Reason::UnknownSlice),
+            (vec![unknown], Reason::UnknownSlice),
+            (vec![elsewhere], Reason::UnknownSlice),
+        ] {
+            let refused = station.obey(Time::ZERO, 0, &Order::SliceQuotas(quotas.clone())).unwrap_err();
+            assert_eq!(refused.reason, reason, "{quotas:?}: {}", refused.detail);
+            assert!(!refused.detail.is_empty());
         }
+        assert_eq!(station.quotas(), []);
+    }
+
+    #[test]
+    fn ues_that_attach_after_an_order_are_in_their_slices() {
+        let [mut station, _] = two();
+        station.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 20)])).unwrap();
+        pass(&station, 0..3_000);
+        let share = share_of_first(&station);
+        assert!((share - 80.0).abs() < 1.0, "{share} %");
+        // Without a limit and a guarantee there is no quota.
+        station.obey(Time::ZERO, 0, &Order::SliceQuotas(vec![quota(2, 0, 100)])).unwrap();
+        assert_eq!(RcControl::quotas(&mut station), Some(vec![]));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::random::{Purpose, Stream};
 use super::rlc::{RlcConfig, RlcMode};
 use super::slice::{Grant, SLICES_MAX, SliceError, SliceSet, SliceSpec, SliceStats, Slices};
 use super::ue::{AttachError, Plmn, Snssai, UeConfig};
-use super::ue_scheduler::{Hot, UeScheduler};
+use super::ue_scheduler::{Hot, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
 /// Slots of a step, at most.
@@ -345,6 +345,20 @@ impl FluidLeg {
 
     fn schedule(&mut self, active: u32, air: &FluidAir<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
+        if self.slices.follows_demand() {
+            let ready = demands(&self.hot, Hot::is_ready);
+            let with_debts = std::array::from_fn(|slice| ready[slice].max((active >> slice & 1) as u16));
+            self.slices.grant_by_demand(&with_debts, &mut grants);
+            let mut left = f64::from(self.slices.prbs);
+            for grant in &grants {
+                let (used, bytes) = self.serve(grant.slice, left, air);
+                let grant = Grant { extra: left.round() as u16, ..*grant };
+                self.slices.served(grant, used.round() as u16, bytes);
+                left -= used;
+            }
+            self.grants = grants;
+            return;
+        }
         self.slices.grant(active, &mut grants);
         let mut rest = 0.0;
         for grant in &grants {

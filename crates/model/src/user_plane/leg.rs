@@ -6,7 +6,7 @@ use super::mcs::Decoder;
 use super::random::Stream;
 use super::rlc::{Packet, Piece, Rlc, RlcMode};
 use super::slice::{Grant, Slices};
-use super::ue_scheduler::{Hot, UeScheduler};
+use super::ue_scheduler::{Hot, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
 /// A UE's bearer in this direction.
@@ -252,6 +252,17 @@ impl Leg {
 
     fn schedule(&mut self, active: u32, air: &Air<'_>) {
         let mut grants = std::mem::take(&mut self.grants);
+        if self.slices.follows_demand() {
+            self.slices.grant_by_demand(&demands(&self.hot, |hot| hot.wants()), &mut grants);
+            let mut left = self.slices.prbs;
+            for grant in &grants {
+                let (used, bytes) = self.serve(grant.slice, left, air);
+                self.slices.served(Grant { extra: left, ..*grant }, used, bytes);
+                left -= used;
+            }
+            self.grants = grants;
+            return;
+        }
         self.slices.grant(active, &mut grants);
         let mut rest = 0;
         for grant in &grants {

@@ -1,5 +1,7 @@
 //! The UE scheduler: who is next within a slice's PRBs.
 
+use super::slice::SLICES_MAX;
+
 /// Who is served first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UeScheduler {
@@ -94,6 +96,15 @@ fn best(ues: &[Hot], ready: impl Fn(&Hot) -> bool, metric: impl Fn(&Hot) -> f32)
         }
     }
     best.map(|(index, ..)| index)
+}
+
+/// UEs of each slice that `counts` accepts.
+pub(crate) fn demands(hot: &[Hot], counts: impl Fn(&Hot) -> bool) -> [u16; SLICES_MAX] {
+    let mut demands = [0; SLICES_MAX];
+    for hot in hot.iter().filter(|hot| counts(hot)) {
+        demands[usize::from(hot.slice)] += 1;
+    }
+    demands
 }
 
 #[cfg(test)]

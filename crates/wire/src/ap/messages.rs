@@ -99,7 +99,7 @@ fn registration_request(network: Plmn, subscriber: u32) -> Vec<u8> {
     let pair = |pair: &[u8]| pair.last().map_or(0xf0, number) << 4 | pair.first().map_or(0x0f, number);
     let identity: Vec<u8> = [SUCI]
         .into_iter()
-        .chain(network.0)
+        .chain(network.nas_octets())
         .chain(NULL_SCHEME)
         .chain(digits.as_bytes().chunks(2).map(pair).take(MSIN_OCTETS))
         .collect();

@@ -10,29 +10,56 @@ use std::str::FromStr;
 pub const MAX_PART_ID: u64 = 68_719_476_735;
 type PartId = Int<0, MAX_PART_ID>;
 
-/// A public land mobile network in its three-octet form.
+/// A public land mobile network as three octets, its digits in sequence (TS 36.413 §9.2.3.8, TS 38.413 §9.3.3.5, TS 36.423
+/// §9.2.4): the low half of each octet first, a filler 1111 between a country code and a network code of two digits.
+///
+/// NAS orders a code of three digits differently: see [`nas_octets`](Self::nas_octets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Plmn(pub [u8; 3]);
 
+/// The half octet between the codes where the network code has two digits.
+const FILLER: u8 = 0xf;
+
 impl Plmn {
-    /// From a mobile country code and a mobile network code of two or three digits (TS 24.008 §10.5.1.13).
+    /// From a mobile country code and a mobile network code of two or three digits.
     pub fn new(mcc: u16, mnc: u16, mnc_digits: u8) -> Self {
         let digit = |n: u16, place: u16| (n / place % 10) as u8;
-        let (m1, m2, m3) = (digit(mcc, 100), digit(mcc, 10), digit(mcc, 1));
-        let (n1, n2, n3) = match mnc_digits {
-            3 => (digit(mnc, 100), digit(mnc, 10), digit(mnc, 1)),
-            _ => (digit(mnc, 10), digit(mnc, 1), 0xf),
-        };
-        Self([m2 << 4 | m1, n3 << 4 | m3, n2 << 4 | n1])
+        let first = if mnc_digits == 3 { digit(mnc, 100) } else { FILLER };
+        Self([
+            digit(mcc, 10) << 4 | digit(mcc, 100),
+            first << 4 | digit(mcc, 1),
+            digit(mnc, 1) << 4 | digit(mnc, 10),
+        ])
+    }
+
+    /// The digits of the country code, and those of the network code (the first 0xf if it has two).
+    const fn halves(self) -> ([u8; 3], [u8; 3]) {
+        let [a, b, c] = self.0;
+        ([a & 15, a >> 4, b & 15], [b >> 4, c & 15, c >> 4])
+    }
+
+    /// The digits of the country code and of the network code. Half octets that are not digits stay as they are.
+    pub fn digits(self) -> ([u8; 3], Vec<u8>) {
+        let (mcc, mnc) = self.halves();
+        let skipped = usize::from(mnc[0] == FILLER);
+        (mcc, mnc[skipped..].to_vec())
+    }
+
+    /// The octets of NAS (TS 24.008 §10.5.1.13, TS 24.501 §9.11.3.4): the third digit of the network code is in the second octet.
+    pub const fn nas_octets(self) -> [u8; 3] {
+        let (mcc, mnc) = self.halves();
+        let [n1, n2, n3] = if mnc[0] == FILLER { [mnc[1], mnc[2], FILLER] } else { mnc };
+        [mcc[1] << 4 | mcc[0], n3 << 4 | mcc[2], n2 << 4 | n1]
     }
 }
 
 impl fmt::Display for Plmn {
-    /// `MCC.MNC`, e.g. `505.01`.
+    /// `MCC.MNC`, e.g. `505.01` or `310.410`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c] = self.0;
-        write!(f, "{:x}{:x}{:x}.{:x}{:x}", a & 15, a >> 4, b & 15, c & 15, c >> 4)?;
-        if b >> 4 == 15 { Ok(()) } else { write!(f, "{:x}", b >> 4) }
+        let (mcc, mnc) = self.digits();
+        mcc.iter().try_for_each(|digit| write!(f, "{digit:x}"))?;
+        f.write_str(".")?;
+        mnc.iter().try_for_each(|digit| write!(f, "{digit:x}"))
     }
 }
 
@@ -264,5 +291,37 @@ sequence! {
     GlobalRicId "GlobalRIC-ID" {
         plmn: Plmn [PlmnCodec] "pLMN-Identity", "Its network.",
         ric_id: ShortBits [Bits<20, 20>] "ric-ID", "20 bits.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Plmn;
+
+    /// 310-410 is what OCUDU sends; the others are written by hand from
+    /// the table of TS 36.413 §9.2.3.8.
+    const VECTORS: [(&str, [u8; 3]); 6] = [
+        ("310.410", [0x13, 0x40, 0x01]),
+        ("302.720", [0x03, 0x72, 0x02]),
+        ("334.020", [0x33, 0x04, 0x02]),
+        ("001.001", [0x00, 0x01, 0x10]),
+        ("505.01", [0x05, 0xf5, 0x10]),
+        ("001.01", [0x00, 0xf1, 0x10]),
+    ];
+
+    #[test]
+    fn digits_are_in_sequence() {
+        for (text, octets) in VECTORS {
+            assert_eq!(text.parse(), Ok(Plmn(octets)));
+            assert_eq!(Plmn(octets).to_string(), text);
+        }
+        assert_eq!(Plmn(VECTORS[0].1).digits(), ([3, 1, 0], vec![4, 1, 0]));
+        assert_eq!(Plmn(VECTORS[4].1).digits(), ([5, 0, 5], vec![0, 1]));
+    }
+
+    #[test]
+    fn nas_has_the_third_digit_in_its_second_octet() {
+        assert_eq!(Plmn::new(310, 410, 3).nas_octets(), [0x13, 0x00, 0x14]);
+        assert_eq!(Plmn::new(505, 1, 2).nas_octets(), [0x05, 0xf5, 0x10]);
     }
 }

@@ -98,10 +98,23 @@ pub trait ServiceModel: Sync + 'static {
     /// Appends the rows of an indication to `table`, and its time if it has one.
     fn tabulate(header: &Self::Header, message: &Self::Message, table: &mut Table);
 
-    /// Whether octets are an indication of the model. A model that can tell without decoding does so.
+    /// Whether octets are an indication of the model, all of it in rows. A model that can tell without decoding does so.
+    ///
+    /// # Errors
+    /// [`SmError::LeftOut`] if only some of it is in rows.
     fn check(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
         Self::Header::decode_as(encoding, &Bytes::copy_from_slice(header))?;
         Self::Message::decode_as(encoding, &Bytes::copy_from_slice(message)).map(drop)
+    }
+
+    /// Whether a control is one that base stations can carry out, as far as its values say; controls that the model cannot judge
+    /// pass. Applied to controls that are built from values by names, not to raw octets.
+    ///
+    /// # Errors
+    /// [`SmError::Order`] with the value and what is allowed.
+    fn check_control(header: &Self::ControlHeader, control: &Self::Control) -> Result<(), SmError> {
+        let _ = (header, control);
+        Ok(())
     }
 
     /// When the sender took what an indication says, microseconds since the Unix epoch; at the cost of a look at the
@@ -290,6 +303,7 @@ impl<M: ServiceModel> Model for M {
 
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError> {
         let (header, message) = (M::ControlHeader::from_form(header)?, M::Control::from_form(message)?);
+        M::check_control(&header, &message)?;
         Ok((header.to_octets(encoding)?, message.to_octets(encoding)?))
     }
 

@@ -82,6 +82,12 @@ pub enum SmError {
     /// sender's fault. Its values are not shown, because nothing tells which text it was.
     #[error("in the modified encoding of older FlexRIC builds, which is not read")]
     Merged,
+    /// An indication that is only partly in rows, and why: the sender's fault.
+    #[error("left out: {0}")]
+    LeftOut(String),
+    /// A control that no base station can carry out: the caller's fault.
+    #[error("{0}")]
+    Order(String),
     /// Octets where the model has none: the sender's fault.
     #[error("{have} octets where the service model has none")]
     NotEmpty {

@@ -174,11 +174,18 @@ impl RowKey {
 pub struct Table {
     /// When the sender took the statistics, microseconds since the Unix epoch; `None` if the model does not say.
     pub tstamp_us: Option<i64>,
+    /// Reason why something that the indication contains is in no row; `None` if everything is.
+    pub left_out: Option<String>,
     keys: Vec<RowKey>,
     values: Vec<Value>,
 }
 
 impl Table {
+    /// Notes that something is in no row. The first reason stays.
+    pub fn leave_out(&mut self, reason: impl FnOnce() -> String) {
+        self.left_out.get_or_insert_with(reason);
+    }
+
     /// Appends a row: the statistics of an element.
     pub fn push<E: Row>(&mut self, element: &E) {
         self.keys.push(element.key());

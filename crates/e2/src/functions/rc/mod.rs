@@ -39,7 +39,7 @@ use policy::Imposed;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
-use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order};
+use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
 use ranlab_wire::e2sm::rc::policy as policies;
 use ranlab_wire::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
 use ranlab_wire::e2sm::rc::{
@@ -243,16 +243,20 @@ impl Listener {
 
 impl<C: RcControl> Function<C> {
     fn obey(&mut self, ctx: &FunctionContext<'_>, name: &Name, order: &Order) -> Result<(), Refusal> {
-        let (number, ues) = (name.number(), ctx.ues());
+        let ues = ctx.ues();
+        let number = name.number();
+        let unknown = || Refusal::new(Reason::UnknownUe, format!("there is no UE {name}"));
         match order {
             Order::SliceQuotas(_) if ctx.controller() != ctx.first_controller() => {
                 Err(Refusal::new(Reason::NotOwner, "the carrier is the first controller's, for all UEs"))
             }
-            Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => {
-                Err(Refusal::new(Reason::UnknownUe, format!("there is no UE {number}")))
-            }
-            Order::SliceQuotas(_) => {
-                self.station.obey(ctx.now(), number, order)?;
+            Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => Err(unknown()),
+            Order::Handover(_) | Order::QosFlows { .. } if !self.is_ue(number, name) => Err(unknown()),
+            Order::SliceQuotas(quotas) => {
+                // An order changes the quotas of its slices; those of the others stay.
+                let merged = SliceQuota::merge(&self.quotas_beneath(), quotas);
+                self.station.could(order)?;
+                self.station.obey(ctx.now(), number, &Order::SliceQuotas(merged))?;
                 // What is ordered is beneath the policies.
                 self.imposed = None;
                 self.impose(ctx);
@@ -260,6 +264,12 @@ impl<C: RcControl> Function<C> {
             }
             _ => self.station.obey(ctx.now(), number, order),
         }
+    }
+
+    /// Whether the UE of this number is the one that an order names.
+    fn is_ue(&mut self, number: u32, order: &Name) -> bool {
+        let own = self.station.mobility().map_or_else(|| Name::du(number), |it| it.name(number));
+        own.is_meant_by(order)
     }
 
     /// Whether this controller may have the base station do so by itself, and it could.

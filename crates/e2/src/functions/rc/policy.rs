@@ -105,6 +105,13 @@ impl<C: RcControl> Function<C> {
         wanted
     }
 
+    /// Quotas that controls have set, without those of policies; none if the carrier is shared by other means.
+    pub(super) fn quotas_beneath(&mut self) -> Vec<SliceQuota> {
+        let shared = self.station.quotas().unwrap_or_default();
+        let imposed = self.imposed.as_ref().filter(|it| it.over == shared);
+        imposed.map(|it| it.beneath.clone()).unwrap_or(shared)
+    }
+
     /// Shares the carrier as policies and what is beneath them say. What was shared meanwhile by somebody else is beneath
     /// them from then on; a carrier that is shared by other means than quotas they leave alone.
     pub(super) fn impose(&mut self, ctx: &FunctionContext<'_>) {
@@ -113,9 +120,12 @@ impl<C: RcControl> Function<C> {
         }
         self.there = self.connected();
         let wanted = self.quotas_by_policy(ctx);
-        let imposed = self.imposed.take();
-        let Some(shared) = self.station.quotas() else { return };
-        let beneath = imposed.filter(|it| it.over == shared).map_or_else(|| shared.clone(), |it| it.beneath);
+        let Some(shared) = self.station.quotas() else {
+            self.imposed = None;
+            return;
+        };
+        let beneath = self.quotas_beneath();
+        self.imposed = None;
         let mut over: Vec<_> = beneath.iter().filter(|quota| !is_of(quota, &wanted)).copied().collect();
         over.extend(&wanted);
         // Who came since belongs to a slice only once it is said again.

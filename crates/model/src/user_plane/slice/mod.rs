@@ -2,10 +2,12 @@
 
 mod edf;
 mod nvs;
+mod quota;
 
 use super::ue_scheduler::UeScheduler;
 use edf::Edf;
 use nvs::Nvs;
+use quota::Quota;
 
 /// How slices share a direction of the carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -19,6 +21,8 @@ pub enum SliceAlgorithm {
     Nvs,
     /// Earliest deadline first: each slice has its PRBs before its deadline.
     Edf,
+    /// RRM policy ratios: resources follow demand, within each slice's guarantee and limit.
+    Quota,
 }
 
 /// What a slice is promised; the kind must fit the algorithm.
@@ -48,6 +52,15 @@ pub enum SliceParams {
         guaranteed_prbs: u32,
         /// PRBs that a return before the deadline may bring back.
         max_replenish: u32,
+    },
+    /// Quota: shares of the PRBs, 0 to 1, in rising order (TS 28.541 §4.3.36).
+    Quota {
+        /// Kept for the slice, used or not.
+        dedicated: f64,
+        /// Guaranteed; other slices may use what the slice leaves, except for the dedicated part.
+        min: f64,
+        /// Limit.
+        max: f64,
     },
 }
 
@@ -257,6 +270,15 @@ impl SliceSpec {
                 }
                 Ok(f64::from(guaranteed_prbs) / f64::from(deadline_slots) / f64::from(prbs))
             }
+            (SliceAlgorithm::Quota, SliceParams::Quota { dedicated, min, max }) => {
+                if !(0.0 <= dedicated && dedicated <= min) {
+                    return Err(self.number("the dedicated share", dedicated, "0 to the guaranteed share"));
+                }
+                if !(min <= max && max <= 1.0) {
+                    return Err(self.number("the greatest share", max, "the guaranteed share to 1"));
+                }
+                Ok(min)
+            }
             _ => Err(SliceError::Kind { id: self.id, algorithm }),
         }
     }
@@ -293,7 +315,8 @@ pub(crate) struct Slices {
     pub(crate) stats: Vec<SliceStats>,
     /// Whose turn it is (round robin), by slice: index of a UE.
     pub(crate) turns: Vec<u32>,
-    prbs: u16,
+    /// PRBs of a slot.
+    pub(crate) prbs: u16,
     state: State,
 }
 
@@ -303,6 +326,7 @@ enum State {
     Static,
     Nvs(Nvs),
     Edf(Edf),
+    Quota(Quota),
 }
 
 impl Slices {
@@ -313,6 +337,7 @@ impl Slices {
             SliceAlgorithm::Static => State::Static,
             SliceAlgorithm::Nvs => State::Nvs(Nvs::new(&set.slices, mbps_per_byte)),
             SliceAlgorithm::Edf => State::Edf(Edf::new(&set.slices, prbs)),
+            SliceAlgorithm::Quota => State::Quota(Quota::new(&set.slices, prbs)),
         };
         let count = set.slices.len();
         Self { set, stats: vec![SliceStats::default(); count], turns: vec![0; count], prbs, state }
@@ -322,6 +347,20 @@ impl Slices {
     pub(crate) fn hold(&mut self, slots: f64) {
         if let State::Nvs(nvs) = &mut self.state {
             nvs.hold(slots);
+        }
+    }
+
+    /// Whether each slice of a slot has what those before it leave, and the scheduler asks how many UEs have data.
+    pub(crate) fn follows_demand(&self) -> bool {
+        matches!(self.state, State::Quota(_))
+    }
+
+    /// The slices of a slot, into `out`, in the order of service; `demands`: UEs with data, by slice.
+    pub(crate) fn grant_by_demand(&mut self, demands: &[u16; SLICES_MAX], out: &mut Vec<Grant>) {
+        out.clear();
+        if let State::Quota(quota) = &mut self.state {
+            quota.begin(demands);
+            out.extend(quota.order.iter().map(|slice| Grant { slice: *slice, prbs: 0, extra: 0 }));
         }
     }
 
@@ -342,6 +381,7 @@ impl Slices {
                 out.extend(chosen.map(|slice| Grant { slice, prbs: self.prbs, extra: 0 }));
             }
             State::Edf(edf) => edf.grant(active, out),
+            State::Quota(_) => {}
         }
         if self.shares_rest() {
             out.retain(|grant| active & (1 << grant.slice) != 0);
@@ -369,6 +409,7 @@ impl Slices {
         match &mut self.state {
             State::Nvs(nvs) => nvs.served(grant.slice, bytes),
             State::Edf(edf) => edf.served(grant.slice, used.min(grant.prbs)),
+            State::Quota(quota) => quota.served(grant.slice, used),
             State::None | State::Static => {}
         }
     }

@@ -107,7 +107,7 @@ impl Lag {
             SliceParams::Rate { required_mbps, reference_mbps } => {
                 required_mbps * (self.effective / reference_mbps).min(1.0)
             }
-            SliceParams::Static { .. } | SliceParams::Edf { .. } => 0.0,
+            SliceParams::Static { .. } | SliceParams::Edf { .. } | SliceParams::Quota { .. } => 0.0,
         };
         due / self.average.max(f64::MIN_POSITIVE)
     }

@@ -141,3 +141,118 @@ fn sets_that_cannot_be_are_refused_with_a_reason() {
     twice.slices[1].id = 0;
     assert!(reason(twice).contains("twice"));
 }
+
+/// Shares of the slots that slices get from orders of dedicated, minimum and maximum percentages.
+///
+/// `ues`: UEs that always have data, by slice. The expected shares follow from TS 28.541 §4.3.36: the same for each UE, within the
+/// guarantees and the limits, and without the dedicated part of an idle slice.
+#[test]
+fn twenty_quota_orders_give_computed_shares() {
+    #[rustfmt::skip]
+    let table: [(&[[u8; 3]], &[u16], &[f64]); 22] = [
+        // No limit at all is no order.
+        (&[[0, 0, 100], [0, 0, 100]], &[1, 1], &[50.0, 50.0]),
+        (&[[0, 0, 100], [0, 0, 100]], &[2, 1], &[66.67, 33.33]),
+        (&[[0, 0, 100], [0, 0, 100], [0, 0, 100]], &[1, 1, 2], &[25.0, 25.0, 50.0]),
+        // Limits, whose sum may be above or below the whole.
+        (&[[0, 0, 100], [0, 0, 20]], &[1, 1], &[80.0, 20.0]),
+        (&[[0, 0, 30], [0, 0, 60]], &[1, 1], &[30.0, 60.0]),
+        (&[[0, 0, 70], [0, 0, 70]], &[3, 1], &[70.0, 30.0]),
+        (&[[0, 0, 20], [0, 0, 100]], &[1, 0], &[20.0, 0.0]),
+        (&[[0, 0, 0], [0, 0, 100]], &[1, 1], &[0.0, 100.0]),
+        // Guarantees, which others may use meanwhile.
+        (&[[0, 80, 100], [0, 20, 100]], &[1, 1], &[80.0, 20.0]),
+        (&[[0, 80, 100], [0, 20, 100]], &[0, 1], &[0.0, 100.0]),
+        (&[[0, 50, 100], [0, 0, 100]], &[1, 3], &[50.0, 50.0]),
+        (&[[0, 30, 100], [0, 0, 100]], &[1, 1], &[50.0, 50.0]),
+        (&[[0, 60, 90], [0, 10, 40]], &[1, 1], &[60.0, 40.0]),
+        (&[[0, 60, 90], [0, 10, 20]], &[1, 1], &[80.0, 20.0]),
+        (&[[0, 60, 90], [0, 10, 40]], &[1, 0], &[90.0, 0.0]),
+        (&[[0, 40, 100], [0, 40, 100], [0, 20, 100]], &[1, 1, 8], &[40.0, 40.0, 20.0]),
+        // Dedicated parts, which no other slice gets.
+        (&[[30, 30, 100], [0, 0, 100]], &[0, 1], &[0.0, 70.0]),
+        (&[[30, 50, 100], [0, 0, 100]], &[1, 3], &[50.0, 50.0]),
+        (&[[20, 30, 40], [10, 20, 100], [0, 0, 100]], &[0, 1, 1], &[0.0, 40.0, 40.0]),
+        (&[[25, 25, 50], [25, 25, 100]], &[1, 1], &[50.0, 50.0]),
+        (&[[50, 50, 50], [50, 50, 50]], &[1, 0], &[50.0, 0.0]),
+        (&[[10, 80, 100], [10, 10, 10]], &[5, 1], &[90.0, 10.0]),
+    ];
+    const SLOTS: u32 = 20_000;
+    for (order, ues, expected) in table {
+        let share = |percent: u8| f64::from(percent) / 100.0;
+        let quota = |it: &[u8; 3]| {
+            let [dedicated, min, max] = it.map(share);
+            SliceParams::Quota { dedicated, min, max }
+        };
+        let slices = order.iter().enumerate().map(|(id, it)| spec(id as u32, quota(it))).collect();
+        let set = SliceSet { algorithm: SliceAlgorithm::Quota, sharing: true, slices };
+        set.check(100).unwrap();
+        let mut slices = Slices::new(set, 100, 0.0);
+        let mut demands = [0; SLICES_MAX];
+        demands[..ues.len()].copy_from_slice(ues);
+        let mut prbs = vec![0_u32; order.len()];
+        let mut grants = Vec::new();
+        for _ in 0..SLOTS {
+            slices.grant_by_demand(&demands, &mut grants);
+            if let Some(grant) = grants.first() {
+                prbs[usize::from(grant.slice)] += 100;
+                slices.served(*grant, 100, 0);
+            }
+        }
+        for (got, expected) in prbs.iter().zip(expected) {
+            let got = f64::from(*got) / f64::from(SLOTS);
+            assert!((got - expected).abs() < 0.1, "{got} %, not {expected} %: {order:?} {ues:?} {prbs:?}");
+        }
+    }
+}
+
+#[test]
+fn a_slice_with_little_data_keeps_its_guarantee_and_others_get_the_rest() {
+    let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
+    for (first, second, expected) in [
+        // 10 % of data, all the rest to the other; less what is dedicated and unused; up to the limit.
+        (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 90.0]),
+        (quota(0.3, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 70.0]),
+        (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 0.4), [10.0, 40.0]),
+    ] {
+        let set = SliceSet {
+            algorithm: SliceAlgorithm::Quota,
+            sharing: true,
+            slices: vec![spec(0, first), spec(1, second)],
+        };
+        let mut slices = Slices::new(set, 100, 0.0);
+        let mut demands = [0; SLICES_MAX];
+        let mut prbs = [0_u32; 2];
+        let mut waiting = 0_u16;
+        let mut grants = Vec::new();
+        for _ in 0..20_000 {
+            waiting += 10;
+            demands[..2].copy_from_slice(&[1, 1]);
+            slices.grant_by_demand(&demands, &mut grants);
+            let mut left = 100;
+            for grant in &grants {
+                let used = if grant.slice == 0 { waiting.min(left) } else { left };
+                waiting -= if grant.slice == 0 { used } else { 0 };
+                slices.served(*grant, used, 0);
+                prbs[usize::from(grant.slice)] += u32::from(used);
+                left -= used;
+            }
+        }
+        for (got, expected) in prbs.iter().zip(expected) {
+            let got = f64::from(*got) / 20_000.0;
+            assert!((got - expected).abs() < 1.0, "{got} %, not {expected} %: {first:?} {second:?}");
+        }
+    }
+}
+
+#[test]
+fn quotas_out_of_order_or_beyond_the_whole_are_refused() {
+    let quotas = |params: &[SliceParams]| SliceSet { algorithm: SliceAlgorithm::Quota, ..nvs(params, true) };
+    let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
+    for wrong in [quota(0.3, 0.2, 1.0), quota(0.0, 0.6, 0.3), quota(0.0, 0.0, 2.0), quota(f64::NAN, 0.0, 1.0)]
+    {
+        assert!(matches!(quotas(&[wrong]).check(100), Err(SliceError::Number { .. })), "{wrong:?}");
+    }
+    let halves = quota(0.0, 0.6, 1.0);
+    assert!(matches!(quotas(&[halves, halves]).check(100), Err(SliceError::Sum(_))));
+}

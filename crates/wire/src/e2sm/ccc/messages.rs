@@ -1,5 +1,6 @@
 //! What travels: triggers, actions, indications, controls and their outcomes, the RAN function definition.
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::structures::Attributes;
 use crate::e2ap::Plmn;
@@ -87,17 +88,29 @@ impl CellId {
     }
 }
 
+/// The member that holds the attributes of a structure.
+const WRAPPER: &str = "ranConfigurationStructure";
+
 /// The values of a structure's attributes.
+///
+/// Read are also attributes outside the member `ranConfigurationStructure`, as some base stations write them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Attributes")]
 pub struct Values {
     /// By name.
-    #[serde(rename = "ranConfigurationStructure", default)]
+    #[serde(rename = "ranConfigurationStructure")]
     pub attributes: Attributes,
 }
 
 impl From<Attributes> for Values {
-    fn from(attributes: Attributes) -> Self {
-        Self { attributes }
+    fn from(Attributes(mut members): Attributes) -> Self {
+        match members.remove(WRAPPER) {
+            Some(Json::Object(wrapped)) => members.extend(wrapped),
+            // A member of this name that is not an object is an attribute.
+            Some(other) => drop(members.insert(WRAPPER.to_owned(), other)),
+            None => {}
+        }
+        Self { attributes: Attributes(members) }
     }
 }
 

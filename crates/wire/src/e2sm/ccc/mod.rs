@@ -118,6 +118,19 @@ impl ServiceModel for Ccc {
         header.format.unix_us()
     }
 
+    fn check_control(_: &ControlHeader, control: &ControlMessage) -> Result<(), SmError> {
+        let mut writes: Vec<&Write> = Vec::new();
+        match &control.format {
+            ControlFormat::Node { structures } => writes.extend(structures),
+            ControlFormat::Cells { cells } => writes.extend(cells.iter().flat_map(|it| &it.structures)),
+        }
+        let policies = writes.into_iter().filter(|it| is_structure(&it.name, RRM_POLICY_RATIO));
+        for write in policies {
+            check_ratio(&write.new.attributes).map_err(SmError::Order)?;
+        }
+        Ok(())
+    }
+
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
         let us = i64::try_from(seed % (1 << 40)).unwrap_or_default();
         let reason = [Reason::UponSubscription, Reason::UponChange, Reason::Periodic][(seed % 3) as usize];

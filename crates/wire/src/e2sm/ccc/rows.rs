@@ -62,6 +62,7 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
         Reason::UponChange => "uponChange",
         Reason::Periodic => "periodic",
     };
+    let rows = table.len();
     let mut push = |of: &str, structure: &Reported| {
         for (attribute, value) in &structure.values.attributes.0 {
             table.push(&AttributeRow {
@@ -83,5 +84,8 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
                 cell.structures.iter().for_each(|it| push(of, it));
             }
         }
+    }
+    if table.len() == rows {
+        table.leave_out(|| "no structure has an attribute".to_owned());
     }
 }

@@ -97,7 +97,7 @@ impl SliceId {
             Some(sd) => Some(hex(sd)?),
             None => None,
         };
-        Some(Snssai { sst: self.sst, sd })
+        Some(Snssai::new(self.sst, sd))
     }
 }
 
@@ -130,6 +130,46 @@ pub struct RrmPolicyRatio {
     /// What is kept for them, used or not.
     #[serde(rename = "rRMPolicyDedicatedRatio")]
     pub dedicated: u8,
+}
+
+/// Attributes of [`RRM_POLICY_RATIO`] that are ratios, in rising order.
+const RATIOS: [&str; 3] = ["rRMPolicyDedicatedRatio", "rRMPolicyMinRatio", "rRMPolicyMaxRatio"];
+
+/// Whether the attributes of a policy have the types and the order of the schema; attributes may be missing.
+///
+/// # Errors
+/// The attribute, its value and what is allowed.
+pub(super) fn check_ratio(attributes: &Attributes) -> Result<(), String> {
+    let Attributes(members) = attributes;
+    let mut ratios = Vec::new();
+    for name in RATIOS {
+        let Some(value) = members.get(name) else { continue };
+        let ratio = value.as_u64().filter(|ratio| *ratio <= 100);
+        let ratio =
+            ratio.ok_or_else(|| format!("{name} is {value}; a whole number from 0 to 100 is allowed"))?;
+        ratios.push((name, ratio));
+    }
+    let falls = |pair: &&[(&str, u64)]| pair[0].1 > pair[1].1;
+    if let Some([(low, lower), (high, upper)]) = ratios.windows(2).find(falls) {
+        return Err(format!("{low} is {lower}, {high} is {upper}; the first must not exceed the second"));
+    }
+    if let Some(value) = members.get("resourceType")
+        && serde_json::from_value::<ResourceType>(value.clone()).is_err()
+    {
+        return Err(format!("resourceType is {value}; PRB_DL, PRB_UL, DRB or RRC is allowed"));
+    }
+    let Some(list) = members.get("rRMPolicyMemberList") else { return Ok(()) };
+    let list: Vec<PolicyMember> = serde_json::from_value(list.clone())
+        .map_err(|fault| format!("rRMPolicyMemberList is {list}: {fault}"))?;
+    let is_valid = |it: &&PolicyMember| it.plmn_id.plmn().is_some() && it.snssai.slice().is_some();
+    match list.iter().find(|it| !is_valid(it)) {
+        Some(PolicyMember { plmn_id: PlmnId { mcc, mnc }, snssai }) => Err(format!(
+            "rRMPolicyMemberList has network {mcc}.{mnc}, slice {}, sd {:?}; three digits, two or three digits and six \
+             hexadecimal digits are allowed",
+            snssai.sst, snssai.sd
+        )),
+        None => Ok(()),
+    }
 }
 
 /// A network's slice in a cell.

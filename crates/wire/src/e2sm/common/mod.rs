@@ -63,7 +63,7 @@ impl Codec<Snssai> for SnssaiCodec {
             r.named_additions(&[], |_, _| Ok(()))?;
         }
         r.finish()?;
-        Ok(Snssai { sst, sd: sd.map(|[high, mid, low]| u32::from_be_bytes([0, high, mid, low])) })
+        Ok(Snssai::new(sst, sd.map(|[high, mid, low]| u32::from_be_bytes([0, high, mid, low]))))
     }
 
     fn show(value: &Snssai, n: &mut Notation) {
@@ -194,6 +194,9 @@ mod tests {
             assert_eq!(<SnssaiCodec as Codec<Snssai>>::decode(&mut reader), Ok(slice));
         }
         assert!(alone::<_, SnssaiCodec>(&Snssai { sst: 1, sd: Some(1 << 24) }).is_err());
+        let octets = Bytes::from_static(&[0x40, 0x40, 0xff, 0xff, 0xff]);
+        let slice = <SnssaiCodec as Codec<Snssai>>::decode(&mut crate::e2sm::per::reader(octets));
+        assert_eq!(slice, Ok(Snssai { sst: 1, sd: None }), "FFFFFF is no differentiator");
     }
 
     #[test]

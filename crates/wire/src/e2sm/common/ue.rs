@@ -1,8 +1,9 @@
 //! UEs, as each type of node names them. A UE has another name at every node.
 use std::fmt;
+use std::str::FromStr;
 
 use super::{GlobalEnb, GlobalGnb, GlobalNgEnb, GlobalNgRanNode};
-use crate::e2ap::{Plmn, PlmnCodec};
+use crate::e2ap::{GlobalE2NodeId, Plmn, PlmnCodec};
 use crate::per::{BitNumber, Fixed, Int, IntExt, List, Opt, Own};
 use crate::{choice, sequence};
 
@@ -134,10 +135,13 @@ impl UeId {
     }
 }
 
-impl fmt::Display for UeId {
-    /// The type of node and the number there: `gnb-du 7`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let node = match self {
+/// A part of a UE's identity.
+type Part = (&'static str, u64);
+
+impl UeId {
+    /// The type of node.
+    pub const fn node(&self) -> &'static str {
+        match self {
             Self::Gnb(_) => "gnb",
             Self::GnbDu(_) => "gnb-du",
             Self::GnbCuUp(_) => "gnb-cu-up",
@@ -145,7 +149,286 @@ impl fmt::Display for UeId {
             Self::NgEnbDu(_) => "ng-enb-du",
             Self::EnGnb(_) => "en-gnb",
             Self::Enb(_) => "enb",
+        }
+    }
+
+    /// The numbers of the identity with their names, the most trusted first: see [`number`](Self::number).
+    pub fn parts(&self) -> Vec<Part> {
+        let one = |name, id: Option<u32>| id.map(|id| (name, u64::from(id)));
+        let ran = |id: &Option<[u8; 8]>| id.map(|id| ("ran", u64::from_be_bytes(id)));
+        let f1 = |ids: &Option<Vec<F1apId>>| {
+            ids.iter().flatten().map(|it| ("f1ap", it.id.into())).collect::<Vec<_>>()
         };
-        write!(f, "{node} {}", self.number())
+        let e1 = |ids: &Option<Vec<E1apId>>| {
+            ids.iter().flatten().map(|it| ("e1ap", it.id.into())).collect::<Vec<_>>()
+        };
+        match self {
+            Self::Gnb(ue) => {
+                let rest = [ran(&ue.ran_ue_id), Some(("amf", ue.amf_ue_ngap_id)), one("xnap", ue.xnap_id)];
+                let rest = rest.into_iter().flatten();
+                f1(&ue.f1ap_ids).into_iter().chain(rest).chain(e1(&ue.e1ap_ids)).collect()
+            }
+            Self::GnbDu(ue) => {
+                [one("f1ap", Some(ue.f1ap_id)), ran(&ue.ran_ue_id)].into_iter().flatten().collect()
+            }
+            Self::GnbCuUp(ue) => {
+                [one("e1ap", Some(ue.e1ap_id)), ran(&ue.ran_ue_id)].into_iter().flatten().collect()
+            }
+            Self::NgEnb(ue) => {
+                let amf = Some(("amf", ue.amf_ue_ngap_id));
+                [one("w1ap", ue.w1ap_id), amf, one("xnap", ue.xnap_id)].into_iter().flatten().collect()
+            }
+            Self::NgEnbDu(ue) => vec![("w1ap", ue.w1ap_id.into())],
+            Self::EnGnb(ue) => {
+                let x2 = one("x2ap", Some(ue.x2ap_id.into()));
+                let extension = one("x2ap-ext", ue.x2ap_id_extension.map(u32::from));
+                let first =
+                    [one("f1ap", ue.f1ap_id), ran(&ue.ran_ue_id), x2, extension].into_iter().flatten();
+                first.chain(e1(&ue.e1ap_ids)).collect()
+            }
+            Self::Enb(ue) => {
+                let x2 = one("x2ap", ue.x2ap_id.map(u32::from));
+                let extension = one("x2ap-ext", ue.x2ap_id_extension.map(u32::from));
+                [one("mme", Some(ue.s1ap_id)), x2, extension].into_iter().flatten().collect()
+            }
+        }
+    }
+
+    /// The whole identity as text: `f1ap=10 amf=206966894641 guami=505.01/96/0/0`.
+    pub const fn ids(&self) -> Ids<'_> {
+        Ids(self)
+    }
+
+    /// Whether an order that names a UE so means the UE that a node calls `self`: all numbers that both have are equal, and
+    /// at least one is. A number that only one of them has does not count.
+    pub fn is_meant_by(&self, order: &Self) -> bool {
+        let own = self.parts();
+        let order_parts = order.parts();
+        let is_common = |part: &&Part| own.iter().any(|it| it.0 == part.0);
+        let mut common = order_parts.iter().filter(is_common).peekable();
+        let equal = common.peek().is_some() && common.all(|part| own.contains(part));
+        let cores = match (self, order) {
+            (Self::Gnb(GnbUe { guami: own, .. }), Self::Gnb(GnbUe { guami, .. }))
+            | (Self::NgEnb(NgEnbUe { guami: own, .. }), Self::NgEnb(NgEnbUe { guami, .. })) => own == guami,
+            (Self::Enb(own), Self::Enb(ue)) => own.gummei == ue.gummei,
+            _ => true,
+        };
+        equal && cores
+    }
+}
+
+impl fmt::Display for UeId {
+    /// The type of node and the number there, then the numbers that differ from it: `gnb-du 7`, `gnb 10 amf=206966894641`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.parts();
+        let number = parts.first().map_or(0, |(_, number)| *number);
+        write!(f, "{} {number}", self.node())?;
+        let further = parts.iter().filter(|(_, other)| *other != number);
+        further.take(SHOWN_MAX).try_for_each(|(name, number)| write!(f, " {name}={number}"))
+    }
+}
+
+/// Further numbers in the short text of an identity, at most: lists of E1AP ids are long.
+const SHOWN_MAX: usize = 4;
+
+/// See [`UeId::ids`].
+#[derive(Debug)]
+pub struct Ids<'a>(&'a UeId);
+
+impl fmt::Display for Ids<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, number)) in self.0.parts().into_iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{name}={number}")?;
+        }
+        match self.0 {
+            UeId::Gnb(GnbUe { guami, .. }) | UeId::NgEnb(NgEnbUe { guami, .. }) => {
+                write!(f, " guami={}/{}/{}/{}", guami.plmn, guami.region, guami.set, guami.pointer)
+            }
+            UeId::Enb(EnbUe { gummei: Gummei { plmn, group: [high, low], code: [code] }, .. }) => {
+                write!(f, " gummei={plmn}/{high:02x}{low:02x}/{code:02x}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text that is not the identity of a UE.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a UE: write amf, f1ap, e1ap, w1ap, mme or ran=NUMBER and guami=MCC.MNC/REGION/SET/POINTER with commas between"
+)]
+pub struct NotAUe(pub String);
+
+/// Numbers of a UE, from which the name for a type of node is made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UeNumbers {
+    /// What the AMF calls it, 40 bits.
+    pub amf: Option<u64>,
+    /// The AMF.
+    pub guami: Option<Guami>,
+    /// What the CU calls it towards DUs.
+    pub f1ap: Vec<u32>,
+    /// What the CU-CP calls it towards CU-UPs.
+    pub e1ap: Vec<u32>,
+    /// What an ng-eNB's CU calls it.
+    pub w1ap: Option<u32>,
+    /// What the MME calls it.
+    pub mme: Option<u32>,
+    /// What the RAN calls it.
+    pub ran: Option<u64>,
+}
+
+impl UeNumbers {
+    /// One number for all that this project's base stations call a UE by.
+    pub fn from_number(number: u32) -> Self {
+        Self {
+            amf: Some(number.into()),
+            guami: None,
+            f1ap: vec![number],
+            e1ap: Vec::new(),
+            w1ap: Some(number),
+            mme: Some(number),
+            ran: Some(number.into()),
+        }
+    }
+
+    /// The name of the UE at a node; `None` if a number is missing that the name needs.
+    pub fn name_at(&self, node: &GlobalE2NodeId) -> Option<UeId> {
+        let ran_ue_id = self.ran.map(u64::to_be_bytes);
+        let plmn = node.plmn();
+        // What base stations of this project and of OpenAirInterface use.
+        let guami = self.guami.unwrap_or(Guami { plmn, region: 1, set: 1, pointer: 0 });
+        let f1 = self.f1ap.first().copied();
+        let e1 = self.e1ap.first().copied();
+        Some(match node {
+            GlobalE2NodeId::Gnb(gnb) if gnb.du_id.is_some() => {
+                UeId::GnbDu(GnbDuUe { f1ap_id: f1?, ran_ue_id })
+            }
+            GlobalE2NodeId::Gnb(gnb) if gnb.cu_up_id.is_some() => {
+                UeId::GnbCuUp(GnbCuUpUe { e1ap_id: e1.or(f1)?, ran_ue_id })
+            }
+            GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => UeId::Gnb(GnbUe {
+                amf_ue_ngap_id: self.amf.or(f1.map(u64::from))?,
+                guami,
+                f1ap_ids: list(&self.f1ap, |id| F1apId { id }),
+                e1ap_ids: list(&self.e1ap, |id| E1apId { id }),
+                ran_ue_id,
+                xnap_id: None,
+                gnb: None,
+                node: None,
+            }),
+            GlobalE2NodeId::NgEnb(ng_enb) if ng_enb.du_id.is_some() => {
+                UeId::NgEnbDu(NgEnbDuUe { w1ap_id: self.w1ap? })
+            }
+            GlobalE2NodeId::NgEnb(_) => UeId::NgEnb(NgEnbUe {
+                amf_ue_ngap_id: self.amf.or(self.w1ap.map(u64::from))?,
+                guami,
+                w1ap_id: self.w1ap,
+                xnap_id: None,
+                ng_enb: None,
+                node: None,
+            }),
+            GlobalE2NodeId::Enb(_) => UeId::Enb(EnbUe {
+                s1ap_id: self.mme?,
+                gummei: Gummei { plmn, group: [0, 1], code: [1] },
+                x2ap_id: None,
+                x2ap_id_extension: None,
+                enb: None,
+            }),
+        })
+    }
+}
+
+fn list<T>(ids: &[u32], one: impl Fn(u32) -> T) -> Option<Vec<T>> {
+    (!ids.is_empty()).then(|| ids.iter().map(|id| one(*id)).collect())
+}
+
+fn guami(text: &str) -> Option<Guami> {
+    let parts: Vec<_> = text.split('/').collect();
+    let [plmn, region, set, pointer] = parts[..] else { return None };
+    let set = set.parse().ok().filter(|set| *set < 1 << 10)?;
+    let pointer = pointer.parse().ok().filter(|pointer| *pointer < 1 << 6)?;
+    Some(Guami { plmn: plmn.parse().ok()?, region: region.parse().ok()?, set, pointer })
+}
+
+impl FromStr for UeNumbers {
+    type Err = NotAUe;
+
+    /// A number alone, or parts as [`UeId::ids`] shows them, with commas or spaces between.
+    fn from_str(text: &str) -> Result<Self, NotAUe> {
+        let wrong = || NotAUe(text.to_owned());
+        if let Ok(number) = text.parse() {
+            return Ok(Self::from_number(number));
+        }
+        let mut numbers = Self::default();
+        for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').ok_or_else(wrong)?;
+            let number = || value.parse::<u64>().map_err(|_| wrong());
+            let short = || value.parse::<u32>().map_err(|_| wrong());
+            match name {
+                "amf" => numbers.amf = Some(number()?).filter(|amf| *amf < 1 << 40),
+                "guami" => numbers.guami = Some(guami(value).ok_or_else(wrong)?),
+                "f1ap" => numbers.f1ap.push(short()?),
+                "e1ap" => numbers.e1ap.push(short()?),
+                "w1ap" => numbers.w1ap = Some(short()?),
+                "mme" => numbers.mme = Some(short()?),
+                "ran" => numbers.ran = Some(number()?),
+                _ => return Err(wrong()),
+            }
+            if name == "amf" && numbers.amf.is_none() {
+                return Err(wrong());
+            }
+        }
+        if numbers == Self::default() { Err(wrong()) } else { Ok(numbers) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gnb(amf: u64, f1ap: &[u32], pointer: u8) -> UeId {
+        let guami = Guami { plmn: Plmn::new(505, 1, 2), region: 96, set: 0, pointer };
+        let numbers =
+            UeNumbers { amf: Some(amf), guami: Some(guami), f1ap: f1ap.to_vec(), ..UeNumbers::default() };
+        numbers.name_at(&GlobalE2NodeId::gnb(guami.plmn, 1, 22)).unwrap()
+    }
+
+    #[test]
+    fn texts_have_the_whole_numbers() {
+        assert_eq!(gnb(206_966_894_641, &[], 0).to_string(), "gnb 206966894641");
+        assert_eq!(gnb(206_966_894_641, &[10], 0).to_string(), "gnb 10 amf=206966894641");
+        assert_eq!(gnb(7, &[7], 0).to_string(), "gnb 7");
+        assert_eq!(UeId::du(7).to_string(), "gnb-du 7");
+        let ids = gnb(206_966_894_641, &[10], 0).ids().to_string();
+        assert_eq!(ids, "f1ap=10 amf=206966894641 guami=505.01/96/0/0");
+        let numbers: UeNumbers = ids.parse().unwrap();
+        let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 1, 22);
+        assert_eq!(numbers.name_at(&node).unwrap(), gnb(206_966_894_641, &[10], 0));
+    }
+
+    #[test]
+    fn an_order_means_a_ue_only_if_all_common_numbers_are_equal() {
+        let ue = gnb(2, &[10, 11], 0);
+        for (order, expected) in [
+            (gnb(2, &[10], 0), true),
+            (gnb(2, &[11], 0), true),
+            (gnb(2, &[], 0), true),
+            (UeId::du(10), true),
+            (gnb((1 << 32) + 2, &[10], 0), false),
+            (gnb(2, &[12], 0), false),
+            (gnb(2, &[10], 1), false),
+            (UeId::du(2), false),
+        ] {
+            assert_eq!(ue.is_meant_by(&order), expected, "{}", order.ids());
+        }
+    }
+
+    #[test]
+    fn texts_that_are_not_ues_are_refused() {
+        for wrong in ["", "x", "amf=1099511627776", "f1ap=-1", "guami=505.01/1/1", "rnti=4"] {
+            assert!(wrong.parse::<UeNumbers>().is_err(), "{wrong:?}");
+        }
     }
 }

@@ -104,7 +104,8 @@ impl ServiceModel for Kpm {
 
     fn check(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
         IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header))?;
-        MessageView::read(&Bytes::copy_from_slice(message)).map(drop)
+        let view = MessageView::read(&Bytes::copy_from_slice(message))?;
+        view.mismatch().map_or(Ok(()), |it| Err(SmError::LeftOut(it.to_string())))
     }
 
     /// When the last record was complete: the collection began when the header says.

@@ -19,15 +19,51 @@ pub const NODE_MEASUREMENTS: [&str; 2] = [
     "RRC.ConnMean",             // 5.1.1.4.1
 ];
 
+/// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
+#[rustfmt::skip]
+const UNITS: [(&str, &str); 19] = [
+    ("DRB.UEThp", "kbit/s"),
+    ("RRU.PrbTot", "%"),
+    ("RRU.PrbUsed", "PRB"),
+    ("RRU.PrbAvail", "PRB"),
+    ("DRB.PdcpSduVolume", "Mbit"),
+    ("DRB.PdcpF1DataVolume", "Mbit"),
+    ("DRB.RlcSduTransmittedVolume", "kbit"),
+    ("DRB.RlcSduDelay", "0.1 ms"),
+    ("DRB.RlcSduLatency", "0.1 ms"),
+    ("DRB.RlcDelay", "0.1 ms"),
+    ("DRB.AirIfDelay", "0.1 ms"),
+    ("DRB.PdcpReordDelay", "0.1 ms"),
+    ("DRB.PdcpSduDelay", "0.1 ms"),
+    ("DRB.GTPSduDelay", "0.1 ms"),
+    ("DRB.PdcpF1Delay", "0.1 ms"),
+    ("DRB.PacketSuccessRate", "%"),
+    ("DRB.RlcPacketDropRate", "%"),
+    ("PEE.AvgPower", "W"),
+    ("PEE.Energy", "kWh"),
+];
+
 /// Unit of a measurement, by its name; empty for counts, and for what is not known.
 pub fn unit(name: &str) -> &'static str {
-    match name {
-        "DRB.UEThpDl" | "DRB.UEThpUl" => "kbit/s",
-        "RRU.PrbTotDl" | "RRU.PrbTotUl" | "DRB.RlcPacketDropRateDl" => "%",
-        "DRB.PdcpSduVolumeDL" | "DRB.PdcpSduVolumeUL" => "Mbit",
-        "DRB.RlcSduTransmittedVolumeDL" | "DRB.RlcSduTransmittedVolumeUL" => "kbit",
-        "DRB.RlcSduDelayDl" | "DRB.AirIfDelayUl" | "DRB.RlcDelayUl" => "0.1 ms",
-        "RRU.PrbUsedDl" | "RRU.PrbUsedUl" | "RRU.PrbAvailDl" | "RRU.PrbAvailUl" => "PRB",
-        _ => "",
+    UNITS.iter().find(|(beginning, _)| name.starts_with(beginning)).map_or("", |(_, unit)| unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_of_the_field_have_units() {
+        for (name, expected) in [
+            ("DRB.UEThpDl", "kbit/s"),
+            ("DRB.PdcpReordDelayUl", "0.1 ms"),
+            ("DRB.PacketSuccessRateUlgNBUu", "%"),
+            ("DRB.RlcPacketDropRateDl", "%"),
+            ("RRU.PrbAvailUl", "PRB"),
+            ("RRC.ConnMean", ""),
+            ("#7", ""),
+        ] {
+            assert_eq!(unit(name), expected, "{name}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use super::measure::{Label, Measurement, MeasurementInfo};
 use super::message::{ConditionalReport, IndicationMessage, Measured, MessageFormat, Report};
 use super::names::unit;
+use super::view::Mismatch;
 use crate::e2sm::common::UeId;
 use crate::e2sm::table::Row;
 use crate::e2sm::{Column, Kind, RowKey, Table, Type, Value};
@@ -33,6 +34,7 @@ impl Row for MeasurementRow {
             column("value", Kind::Gauge, Type::Float, true),
             column("value_unit", Kind::Label, Type::Text, true),
             column("incomplete", Kind::Label, Type::Unsigned, false),
+            column("ue_ids", Kind::Label, Type::Text, false),
         ]
     }
 
@@ -49,6 +51,7 @@ impl Row for MeasurementRow {
             Value::Double(self.value),
             Value::Text(unit(&self.measurement).into()),
             Value::Unsigned(self.incomplete.into()),
+            Value::Text(self.ue.as_ref().map_or_else(String::new, |ue| ue.ids().to_string()).into()),
         ]);
     }
 }
@@ -98,7 +101,7 @@ impl fmt::Display for Label {
 }
 
 /// Appends the values of a message. A record with more or fewer values than there are labels (senders drop some) is left
-/// out: nobody knows which value is which.
+/// out with a reason, because its values cannot be assigned.
 pub(super) fn push(message: &IndicationMessage, table: &mut Table) {
     match &message.format {
         MessageFormat::Node(report) => push_report(None, report, table),
@@ -112,7 +115,8 @@ pub(super) fn push(message: &IndicationMessage, table: &mut Table) {
 fn push_report(ue: Option<&UeId>, report: &Report, table: &mut Table) {
     for record in &report.records {
         let names = names(report.infos.as_deref(), record.values.len());
-        if names.len() != record.values.len() {
+        if let Some(mismatch) = Mismatch::find(record.values.len(), names.len()) {
+            table.leave_out(|| mismatch.to_string());
             continue;
         }
         for ((measurement, label), value) in names.into_iter().zip(&record.values) {
@@ -140,7 +144,11 @@ fn push_conditional(report: &ConditionalReport, table: &mut Table) {
         it.ues.iter().flatten().map(|ue| (it.measurement.to_string(), ue.clone())).collect()
     };
     let names: Vec<_> = report.measurements.iter().flat_map(of).collect();
-    for record in report.records.iter().filter(|record| record.values.len() == names.len()) {
+    for record in &report.records {
+        if let Some(mismatch) = Mismatch::find(record.values.len(), names.len()) {
+            table.leave_out(|| mismatch.to_string());
+            continue;
+        }
         for ((measurement, ue), value) in names.iter().zip(&record.values) {
             table.push(&MeasurementRow {
                 ue: Some(ue.clone()),

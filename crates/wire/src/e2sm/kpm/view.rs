@@ -2,6 +2,7 @@
 //!
 //! Seven tenths of a report by UE are the names of the measurements, the same for each UE: a list that has the octets of
 //! the one before is stepped over.
+use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -104,6 +105,48 @@ impl MessageView {
             return Err(r.fault(DecodeFault::InvalidLength));
         }
         Ok(view)
+    }
+}
+
+/// A record whose values cannot be assigned to labels, because their numbers differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Values of the record.
+    pub values: usize,
+    /// Labels (or UEs, in format 2) of the measurements.
+    pub labels: usize,
+}
+
+impl Mismatch {
+    /// The mismatch of a record, if there is one.
+    pub const fn find(values: usize, labels: usize) -> Option<Self> {
+        if values == labels { None } else { Some(Self { values, labels }) }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let Self { values, labels } = *self;
+        write!(f, "{values} value{} for {labels} label{}", plural(values), plural(labels))
+    }
+}
+
+impl MessageView {
+    /// The first record with more or fewer values than labels.
+    pub fn mismatch(&self) -> Option<Mismatch> {
+        match self {
+            Self::Conditional(report) => {
+                let labels = report.measurements.iter().map(|it| it.ues.as_ref().map_or(0, Vec::len)).sum();
+                report.records.iter().find_map(|record| Mismatch::find(record.values.len(), labels))
+            }
+            Self::Reports(view) => view.reports.iter().find_map(|report| {
+                let infos = &view.infos[report.infos.clone()?];
+                let labels = infos.iter().map(|info| info.labels.len()).sum();
+                let records = view.records[report.records.clone()].iter();
+                records.map(|it| it.values.len()).find_map(|values| Mismatch::find(values, labels))
+            }),
+        }
     }
 }
 

@@ -27,6 +27,135 @@ pub struct SliceQuota {
     pub dedicated: u8,
 }
 
+/// Greatest NR cell identity: 36 bits.
+const CELL_MAX: u64 = (1 << 36) - 1;
+/// Greatest bearer identity and QoS flow identifier.
+const DRB_MAX: u8 = 32;
+const QFI_MAX: u8 = 63;
+
+/// Reason why an order cannot be carried out by any base station.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderFault {
+    /// A ratio above 100 %.
+    #[error("slice {slice}: {value} % is not a ratio; 0 to 100 is allowed")]
+    Percent {
+        /// The slice.
+        slice: Snssai,
+        /// The ratio.
+        value: u8,
+    },
+    /// The minimum above the maximum.
+    #[error("slice {slice}: at most {max} %, at least {min} %; the minimum must not exceed the maximum")]
+    MinAboveMax {
+        /// The slice.
+        slice: Snssai,
+        /// Minimum, %.
+        min: u8,
+        /// Maximum, %.
+        max: u8,
+    },
+    /// The dedicated part above the minimum, of which it is a part.
+    #[error(
+        "slice {slice}: {dedicated} % dedicated, at least {min} %; the dedicated ratio must not exceed the minimum"
+    )]
+    DedicatedAboveMin {
+        /// The slice.
+        slice: Snssai,
+        /// Dedicated, %.
+        dedicated: u8,
+        /// Minimum, %.
+        min: u8,
+    },
+    /// Guarantees beyond the carrier.
+    #[error("the {what} ratios add up to {sum} %; 100 % is allowed")]
+    Sum {
+        /// `minimum` or `dedicated`.
+        what: &'static str,
+        /// Their sum, %.
+        sum: u32,
+    },
+    /// Two quotas of one slice.
+    #[error("slice {slice} of {plmn} has two quotas; one is allowed")]
+    Twice {
+        /// The slice.
+        slice: Snssai,
+        /// Its network.
+        plmn: Plmn,
+    },
+    /// A slice differentiator of more than 24 bits.
+    #[error("{0:#x} is not a slice differentiator; 0 to 0xffffff is allowed")]
+    Differentiator(u32),
+    /// A cell identity of more than 36 bits.
+    #[error("{0:#x} is not an NR cell identity; 0 to 0xfffffffff is allowed")]
+    Cell(u64),
+    /// A bearer identity out of bounds.
+    #[error("{0} is not a bearer identity; 1 to {DRB_MAX} is allowed")]
+    Bearer(u8),
+    /// A QoS flow or its direction out of bounds.
+    #[error("QoS flow {} of direction {}: flows are 0 to {QFI_MAX}, directions 0 or 1", .0.qfi, .0.indication)]
+    Flow(FlowMapping),
+}
+
+impl SliceQuota {
+    /// Whether it neither guarantees nor limits anything.
+    pub const fn is_free(&self) -> bool {
+        self.min == 0 && self.dedicated == 0 && self.max >= 100
+    }
+
+    /// Whether it is about the same slice of the same network.
+    pub fn is_of_same_slice(&self, other: &Self) -> bool {
+        self.plmn == other.plmn && self.slice == other.slice
+    }
+
+    /// Whether its ratios are in order: dedicated, minimum, maximum, 100 % (TS 28.541 §4.4.1).
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check(&self) -> Result<(), OrderFault> {
+        let Self { slice, min, max, dedicated, .. } = *self;
+        if let Some(value) = [min, max, dedicated].into_iter().find(|percent| *percent > 100) {
+            return Err(OrderFault::Percent { slice, value });
+        }
+        if let Some(sd) = slice.sd.filter(|sd| *sd > 0xff_ffff) {
+            return Err(OrderFault::Differentiator(sd));
+        }
+        if min > max {
+            return Err(OrderFault::MinAboveMax { slice, min, max });
+        }
+        if dedicated > min {
+            return Err(OrderFault::DedicatedAboveMin { slice, dedicated, min });
+        }
+        Ok(())
+    }
+
+    /// Whether quotas fit together: each slice once, guarantees of 100 % at most. Maxima may sum up to more.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check_sums(quotas: &[Self]) -> Result<(), OrderFault> {
+        for (index, quota) in quotas.iter().enumerate() {
+            if quotas[..index].iter().any(|other| other.is_of_same_slice(quota)) {
+                return Err(OrderFault::Twice { slice: quota.slice, plmn: quota.plmn });
+            }
+        }
+        let sum = |ratio: fn(&Self) -> u8| quotas.iter().map(|quota| u32::from(ratio(quota))).sum::<u32>();
+        for (what, sum) in [("minimum", sum(|it| it.min)), ("dedicated", sum(|it| it.dedicated))] {
+            if sum > 100 {
+                return Err(OrderFault::Sum { what, sum });
+            }
+        }
+        Ok(())
+    }
+
+    /// These quotas after an order: of a slice the order's, of the others those that were there; none that is
+    /// [free](Self::is_free).
+    pub fn merge(quotas: &[Self], order: &[Self]) -> Vec<Self> {
+        let kept = quotas.iter().filter(|it| !order.iter().any(|other| other.is_of_same_slice(it)));
+        kept.chain(order).filter(|it| !it.is_free()).copied().collect()
+    }
+}
+
 /// A QoS flow and the bearer's direction that it is mapped to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowMapping {
@@ -96,6 +225,26 @@ impl Order {
             Self::SliceQuotas(_) => (2, 6),
             Self::Handover(_) => (3, 1),
             Self::QosFlows { .. } => (1, 2),
+        }
+    }
+
+    /// Whether a base station can carry it out as far as its numbers say.
+    ///
+    /// # Errors
+    /// A number is out of bounds, or ratios contradict each other.
+    pub fn check(&self) -> Result<(), OrderFault> {
+        match self {
+            Self::SliceQuotas(quotas) => {
+                quotas.iter().try_for_each(SliceQuota::check)?;
+                SliceQuota::check_sums(quotas)
+            }
+            Self::Handover(cell) if cell.cell > CELL_MAX => Err(OrderFault::Cell(cell.cell)),
+            Self::QosFlows { drb, .. } if !(1..=DRB_MAX).contains(drb) => Err(OrderFault::Bearer(*drb)),
+            Self::QosFlows { flows, .. } => {
+                let beyond = flows.iter().find(|it| it.qfi > QFI_MAX || it.indication > 1);
+                beyond.map_or(Ok(()), |it| Err(OrderFault::Flow(*it)))
+            }
+            Self::Handover(_) => Ok(()),
         }
     }
 
@@ -222,7 +371,7 @@ fn quotas(parameters: &[Parameter]) -> Result<Vec<SliceQuota>, NotAnOrder> {
             };
             let sd = sd.map(|[high, mid, low]| u32::from_be_bytes([0, high, mid, low]));
             let plmn = Plmn(array(member.parts(), 7)?);
-            quotas.push(SliceQuota { plmn, slice: Snssai { sst, sd }, min, max, dedicated });
+            quotas.push(SliceQuota { plmn, slice: Snssai::new(sst, sd), min, max, dedicated });
         }
     }
     Ok(quotas)

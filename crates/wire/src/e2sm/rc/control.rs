@@ -117,3 +117,14 @@ impl From<Vec<Parameter>> for ControlMessage {
         Self { format: ControlFormat::Action(parameters) }
     }
 }
+
+impl ControlOutcome {
+    /// The texts among its values: the reason of a base station that refuses; `None` without a text.
+    pub fn sentence(&self) -> Option<String> {
+        let OutcomeFormat::Values(values) = &self.format else { return None };
+        let text =
+            |it: &OutcomeValue| if let Value::Text(text) = &it.value { Some(text.clone()) } else { None };
+        let texts: Vec<_> = values.iter().filter_map(text).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    }
+}

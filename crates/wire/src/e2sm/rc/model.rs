@@ -74,6 +74,18 @@ impl ServiceModel for Rc {
         rows::push(header, message, table);
     }
 
+    fn check_control(header: &ControlHeader, control: &ControlMessage) -> Result<(), SmError> {
+        let order = match commands::Order::read(header, control) {
+            Ok(order) => order,
+            Err(fault @ commands::NotAnOrder::OutOfRange { .. }) => {
+                return Err(SmError::Order(fault.to_string()));
+            }
+            // Other styles, and parameters of another dialect.
+            Err(_) => return Ok(()),
+        };
+        order.check().map_err(|fault| SmError::Order(fault.to_string()))
+    }
+
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {
         // Their constraints have values, so there is always one.
         let report = IndicationHeaderFormat::Report(ReportHeader { condition: None });

@@ -106,8 +106,8 @@ impl Test {
 
 fn slice(octets: &Bytes) -> Option<Snssai> {
     match octets[..] {
-        [sst] => Some(Snssai { sst, sd: None }),
-        [sst, high, mid, low] => Some(Snssai { sst, sd: Some(u32::from_be_bytes([0, high, mid, low])) }),
+        [sst] => Some(Snssai::new(sst, None)),
+        [sst, high, mid, low] => Some(Snssai::new(sst, Some(u32::from_be_bytes([0, high, mid, low])))),
         _ => None,
     }
 }

@@ -36,6 +36,7 @@ impl Row for ParameterRow {
             column("name", Kind::Label, Type::Text, true),
             column("value", Kind::Label, Type::Text, true),
             column("number", Kind::Gauge, Type::Float, false),
+            column("ue_ids", Kind::Label, Type::Text, false),
         ]
     }
 
@@ -52,6 +53,7 @@ impl Row for ParameterRow {
             Value::Text(self.name.into()),
             Value::Text(self.text.clone().into()),
             Value::Double(self.number),
+            Value::Text(self.ue.as_ref().map_or_else(String::new, |ue| ue.ids().to_string()).into()),
         ]);
     }
 }
@@ -125,6 +127,7 @@ fn cell(cell: &Cgi) -> String {
 
 /// Appends what an indication says.
 pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
+    let rows = table.len();
     let asked =
         if let IndicationHeaderFormat::Insert(header) = &header.format { Some(&header.ue) } else { None };
     let report = |ue, names| Of { ue, service: "report", names };
@@ -168,5 +171,8 @@ pub(super) fn push(header: &IndicationHeader, message: &IndicationMessage, table
                 of.parameters(&insert.parameters, "", "", table);
             }
         }
+    }
+    if table.len() == rows {
+        table.leave_out(|| "no parameter, UE or cell".to_owned());
     }
 }

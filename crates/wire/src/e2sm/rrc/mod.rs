@@ -161,6 +161,16 @@ sequence! {
     }
 }
 
+/// The slice differentiator that stands for no differentiator (TS 23.003 §28.4.2).
+const NO_DIFFERENTIATOR: u32 = 0xff_ffff;
+
+impl Snssai {
+    /// A slice; a differentiator of FFFFFF means that there is no differentiator.
+    pub fn new(sst: u8, sd: Option<u32>) -> Self {
+        Self { sst, sd: sd.filter(|sd| *sd != NO_DIFFERENTIATOR) }
+    }
+}
+
 impl fmt::Display for Snssai {
     /// `SST` or `SST-SD`, the latter of six hexadecimal digits: `1`, `1-0000ff`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -186,8 +196,8 @@ impl FromStr for Snssai {
             let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
             let sst = number(sst, 10).and_then(|sst| u8::try_from(sst).ok())?;
             match sd {
-                None => Some(Self { sst, sd: None }),
-                Some(sd) if sd.len() == 6 => Some(Self { sst, sd: Some(number(sd, 16)?) }),
+                None => Some(Self::new(sst, None)),
+                Some(sd) if sd.len() == 6 => Some(Self::new(sst, Some(number(sd, 16)?))),
                 Some(_) => None,
             }
         };
@@ -246,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_snssai_is_read_as_it_is_written_and_nothing_else_is() {
-        for text in ["1", "255", "1-0000ff", "0-ffffff"] {
+        for text in ["1", "255", "1-0000ff", "0-fffffe"] {
             assert_eq!(text.parse::<Snssai>().unwrap().to_string(), text);
         }
         for text in ["", "256", "-1", "1-", "1-ff", "1-0000fg", "+1", "1-+000ff", "1-0000ff-2"] {

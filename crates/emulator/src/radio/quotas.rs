@@ -1,0 +1,164 @@
+//! Quotas of slices (style 2 action 6 of RC, O-RRMPolicyRatio of CCC) as the model's scheduler has them.
+use super::rc::Steered;
+use super::{Radio, convert, plan};
+use ranlab_model::user_plane as up;
+use ranlab_model::user_plane::{Command, Direction};
+use ranlab_sdk::wire::e2ap::Plmn;
+use ranlab_sdk::wire::e2sm::control::{Reason, Refusal};
+use ranlab_sdk::wire::e2sm::kpm::DEFAULT_SLICE;
+use ranlab_sdk::wire::e2sm::rc::commands::{OrderFault, SliceQuota};
+use ranlab_sdk::wire::e2sm::rrc::Snssai;
+use ranlab_sdk::wire::e2sm::slice::{
+    SLICES_MAX, Slice, SliceAlgorithm, SliceParameters, SliceSet, UeScheduler, WHOLE_PPM,
+};
+
+/// The slice of the UEs without a quota.
+const REST: u16 = 0;
+const PPM_PER_PERCENT: u32 = WHOLE_PPM / 100;
+
+fn refusal(fault: &OrderFault) -> Refusal {
+    let overcommitted = matches!(fault, OrderFault::Sum { .. });
+    Refusal::new(if overcommitted { Reason::Overcommitted } else { Reason::Invalid }, fault.to_string())
+}
+
+/// Whether a quota of slice `wanted` applies to slice `has`: one without a differentiator applies to each of its type.
+fn covers(wanted: Snssai, has: &Snssai) -> bool {
+    has.sst == wanted.sst && wanted.sd.is_none_or(|sd| has.sd == Some(sd))
+}
+
+impl Radio {
+    /// The quotas as they apply, or why the cell cannot have them.
+    ///
+    /// xApps and base stations in the field use a dedicated ratio of 100 % whatever the minimum is: beyond the minimum it does not
+    /// count.
+    pub(super) fn check_quotas(&self, quotas: &[SliceQuota]) -> Result<Vec<SliceQuota>, Refusal> {
+        let within_min = |it: &SliceQuota| SliceQuota { dedicated: it.dedicated.min(it.min), ..*it };
+        let percent = quotas.iter().find(|it| it.dedicated > 100);
+        if let Some(SliceQuota { slice, dedicated, .. }) = percent {
+            return Err(refusal(&OrderFault::Percent { slice: *slice, value: *dedicated }));
+        }
+        let quotas: Vec<_> = quotas.iter().map(within_min).collect();
+        quotas.iter().try_for_each(SliceQuota::check).map_err(|fault| refusal(&fault))?;
+        SliceQuota::check_sums(&quotas).map_err(|fault| refusal(&fault))?;
+        quotas.iter().try_for_each(|quota| self.check_served(quota))?;
+        if quotas.len() >= SLICES_MAX {
+            let what = format!("{} quotas; at most {} are allowed", quotas.len(), SLICES_MAX - 1);
+            return Err(Refusal::new(Reason::TooMany, what));
+        }
+        Ok(quotas)
+    }
+
+    /// Whether the cell serves the quota's network and, if its slices are configured, the quota's slice.
+    fn check_served(&self, quota: &SliceQuota) -> Result<(), Refusal> {
+        let networks: &[Plmn] = if self.plmns.is_empty() { &[self.plmn] } else { &self.plmns };
+        if !networks.contains(&quota.plmn) {
+            let served = networks.iter().map(Plmn::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!("slice {} of {}: the cell serves {served}", quota.slice, quota.plmn);
+            return Err(Refusal::new(Reason::UnknownSlice, what));
+        }
+        if !self.snssais.is_empty() && !self.snssais.iter().any(|it| covers(quota.slice, it)) {
+            let served = self.snssais.iter().map(Snssai::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!("there is no slice {}; the cell has {served}", quota.slice);
+            return Err(Refusal::new(Reason::UnknownSlice, what));
+        }
+        Ok(())
+    }
+
+    /// The slice by quotas of a UE, by its number; `None` if the carrier is not shared by quotas.
+    pub(super) fn slice_by_quota(&self, ue: u32) -> Option<u16> {
+        let (quotas, set) = &self.quotas;
+        if quotas.is_empty() || *set != self.set {
+            return None;
+        }
+        let plmn = self.plmn_of(ue);
+        let chosen = self.snssais_of(ue);
+        let chosen = if chosen.is_empty() { &[DEFAULT_SLICE][..] } else { &chosen };
+        let applies =
+            |quota: &SliceQuota| quota.plmn == plmn && chosen.iter().any(|it| covers(quota.slice, it));
+        // One with a differentiator applies before one for the whole type.
+        let mut found = (1..).zip(quotas).filter(|(_, quota)| applies(quota)).collect::<Vec<_>>();
+        found.sort_by_key(|(_, quota)| quota.slice.sd.is_none());
+        Some(found.first().map_or(REST, |(id, _)| *id))
+    }
+
+    fn share_by_quotas(&mut self, quotas: Vec<SliceQuota>) -> Result<(), Refusal> {
+        let set = if quotas.is_empty() { SliceSet::default() } else { shown(&quotas) };
+        let model = if quotas.is_empty() { convert::slices(&set) } else { scheduled(&quotas) };
+        self.cell.command(&Command::Slices(Direction::Down, model)).map_err(|why| convert::refusal(&why))?;
+        self.set = set.clone();
+        self.homes.clear();
+        self.quotas = (quotas, set);
+        let ues: Vec<_> = self.rntis.iter().map(|(ue, rnti)| (*ue, *rnti)).collect();
+        for (ue, rnti) in ues {
+            self.homes.extend(self.slice_by_quota(ue).map(|slice| (rnti, slice)));
+        }
+        self.settle_ues();
+        Ok(())
+    }
+
+    /// A UE that came is put into its slice.
+    pub(super) fn settle_by_quota(&mut self, ue: u32, rnti: u16) {
+        if let Some(slice) = self.slice_by_quota(ue) {
+            self.homes.insert(rnti, slice);
+            self.settle_ues();
+        }
+    }
+
+    fn plmn_of(&self, ue: u32) -> Plmn {
+        *plan::of_ue(&self.plmns, super::counted(ue)).unwrap_or(&self.plmn)
+    }
+}
+
+impl Steered {
+    /// Quotas by which the carrier is shared now; none if it is not, or was shared by SLICE since.
+    pub(super) fn quotas(&self) -> Vec<SliceQuota> {
+        let radio = self.locked();
+        let (quotas, set) = &radio.quotas;
+        if *set == radio.set { quotas.clone() } else { Vec::new() }
+    }
+
+    /// Shares the carrier by these quotas alone; by none it is not shared.
+    pub(super) fn share(&self, quotas: &[SliceQuota]) -> Result<(), Refusal> {
+        let mut radio = self.locked();
+        let mut quotas = radio.check_quotas(quotas)?;
+        quotas.retain(|quota| !quota.is_free());
+        radio.share_by_quotas(quotas)
+    }
+}
+
+/// The slices for the scheduler: the rest, then the quotas in their order.
+fn scheduled(quotas: &[SliceQuota]) -> up::SliceSet {
+    let share = |percent: u8| f64::from(percent) / 100.0;
+    let slice = |(id, params): (u32, up::SliceParams)| up::SliceSpec {
+        id,
+        label: String::new(),
+        params,
+        scheduler: up::UeScheduler::default(),
+    };
+    let rest = up::SliceParams::Quota { dedicated: 0.0, min: 0.0, max: 1.0 };
+    let quota = |it: &SliceQuota| up::SliceParams::Quota {
+        dedicated: share(it.dedicated),
+        min: share(it.min),
+        max: share(it.max),
+    };
+    let slices = (0..).zip([rest].into_iter().chain(quotas.iter().map(quota))).map(slice).collect();
+    up::SliceSet { algorithm: up::SliceAlgorithm::Quota, sharing: true, slices }
+}
+
+/// The slices as SLICE reports them, which has no limits: what each is guaranteed.
+fn shown(quotas: &[SliceQuota]) -> SliceSet {
+    let slice = |id: u16, label: String, ppm: u32| Slice {
+        id,
+        label,
+        scheduler: UeScheduler::ProportionalFair,
+        parameters: SliceParameters::Capacity(ppm),
+    };
+    // SLICE has no share of nothing: the smallest one stands for it, at the cost of the guarantees.
+    let smallest = SLICES_MAX as u32;
+    let ppm = |quota: &SliceQuota| (u32::from(quota.min) * PPM_PER_PERCENT).saturating_sub(smallest).max(1);
+    let left = WHOLE_PPM.saturating_sub(quotas.iter().map(ppm).sum()).max(1);
+    let rest = slice(REST, "rest".to_owned(), left);
+    let of = |(id, quota): (u16, &SliceQuota)| slice(id, quota.slice.to_string(), ppm(quota));
+    let slices = [rest].into_iter().chain((1..).zip(quotas).map(of)).collect();
+    SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: true, slices }
+}
