@@ -60,6 +60,11 @@ impl Assembler {
             Protocol::UDP => {
                 let datagram = Udp::parse_captured(ip.payload)?;
                 let place = place(Transport::Udp, (datagram.src_port, datagram.dst_port));
+                if !self.trusting
+                    && let Some(note) = user_plane(&place.flow)
+                {
+                    return Err(note);
+                }
                 let ours = self.trusting || place.flow.has_our_port() || begins_like_e2ap(datagram.payload);
                 if !ours {
                     return Err(Note::OtherDatagram);
@@ -80,6 +85,18 @@ impl Assembler {
     /// Octets of unfinished messages that are held now, the cost of keeping them included; at most [`MAX_HELD_BYTES`].
     pub fn held_bytes(&self) -> usize {
         self.sctp.held_bytes() + self.tcp.held_bytes()
+    }
+}
+
+/// Protocols of the user plane, some of whose messages begin like E2AP.
+fn user_plane(flow: &Flow) -> Option<Note> {
+    let has = |port| flow.source.port == port || flow.destination.port == port;
+    if has(ranlab_wire::pfcp::PORT) {
+        Some(Note::Pfcp)
+    } else if has(ranlab_wire::gtpu::PORT) {
+        Some(Note::Gtpu)
+    } else {
+        None
     }
 }
 

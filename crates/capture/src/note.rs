@@ -59,6 +59,12 @@ pub enum Note {
     /// A datagram of others.
     #[error("UDP datagrams on other ports than 36421 and 36422 are skipped unless they begin like E2AP")]
     OtherDatagram,
+    /// PFCP.
+    #[error("PFCP messages (UDP port 8805) are skipped: they are N4, not E2")]
+    Pfcp,
+    /// GTP-U.
+    #[error("GTP-U messages (UDP port 2152) are skipped: they are N3 or N9, not E2")]
+    Gtpu,
     /// An exported PDU of another protocol.
     #[error("an exported PDU is not of E2AP but of \"{0}\"")]
     OtherExported(String),

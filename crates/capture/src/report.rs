@@ -96,6 +96,10 @@ impl fmt::Display for Line<'_> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.pdus == 0 {
+            f.write_str("no E2 or E42 PDUs")?;
+            return self.write_notes(f);
+        }
         write!(f, "{} PDUs", self.pdus)?;
         let sides: Vec<_> = self.sides.iter().map(|(side, pdus)| format!("{} {pdus}", side.name())).collect();
         if !sides.is_empty() {
@@ -110,6 +114,12 @@ impl fmt::Display for Summary {
         for (message, count) in &self.messages {
             write!(f, "\n{count:>8} {message}")?;
         }
+        self.write_notes(f)
+    }
+}
+
+impl Summary {
+    fn write_notes(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.notes.is_empty() {
             f.write_str("\nnotes:")?;
         }

@@ -186,7 +186,7 @@ impl Planes {
         }
         let mut wanted = vec![0; frame.len() + HEADROOM];
         let fate = self.engine.downlink(0, &frame[14..], &mut wanted);
-        let Fate::N3 { peer, len } = fate else { panic!("{fate:?}") };
+        let Fate::N3 { peer, len, .. } = fate else { panic!("{fate:?}") };
         assert_eq!((peer, &out[OUTER..]), (IpAddr::from(GNB), &wanted[..len]));
         // The outer headers, by an encoding of this test's own.
         assert_eq!(out[14..], udp(N3, GNB, 2152, &wanted[..len]));
@@ -200,7 +200,7 @@ fn planes() -> Planes {
     let mut engine = UserPlane::new();
     for n in 0..SESSIONS {
         let told = session(n);
-        engine.install(n.into(), &told.rules(), &[]);
+        engine.install(n.into(), &told.rules(), &[]).unwrap();
         let offloaded = offload(&told.rules(), n3);
         assert_eq!(offloaded.is_none(), n % 4 == 3, "a policed session is none of the programs'");
         if let Some(offloaded) = offloaded {

@@ -94,7 +94,12 @@ impl UpfPart {
                 max_sessions: self.max_sessions,
                 held_answers: self.held_answers,
                 recognise: true,
-                ..UpfSettings::new(self.n3.ip(), self.dialect)
+                n3: self.n3.ip(),
+                // Without an N4 address of its own, N3's is the one that an SMF can reach.
+                ..UpfSettings::new(
+                    if self.n4.ip().is_unspecified() { self.n3.ip() } else { self.n4.ip() },
+                    self.dialect,
+                )
             },
             mock: MockSettings {
                 service: self.service,

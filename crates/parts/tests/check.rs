@@ -8,7 +8,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Dialect, Mock, MockSettings, UpfInput, UpfOutput, UpfSettings};
+use ranlab_machines::n4::{
+    DataPlane, Dialect, Mock, MockSettings, RuleFault, Session, UpfInput, UpfOutput, UpfSettings, UsageQuery,
+};
 use ranlab_parts::check::{UpfCheck, Verdict, check_upf};
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_wire::pfcp::{Cause, Header, Ies, SessionDeletionResponse, UsageReport, encode, message_type};
@@ -26,6 +28,18 @@ struct Faulty {
     thread: Option<JoinHandle<()>>,
 }
 
+/// A data plane that accepts every rule and always has usage to report.
+struct Metered;
+
+impl DataPlane for Metered {
+    fn check(&mut self, _: &Session) -> Result<(), RuleFault> {
+        Ok(())
+    }
+    fn usage(&mut self, _: u64, _: UsageQuery<'_>) -> Vec<UsageReport> {
+        vec![UsageReport::default()]
+    }
+}
+
 impl Faulty {
     fn start(test: u8, settings: UpfSettings, habit: Habit) -> Self {
         let socket = UdpSocket::bind(at(test, 8805)).unwrap();
@@ -41,7 +55,7 @@ impl Faulty {
                     Ok((len, from)) => UpfInput::Received(from, &room[..len]),
                     Err(_) => UpfInput::Wake,
                 };
-                upf.handle_metered(now, input, &mut |_| vec![UsageReport::default()]);
+                upf.handle_with(now, input, &mut Metered);
                 while let Some(output) = upf.poll() {
                     if let UpfOutput::Send(to, answer) = output
                         && let Some(answer) = habit(answer)

@@ -22,8 +22,10 @@ impl UserPlane {
         if self.prototypes.len() <= shape {
             self.prototypes.resize_with(shape + 1, || None);
         }
-        let entry = Entry { shape: Some(shape), ..Entry::compile(0, rules, &[]) };
-        self.prototypes[shape] = Some((entry, Vec::new()));
+        // The session has been installed, so its rules compile.
+        if let Ok(entry) = Entry::compile(0, rules, &[]) {
+            self.prototypes[shape] = Some((Entry { shape: Some(shape), ..entry }, Vec::new()));
+        }
     }
 
     /// Installs a new session like that of the shape; `false` if the shape is not known.
@@ -45,7 +47,7 @@ impl UserPlane {
     /// Downlink packets of such a session go into this tunnel.
     pub fn redirect(&mut self, seid: u64, teid: u32, peer: IpAddr) {
         if let Some(entry) = find(&self.by_seid, &mut self.entries, &Seid(seid)) {
-            entry.downlink.iter_mut().for_each(|rule| rule.action = Action::N3 { teid, peer });
+            entry.from_n6.iter_mut().for_each(|rule| rule.action = Action::Tunnel { teid, peer });
         }
     }
 
@@ -76,7 +78,7 @@ mod tests {
                 let seid = round * 100 + u64::from(n);
                 assert!(quick.install_like(0, seid, 0x100 + n, ue(n).into()));
                 quick.redirect(seid, 0x900 + n, peer);
-                general.install(seid, &plain(n).rules(), &[]);
+                general.install(seid, &plain(n).rules(), &[]).unwrap();
             }
             for n in 0..50_u32 {
                 let (up, down) = (ip(ue(n), [8; 4], 17, (1, 2), 90), ip([8; 4], ue(n), 17, (2, 1), 90));

@@ -1,5 +1,7 @@
-//! Flow descriptions of SDF filters: IPFilterRules (RFC 6733 §4.3.1) as TS 29.212 §5.4.2 allows them.
-use super::inner::Inner;
+//! SDF filters (TS 29.244 §8.2.5). Flow descriptions are IPFilterRules (RFC 6733 §4.3.1) as TS 29.212 §5.4.2 allows
+//! them; protocols may also be given by name.
+use super::inner::{Inner, has_ports};
+use ranlab_wire::pfcp::SdfFilter;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -44,8 +46,8 @@ impl Flow {
         }
         let protocol = match words.next() {
             Some("ip") => None,
-            Some(number) => {
-                Some(number.parse().map_err(|_| fault("the protocol is neither ip nor 0 to 255"))?)
+            Some(text) => {
+                Some(protocol(text).ok_or_else(|| fault("the protocol is neither ip nor 0 to 255"))?)
             }
             None => return Err(fault("the protocol is missing")),
         };
@@ -57,14 +59,30 @@ impl Flow {
             return Err(fault("to is missing"));
         }
         let to = Side::parse(&mut words).map_err(fault)?;
-        match words.next() {
-            None => Ok(Self { protocol, from, to }),
-            Some(_) => Err(fault("options are not allowed")),
+        if words.next().is_some() {
+            return Err(fault("options are not allowed"));
         }
+        if protocol.is_some_and(|number| !has_ports(number))
+            && !(from.ports.is_empty() && to.ports.is_empty())
+        {
+            return Err(fault("the protocol has no ports"));
+        }
+        let versions = [&from, &to].map(|side| side.prefix.map(|(address, _)| address.is_ipv4()));
+        if let [Some(a), Some(b)] = versions
+            && a != b
+        {
+            return Err(fault("the addresses are of different IP versions"));
+        }
+        Ok(Self { protocol, from, to })
+    }
+
+    fn from_bytes(rule: &[u8]) -> Result<Self, FlowError> {
+        let not_text = |_| FlowError { rule: format!("{rule:02x?}"), why: "it is not text" };
+        std::str::from_utf8(rule).map_err(not_text).and_then(Self::parse)
     }
 
     /// Whether a packet belongs to the flow, in its direction.
-    pub(super) fn takes(&self, packet: &Inner, uplink: bool) -> bool {
+    fn takes(&self, packet: &Inner, uplink: bool) -> bool {
         let (a, b) = packet.addresses;
         let (c, d) = match packet.ports {
             Some((c, d)) => (Some(c), Some(d)),
@@ -75,6 +93,84 @@ impl Flow {
             && self.from.takes(from.0, from.1)
             && self.to.takes(to.0, to.1)
     }
+}
+
+/// The number of a protocol given by number or by its usual name.
+fn protocol(text: &str) -> Option<u8> {
+    const NAMES: [(&str, u8); 12] = [
+        ("icmp", 1),
+        ("igmp", 2),
+        ("tcp", 6),
+        ("udp", 17),
+        ("dccp", 33),
+        ("gre", 47),
+        ("esp", 50),
+        ("ah", 51),
+        ("icmpv6", 58),
+        ("ipv6-icmp", 58),
+        ("sctp", 132),
+        ("udplite", 136),
+    ];
+    let named = NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
+    named.map(|(_, number)| *number).or_else(|| text.parse().ok())
+}
+
+/// An SDF filter as packets are compared with it: every part that is given has to match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Filter {
+    flow: Option<Flow>,
+    /// Type of service or traffic class, and its mask.
+    tos: Option<[u8; 2]>,
+    spi: Option<u32>,
+    flow_label: Option<u32>,
+}
+
+impl Filter {
+    /// Compiles a filter; `None` if nothing is given, so that it excludes no packet. A filter that is only an
+    /// identifier stands for the one of `known` that defines it.
+    ///
+    /// # Errors
+    /// A flow description that is none, or an identifier that no filter defines.
+    pub(super) fn compile<'a>(
+        filter: &'a SdfFilter,
+        known: impl Iterator<Item = &'a SdfFilter>,
+    ) -> Result<Option<Self>, FlowError> {
+        let text = match (&filter.flow_description, filter.filter_id) {
+            (Some(text), _) => Some(text),
+            (None, Some(id)) if !has_parts(filter) => {
+                let mut same = known.filter(|other| other.filter_id == Some(id));
+                let Some(definition) = same.find(|other| has_parts(other)) else {
+                    let why = "no filter of the session defines this identifier";
+                    return Err(FlowError { rule: format!("filter {id}"), why });
+                };
+                return Self::compile(definition, std::iter::empty());
+            }
+            (None, _) => None,
+        };
+        let compiled = Self {
+            flow: text.filter(|text| !text.is_empty()).map(|text| Flow::from_bytes(text)).transpose()?,
+            tos: filter.tos_traffic_class,
+            spi: filter.security_parameter_index,
+            flow_label: filter.flow_label.map(|[a, b, c]| u32::from_be_bytes([0, a & 0x0f, b, c])),
+        };
+        Ok((compiled != Self::default()).then_some(compiled))
+    }
+
+    /// Whether a packet belongs to the filter's flow, in its direction.
+    pub(super) fn takes(&self, packet: &Inner, uplink: bool) -> bool {
+        self.flow.as_ref().is_none_or(|flow| flow.takes(packet, uplink))
+            && self.tos.is_none_or(|[value, mask]| packet.tos & mask == value & mask)
+            && self.spi.is_none_or(|spi| packet.spi == Some(spi))
+            && self.flow_label.is_none_or(|label| packet.flow_label == Some(label))
+    }
+}
+
+/// Whether a filter describes packets by itself.
+fn has_parts(filter: &SdfFilter) -> bool {
+    filter.flow_description.is_some()
+        || filter.tos_traffic_class.is_some()
+        || filter.security_parameter_index.is_some()
+        || filter.flow_label.is_some()
 }
 
 impl Side {
@@ -93,7 +189,11 @@ impl Side {
             for range in list.split(',') {
                 let (low, high) = range.split_once('-').unwrap_or((range, range));
                 let number = |text: &str| text.parse::<u16>().map_err(|_| "a port is not 0 to 65535");
-                ports.push(number(low)?..=number(high)?);
+                let range = number(low)?..=number(high)?;
+                if range.is_empty() {
+                    return Err("a range of ports ends before it begins");
+                }
+                ports.push(range);
             }
         }
         if ports.len() > MAX_PORTS {
@@ -162,7 +262,11 @@ mod tests {
         for (rule, why) in [
             ("deny out ip from any to any", "begin with permit"),
             ("permit in ip from any to any", "not out"),
-            ("permit out tcp from any to any", "neither ip nor 0"),
+            ("permit out tpc from any to any", "neither ip nor 0"),
+            ("permit out 256 from any to any", "neither ip nor 0"),
+            ("permit out icmp from any 80 to any", "no ports"),
+            ("permit out ip from any 90-80 to any", "ends before"),
+            ("permit out ip from 1.2.3.4 to 2001:db8::/32", "different IP versions"),
             ("permit out ip from any", "to is missing"),
             ("permit out ip from 1.2.3.4/33 to any", "neither any"),
             ("permit out 6 from any 70000 to any", "a port"),

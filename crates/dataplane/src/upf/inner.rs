@@ -13,6 +13,26 @@ pub(super) struct Inner {
     pub(super) ports: Option<(u16, u16)>,
     /// Octets of the packet; what follows is padding.
     pub(super) octets: usize,
+    /// Type of service, or traffic class.
+    pub(super) tos: u8,
+    /// Of ESP and AH.
+    pub(super) spi: Option<u32>,
+    /// Of IPv6.
+    pub(super) flow_label: Option<u32>,
+}
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const ESP: u8 = 50;
+const AH: u8 = 51;
+const DESTINATION_OPTIONS: u8 = 60;
+/// IPv6 extension headers that are read at most; ports behind more of them are not found.
+const MAX_EXTENSIONS: usize = 8;
+
+/// Whether packets of this protocol begin with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite.
+pub(super) fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, 6 | 17 | 33 | 132 | 136)
 }
 
 /// A UE by its address: IPv4 whole, IPv6 by its /64 prefix, which is what a UE is given. The prefix of `::/64` is never
@@ -52,6 +72,9 @@ impl Inner {
             protocol: head[9],
             ports: payload.and_then(|payload| ports(head[9], payload)),
             octets,
+            tos: head[1],
+            spi: payload.and_then(|payload| spi(head[9], payload)),
+            flow_label: None,
         })
     }
 
@@ -63,19 +86,50 @@ impl Inner {
         }
         let source = IpAddr::from(*head[8..].first_chunk::<16>()?);
         let destination = IpAddr::from(*head[24..].first_chunk::<16>()?);
+        let (protocol, payload) = transport(head[6], &packet[40..octets]);
         Some(Self {
             source: ue_key(source),
             destination: ue_key(destination),
             addresses: (source, destination),
-            // Behind extension headers, ports are not looked for.
-            protocol: head[6],
-            ports: ports(head[6], &packet[40..octets]),
+            protocol,
+            ports: payload.and_then(|payload| ports(protocol, payload)),
             octets,
+            tos: head[0] << 4 | head[1] >> 4,
+            spi: payload.and_then(|payload| spi(protocol, payload)),
+            flow_label: Some(u32::from_be_bytes([0, head[1] & 0x0f, head[2], head[3]])),
         })
     }
 }
 
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let &[a, b, c, d] = payload.first_chunk()?;
-    matches!(protocol, 6 | 17 | 132).then(|| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+    has_ports(protocol).then(|| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}
+
+/// Security parameter index.
+fn spi(protocol: u8, payload: &[u8]) -> Option<u32> {
+    let at = match protocol {
+        ESP => 0,
+        AH => 4,
+        _ => return None,
+    };
+    payload.get(at..)?.first_chunk().map(|four| u32::from_be_bytes(*four))
+}
+
+/// Protocol behind the IPv6 extension headers, and its octets; none in later fragments.
+fn transport(first: u8, octets: &[u8]) -> (u8, Option<&[u8]>) {
+    let (mut kind, mut rest) = (first, Some(octets));
+    for _ in 0..MAX_EXTENSIONS {
+        let Some(&[next, len, high, low]) = rest.and_then(|rest| rest.first_chunk()) else { break };
+        let len = match kind {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => 8 * (usize::from(len) + 1),
+            // The offset of a later fragment is not 0: what follows is no header.
+            FRAGMENT if u16::from_be_bytes([high, low]) & 0xfff8 != 0 => return (next, None),
+            FRAGMENT => 8,
+            _ => break,
+        };
+        rest = rest.and_then(|rest| rest.get(len..));
+        kind = next;
+    }
+    (kind, rest)
 }

@@ -1,32 +1,38 @@
 //! The user plane function's packets: detected, policed, counted, forwarded or buffered, session by session.
 //!
 //! ```text
-//!  N3 datagram --uplink()----> PDR (TEID, QFI, UE, flow) -> QER -> URR -> FAR -> Fate::N6(packet)
-//!  N6 packet   --downlink()--> PDR (UE, flow)            -> QER -> URR -> FAR -> Fate::N3 | Fate::Buffered
+//!  GTP-U datagram --uplink()----> PDR (TEID, QFI, UE, flow) -> QER -> URR -> FAR -> Fate::N6(packet) | Fate::Relay
+//!  N6 packet      --downlink()--> PDR (UE, flow)            -> QER -> URR -> FAR -> Fate::N3 | Fate::Buffered
 //! ```
+//!
+//! Every source and destination interface has the same actions: drop, buffer, into a tunnel, to the data network. A
+//! rule that asks for more is refused when it is compiled ([`Refusal`]).
 //!
 //! Rules are those of TS 29.244 as decoded by `wire::pfcp`; who installs them is not known here. Packets that no rule
 //! wants are counted by reason, never lost silently. Rates are counted over inner IP packets, from the first octet of
 //! the IP header ([`RATE_LAYER`]): an Ethernet or GTP-U header does not shorten a user's rate.
 mod alike;
+mod compile;
 mod flow;
 mod inner;
 mod police;
 mod rules;
+mod types;
 mod usage;
 pub mod xdp;
 
+pub use compile::{Refusal, Unsupported};
 pub use flow::{Flow, FlowError};
 pub use rules::Rules;
-pub use usage::{Meter, Usage};
+pub use types::{Drop, Fate, PlaneCounters, PlaneEvent, Relay};
+pub use usage::{Crossed, Limits, Meter, Usage};
 
 use inner::Inner;
 use police::Bucket;
 use ranlab_wire::gtpu::{
     GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
 };
-use rules::{Action, Entry, Mapping, Qer};
-use serde::Serialize;
+use rules::{Action, Entry, Mapping, Qer, Rule, Waiting};
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
@@ -41,157 +47,6 @@ pub const MAX_BUFFERED: usize = 1 << 16;
 pub const MAX_EVENTS: usize = 1 << 14;
 /// Octets that a downlink packet's tunnel header needs in front of it at most.
 pub const HEADROOM: usize = GpduTemplate::MAX_LEN;
-
-/// What becomes of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate<'a> {
-    /// This IP packet goes to the data network.
-    N6(&'a [u8]),
-    /// So many octets of the caller's buffer go to this base station.
-    N3 {
-        /// Its N3 address.
-        peer: IpAddr,
-        /// Octets written.
-        len: usize,
-    },
-    /// It waits for a tunnel.
-    Buffered,
-    /// A path's echo: answer it.
-    Echo,
-    /// No session has this tunnel: tell the sender (error indication).
-    UnknownTunnel(u32),
-    /// An extension header that must be understood and is not: tell the sender which are (TS 29.281 §5.2.1).
-    Unsupported,
-    /// A message of the path that asks for nothing.
-    Taken,
-    /// Gone, for this reason.
-    Dropped(Drop),
-}
-
-/// Why a packet was dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Drop {
-    /// It is no GTP-U, or no IP packet.
-    Malformed,
-    /// No rule of the session, or no session, wants it.
-    NoRule,
-    /// The rule says so.
-    Action,
-    /// The gate is closed.
-    Gate,
-    /// The maximum bit rate is used up.
-    Rate,
-    /// The volume quota is used up.
-    Quota,
-    /// No more packets may wait.
-    BufferFull,
-    /// It is longer than the caller's buffer.
-    TooLong,
-}
-
-impl Drop {
-    /// Every reason.
-    pub const ALL: [Self; 8] = [
-        Self::Malformed,
-        Self::NoRule,
-        Self::Action,
-        Self::Gate,
-        Self::Rate,
-        Self::Quota,
-        Self::BufferFull,
-        Self::TooLong,
-    ];
-
-    /// As reports spell it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::NoRule => "no_rule",
-            Self::Action => "action",
-            Self::Gate => "gate",
-            Self::Rate => "rate",
-            Self::Quota => "quota",
-            Self::BufferFull => "buffer_full",
-            Self::TooLong => "too_long",
-        }
-    }
-}
-
-/// Something that the control half has to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaneEvent {
-    /// The first packet waits for a session's UE: the control plane wants to be notified.
-    DownlinkData {
-        /// The session.
-        seid: u64,
-        /// The rule that matched.
-        pdr_id: u16,
-    },
-    /// A usage rule's volume threshold was reached.
-    Threshold {
-        /// The session.
-        seid: u64,
-        /// The rule.
-        urr_id: u32,
-    },
-    /// A base station does not know a tunnel of ours.
-    ErrorIndication {
-        /// The session whose downlink it is, 0 if it cannot be told.
-        seid: u64,
-        /// The tunnel.
-        teid: u32,
-        /// The base station.
-        peer: IpAddr,
-    },
-}
-
-/// What went through, and what did not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct PlaneCounters {
-    /// Datagrams that came from base stations.
-    pub n3_received: u64,
-    /// Packets that came from the data network.
-    pub n6_received: u64,
-    /// Packets handed to the data network.
-    pub uplink: u64,
-    /// Packets handed to base stations, from the buffer as well.
-    pub downlink: u64,
-    /// Packets that had to wait.
-    pub buffered: u64,
-    /// Datagrams into tunnels that no session has.
-    pub unknown_tunnels: u64,
-    /// Messages of the path: echoes, end markers, error indications.
-    pub path_messages: u64,
-    /// Datagrams with extension headers that must be understood and are not.
-    pub unsupported: u64,
-    /// Events dropped because nobody fetched them.
-    pub events_dropped: u64,
-    #[serde(skip)]
-    dropped: [u64; Drop::ALL.len()],
-}
-
-impl PlaneCounters {
-    /// Packets dropped for a reason.
-    pub fn dropped(&self, reason: Drop) -> u64 {
-        self.dropped[reason as usize]
-    }
-
-    /// Adds another user plane's counts: workers are counted together.
-    pub fn add(&mut self, other: &Self) {
-        self.n3_received += other.n3_received;
-        self.n6_received += other.n6_received;
-        self.uplink += other.uplink;
-        self.downlink += other.downlink;
-        self.buffered += other.buffered;
-        self.unknown_tunnels += other.unknown_tunnels;
-        self.path_messages += other.path_messages;
-        self.unsupported += other.unsupported;
-        self.events_dropped += other.events_dropped;
-        for (sum, more) in self.dropped.iter_mut().zip(other.dropped) {
-            *sum += more;
-        }
-    }
-}
 
 /// Numbers of tunnels, sessions and UEs are spread well enough by one multiplication; they are given out by the control
 /// plane, so nobody can choose them to collide.
@@ -303,10 +158,21 @@ impl UserPlane {
         self.events.pop_front()
     }
 
+    /// Compiles a session's rules without installing them.
+    ///
+    /// # Errors
+    /// The first rule that cannot be carried out.
+    pub fn check(rules: &Rules<'_>) -> Result<(), Refusal> {
+        Entry::compile(0, rules, &[]).map(drop)
+    }
+
     /// Installs a session's rules, or replaces them: rates keep their state, waiting packets wait on (see
     /// [`flush`](Self::flush)). `meters` are the session's usage rules.
-    pub fn install(&mut self, seid: u64, rules: &Rules<'_>, meters: &[Meter]) {
-        let mut entry = Entry::compile(seid, rules, meters);
+    ///
+    /// # Errors
+    /// The first rule that cannot be carried out; the session stays as it was.
+    pub fn install(&mut self, seid: u64, rules: &Rules<'_>, meters: &[Meter]) -> Result<(), Refusal> {
+        let mut entry = Entry::compile(seid, rules, meters)?;
         let index = match self.by_seid.get(&Seid(seid)) {
             Some(&index) => index,
             None => self.place(seid),
@@ -322,6 +188,7 @@ impl UserPlane {
             };
         }
         self.entries[index as usize] = Some(Box::new(entry));
+        Ok(())
     }
 
     fn place(&mut self, seid: u64) -> u32 {
@@ -381,31 +248,38 @@ impl UserPlane {
         }
     }
 
-    /// Whether packets wait for a session, and its rules would let them go now.
-    pub fn can_flush(&self, seid: u64) -> bool {
+    /// Packets that wait for a session, if one of its rules forwards into a tunnel; otherwise 0.
+    pub fn flushable(&self, seid: u64) -> usize {
         let index = self.by_seid.get(&Seid(seid)).copied().unwrap_or(u32::MAX);
         let entry = self.entries.get(index as usize).and_then(Option::as_ref);
-        entry.is_some_and(|entry| {
-            !entry.waiting.is_empty()
-                && entry.downlink.iter().any(|rule| matches!(rule.action, Action::N3 { .. }))
-        })
+        entry.filter(|entry| entry.can_flush()).map_or(0, |entry| entry.waiting.len())
     }
 
-    /// The next waiting packet of a session, if its rules let it go: call until `None`.
+    /// The next waiting packet of a session, decided again by its rules. Call it [`flushable`](Self::flushable) times:
+    /// a packet whose rule still buffers goes back to the end.
     pub fn flush<'a>(&mut self, now_ns: u64, seid: u64, out: &'a mut [u8]) -> Option<Fate<'a>> {
-        if !self.can_flush(seid) {
-            return None;
-        }
-        let entry = find(&self.by_seid, &mut self.entries, &Seid(seid))?;
-        let packet = entry.waiting.pop_front()?;
-        entry.notified = false;
+        let entry = find(&self.by_seid, &mut self.entries, &Seid(seid)).filter(|entry| entry.can_flush())?;
+        let waiting = entry.waiting.pop_front()?;
         self.waiting -= 1;
-        // It has been counted on arrival.
-        self.counters.n6_received -= 1;
-        Some(self.downlink(now_ns, &packet, out))
+        match waiting {
+            Waiting::Packet(packet) => {
+                // It has been counted on arrival.
+                self.counters.n6_received -= 1;
+                Some(self.downlink(now_ns, &packet, out))
+            }
+            Waiting::Datagram(datagram) => {
+                self.counters.n3_received -= 1;
+                let relay = match self.uplink(now_ns, IpAddr::from([0; 4]), &datagram) {
+                    Fate::Relay(relay) => relay,
+                    Fate::Dropped(reason) => return Some(Fate::Dropped(reason)),
+                    _ => return Some(Fate::Taken),
+                };
+                Some(self.write(&relay, out))
+            }
+        }
     }
 
-    /// Decides about a datagram from a base station. `Fate::N6` borrows the packet within the datagram.
+    /// Decides about a datagram from a tunnel. `Fate::N6` and `Fate::Relay` borrow the packet within the datagram.
     pub fn uplink<'a>(&mut self, now_ns: u64, peer: IpAddr, datagram: &'a [u8]) -> Fate<'a> {
         self.counters.n3_received += 1;
         let Ok(packet) = Packet::parse(datagram) else { return self.drop(Drop::Malformed) };
@@ -418,31 +292,62 @@ impl UserPlane {
         }
         let Some(entry) = find(&self.by_teid, &mut self.entries, &Teid(packet.teid)) else {
             self.counters.unknown_tunnels += 1;
-            return Fate::UnknownTunnel(packet.teid);
+            // No error indication for TEID 0 (TS 29.281 §7.3.1).
+            return if packet.teid == 0 { Fate::Taken } else { Fate::UnknownTunnel(packet.teid) };
         };
-        let qfi = match packet.pdu_session() {
-            Some(Ok(session)) => Some(session.qfi()),
+        let session = match packet.pdu_session() {
+            Some(Ok(session)) => Some(session),
             Some(Err(_)) => return self.drop(Drop::Malformed),
             None => None,
         };
+        let qfi = session.map(|session| session.qfi());
         let Some(inner) = Inner::read(packet.payload) else { return self.drop(Drop::Malformed) };
-        let found = entry.uplink.iter().position(|rule| rule.takes_uplink(packet.teid, qfi, &inner));
-        let Some(found) = found else { return self.drop(Drop::NoRule) };
-        let rule = &entry.uplink[found];
+        let mut rules = entry.from_tunnels.iter();
+        let Some(rule) = rules.find(|rule| rule.takes_from_tunnel(packet.teid, qfi, &inner)) else {
+            return self.drop(Drop::NoRule);
+        };
         let octets = inner.octets;
-        if let Err(reason) = admit(&mut entry.qers, &rule.qers, true, now_ns, octets) {
+        let relay = match rule.action {
+            Action::N6 => None,
+            Action::Tunnel { teid, peer } => {
+                let session = next_container(rule, session);
+                Some(Relay { peer, tos: rule.tos, teid, session, packet: &packet.payload[..octets] })
+            }
+            Action::Drop => return self.drop(Drop::Action),
+            Action::Buffer { notify } => {
+                let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
+                let taken = waiting.take(entry, || Waiting::Datagram(datagram.to_vec()));
+                return self.buffered(taken);
+            }
+        };
+        let uplink = rule.uplink;
+        if let Err(reason) = admit(&mut entry.qers, &rule.qers, uplink, now_ns, octets).and_then(|()| {
+            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, octets)
+        }) {
             return self.drop(reason);
         }
-        match rule.action {
-            Action::N6 => {}
-            // A rule may send uplink packets to another user plane; here they go to the data network or nowhere.
-            _ => return self.drop(Drop::Action),
+        if uplink {
+            self.counters.uplink += 1;
+        } else {
+            self.counters.downlink += 1;
         }
-        if let Err(reason) = count(&mut self.events, &mut self.counters, entry, found, true, octets) {
-            return self.drop(reason);
+        relay.map_or(Fate::N6(&packet.payload[..octets]), Fate::Relay)
+    }
+
+    /// Writes a packet with the header of its next tunnel.
+    pub fn write(&mut self, relay: &Relay<'_>, out: &mut [u8]) -> Fate<'static> {
+        let Relay { peer, tos, teid, session, packet } = *relay;
+        let plain = match session {
+            None => self.heads.get(NO_QFI).copied(),
+            Some(session) if session == PduSession::dl(session.qfi()) => {
+                self.heads.get(usize::from(session.qfi())).copied()
+            }
+            Some(session) => GpduTemplate::new(Some(session)).ok(),
+        };
+        match plain.and_then(|head| put_gpdu(&head, teid, packet, out)) {
+            Some(len) => Fate::N3 { peer, len, tos },
+            None => self.drop(Drop::TooLong),
         }
-        self.counters.uplink += 1;
-        Fate::N6(&packet.payload[..octets])
     }
 
     /// Decides about a packet from the data network. `Fate::N3` has its datagram in `out`.
@@ -452,47 +357,39 @@ impl UserPlane {
         let Some(entry) = find(&self.by_ue, &mut self.entries, &inner.destination) else {
             return self.drop(Drop::NoRule);
         };
-        let found = entry.downlink.iter().position(|rule| rule.takes_downlink(&inner));
-        let Some(found) = found else { return self.drop(Drop::NoRule) };
+        let Some(rule) = entry.from_n6.iter().find(|rule| rule.takes_from_n6(&inner)) else {
+            return self.drop(Drop::NoRule);
+        };
         let octets = inner.octets;
-        let (action, pdr_id, qfi) =
-            (entry.downlink[found].action, entry.downlink[found].pdr_id, entry.downlink[found].qfi);
-        match action {
-            Action::Buffer { notify } => {
-                return self.buffer(inner.destination, pdr_id, notify, &packet[..octets]);
-            }
+        let (teid, peer) = match rule.action {
+            Action::Tunnel { teid, peer } => (teid, peer),
             Action::Drop | Action::N6 => return self.drop(Drop::Action),
-            Action::N3 { .. } => {}
-        }
-        if let Err(reason) = admit(&mut entry.qers, &entry.downlink[found].qers, false, now_ns, octets) {
+            Action::Buffer { notify } => {
+                let waiting = Buffering { pdr_id: rule.pdr_id, notify, full: self.waiting >= MAX_BUFFERED };
+                let taken = waiting.take(entry, || Waiting::Packet(packet[..octets].to_vec()));
+                return self.buffered(taken);
+            }
+        };
+        if let Err(reason) = admit(&mut entry.qers, &rule.qers, rule.uplink, now_ns, octets).and_then(|()| {
+            count(&mut self.events, &mut self.counters, entry.seid, &entry.meters, rule, octets)
+        }) {
             return self.drop(reason);
         }
-        if let Err(reason) = count(&mut self.events, &mut self.counters, entry, found, false, octets) {
-            return self.drop(reason);
-        }
-        let Action::N3 { teid, peer } = action else { return self.drop(Drop::Action) };
-        let head =
-            self.heads.get(qfi.map_or(NO_QFI, usize::from)).and_then(|head| head.write(teid, octets, out));
-        let room = head.and_then(|head| out.get_mut(head..head + octets));
-        let (Some(head), Some(room)) = (head, room) else { return self.drop(Drop::TooLong) };
-        room.copy_from_slice(&packet[..octets]);
+        let head = self.heads.get(rule.qfi.map_or(NO_QFI, usize::from));
+        let Some(len) = head.and_then(|head| put_gpdu(head, teid, &packet[..octets], out)) else {
+            return self.drop(Drop::TooLong);
+        };
         self.counters.downlink += 1;
-        Fate::N3 { peer, len: head + octets }
+        Fate::N3 { peer, len, tos: rule.tos }
     }
 
-    fn buffer(&mut self, ue: u64, pdr_id: u16, notify: bool, packet: &[u8]) -> Fate<'static> {
-        let full = self.waiting >= MAX_BUFFERED;
-        let Some(entry) = find(&self.by_ue, &mut self.entries, &ue) else { return self.drop(Drop::NoRule) };
-        if full || entry.waiting.len() >= entry.max_waiting {
-            return self.drop(Drop::BufferFull);
-        }
-        entry.waiting.push_back(packet.to_vec());
-        let first = notify && !std::mem::replace(&mut entry.notified, true);
-        let seid = entry.seid;
+    /// Counts a packet that waits now, or that had no room.
+    fn buffered(&mut self, taken: Option<Option<PlaneEvent>>) -> Fate<'static> {
+        let Some(event) = taken else { return self.drop(Drop::BufferFull) };
         self.waiting += 1;
         self.counters.buffered += 1;
-        if first {
-            tell(&mut self.events, &mut self.counters, PlaneEvent::DownlinkData { seid, pdr_id });
+        if let Some(event) = event {
+            push_event(&mut self.events, &mut self.counters, event);
         }
         Fate::Buffered
     }
@@ -502,20 +399,13 @@ impl UserPlane {
         self.counters.path_messages += 1;
         match message {
             Message::EchoRequest => Fate::Echo,
-            Message::ErrorIndication { teid, .. } => {
-                let seid = self.downlink_tunnel(teid, peer).unwrap_or(0);
-                tell(&mut self.events, &mut self.counters, PlaneEvent::ErrorIndication { seid, teid, peer });
+            Message::ErrorIndication { teid, peer: end, .. } => {
+                let peer = if end.is_unspecified() { peer } else { end };
+                push_event(&mut self.events, &mut self.counters, PlaneEvent::ErrorIndication { teid, peer });
                 Fate::Taken
             }
             _ => Fate::Taken,
         }
-    }
-
-    /// The session that sends into this tunnel. A walk over all: error indications are rare.
-    fn downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
-        let to = Action::N3 { teid, peer };
-        let mut sessions = self.entries.iter().flatten();
-        sessions.find(|entry| entry.downlink.iter().any(|rule| rule.action == to)).map(|entry| entry.seid)
     }
 
     fn drop(&mut self, reason: Drop) -> Fate<'static> {
@@ -532,12 +422,49 @@ fn find<'a, K: std::hash::Hash + Eq>(
     entries.get_mut(*map.get(key)? as usize)?.as_deref_mut()
 }
 
-fn tell(events: &mut VecDeque<PlaneEvent>, counters: &mut PlaneCounters, event: PlaneEvent) {
+fn push_event(events: &mut VecDeque<PlaneEvent>, counters: &mut PlaneCounters, event: PlaneEvent) {
     if events.len() < MAX_EVENTS {
         events.push_back(event);
     } else {
         counters.events_dropped += 1;
     }
+}
+
+/// A packet that a rule buffers.
+struct Buffering {
+    pdr_id: u16,
+    notify: bool,
+    /// All sessions together have no more room.
+    full: bool,
+}
+
+impl Buffering {
+    /// Keeps the packet: the event that is due, if any. `None` if there is no room.
+    fn take(self, entry: &mut Entry, packet: impl FnOnce() -> Waiting) -> Option<Option<PlaneEvent>> {
+        if self.full || entry.waiting.len() >= entry.max_waiting {
+            return None;
+        }
+        entry.waiting.push_back(packet());
+        let first = self.notify && !std::mem::replace(&mut entry.notified, true);
+        Some(first.then_some(PlaneEvent::DownlinkData { seid: entry.seid, pdr_id: self.pdr_id }))
+    }
+}
+
+/// The PDU session container that a packet from a tunnel takes along: the one it came with, unless a QER names another
+/// QoS flow or the rule removes it (TS 29.244 §8.2.64).
+fn next_container(rule: &Rule, came_with: Option<PduSession>) -> Option<PduSession> {
+    let make = |qfi| if rule.uplink { PduSession::ul(qfi) } else { PduSession::dl(qfi) };
+    match came_with.filter(|_| !rule.strips_container && !rule.marks) {
+        Some(session) => Some(session),
+        None => rule.qfi.filter(|_| rule.marks || !rule.strips_container).map(make),
+    }
+}
+
+/// Writes a packet behind its head; `None` if `out` is too small.
+fn put_gpdu(head: &GpduTemplate, teid: u32, packet: &[u8], out: &mut [u8]) -> Option<usize> {
+    let at = head.write(teid, packet.len(), out)?;
+    out.get_mut(at..at + packet.len())?.copy_from_slice(packet);
+    Some(at + packet.len())
 }
 
 /// Gates and rates of all QERs of a rule; nothing is taken from any of them unless all agree.
@@ -566,23 +493,24 @@ fn admit(qers: &mut [Qer], of_rule: &[u8], uplink: bool, now_ns: u64, octets: us
 fn count(
     events: &mut VecDeque<PlaneEvent>,
     counters: &mut PlaneCounters,
-    entry: &Entry,
-    rule: usize,
-    uplink: bool,
+    seid: u64,
+    meters: &[Meter],
+    rule: &Rule,
     octets: usize,
 ) -> Result<(), Drop> {
-    let rule = if uplink { &entry.uplink[rule] } else { &entry.downlink[rule] };
-    let meters = || rule.meters.iter().filter_map(|index| entry.meters.get(usize::from(*index)));
-    if meters().any(|meter| meter.quota.is_some_and(|quota| meter.usage.octets() >= quota)) {
+    let own = || rule.meters.iter().filter_map(|index| meters.get(usize::from(*index)));
+    if own().any(|meter| meter.usage.is_exhausted()) {
         return Err(Drop::Quota);
     }
-    for meter in meters() {
-        if meter.usage.add(uplink, octets as u64, meter.threshold) {
-            tell(events, counters, PlaneEvent::Threshold { seid: entry.seid, urr_id: meter.urr_id });
+    for meter in own() {
+        if let Some((crossed, read)) = meter.add(rule.uplink, octets as u64) {
+            push_event(events, counters, PlaneEvent::Usage { seid, urr_id: meter.urr_id, crossed, read });
         }
     }
     Ok(())
 }
 
+#[cfg(test)]
+mod action_tests;
 #[cfg(test)]
 mod tests;

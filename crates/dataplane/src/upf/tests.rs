@@ -5,15 +5,15 @@ use ranlab_wire::gtpu::{Extension, Header as GtpHeader, Message, encode_message}
 use ranlab_wire::pfcp::*;
 
 const UE: u32 = 0x0a3c_0000;
-const GNB: [u8; 4] = [10, 0, 0, 9];
-const SERVER: [u8; 4] = [192, 0, 2, 1];
+pub(super) const GNB: [u8; 4] = [10, 0, 0, 9];
+pub(super) const SERVER: [u8; 4] = [192, 0, 2, 1];
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Told {
-    pdrs: Vec<CreatePdr>,
-    fars: Vec<CreateFar>,
-    qers: Vec<CreateQer>,
-    urrs: Vec<CreateUrr>,
+    pub(super) pdrs: Vec<CreatePdr>,
+    pub(super) fars: Vec<CreateFar>,
+    pub(super) qers: Vec<CreateQer>,
+    pub(super) urrs: Vec<CreateUrr>,
 }
 
 impl Told {
@@ -36,7 +36,7 @@ pub(super) fn ue(n: u32) -> [u8; 4] {
     (UE + n).to_be_bytes()
 }
 
-fn far(id: u32, flags: u128, way: Option<ForwardingParameters>) -> CreateFar {
+pub(super) fn far(id: u32, flags: u128, way: Option<ForwardingParameters>) -> CreateFar {
     CreateFar {
         far_id: FarId(id),
         apply_action: ApplyAction::new(flags),
@@ -45,11 +45,11 @@ fn far(id: u32, flags: u128, way: Option<ForwardingParameters>) -> CreateFar {
     }
 }
 
-fn to_core() -> Option<ForwardingParameters> {
+pub(super) fn to_core() -> Option<ForwardingParameters> {
     Some(ForwardingParameters { destination_interface: Interface::CORE, ..Default::default() })
 }
 
-fn to_gnb(teid: u32) -> Option<ForwardingParameters> {
+pub(super) fn to_gnb(teid: u32) -> Option<ForwardingParameters> {
     Some(ForwardingParameters {
         destination_interface: Interface::ACCESS,
         outer_header_creation: Some(OuterHeaderCreation::gtpu(teid, GNB.into())),
@@ -57,7 +57,7 @@ fn to_gnb(teid: u32) -> Option<ForwardingParameters> {
     })
 }
 
-fn pdr(id: u16, precedence: u32, pdi: Pdi, far: u32) -> CreatePdr {
+pub(super) fn pdr(id: u16, precedence: u32, pdi: Pdi, far: u32) -> CreatePdr {
     CreatePdr {
         pdr_id: PdrId(id),
         precedence: Precedence(precedence),
@@ -67,7 +67,7 @@ fn pdr(id: u16, precedence: u32, pdi: Pdi, far: u32) -> CreatePdr {
     }
 }
 
-fn uplink_pdi(n: u32) -> Pdi {
+pub(super) fn uplink_pdi(n: u32) -> Pdi {
     Pdi {
         source_interface: Interface::ACCESS,
         f_teid: Some(FTeid::Assigned { teid: 0x100 + n, addresses: IpAddr::from([10, 0, 0, 2]).into() }),
@@ -77,7 +77,7 @@ fn uplink_pdi(n: u32) -> Pdi {
     }
 }
 
-fn downlink_pdi(n: u32) -> Pdi {
+pub(super) fn downlink_pdi(n: u32) -> Pdi {
     let addresses = IpAddr::from(ue(n)).into();
     Pdi {
         source_interface: Interface::CORE,
@@ -116,9 +116,9 @@ pub(super) fn gpdu(teid: u32, qfi: Option<u8>, packet: &[u8]) -> Vec<u8> {
     out
 }
 
-fn installed(told: &Told) -> UserPlane {
+pub(super) fn installed(told: &Told) -> UserPlane {
     let mut plane = UserPlane::new();
-    plane.install(1, &told.rules(), &told.rules().meters(&[]));
+    plane.install(1, &told.rules(), &told.rules().meters(&[], &[])).unwrap();
     plane
 }
 
@@ -129,7 +129,7 @@ fn both_directions_pass_and_the_tunnel_carries_the_flow() {
     assert_eq!(plane.uplink(0, GNB.into(), &gpdu(0x101, Some(9), &up)), Fate::N6(&up));
     let down = ip(SERVER, ue(1), 17, (2, 1), 100);
     let mut out = [0; 200];
-    let Fate::N3 { peer, len } = plane.downlink(0, &down, &mut out) else { panic!() };
+    let Fate::N3 { peer, len, .. } = plane.downlink(0, &down, &mut out) else { panic!() };
     assert_eq!(peer, IpAddr::from(GNB));
     let packet = Packet::parse(&out[..len]).unwrap();
     assert_eq!((packet.teid, packet.payload), (0x901, &down[..]));
@@ -215,7 +215,7 @@ fn a_rate_is_policed_over_all_flows_of_its_qer_in_each_direction_alone() {
         // A handover meanwhile does not fill the bucket again.
         if n % 1_000 == 0 {
             told.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x5000 + n as u32));
-            plane.install(1, &told.rules(), &[]);
+            plane.install(1, &told.rules(), &[]).unwrap();
         }
     }
     for passed in [up, down] {
@@ -232,15 +232,16 @@ fn gates_and_quotas_close() {
     told.qers = vec![CreateQer { qer_id: QerId(1), gate_status, ..Default::default() }];
     told.urrs = vec![CreateUrr {
         urr_id: UrrId(5),
+        reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH | ReportingTriggers::VOLQU),
         volume_threshold: Some(Volume { total: Some(150), ..Default::default() }),
         volume_quota: Some(Volume { total: Some(250), ..Default::default() }),
         ..Default::default()
     }];
     told.pdrs[0].qer_ids = vec![QerId(1)];
     told.pdrs[1].urr_ids = vec![UrrId(5)];
-    let meters = told.rules().meters(&[]);
+    let meters = told.rules().meters(&[], &[]);
     let mut plane = UserPlane::new();
-    plane.install(1, &told.rules(), &meters);
+    plane.install(1, &told.rules(), &meters).unwrap();
     let up = gpdu(0x101, Some(9), &ip(ue(1), SERVER, 17, (1, 2), 100));
     assert_eq!(plane.uplink(0, GNB.into(), &up), Fate::Dropped(Drop::Gate));
     let (down, mut out) = (ip(SERVER, ue(1), 17, (1, 2), 100), [0; 200]);
@@ -249,9 +250,15 @@ fn gates_and_quotas_close() {
     }
     assert_eq!(plane.downlink(0, &down, &mut out), Fate::Dropped(Drop::Quota));
     assert_eq!(meters[0].usage.read(), [0, 0, 300, 3]);
-    assert_eq!(plane.event(), Some(PlaneEvent::Threshold { seid: 1, urr_id: 5 }));
-    assert_eq!(plane.event(), Some(PlaneEvent::Threshold { seid: 1, urr_id: 5 }));
-    assert_eq!(plane.event(), None);
+    let mut events = std::iter::from_fn(|| match plane.event()? {
+        PlaneEvent::Usage { seid: 1, urr_id: 5, crossed, read } => {
+            Some((crossed.threshold, crossed.quota, read[2]))
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(events.next(), Some((true, false, 200)));
+    assert_eq!(events.next(), Some((false, true, 300)));
+    assert_eq!(events.next(), None);
 }
 
 #[test]
@@ -269,7 +276,7 @@ fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
     assert_eq!(plane.event(), None);
     assert_eq!(plane.flush(0, 1, &mut out), None);
     told.fars[1] = far(2, ApplyAction::FORW, to_gnb(5));
-    plane.install(1, &told.rules(), &[]);
+    plane.install(1, &told.rules(), &[]).unwrap();
     for n in 0..MAX_BUFFERED_SESSION {
         let Some(Fate::N3 { len, .. }) = plane.flush(0, 1, &mut out) else { panic!("{n}") };
         let packet = Packet::parse(&out[..len]).unwrap();
@@ -278,7 +285,7 @@ fn packets_wait_for_a_tunnel_in_order_within_their_bound_and_are_told_once() {
     assert_eq!((plane.flush(0, 1, &mut out), plane.waiting), (None, 0));
     // Idle again: news again.
     told.fars[1] = far(2, ApplyAction::BUFF | ApplyAction::NOCP, None);
-    plane.install(1, &told.rules(), &[]);
+    plane.install(1, &told.rules(), &[]).unwrap();
     plane.downlink(0, &ip(SERVER, ue(1), 17, (1, 1), 60), &mut out);
     assert_eq!(plane.event(), Some(PlaneEvent::DownlinkData { seid: 1, pdr_id: 2 }));
     plane.remove(1);
@@ -296,7 +303,7 @@ fn messages_of_the_path_are_answered_or_told() {
     encode_message(&indication, 0, Some(0), &mut error).unwrap();
     assert_eq!(plane.uplink(0, GNB.into(), &error), Fate::Taken);
     let peer = GNB.into();
-    assert_eq!(plane.event(), Some(PlaneEvent::ErrorIndication { seid: 1, teid: 0x901, peer }));
+    assert_eq!(plane.event(), Some(PlaneEvent::ErrorIndication { teid: 0x901, peer }));
 }
 
 /// A reading of the rules as they stand, packet by packet, without any table.
@@ -356,7 +363,7 @@ fn every_packet_meets_the_fate_that_a_plain_reading_of_the_rules_gives_it() {
                             far(3, ApplyAction::FORW, to_gnb(0x700 + n))
                         });
                     }
-                    plane.install(n.into(), &told.rules(), &[]);
+                    plane.install(n.into(), &told.rules(), &[]).unwrap();
                     sessions.push((n.into(), told));
                 }
                 (0, Some(at)) => {
@@ -365,7 +372,7 @@ fn every_packet_meets_the_fate_that_a_plain_reading_of_the_rules_gives_it() {
                 }
                 (1, Some(at)) => {
                     sessions[at].1.fars[1] = far(2, ApplyAction::FORW, to_gnb(0x1_0000 + step as u32));
-                    plane.install(n.into(), &sessions[at].1.rules(), &[]);
+                    plane.install(n.into(), &sessions[at].1.rules(), &[]).unwrap();
                 }
                 (2..=9, _) => {
                     let (teid, qfi) =

@@ -1,14 +1,57 @@
-//! What a session has used, written by packet workers and read by whoever reports it.
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+//! What a session has used, written by packet workers and read by the control thread that reports it.
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Octets and packets of one usage rule. Each direction is written by one worker; anybody reads.
+/// Octets in both directions together, in uplink and in downlink, at which something happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Both directions.
+    pub total: Option<u64>,
+    /// Uplink.
+    pub uplink: Option<u64>,
+    /// Downlink.
+    pub downlink: Option<u64>,
+}
+
+impl Limits {
+    /// Whether no limit is set.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether these octets of uplink and downlink have reached a limit.
+    fn reached(&self, uplink: u64, downlink: u64) -> bool {
+        self.total.is_some_and(|limit| uplink + downlink >= limit)
+            || self.uplink.is_some_and(|limit| uplink >= limit)
+            || self.downlink.is_some_and(|limit| downlink >= limit)
+    }
+}
+
+/// What a packet has brought about at a meter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Crossed {
+    /// It was the first packet.
+    pub start: bool,
+    /// The volume threshold was reached.
+    pub threshold: bool,
+    /// The volume quota is used up.
+    pub quota: bool,
+}
+
+/// Octets and packets of one usage rule. Each direction is written by one worker; any thread reads.
 #[derive(Debug, Default)]
 pub struct Usage {
     uplink: [AtomicU64; 2],
     downlink: [AtomicU64; 2],
-    /// Thresholds passed and reported.
-    passed: AtomicU64,
+    /// Octets of uplink and downlink at the last report.
+    reported: [AtomicU64; 2],
+    /// Octets of uplink and downlink when the quota was granted.
+    granted: [AtomicU64; 2],
+    /// No packet may pass until a quota is granted.
+    exhausted: AtomicBool,
+    started: AtomicBool,
+    /// Held while `reported` or `granted` changes.
+    lock: Mutex<()>,
 }
 
 impl Usage {
@@ -19,22 +62,53 @@ impl Usage {
         [a, b, c, d].map(|number| number.load(Relaxed))
     }
 
-    /// Octets of both directions.
-    pub fn octets(&self) -> u64 {
-        self.uplink[0].load(Relaxed) + self.downlink[0].load(Relaxed)
+    /// Whether no packet may pass until a quota is granted.
+    pub fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Relaxed)
     }
 
-    /// Counts a packet; whether another multiple of the threshold is passed.
-    pub(super) fn add(&self, uplink: bool, octets: u64, threshold: Option<u64>) -> bool {
-        let [sum, packets] = if uplink { &self.uplink } else { &self.downlink };
-        // One writer for each direction: no read-modify-write is needed.
-        sum.store(sum.load(Relaxed) + octets, Relaxed);
-        packets.store(packets.load(Relaxed) + 1, Relaxed);
-        let Some(threshold) = threshold.filter(|threshold| *threshold > 0) else { return false };
-        let multiple = self.octets() / threshold;
-        let passed = self.passed.load(Relaxed);
-        multiple > passed && self.passed.compare_exchange(passed, multiple, Relaxed, Relaxed).is_ok()
+    /// Lets no packet pass until a quota is granted.
+    pub fn exhaust(&self) {
+        self.exhausted.store(true, Relaxed);
     }
+
+    /// Reads the counters for a report: thresholds count from here.
+    pub fn report(&self) -> [u64; 4] {
+        let _held = self.held();
+        let read = self.read();
+        set(&self.reported, read);
+        read
+    }
+
+    /// Grants a quota: it counts from here.
+    fn grant(&self, quota: Limits) {
+        let _held = self.held();
+        set(&self.granted, self.read());
+        self.exhausted.store(quota.reached(0, 0), Relaxed);
+    }
+
+    fn held(&self) -> MutexGuard<'_, ()> {
+        // It guards nothing that a panic could leave half written.
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Octets of uplink and downlink since a mark.
+    fn since(&self, mark: &[AtomicU64; 2]) -> [u64; 2] {
+        let [up, down] = mark;
+        let octets = |now: &AtomicU64, then: &AtomicU64| now.load(Relaxed).saturating_sub(then.load(Relaxed));
+        [octets(&self.uplink[0], up), octets(&self.downlink[0], down)]
+    }
+
+    fn has_reached(&self, limits: &Limits, mark: &[AtomicU64; 2]) -> bool {
+        let [uplink, downlink] = self.since(mark);
+        limits.reached(uplink, downlink)
+    }
+}
+
+fn set(mark: &[AtomicU64; 2], read: [u64; 4]) {
+    let [up, down] = mark;
+    up.store(read[0], Relaxed);
+    down.store(read[2], Relaxed);
 }
 
 /// A usage rule of a session and where it counts.
@@ -43,23 +117,100 @@ pub struct Meter {
     /// The rule.
     pub urr_id: u32,
     /// Octets between reports.
-    pub threshold: Option<u64>,
+    pub threshold: Limits,
     /// Octets after which packets are stopped.
-    pub quota: Option<u64>,
+    pub quota: Limits,
+    /// Whether the first packet is an event.
+    pub watches_start: bool,
     /// Where it counts.
     pub usage: Arc<Usage>,
+}
+
+impl Meter {
+    /// Grants the quota: it counts from here, and packets may pass again.
+    pub fn grant(&self) {
+        self.usage.grant(self.quota);
+    }
+
+    /// Counts a packet. The counters at that moment, if something was crossed.
+    pub(super) fn add(&self, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
+        let usage = &*self.usage;
+        let [sum, packets] = if uplink { &usage.uplink } else { &usage.downlink };
+        // One writer for each direction: no read-modify-write is needed.
+        sum.store(sum.load(Relaxed) + octets, Relaxed);
+        packets.store(packets.load(Relaxed) + 1, Relaxed);
+        let threshold = !self.threshold.is_none() && usage.has_reached(&self.threshold, &usage.reported);
+        let quota = !self.quota.is_none() && usage.has_reached(&self.quota, &usage.granted);
+        let start = self.watches_start && !usage.started.load(Relaxed);
+        (threshold || quota || start).then(|| self.cross()).flatten()
+    }
+
+    /// What has been crossed, decided under the lock: the worker of the other direction may have been faster.
+    #[cold]
+    fn cross(&self) -> Option<(Crossed, [u64; 4])> {
+        let usage = &*self.usage;
+        let _held = usage.held();
+        let quota = !self.quota.is_none() && usage.has_reached(&self.quota, &usage.granted);
+        let crossed = Crossed {
+            start: self.watches_start && !usage.started.swap(true, Relaxed),
+            threshold: !self.threshold.is_none() && usage.has_reached(&self.threshold, &usage.reported),
+            quota: quota && !usage.exhausted.swap(true, Relaxed),
+        };
+        let read = usage.read();
+        if crossed.threshold || crossed.quota {
+            set(&usage.reported, read);
+        }
+        (crossed != Crossed::default()).then_some((crossed, read))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn meter(threshold: Option<u64>, quota: Option<u64>) -> Meter {
+        let limits = |total| Limits { total, ..Default::default() };
+        Meter {
+            urr_id: 1,
+            threshold: limits(threshold),
+            quota: limits(quota),
+            watches_start: false,
+            usage: Arc::default(),
+        }
+    }
+
     #[test]
-    fn a_threshold_is_told_once_for_each_multiple() {
-        let usage = Usage::default();
-        let told: Vec<bool> = (0..6).map(|n| usage.add(n % 2 == 0, 400, Some(1_000))).collect();
-        assert_eq!(told, [false, false, true, false, true, false]);
-        assert_eq!(usage.read(), [1_200, 3, 1_200, 3]);
-        assert!(!usage.add(true, 5_000, None));
+    fn threshold_counts_from_the_last_report() {
+        let mut meter = meter(Some(1_000), None);
+        let crossed = |meter: &Meter| meter.add(true, 400).is_some_and(|(crossed, _)| crossed.threshold);
+        let reports: Vec<bool> = (0..6).map(|_| crossed(&meter)).collect();
+        assert_eq!(reports, [false, false, true, false, false, true]);
+        assert!(!crossed(&meter));
+        meter.usage.report();
+        meter.threshold.total = Some(500);
+        assert_eq!([crossed(&meter), crossed(&meter)], [false, true]);
+        meter.threshold = Limits { downlink: Some(400), ..Default::default() };
+        assert!(!crossed(&meter), "the uplink has no limit");
+        assert!(meter.add(false, 400).is_some());
+    }
+
+    #[test]
+    fn quota_stops_once_and_a_grant_counts_from_its_arrival() {
+        let meter = meter(None, Some(1_000));
+        meter.grant();
+        let crossed: Vec<bool> =
+            (0..3).map(|_| meter.add(false, 500).is_some_and(|(crossed, _)| crossed.quota)).collect();
+        assert_eq!(crossed, [false, true, false]);
+        assert!(meter.usage.is_exhausted());
+        meter.grant();
+        assert!(!meter.usage.is_exhausted() && meter.add(false, 999).is_none());
+        assert!(meter.add(false, 1).is_some_and(|(crossed, read)| crossed.quota && read[2] == 2_500));
+    }
+
+    #[test]
+    fn quota_of_zero_stops_at_once() {
+        let meter = meter(None, Some(0));
+        meter.grant();
+        assert!(meter.usage.is_exhausted());
     }
 }

@@ -48,11 +48,11 @@ pub fn counted(value: &[u8; VALUE]) -> (u64, u64) {
 
 /// What the programs need of a session; `None` if it is not plain enough for them. `n3` is this end's address.
 pub fn offload(rules: &Rules<'_>, n3: Ipv4Addr) -> Option<Offloaded> {
-    let entry = Entry::compile(0, rules, &[]);
-    let ([up], [down]) = (&entry.uplink[..], &entry.downlink[..]) else { return None };
+    let entry = Entry::compile(0, rules, &[]).ok()?;
+    let ([up], [down]) = (&entry.from_tunnels[..], &entry.from_n6[..]) else { return None };
     let v4 = |pdr: usize| rules.pdrs.get(pdr)?.pdi.ue_ip_addresses.first()?.addresses.v4;
     let ue = v4(0).filter(|ue| v4(1) == Some(*ue))?;
-    let Action::N3 { teid, peer: IpAddr::V4(peer) } = down.action else { return None };
+    let Action::Tunnel { teid, peer: IpAddr::V4(peer) } = down.action else { return None };
     let plain = up.action == Action::N6
         && rules.urrs.is_empty()
         && entry.qers.iter().all(|qer| qer.is_open())

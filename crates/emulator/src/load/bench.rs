@@ -1,6 +1,6 @@
 //! Sockets, threads and sessions of a run.
 use super::carrier::{Carrier, Sockets};
-use super::cycles::{CyclePlan, Cycles, Loop};
+use super::cycles::{CyclePlan, Cycles, Loop, Tunnels};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UePool};
 use super::frames::{self, AfXdpSummary};
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
             };
             let settings = fresh::settings(settings, config.anew);
             let n4 = N4::new(bind, config.n4, settings, config.profile.clone())?;
-            cycles.push(Cycles::new(n4, Arc::clone(&flows), gnbs.clone(), first_teid));
+            cycles.push(Cycles::new(n4, Arc::clone(&flows), gnbs.clone(), first_teid, config));
         }
         for one in &mut cycles {
             one.n4.associate(ASSOCIATION)?;
@@ -235,6 +235,7 @@ impl<'a> Bench<'a> {
                 why.push_str(&format!(", {count} rejected with cause {cause}"));
             }
         }
+        why.push_str(&Tunnels::missing(&self.cycles));
         let established = self.cycles.iter().map(|one| one.n4.smf.live_sessions()).sum();
         LoadError::Sessions { established, wanted, why }
     }

@@ -8,6 +8,14 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Where a datagram came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sender {
+    pub(super) address: IpAddr,
+    /// The base station that it came to, and the sender's socket. Frames are answered by the kernel's sockets.
+    socket: Option<(usize, SocketAddr)>,
+}
+
 /// What carries the datagrams of one data thread.
 #[derive(Debug)]
 pub(super) enum Carrier {
@@ -77,11 +85,19 @@ impl Carrier {
     }
 
     /// Shows `each` what has come, with the time of the reading and the sender; whether something had.
-    pub(super) fn receive(&mut self, each: impl FnMut(u64, IpAddr, &[u8])) -> io::Result<bool> {
+    pub(super) fn receive(&mut self, mut each: impl FnMut(u64, Sender, &[u8])) -> io::Result<bool> {
         match self {
             Self::Sockets(sockets) => sockets.receive(each),
-            Self::Frames(frames) => frames.receive(each),
+            Self::Frames(frames) => frames.receive(|now_ns, address, datagram| {
+                each(now_ns, Sender { address, socket: None }, datagram)
+            }),
         }
+    }
+
+    /// Answers a sender; whether the answer left.
+    pub(super) fn answer(&self, to: Sender, datagram: &[u8]) -> bool {
+        let (Self::Sockets(sockets), Some((gnb, address))) = (self, to.socket) else { return false };
+        sockets.all.get(gnb).is_some_and(|socket| socket.send_to(datagram, address).is_ok())
     }
 
     /// Waits for something to come.
@@ -144,13 +160,15 @@ impl Sockets {
         Ok((waiting - sent.datagrams) as u64)
     }
 
-    fn receive(&mut self, mut each: impl FnMut(u64, IpAddr, &[u8])) -> io::Result<bool> {
+    fn receive(&mut self, mut each: impl FnMut(u64, Sender, &[u8])) -> io::Result<bool> {
         let mut any = false;
-        for socket in self.all.iter().skip(self.index).step_by(self.threads) {
+        for (gnb, socket) in self.all.iter().enumerate().skip(self.index).step_by(self.threads) {
             if self.received.receive(socket)? > 0 {
                 any = true;
                 let now_ns = monotonic_ns();
-                self.received.datagrams().for_each(|(from, datagram)| each(now_ns, from.ip(), datagram));
+                for (from, datagram) in self.received.datagrams() {
+                    each(now_ns, Sender { address: from.ip(), socket: Some((gnb, from)) }, datagram);
+                }
             }
         }
         Ok(any)

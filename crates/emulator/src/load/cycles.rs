@@ -1,12 +1,14 @@
 //! The control plane's load: sessions that are established, given a tunnel, held, moved and deleted.
+use super::LoadConfig;
 use super::arrivals::{Arrivals, Schedule};
 use super::flows::Flows;
+use super::n3_io::N3Io;
 use super::n4::N4;
 use super::outcome::{CycleReport, Second, SendingWindow};
 use super::table::{Cycle, Phase, Table};
 use ranlab_machines::Time;
 use ranlab_machines::n4::{
-    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
+    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, TeidChoice, Tunnel,
 };
 use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
@@ -35,14 +37,14 @@ pub enum Loop {
     },
 }
 
-/// What a driver of cycles is told.
+/// Configuration of a driver of cycles.
 #[derive(Debug, Clone)]
 pub struct CyclePlan {
     /// How sessions begin.
     pub begin: Loop,
     /// Cycles at most; `None`: as many as the time allows.
     pub cycles: Option<u64>,
-    /// New cycles begin for so long.
+    /// Time during which new cycles begin.
     pub duration: Duration,
     /// A session lives so long between its tunnel and its end.
     pub hold: Duration,
@@ -56,6 +58,36 @@ pub struct CyclePlan {
     pub sender: u64,
 }
 
+/// Uplink tunnels of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tunnels {
+    /// Address of the UPF on N3.
+    pub address: IpAddr,
+    /// The UPF chooses them, not the SMF.
+    pub upf_chooses: bool,
+    /// Packets can be sent to that address alone: frames have their headers written once.
+    pub only_there: bool,
+}
+
+impl Tunnels {
+    /// Uplink tunnels as a load wants them.
+    pub(super) fn from_config(config: &LoadConfig) -> Self {
+        Self {
+            address: config.n3.ip(),
+            upf_chooses: config.dialect.sends.teid == TeidChoice::Upf,
+            only_there: config.n3_io != N3Io::Sockets,
+        }
+    }
+
+    /// How many sessions of all senders failed for want of a tunnel, as the end of a sentence.
+    pub(super) fn missing(all: &[Cycles]) -> String {
+        match all.iter().map(|one| one.report.without_tunnel).sum::<u64>() {
+            0 => String::new(),
+            n => format!(", {n} without a usable tunnel: the UPF chose none that --n3 can reach"),
+        }
+    }
+}
+
 /// Drives cycles over one [`N4`].
 #[derive(Debug)]
 pub struct Cycles {
@@ -65,6 +97,8 @@ pub struct Cycles {
     gnbs: Vec<IpAddr>,
     /// First uplink TEID of ours, where the SMF chooses.
     teid_base: u32,
+    /// Address of the UPF on N3, as the load was given it.
+    n3: Tunnels,
     running: Table,
     /// Taken from the back.
     free: VecDeque<usize>,
@@ -87,12 +121,13 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 
 impl Cycles {
     /// Nothing under way.
-    pub fn new(n4: N4, flows: Arc<Flows>, gnbs: Vec<IpAddr>, teid_base: u32) -> Self {
+    pub fn new(n4: N4, flows: Arc<Flows>, gnbs: Vec<IpAddr>, teid_base: u32, config: &LoadConfig) -> Self {
         Self {
             n4,
             flows,
             gnbs,
             teid_base,
+            n3: Tunnels::from_config(config),
             running: Table::default(),
             free: VecDeque::new(),
             doubtful: BTreeSet::new(),
@@ -268,9 +303,19 @@ impl Cycles {
         match self.n4.smf.establish(now, intended, spec) {
             Ok(id) => {
                 self.flows.set_uplink(flow, uplink_teid);
+                self.flows.set_end(flow, None);
                 self.flows.attach(flow, flow % self.gnbs.len().max(1));
                 let phase = Phase::Opening;
-                self.running.insert(Cycle { id: id.0, flow, intended, phase, keep, failed: false });
+                let has_tunnel = !self.n3.upf_chooses;
+                self.running.insert(Cycle {
+                    id: id.0,
+                    flow,
+                    intended,
+                    phase,
+                    keep,
+                    failed: false,
+                    has_tunnel,
+                });
                 self.report.started += 1;
                 self.sending.iter_mut().for_each(|sending| sending.full = false);
                 self.report.lag.record(now.since(intended).as_nanos() as u64);
@@ -320,13 +365,7 @@ impl Cycles {
         while let Some(event) = self.n4.event() {
             match event {
                 SmfEvent::Done(done) => self.done(plan, done),
-                SmfEvent::Tunnel(id, tunnel) => {
-                    if let (Some(cycle), Some(FTeid::Assigned { teid, .. })) =
-                        (self.running.get(id.0), tunnel.f_teid)
-                    {
-                        self.flows.set_uplink(cycle.flow, teid);
-                    }
-                }
+                SmfEvent::Tunnel(id, tunnel) => self.tunnel(id, tunnel.f_teid),
                 SmfEvent::PeerRestarted { .. } => self.restarted(),
                 SmfEvent::Report(id, report) => self.reported(id, report.report_type),
                 SmfEvent::Associated { .. } => self.ask_again = None,
@@ -340,6 +379,24 @@ impl Cycles {
             let _ = self.n4.smf.associate(now);
         }
         self.n4.flush()
+    }
+
+    /// The UPF has chosen a session's tunnel.
+    fn tunnel(&mut self, id: SessionId, f_teid: Option<FTeid>) {
+        let (Some(cycle), Some(FTeid::Assigned { teid, addresses })) = (self.running.get(id.0), f_teid)
+        else {
+            return;
+        };
+        let Tunnels { address: n3, only_there, .. } = self.n3;
+        let same = if n3.is_ipv4() { addresses.v4.map(IpAddr::from) } else { addresses.v6.map(IpAddr::from) };
+        let flow = cycle.flow;
+        // A tunnel at an address of the other version cannot be reached from the base stations.
+        let usable = same.filter(|address| teid != 0 && (*address == n3 || !only_there));
+        let Some(address) = usable else { return };
+        self.flows.set_uplink(flow, teid);
+        if self.flows.set_end(flow, Some(address).filter(|address| *address != n3)) {
+            self.running.change(id.0, |cycle| cycle.has_tunnel = true);
+        }
     }
 
     /// The UPF has lost every session: those that had answers are gone, those under way end with their requests.
@@ -420,6 +477,10 @@ impl Cycles {
             }
         }
         match (done.kind, accepted) {
+            (Kind::Establishment, true) if !cycle.has_tunnel => {
+                self.report.without_tunnel += 1;
+                self.discard(id, done.ended);
+            }
             (Kind::Establishment, true) => {
                 let change = self.downlink(cycle.flow, false);
                 let now = N4::now();
@@ -447,13 +508,7 @@ impl Cycles {
                 self.ends.push(Reverse((done.ended + hold, id.0)));
             }
             (Kind::Modification, false) if cycle.phase == Phase::Kept => self.report.failed += 1,
-            (Kind::Modification, false) => {
-                // It exists at the UPF and is of no use: it goes.
-                self.report.failed += 1;
-                self.running
-                    .change(id.0, |cycle| *cycle = Cycle { phase: Phase::Held, failed: true, ..*cycle });
-                self.ends.push(Reverse((done.ended, id.0)));
-            }
+            (Kind::Modification, false) => self.discard(id, done.ended),
             (Kind::Deletion, true) => {
                 if !cycle.failed {
                     self.completed(cycle, done.ended);
@@ -471,6 +526,13 @@ impl Cycles {
                 self.forget(id.0, gone, |report| report.failed += u64::from(!counted));
             }
         }
+    }
+
+    /// A session that exists at the UPF and is of no use has failed, and is deleted.
+    fn discard(&mut self, id: SessionId, ended: Time) {
+        self.report.failed += 1;
+        self.running.change(id.0, |cycle| *cycle = Cycle { phase: Phase::Held, failed: true, ..*cycle });
+        self.ends.push(Reverse((ended, id.0)));
     }
 
     /// Time until the round ends in which a session was to begin.

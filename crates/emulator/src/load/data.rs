@@ -7,7 +7,7 @@ use super::sizes::TURN;
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::gtpu::{GpduTemplate, Packet, PduSession, message_type};
+use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, message_type};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -107,6 +107,8 @@ pub struct DataReport {
     pub old_tunnel: u64,
     /// End markers.
     pub end_markers: u64,
+    /// Echo Requests of the UPF, which were answered.
+    pub echoes: u64,
     /// Error indications: the UPF does not know a tunnel.
     pub error_indications: u64,
     /// What was neither, or of another run.
@@ -140,6 +142,7 @@ impl DataReport {
         self.downlink_delay.add(&other.downlink_delay);
         self.interruption.add(&other.interruption);
         self.old_tunnel += other.old_tunnel;
+        self.echoes += other.echoes;
         self.end_markers += other.end_markers;
         self.error_indications += other.error_indications;
         self.strangers += other.strangers;
@@ -298,7 +301,9 @@ impl GnbThread {
         let flags = if reflect { REFLECT } else { 0 };
         let probe =
             Probe { run: shared.run, flags, stream: stream as u32, number: *number, intended_ns: due_ns };
-        let (ue, server, n3) = (shared.flows.ue(flow), shared.server, shared.n3);
+        let ue = shared.flows.ue(flow);
+        let server = shared.server;
+        let n3 = shared.flows.end(flow).map_or(shared.n3, |end| SocketAddr::new(end, shared.n3.port()));
         let pushed = carrier.push(gnb, n3, |room| {
             let (head, packet) = room.split_at_mut_checked(template.len())?;
             let len = write_packet(ue, server, traffic.octets, &probe, packet)?;
@@ -313,14 +318,36 @@ impl GnbThread {
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         let Self { shared, carrier, report, .. } = self;
         let upf = shared.n3.ip();
-        carrier.receive(|now_ns, from, datagram| {
-            if from == upf {
-                take(shared, report, now_ns, datagram);
+        let mut echoes = Vec::new();
+        let came = carrier.receive(|now_ns, from, datagram| {
+            if from.address == upf || shared.flows.is_end(from.address) {
+                if let Some(response) = echo_response(datagram) {
+                    echoes.push((from, response));
+                } else {
+                    take(shared, report, now_ns, datagram);
+                }
             } else {
                 report.strangers += 1;
             }
-        })
+        })?;
+        for (from, response) in &echoes {
+            report.echoes += 1;
+            report.unsent += u64::from(!carrier.answer(*from, response));
+        }
+        Ok(came)
     }
+}
+
+/// The response to an Echo Request (TS 29.281 §7.2.2); `None` for any other datagram.
+fn echo_response(datagram: &[u8]) -> Option<Vec<u8>> {
+    if datagram.get(1) != Some(&message_type::ECHO_REQUEST) {
+        return None;
+    }
+    let packet = Packet::parse(datagram).ok()?;
+    let mut out = Vec::new();
+    let response = Message::EchoResponse { recovery: 0 };
+    encode_message(&response, 0, packet.sequence.or(Some(0)), &mut out).ok()?;
+    Some(out)
 }
 
 /// A datagram from the UPF.
@@ -388,7 +415,6 @@ mod tests {
     use super::super::flows::UePool;
     use super::*;
     use ranlab_net::{DatagramOptions, bind_datagrams};
-    use ranlab_wire::gtpu::{Message, encode_message};
 
     const RUN: u32 = 9;
 

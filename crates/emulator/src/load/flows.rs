@@ -1,13 +1,16 @@
 //! The sessions of a run, as everybody who sends or receives their packets sees them.
 use super::glance::Glance;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Sessions of one run at most: their number is in the tunnel's.
 pub const MAX_FLOWS: usize = (1 << 22) - 1;
 /// Handovers that are told apart by the tunnel's number, modulo.
 const GENERATIONS: u32 = 1 << 10;
+
+/// Addresses that the UPF may have on N3, besides the one that the load was given.
+const MAX_ENDS: usize = 64;
 
 /// UEs by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,8 @@ struct Flow {
     live: AtomicBool,
     /// Its tunnel at the UPF.
     uplink_teid: AtomicU32,
+    /// Where that is: 0 the UPF's N3 address, else an index from 1 in [`Flows::ends`].
+    end: AtomicU8,
     /// Its base station.
     gnb: AtomicU32,
     /// Handovers so far.
@@ -58,6 +63,8 @@ struct Flow {
 #[derive(Debug)]
 pub struct Flows {
     flows: Vec<Flow>,
+    /// Addresses of tunnels' ends other than the N3 address that the load was given.
+    ends: [OnceLock<IpAddr>; MAX_ENDS],
     pool: UePool,
     /// UDP port of every UE.
     ue_port: u16,
@@ -68,7 +75,13 @@ pub struct Flows {
 impl Flows {
     /// Room for `count` sessions, none of them live.
     pub fn new(count: usize, pool: UePool, ue_port: u16) -> Self {
-        Self { flows: (0..count).map(|_| Flow::default()).collect(), pool, ue_port, glance: None }
+        Self {
+            flows: (0..count).map(|_| Flow::default()).collect(),
+            ends: [const { OnceLock::new() }; MAX_ENDS],
+            pool,
+            ue_port,
+            glance: None,
+        }
     }
 
     /// The same, with somebody who looks on.
@@ -116,6 +129,30 @@ impl Flows {
     /// The tunnel at the UPF, known before the session is live.
     pub fn set_uplink(&self, n: usize, teid: u32) {
         self.with(n, |flow| flow.uplink_teid.store(teid, Relaxed));
+    }
+
+    /// The tunnel at the UPF is at this address; `None`: at the N3 address that the load was given. `false` if there are
+    /// too many addresses.
+    pub fn set_end(&self, n: usize, address: Option<IpAddr>) -> bool {
+        let index = match address {
+            None => Some(0),
+            Some(address) => {
+                self.ends.iter().position(|end| *end.get_or_init(|| address) == address).map(|at| at + 1)
+            }
+        };
+        self.with(n, |flow| flow.end.store(index.unwrap_or(0) as u8, Relaxed));
+        index.is_some()
+    }
+
+    /// Address of the tunnel at the UPF, unless it is the N3 address that the load was given.
+    pub fn end(&self, n: usize) -> Option<IpAddr> {
+        let index = usize::from(self.flows.get(n)?.end.load(Relaxed));
+        self.ends.get(index.checked_sub(1)?)?.get().copied()
+    }
+
+    /// Whether some tunnel is at this address.
+    pub fn is_end(&self, address: IpAddr) -> bool {
+        self.ends.iter().map_while(OnceLock::get).any(|end| *end == address)
     }
 
     /// Packets may flow, or no more.
@@ -185,6 +222,20 @@ mod tests {
             assert_eq!(flows.by_ue(flows.ue(300).ip()), None);
             assert_eq!(flows.by_ue("192.0.2.1".parse().unwrap()), None);
         }
+    }
+
+    #[test]
+    fn tunnels_at_several_addresses_are_kept_apart() {
+        let flows = Flows::new(2, UePool { first: [10, 60, 0, 0].into() }, 4_000);
+        let other = |n: u8| IpAddr::from([10, 0, 0, n]);
+        assert!(flows.set_end(1, Some(other(1))) && flows.set_end(0, Some(other(1))));
+        assert_eq!(
+            (flows.end(0), flows.is_end(other(1)), flows.is_end(other(2))),
+            (Some(other(1)), true, false)
+        );
+        assert!(flows.set_end(0, None) && flows.end(0).is_none());
+        assert!((2..=MAX_ENDS as u8).all(|n| flows.set_end(0, Some(other(n)))));
+        assert!(!flows.set_end(0, Some(other(200))));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct CycleReport {
     pub window: SendingWindow,
     /// Sessions of which a request was rejected or lost.
     pub failed: u64,
+    /// Sessions that failed because the UPF was to choose their uplink tunnel and named none that can be used.
+    pub without_tunnel: u64,
     /// Sessions that a restart of the UPF ended.
     pub restarted: u64,
     /// Times that a due request could not be sent because too many were under way.
@@ -135,6 +137,7 @@ impl CycleReport {
         self.completed += other.completed;
         self.window.add(&other.window);
         self.failed += other.failed;
+        self.without_tunnel += other.without_tunnel;
         self.restarted += other.restarted;
         self.refused += other.refused;
         self.restarts = self.restarts.max(other.restarts);

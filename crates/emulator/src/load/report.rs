@@ -89,6 +89,9 @@ pub struct ControlSummary {
     pub completed: u64,
     /// Sessions of which a request was rejected or lost.
     pub failed: u64,
+    /// Of these, sessions whose uplink tunnel the UPF was to choose: it named none that can be used.
+    #[serde(default)]
+    pub without_tunnel: u64,
     /// Sessions that a restart of the UPF ended.
     pub restarted: u64,
     /// Restarts of the UPF that were noticed.
@@ -168,6 +171,7 @@ pub(super) fn control(
         started: reports.started,
         completed: reports.completed,
         failed: reports.failed,
+        without_tunnel: reports.without_tunnel,
         restarted: reports.restarted,
         restarts: reports.restarts,
         cycle_us: reports.cycle.summary(),
@@ -518,6 +522,12 @@ impl LoadReport {
             self.warnings
                 .push("the account of requests does not balance: this is a fault of ranlab".to_owned());
             self.unexplained += 1;
+        }
+        if control.without_tunnel > 0 {
+            self.warnings.push(format!(
+                "{} sessions failed because the UPF chose no usable tunnel: no Created PDR with an F-TEID of N3's IP version",
+                control.without_tunnel
+            ));
         }
         let refused = control.requests_offered.saturating_sub(control.requests_accepted);
         if refused > 0 {

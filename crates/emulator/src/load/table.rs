@@ -25,6 +25,8 @@ pub(super) struct Cycle {
     pub(super) keep: bool,
     /// One of its requests went wrong.
     pub(super) failed: bool,
+    /// Its tunnel at the UPF is known.
+    pub(super) has_tunnel: bool,
 }
 
 /// Sessions by the place that the SMF gave them, which is the lower half of their names.
@@ -87,7 +89,15 @@ mod tests {
     use super::*;
 
     fn cycle(id: u64, phase: Phase) -> Cycle {
-        Cycle { id, flow: 7, intended: Time::from_nanos(0), phase, keep: false, failed: false }
+        Cycle {
+            id,
+            flow: 7,
+            intended: Time::from_nanos(0),
+            phase,
+            keep: false,
+            failed: false,
+            has_tunnel: true,
+        }
     }
 
     #[test]

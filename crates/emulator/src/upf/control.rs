@@ -1,15 +1,15 @@
 //! The control thread: PFCP in, rules out.
+use super::accounts::Accounts;
 use super::workers::Planes;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
 use crate::upf::packets::rules;
-use ranlab_dataplane::upf::{Meter, PlaneEvent};
+use ranlab_dataplane::upf::{PlaneEvent, Refusal, UserPlane};
 use ranlab_machines::Time;
-use ranlab_machines::n4::{Mock, UpfEvent, UpfInput, UpfOutput};
+use ranlab_machines::n4::{DataPlane, Mock, RuleFault, Session, UpfEvent, UpfInput, UpfOutput, UsageQuery};
 use ranlab_net::{ReceiveBatch, Rest, SendBatch, exact_timers, monotonic_ns, thread_cpu_time};
 use ranlab_wire::pfcp::*;
-use std::collections::HashMap;
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -22,13 +22,24 @@ const NOTICE: Duration = Duration::from_millis(1);
 /// Seconds between the epochs of NTP (1900) and Unix (1970).
 const NTP_OFFSET: u64 = 2_208_988_800;
 
-/// A usage rule and what of it has been reported.
-#[derive(Debug)]
-struct Account {
-    meter: Meter,
-    reported: [u64; 4],
-    sequence: u32,
-    since: u32,
+/// The data plane while a request is served.
+struct Plane<'a> {
+    accounts: &'a mut Accounts,
+    now_ns: u64,
+}
+
+impl DataPlane for Plane<'_> {
+    fn check(&mut self, session: &Session) -> Result<(), RuleFault> {
+        UserPlane::check(&rules(session)).map_err(|refusal| {
+            tracing::info!(%refusal, "a session's rules are refused");
+            let Refusal { cause, failed, .. } = refusal;
+            RuleFault { cause, failed: Some(failed) }
+        })
+    }
+
+    fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
+        self.accounts.query(self.now_ns, seid, query)
+    }
 }
 
 /// The control thread.
@@ -40,7 +51,7 @@ pub(super) struct Control {
     received: ReceiveBatch,
     to_send: SendBatch,
     planes: Planes,
-    accounts: HashMap<u64, Vec<Account>>,
+    accounts: Accounts,
     live: Arc<AtomicUsize>,
     crashed_at: Option<u64>,
     unsent: u64,
@@ -56,7 +67,7 @@ impl Control {
             received: ReceiveBatch::merging(MAX_DATAGRAM),
             to_send: SendBatch::segmenting(BATCH, MAX_DATAGRAM),
             planes,
-            accounts: HashMap::new(),
+            accounts: Accounts::default(),
             live,
             crashed_at: None,
             unsent: 0,
@@ -72,6 +83,7 @@ impl Control {
             let mut worked = self.requests(now_ns)?;
             worked |= self.planes.turn(now_ns)?;
             worked |= self.notices(now_ns);
+            worked |= self.timers(now_ns);
             self.outputs(now_ns)?;
             self.live.store(self.mock.upf().sessions(), Relaxed);
             if !worked && !self.config.busy_poll {
@@ -97,7 +109,8 @@ impl Control {
 
     fn rest(&mut self, now_ns: u64) -> io::Result<()> {
         let most = if self.planes.has_threads() { NOTICE } else { REST };
-        let until_ns = self.mock.wake_at().map_or(u64::MAX, Time::as_nanos);
+        let mock_ns = self.mock.wake_at().map(Time::as_nanos);
+        let until_ns = [mock_ns, self.accounts.due_ns()].into_iter().flatten().min().unwrap_or(u64::MAX);
         let mut descriptors = vec![self.socket.as_fd()];
         descriptors.extend(self.planes.descriptors());
         let most_ns = now_ns + most.as_nanos() as u64;
@@ -109,13 +122,13 @@ impl Control {
         let now = Time::from_nanos(now_ns);
         let Self { mock, socket, received, accounts, .. } = self;
         let came = received.receive(socket)?;
-        let mut usage = |seid| last_reports(accounts, seid);
+        let mut plane = Plane { accounts, now_ns };
         // Service times begin when a request has come, not when this thread has woken up for it.
         for (from, datagram, at_ns) in received.stamped() {
-            mock.handle_metered(Time::from_nanos(at_ns), UpfInput::Received(from, datagram), &mut usage);
+            mock.handle_with(Time::from_nanos(at_ns), UpfInput::Received(from, datagram), &mut plane);
         }
         if came == 0 && mock.wake_at().is_some_and(|at| at <= now) {
-            mock.handle_metered(now, UpfInput::Wake, &mut usage);
+            mock.handle_with(now, UpfInput::Wake, &mut plane);
         }
         self.revive(now_ns);
         Ok(came > 0)
@@ -169,12 +182,12 @@ impl Control {
 
     fn apply(&mut self, now_ns: u64, event: UpfEvent) {
         match event {
-            UpfEvent::Established(seid) => self.install(now_ns, seid, Vec::new()),
-            UpfEvent::Modified { seid, end_markers, drop_buffered } => {
+            UpfEvent::Established(seid) => self.install(now_ns, seid, Vec::new(), &[]),
+            UpfEvent::Modified { seid, end_markers, drop_buffered, granted } => {
                 if drop_buffered {
                     self.planes.drop_buffered(seid);
                 }
-                self.install(now_ns, seid, end_markers);
+                self.install(now_ns, seid, end_markers, &granted);
             }
             UpfEvent::EstablishedAlike { seid, shape, teid, ue } => {
                 self.planes.install_like(shape, seid, teid, ue, self.mock.upf().prototype(shape));
@@ -184,7 +197,7 @@ impl Control {
             }
             UpfEvent::Deleted(seid) => {
                 self.planes.remove(seid);
-                self.accounts.remove(&seid);
+                self.accounts.remove(seid);
             }
             UpfEvent::Associated(peer) => tracing::info!(%peer, "associated"),
             UpfEvent::Released(peer, sessions) => tracing::info!(%peer, sessions, "released"),
@@ -192,25 +205,28 @@ impl Control {
         }
     }
 
-    fn install(&mut self, now_ns: u64, seid: u64, end_markers: Vec<OuterHeaderCreation>) {
+    fn install(&mut self, now_ns: u64, seid: u64, end_markers: Vec<OuterHeaderCreation>, granted: &[UrrId]) {
         let Some(session) = self.mock.upf().session(seid) else { return };
-        let mut meters = Vec::new();
-        if !session.urrs.is_empty() {
-            let before = self.accounts.remove(&seid).unwrap_or_default();
-            let old: Vec<Meter> = before.iter().map(|account| account.meter.clone()).collect();
-            meters = rules(session).meters(&old);
-            let account = |meter: &Meter| {
-                let known = before.iter().find(|account| account.meter.urr_id == meter.urr_id);
-                Account {
-                    meter: meter.clone(),
-                    reported: known.map_or([0; 4], |account| account.reported),
-                    sequence: known.map_or(0, |account| account.sequence),
-                    since: known.map_or_else(ntp_seconds, |account| account.since),
-                }
-            };
-            self.accounts.insert(seid, meters.iter().map(account).collect());
-        }
+        let meters = self.accounts.install(now_ns, seid, session, granted);
         self.planes.install(now_ns, seid, session, &meters, end_markers);
+    }
+
+    fn report_usage(&mut self, now_ns: u64, seid: u64, usage_reports: Vec<UsageReport>) {
+        if !usage_reports.is_empty() {
+            let report_type = ReportType::new(ReportType::USAR);
+            let report = SessionReportRequest { report_type, usage_reports, ..Default::default() };
+            self.mock.upf_mut().report(Time::from_nanos(now_ns), seid, report);
+        }
+    }
+
+    /// Reports whose time has come; whether there were any.
+    fn timers(&mut self, now_ns: u64) -> bool {
+        let mut any = false;
+        while let Some((seid, reports)) = self.accounts.expired(now_ns) {
+            any = true;
+            self.report_usage(now_ns, seid, reports);
+        }
+        any
     }
 
     /// What packets have to say; whether there was anything.
@@ -219,73 +235,29 @@ impl Control {
         let mut any = false;
         while let Some(event) = self.planes.event() {
             any = true;
-            let upf = self.mock.upf_mut();
             match event {
                 PlaneEvent::DownlinkData { seid, pdr_id } => {
-                    upf.report_downlink_data(now, seid, PdrId(pdr_id));
+                    self.mock.upf_mut().report_downlink_data(now, seid, PdrId(pdr_id));
                 }
-                PlaneEvent::Threshold { seid, urr_id } => {
-                    let accounts = self.accounts.get_mut(&seid);
-                    let account = accounts.and_then(|all| all.iter_mut().find(|a| a.meter.urr_id == urr_id));
-                    if let Some(account) = account {
-                        let report = SessionReportRequest {
-                            report_type: ReportType::new(ReportType::USAR),
-                            usage_reports: vec![account.report(UsageReportTrigger::VOLTH)],
-                            ..Default::default()
-                        };
-                        upf.report(now, seid, report);
-                    }
+                PlaneEvent::Usage { seid, urr_id, crossed, read } => {
+                    let reports = self.accounts.crossed(now_ns, seid, urr_id, crossed, read);
+                    self.report_usage(now_ns, seid, reports);
                 }
-                PlaneEvent::ErrorIndication { seid, teid, peer } => {
-                    let f_teid = FTeid::Assigned { teid, addresses: peer.into() };
-                    let report = SessionReportRequest {
-                        report_type: ReportType::new(ReportType::ERIR),
-                        error_indication_report: Some(ErrorIndicationReport {
-                            remote_f_teids: vec![f_teid],
-                            ..Default::default()
-                        }),
-                        ..Default::default()
-                    };
-                    upf.report(now, seid, report);
-                }
+                PlaneEvent::ErrorIndication { teid, peer } => self.report_error(now, teid, peer),
             }
         }
         any
     }
-}
 
-/// What a session has used since the last report, for its deletion.
-fn last_reports(accounts: &mut HashMap<u64, Vec<Account>>, seid: u64) -> Vec<UsageReport> {
-    let accounts = accounts.get_mut(&seid).map(|accounts| accounts.iter_mut()).into_iter().flatten();
-    accounts.map(|account| account.report(UsageReportTrigger::TERMR)).collect()
-}
-
-impl Account {
-    fn report(&mut self, trigger: u128) -> UsageReport {
-        let read = self.meter.usage.read();
-        let before = std::mem::replace(&mut self.reported, read);
-        let [up, up_packets, down, down_packets] = std::array::from_fn(|n| read[n] - before[n]);
-        let volume = |uplink: u64, downlink: u64| Volume {
-            total: Some(uplink + downlink),
-            uplink: Some(uplink),
-            downlink: Some(downlink),
-        };
-        let (start, end) = (self.since, ntp_seconds());
-        let sequence = self.sequence;
-        self.sequence = sequence.wrapping_add(1);
-        self.since = end;
-        UsageReport {
-            urr_id: UrrId(self.meter.urr_id),
-            ur_seqn: UrSeqn(sequence),
-            usage_report_trigger: UsageReportTrigger::new(trigger),
-            start_time: Some(NtpSeconds(start)),
-            end_time: Some(NtpSeconds(end)),
-            volume_measurement: Some(VolumeMeasurement {
-                octets: volume(up, down),
-                packets: volume(up_packets, down_packets),
-            }),
-            ..Default::default()
-        }
+    /// Reports that the far end of a tunnel does not know it, for the session that sends into it.
+    fn report_error(&mut self, now: Time, teid: u32, peer: IpAddr) {
+        let Some(seid) = self.mock.upf().by_downlink_tunnel(teid, peer) else { return };
+        let f_teid = FTeid::Assigned { teid, addresses: peer.into() };
+        let error_indication_report =
+            Some(ErrorIndicationReport { remote_f_teids: vec![f_teid], ..Default::default() });
+        let report_type = ReportType::new(ReportType::ERIR);
+        let report = SessionReportRequest { report_type, error_indication_report, ..Default::default() };
+        self.mock.upf_mut().report(now, seid, report);
     }
 }
 

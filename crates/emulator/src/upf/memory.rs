@@ -32,7 +32,7 @@ pub struct InMemory {
     pub forwarded: u64,
     /// Cycles for each second of CPU time; making the requests and reading the answers is in it.
     pub cycles_per_cpu_s: f64,
-    /// Messages likewise.
+    /// Messages for each second of CPU time.
     pub messages_per_cpu_s: f64,
 }
 
@@ -74,7 +74,7 @@ impl Loop {
         match event {
             UpfEvent::Established(seid) | UpfEvent::Modified { seid, .. } => {
                 if let Some(session) = self.mock.upf().session(seid) {
-                    self.plane.install(seid, &rules(session), &[]);
+                    self.refused += u64::from(self.plane.install(seid, &rules(session), &[]).is_err());
                 }
             }
             UpfEvent::EstablishedAlike { seid, shape, teid, ue } => {

@@ -9,8 +9,10 @@
 //!
 //! In front of all stands a [`Mock`](ranlab_machines::n4::Mock), which by default does nothing: service times, losses
 //! and crashes are settings.
+mod accounts;
 mod control;
 mod memory;
+mod owners;
 mod packets;
 mod workers;
 mod xdp;
@@ -137,7 +139,7 @@ pub struct UpfConfig {
     pub n6: N6,
     /// How the work is shared out.
     pub design: Design,
-    /// Its control half; the node address is N3's.
+    /// Its control half.
     pub settings: UpfSettings,
     /// What is put in front.
     pub mock: MockSettings,
@@ -298,7 +300,7 @@ impl UpfServer {
         }
     }
 
-    /// Ends it and tells what it has done.
+    /// Stops it and returns its report.
     pub fn stop(mut self) -> Result<UpfReport, UpfError> {
         self.stop.store(true, Relaxed);
         self.join()

@@ -83,10 +83,10 @@ impl Packets {
             n3,
             n6,
             gtpu_port,
-            received: Some(ReceiveBatch::new(BATCH, MAX_DATAGRAM)),
+            received: Some(ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM)),
             to_n3: SendBatch::new(BATCH, MAX_DATAGRAM + HEADROOM),
             give_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
-            scratch: vec![0; MAX_DATAGRAM],
+            scratch: vec![0; MAX_DATAGRAM + HEADROOM],
             bare: None,
             unsent: 0,
             strangers: 0,
@@ -118,7 +118,8 @@ impl Packets {
     pub(super) fn turn(&mut self, now_ns: u64) -> io::Result<bool> {
         let mut worked = false;
         // Taken out, so that packets can be looked at while the rest works on them.
-        let mut received = self.received.take().unwrap_or_else(|| ReceiveBatch::new(BATCH, MAX_DATAGRAM));
+        let mut received =
+            self.received.take().unwrap_or_else(|| ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM));
         let result = self.receive(&mut received, &mut |own, side, from, packet| {
             worked = true;
             match side {
@@ -187,19 +188,14 @@ impl Packets {
             let header = way.and_then(|way| way.outer_header_creation);
             *tunnel = header.and_then(|header| Some((header.teid?, header.addresses.v4?.into()))).or(*tunnel);
         }
-        self.plane.install(seid, &rules(session), meters);
-        while self.plane.can_flush(seid) {
+        if let Err(refusal) = self.plane.install(seid, &rules(session), meters) {
+            tracing::error!(seid, %refusal, "accepted rules do not compile");
+            return;
+        }
+        for _ in 0..self.plane.flushable(seid) {
             self.make_room();
-            let (plane, port) = (&mut self.plane, self.gtpu_port);
-            let mut to = None;
-            let mut datagram = std::mem::take(&mut self.scratch);
-            if let Some(Fate::N3 { peer, len }) = plane.flush(now_ns, seid, &mut datagram) {
-                to = Some((SocketAddr::new(peer, port), len));
-            }
-            if let Some((to, len)) = to {
-                self.to_n3.copy(Some(to), &datagram[..len]);
-            }
-            self.scratch = datagram;
+            let Self { plane, to_n3, gtpu_port, .. } = self;
+            push(to_n3, *gtpu_port, |room| plane.flush(now_ns, seid, room).unwrap_or(Fate::Taken));
         }
     }
 
@@ -223,6 +219,11 @@ impl Packets {
                 let kinds = &[extension_type::PDU_SESSION_CONTAINER];
                 self.say(from, &Message::SupportedExtensionHeaders { kinds }, 0, Some(0));
             }
+            Fate::Relay(relay) => {
+                self.make_room();
+                let Self { plane, to_n3, gtpu_port, .. } = self;
+                push(to_n3, *gtpu_port, |room| plane.write(&relay, room));
+            }
             Fate::N3 { .. } | Fate::Buffered | Fate::Taken | Fate::Dropped(_) => {}
         }
     }
@@ -239,10 +240,7 @@ impl Packets {
             });
             return;
         }
-        to_n3.push_with(|room| match plane.downlink(now_ns, packet, room) {
-            Fate::N3 { peer, len } => Some((Some(SocketAddr::new(peer, *gtpu_port)), len)),
-            _ => None,
-        });
+        push(to_n3, *gtpu_port, |room| plane.downlink(now_ns, packet, room));
     }
 
     fn give_n6(&mut self, now_ns: u64, packet: &[u8]) {
@@ -318,6 +316,21 @@ impl Packets {
             self.send_n6();
         }
         Ok(())
+    }
+}
+
+/// Adds the datagram that `decide` writes into its room, if it goes into a tunnel.
+fn push(batch: &mut SendBatch, port: u16, decide: impl FnOnce(&mut [u8]) -> Fate<'_>) {
+    let mut class = 0;
+    let pushed = batch.push_with(|room| match decide(room) {
+        Fate::N3 { peer, len, tos } => {
+            class = tos;
+            Some((Some(SocketAddr::new(peer, port)), len))
+        }
+        _ => None,
+    });
+    if pushed && class != 0 {
+        batch.set_last_class(class);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where packets are worked on: in the control thread, in workers behind a master, or in a data thread of their own.
+use super::owners::Owners;
 use super::packets::{Packets, Side, rules};
 use super::xdp::{XdpCounters, XdpPlane};
 use super::{BATCH, Design, MAX_DATAGRAM, UpfConfig, UpfError, pin};
-use ranlab_dataplane::upf::{Meter, PlaneCounters, PlaneEvent};
-use ranlab_machines::n4::{Direction, Session};
+use ranlab_dataplane::upf::{HEADROOM, Meter, PlaneCounters, PlaneEvent};
+use ranlab_machines::n4::Session;
 use ranlab_net::{ReceiveBatch, monotonic_ns, thread_cpu_time, wait_readable};
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::io;
@@ -36,8 +37,7 @@ struct Change {
 
 #[derive(Debug)]
 enum Job {
-    /// A change; whether this worker sends the end markers.
-    Install(Arc<Change>, bool),
+    Install(Box<Change>),
     Remove(u64),
     DropBuffered(u64),
     Clear,
@@ -72,6 +72,7 @@ pub(super) enum Planes {
         master: Box<Packets>,
         received: ReceiveBatch,
         workers: Vec<Worker>,
+        owners: Owners,
         events: Receiver<PlaneEvent>,
         handoff_dropped: u64,
     },
@@ -112,8 +113,16 @@ impl Planes {
                     Ok(Worker { jobs, thread })
                 };
                 let workers = (0..workers).map(start).collect::<io::Result<_>>()?;
-                let received = ReceiveBatch::new(BATCH, MAX_DATAGRAM);
-                Self::Workers { master: Box::new(packets), received, workers, events, handoff_dropped: 0 }
+                let received = ReceiveBatch::new(BATCH, MAX_DATAGRAM + HEADROOM);
+                let owners = Owners::default();
+                Self::Workers {
+                    master: Box::new(packets),
+                    received,
+                    workers,
+                    owners,
+                    events,
+                    handoff_dropped: 0,
+                }
             }
             Design::DpOffload { install } => {
                 let (jobs, inbox) = sync_channel(MAX_HANDOFF);
@@ -149,11 +158,11 @@ impl Planes {
         match self {
             Self::Own(packets) => packets.turn(now_ns),
             Self::Offload { .. } => Ok(false),
-            Self::Workers { master, received, workers, handoff_dropped, .. } => {
+            Self::Workers { master, received, workers, owners, handoff_dropped, .. } => {
                 let count = workers.len();
                 let mut batches: Vec<[Datagrams; 2]> = (0..count).map(|_| Default::default()).collect();
                 master.receive(received, &mut |_, side, from, packet| {
-                    let of_side = &mut batches[worker_of(side, packet, count)];
+                    let of_side = &mut batches[owners.of_packet(side, packet)];
                     of_side[usize::from(side == Side::N6)].push((from, packet.to_vec()));
                 })?;
                 let mut worked = false;
@@ -187,20 +196,12 @@ impl Planes {
             return;
         }
         let change = Change { seid, session: session.clone(), meters: meters.to_vec(), end_markers };
-        let change = Arc::new(change);
-        let count = self.workers().len();
-        let (mut of_uplink, mut of_downlink) = (Vec::new(), 0);
-        if count > 1 {
-            of_uplink.extend(session.uplink_teids().map(|teid| teid as usize % count));
-            of_downlink = downlink_worker(session, count);
-        }
-        for index in 0..count {
-            // Each direction has its worker; rates and gates of a direction are with it alone.
-            if count == 1 || of_uplink.contains(&index) || of_downlink == index {
-                let marks_ends = count == 1 || of_downlink == index;
-                self.job(index, Job::Install(Arc::clone(&change), marks_ends));
-            }
-        }
+        let change = Box::new(change);
+        let index = match self {
+            Self::Workers { owners, workers, .. } => owners.install(seid, session, workers.len()),
+            _ => 0,
+        };
+        self.job(index, Job::Install(change));
         if let Self::Offload { xdp: Some(xdp), .. } = self {
             xdp.install(seid, session);
         }
@@ -268,10 +269,16 @@ impl Planes {
         match self {
             Self::Own(packets) => packets.plane.remove(seid),
             _ => {
-                if let Self::Offload { xdp: Some(xdp), .. } = self {
-                    xdp.remove(seid);
+                let mut index = 0;
+                match self {
+                    Self::Offload { xdp: Some(xdp), .. } => xdp.remove(seid),
+                    Self::Workers { owners, workers, .. } => {
+                        owners.remove(seid);
+                        index = Owners::of_session(seid, workers.len());
+                    }
+                    _ => {}
                 }
-                self.everywhere(|| Job::Remove(seid));
+                self.job(index, Job::Remove(seid));
                 self.wait_installed();
             }
         }
@@ -280,7 +287,7 @@ impl Planes {
     pub(super) fn drop_buffered(&mut self, seid: u64) {
         match self {
             Self::Own(packets) => packets.plane.drop_buffered(seid),
-            _ => self.everywhere(|| Job::DropBuffered(seid)),
+            _ => self.job(Owners::of_session(seid, self.workers().len()), Job::DropBuffered(seid)),
         }
     }
 
@@ -289,8 +296,10 @@ impl Planes {
         match self {
             Self::Own(packets) => packets.plane.clear(),
             _ => {
-                if let Self::Offload { xdp: Some(xdp), .. } = self {
-                    xdp.clear();
+                match self {
+                    Self::Offload { xdp: Some(xdp), .. } => xdp.clear(),
+                    Self::Workers { owners, .. } => owners.clear(),
+                    _ => {}
                 }
                 self.everywhere(|| Job::Clear);
             }
@@ -340,37 +349,12 @@ fn done(packets: &Packets) -> Done {
     Done { counters, unsent, strangers, ..Done::default() }
 }
 
-/// Which worker has a packet's session: uplink by tunnel, downlink by the UE's address.
-fn worker_of(side: Side, packet: &[u8], count: usize) -> usize {
-    let at = match (side, packet.first().map_or(0, |first| first >> 4)) {
-        (Side::N3, _) => 4,
-        (Side::N6, 4) => 16,
-        // The last octets of the /64 that is the UE's.
-        (Side::N6, _) => 28,
-    };
-    let number =
-        packet.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |four| u32::from_be_bytes(*four));
-    number as usize % count
-}
-
-fn downlink_worker(session: &Session, count: usize) -> usize {
-    let ue = session.pdr(Direction::Downlink).and_then(|pdr| pdr.pdi.ue_ip_addresses.first());
-    let number = ue.map_or(0, |ue| match (ue.addresses.v4, ue.addresses.v6) {
-        (Some(v4), _) => u32::from(v4),
-        (None, Some(v6)) => (u128::from(v6) >> 64) as u32,
-        (None, None) => 0,
-    });
-    number as usize % count
-}
-
 /// One job; whether it was a change of rules.
 fn carry_out(packets: &mut Packets, job: Job) -> bool {
     let now_ns = monotonic_ns();
     match job {
-        Job::Install(change, marks_ends) => {
-            if marks_ends {
-                packets.mark_ends(&change.end_markers);
-            }
+        Job::Install(change) => {
+            packets.mark_ends(&change.end_markers);
             packets.install(now_ns, change.seid, &change.session, &change.meters);
             return true;
         }

@@ -1,7 +1,7 @@
 //! A UPF whose behaviour is known, to measure the measuring with.
-use super::upf::{Upf, UpfEvent, UpfInput, UpfOutput, UpfSettings};
+use super::upf::{DataPlane, NoDataPlane, Upf, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
-use ranlab_wire::pfcp::{Random, UsageReport};
+use ranlab_wire::pfcp::Random;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -96,26 +96,21 @@ impl Mock {
 
     /// Tells what happened.
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
-        self.handle_metered(now, input, &mut |_| Vec::new());
+        self.handle_with(now, input, &mut NoDataPlane);
     }
 
-    /// As [`Upf::handle_metered`].
-    pub fn handle_metered(
-        &mut self,
-        now: Time,
-        input: UpfInput<'_>,
-        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
-    ) {
+    /// As [`Upf::handle_with`].
+    pub fn handle_with(&mut self, now: Time, input: UpfInput<'_>, plane: &mut dyn DataPlane) {
         if self.is_transparent() {
             self.received += u64::from(matches!(input, UpfInput::Received(..)));
-            self.upf.handle_metered(now, input, usage);
+            self.upf.handle_with(now, input, plane);
             return;
         }
-        self.serve(now, usage);
+        self.serve(now, plane);
         if let UpfInput::Received(from, datagram) = input {
             self.arrive(now, from, datagram);
         }
-        self.serve(now, usage);
+        self.serve(now, plane);
         if !self.crashed {
             self.upf.handle(now, UpfInput::Wake);
         }
@@ -151,9 +146,9 @@ impl Mock {
         }
     }
 
-    fn serve(&mut self, now: Time, usage: &mut dyn FnMut(u64) -> Vec<UsageReport>) {
+    fn serve(&mut self, now: Time, plane: &mut dyn DataPlane) {
         while let Some((ends, from, datagram)) = self.waiting.pop_front_if(|(ends, ..)| *ends <= now) {
-            self.upf.handle_metered(ends, UpfInput::Received(from, &datagram), usage);
+            self.upf.handle_with(ends, UpfInput::Received(from, &datagram), plane);
         }
     }
 

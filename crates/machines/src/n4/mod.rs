@@ -26,7 +26,10 @@ pub use link::{Impairments, Link};
 pub use mock::{Mock, MockSettings};
 pub use pair::Pair;
 pub use requests::{Full, Retransmission};
-pub use rules::{Direction, Session};
+pub use rules::{Direction, RuleFault, Session};
 pub use session::{Change, SessionProfile, SessionSpec, SessionTemplates, Tunnel};
 pub use smf::{Refused, SessionId, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
-pub use upf::{MAX_SHAPES, Upf, UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
+pub use upf::{
+    DataPlane, ELEMENTS, Element, Group, MAX_SHAPES, NoDataPlane, Support, Upf, UpfCounters, UpfEvent,
+    UpfInput, UpfOutput, UpfSettings, UsageQuery,
+};

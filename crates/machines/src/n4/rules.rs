@@ -1,7 +1,7 @@
 //! A session's rules at the user plane: created, changed and removed, all or nothing.
 use super::dialect::Demands;
 use ranlab_wire::pfcp::*;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
 /// Rules of one kind that one session may have.
 pub(super) const MAX_RULES: usize = 64;
@@ -20,8 +20,12 @@ pub enum Direction {
 pub struct Session {
     /// What the SMF calls it.
     pub cp_f_seid: FSeid,
-    /// Where the SMF speaks from.
-    pub peer: SocketAddr,
+    /// The SMF that established it.
+    pub node: NodeId,
+    /// Where the establishment came from.
+    pub peer: IpAddr,
+    /// Sets that it belongs to.
+    pub fq_csids: Vec<FqCsid>,
     /// Detection rules.
     pub pdrs: Vec<CreatePdr>,
     /// Forwarding rules.
@@ -38,9 +42,11 @@ pub struct Session {
 
 /// Why rules were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RuleFault {
-    pub(super) cause: Cause,
-    pub(super) failed: Option<FailedRuleId>,
+pub struct RuleFault {
+    /// Cause of the response.
+    pub cause: Cause,
+    /// The rule at fault.
+    pub failed: Option<FailedRuleId>,
 }
 
 fn failed(rule: FailedRuleId) -> RuleFault {
@@ -56,12 +62,14 @@ impl From<Cause> for RuleFault {
 impl Session {
     pub(super) fn establish(
         request: SessionEstablishmentRequest,
-        peer: SocketAddr,
+        peer: IpAddr,
         demands: &Demands,
     ) -> Result<Self, RuleFault> {
         let mut session = Self {
             cp_f_seid: request.cp_f_seid,
+            node: request.node_id,
             peer,
+            fq_csids: request.fq_csids,
             pdrs: Vec::new(),
             fars: Vec::new(),
             urrs: Vec::new(),
@@ -120,11 +128,14 @@ impl Session {
         for gone in &request.remove_fars {
             take(&mut self.fars, |r| r.far_id == gone.far_id, FailedRuleId::Far(gone.far_id))?;
         }
+        // A rule that is gone counts and polices nothing: detection rules lose their references to it.
         for gone in &request.remove_urrs {
             take(&mut self.urrs, |r| r.urr_id == gone.urr_id, FailedRuleId::Urr(gone.urr_id))?;
+            self.pdrs.iter_mut().for_each(|pdr| pdr.urr_ids.retain(|id| *id != gone.urr_id));
         }
         for gone in &request.remove_qers {
             take(&mut self.qers, |r| r.qer_id == gone.qer_id, FailedRuleId::Qer(gone.qer_id))?;
+            self.pdrs.iter_mut().for_each(|pdr| pdr.qer_ids.retain(|id| *id != gone.qer_id));
         }
         if let Some(gone) = &request.remove_bar {
             let bar = self.bar.take().filter(|bar| bar.bar_id == gone.bar_id);
@@ -176,6 +187,11 @@ impl Session {
         urr.volume_quota = update.volume_quota.or(urr.volume_quota);
         urr.time_threshold = update.time_threshold.or(urr.time_threshold);
         urr.time_quota = update.time_quota.or(urr.time_quota);
+        urr.quota_holding_time = update.quota_holding_time.or(urr.quota_holding_time);
+        urr.measurement_information = update.measurement_information.or(urr.measurement_information);
+        if !update.linked_urr_ids.is_empty() {
+            urr.linked_urr_ids = update.linked_urr_ids;
+        }
         Ok(())
     }
 
@@ -209,6 +225,39 @@ impl Session {
         unique(&self.fars, |far| far.far_id, FailedRuleId::Far)?;
         unique(&self.urrs, |urr| urr.urr_id, FailedRuleId::Urr)?;
         unique(&self.qers, |qer| qer.qer_id, FailedRuleId::Qer)
+    }
+
+    /// Whether requests about the session may come from this address: the one that established it, or the SMF's own
+    /// for the session (CP F-SEID). The port does not matter (TS 29.244 §4.2.2).
+    pub fn is_owned_by(&self, address: IpAddr) -> bool {
+        let Addresses { v4, v6 } = self.cp_f_seid.addresses;
+        address == self.peer || v4.map(IpAddr::from) == Some(address) || v6.map(IpAddr::from) == Some(address)
+    }
+
+    /// Where the SMF receives requests about the session, reachable from an address of this version.
+    pub fn report_address(&self, ipv4: bool) -> IpAddr {
+        let Addresses { v4, v6 } = self.cp_f_seid.addresses;
+        let same = if ipv4 { v4.map(IpAddr::from) } else { v6.map(IpAddr::from) };
+        same.unwrap_or(self.peer)
+    }
+
+    /// Whether one of these sets holds the session.
+    pub fn is_in_set(&self, sets: &[FqCsid]) -> bool {
+        let holds = |set: &FqCsid, own: &FqCsid| {
+            set.node == own.node && own.csids.iter().any(|csid| set.csids.contains(csid))
+        };
+        sets.iter().any(|set| self.fq_csids.iter().any(|own| holds(set, own)))
+    }
+
+    /// Whether a downlink goes into this tunnel.
+    pub fn sends_into(&self, teid: u32, peer: IpAddr) -> bool {
+        let headers =
+            self.fars.iter().filter_map(|far| far.forwarding_parameters.as_ref()?.outer_header_creation);
+        headers.into_iter().any(|header| {
+            let Addresses { v4, v6 } = header.addresses;
+            header.teid == Some(teid)
+                && (v4.map(IpAddr::from) == Some(peer) || v6.map(IpAddr::from) == Some(peer))
+        })
     }
 
     /// The uplink tunnels that its packets come through.

@@ -4,7 +4,11 @@ use ranlab_wire::pfcp::*;
 
 /// What the UPF answers to these octets from this port of the SMF's host.
 fn answer(pair: &mut Pair, port: u16, octets: &[u8]) -> Option<Vec<u8>> {
-    let from = std::net::SocketAddr::new(Pair::SMF_ADDRESS.ip(), port);
+    answer_to(pair, std::net::SocketAddr::new(Pair::SMF_ADDRESS.ip(), port), octets)
+}
+
+/// The answer to octets that come from `from`.
+fn answer_to(pair: &mut Pair, from: std::net::SocketAddr, octets: &[u8]) -> Option<Vec<u8>> {
     pair.upf.handle(pair.now, UpfInput::Received(from, octets));
     pair.upf.handle(pair.now, UpfInput::Wake);
     let mut sent = None;
@@ -26,7 +30,10 @@ fn a_handover_names_the_tunnel_that_gets_the_end_marker() {
     pair.upf_events.clear();
     assert_eq!(outcomes(&mut pair, 1), [(Kind::Modification, Outcome::Ok)]);
     let end_markers = vec![OuterHeaderCreation::gtpu(7, [10, 0, 0, 3].into())];
-    assert_eq!(pair.upf_events, [UpfEvent::Modified { seid, end_markers, drop_buffered: false }]);
+    assert_eq!(
+        pair.upf_events,
+        [UpfEvent::Modified { seid, end_markers, drop_buffered: false, granted: Vec::new() }]
+    );
     let far = pair.upf.upf().session(seid).unwrap().far(Direction::Downlink).unwrap();
     let header = far.forwarding_parameters.as_ref().unwrap().outer_header_creation.unwrap();
     assert_eq!(header, OuterHeaderCreation::gtpu(8, [10, 0, 0, 4].into()));
@@ -133,20 +140,41 @@ fn a_restarted_upf_is_noticed_and_sessions_can_be_established_again() {
 fn a_stolen_seid_changes_nothing() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
+    let thief = std::net::SocketAddr::from(([10, 0, 0, 99], 8805));
     let before = pair.upf.upf().session(seid).cloned();
     let theft = encode(pair.smf.templates().modification(downlink(66)), Some(seid), 9).unwrap();
     let end = encode(SessionDeletionRequest::default(), Some(seid), 10).unwrap();
     for octets in [theft, end] {
-        let answer = answer(&mut pair, 9999, &octets).unwrap();
+        let answer = answer_to(&mut pair, thief, &octets).unwrap();
         let fast = Response::read(&answer).unwrap();
         assert_eq!((fast.cause, fast.seid), (Some(Cause::CONTEXT_NOT_FOUND), Some(0)));
     }
     assert_eq!(pair.upf.upf().session(seid).cloned(), before);
-    // Who is not associated establishes nothing.
+    // Another address establishes nothing, whatever Node ID it sends.
     let spoofed = encode(pair.smf.templates().establishment(1, spec(2)), Some(0), 11).unwrap();
-    let fast = answer(&mut pair, 9999, &spoofed).unwrap();
+    let fast = answer_to(&mut pair, thief, &spoofed).unwrap();
     assert_eq!(Response::read(&fast).unwrap().cause, Some(Cause::NO_ASSOCIATION));
     assert_eq!(pair.upf.upf().sessions(), 1);
+}
+
+/// TS 29.244 §4.2.2: the source port of a request is the SMF's choice.
+#[test]
+fn requests_come_from_any_port_of_the_smf() {
+    let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
+    let request = encode(pair.smf.templates().establishment(1, spec(2)), Some(0), 11).unwrap();
+    let established = answer(&mut pair, 40_001, &request).unwrap();
+    let response = Response::read(&established).unwrap();
+    assert_eq!(response.cause, Some(Cause::ACCEPTED));
+    let seid = response.up_seid;
+    let request = encode(pair.smf.templates().modification(downlink(66)), seid, 12).unwrap();
+    let modified = answer(&mut pair, 40_002, &request).unwrap();
+    assert_eq!(Response::read(&modified).unwrap().cause, Some(Cause::ACCEPTED));
+    assert!(pair.upf.upf_mut().report_downlink_data(at(3), seid.unwrap(), PdrId(2)));
+    let to = std::iter::from_fn(|| pair.upf.poll()).find_map(|output| match output {
+        UpfOutput::Send(to, _) => Some(to),
+        UpfOutput::Event(_) => None,
+    });
+    assert_eq!(to, Some(Pair::SMF_ADDRESS), "a report goes to the port of PFCP");
 }
 
 #[test]
@@ -229,16 +257,24 @@ fn a_release_ends_the_sessions_on_both_sides() {
 fn a_deletion_is_answered_with_what_the_session_has_used() {
     let mut pair = associated(Dialect::STRICT_REL17, Dialect::STRICT_REL17);
     let (_, seid) = session(&mut pair, 1);
+    struct Metered(Vec<u64>, UsageReport);
+    impl DataPlane for Metered {
+        fn check(&mut self, _: &Session) -> Result<(), RuleFault> {
+            Ok(())
+        }
+        fn usage(&mut self, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
+            assert_eq!(query, UsageQuery { urrs: None, trigger: UsageReportTrigger::TERMR });
+            self.0.push(seid);
+            vec![self.1.clone()]
+        }
+    }
     let report = UsageReport { urr_id: UrrId(7), ..Default::default() };
+    let mut plane = Metered(Vec::new(), report.clone());
     let mut deletion = Vec::new();
     pair.smf.templates().write_deletion(99, seid, &mut deletion);
-    let mut asked = Vec::new();
     let received = UpfInput::Received(Pair::SMF_ADDRESS, &deletion);
-    pair.upf.handle_metered(pair.now, received, &mut |of| {
-        asked.push(of);
-        vec![report.clone()]
-    });
-    assert_eq!(asked, [seid]);
+    pair.upf.handle_with(pair.now, received, &mut plane);
+    assert_eq!(plane.0, [seid]);
     let sent = std::iter::from_fn(|| pair.upf.poll()).find_map(|output| match output {
         UpfOutput::Send(_, datagram) => Some(datagram),
         UpfOutput::Event(_) => None,

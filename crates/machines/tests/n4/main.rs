@@ -5,6 +5,7 @@ mod accounting;
 mod alike;
 mod behaviour;
 mod mock;
+mod responses;
 mod traps;
 
 use ranlab_machines::Time;

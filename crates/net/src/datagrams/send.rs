@@ -25,6 +25,8 @@ pub struct SendBatch {
     /// Where each datagram begins, and its length; each begins where the one before ends.
     parts: Vec<(usize, usize)>,
     to: Vec<Option<SockAddr>>,
+    /// Traffic class (ToS) of each datagram; 0: the socket's.
+    classes: Vec<u8>,
     /// Already sent of the batch.
     done: usize,
     /// Whether runs of one length to one place go as one message.
@@ -40,7 +42,7 @@ pub struct Sent {
     pub refused: usize,
 }
 
-/// Room for the one control message that says how long a segment is.
+/// Room for the one control message of a message: a segment length, or a traffic class.
 type Control = [u64; 3];
 
 /// The messages of one system call. On the stack: the pointers within live as long as the call.
@@ -66,6 +68,7 @@ impl SendBatch {
             used: 0,
             parts: Vec::with_capacity(batch),
             to: Vec::with_capacity(batch),
+            classes: Vec::with_capacity(batch),
             done: 0,
             segmenting: false,
         }
@@ -110,13 +113,22 @@ impl SendBatch {
         self.parts.push((at, len));
         self.used += len;
         self.to.push(to.map(SockAddr::from));
+        self.classes.push(0);
         true
+    }
+
+    /// Sets the traffic class (IPv4 ToS, IPv6 Traffic Class) of the datagram added last; 0 keeps the socket's.
+    pub fn set_last_class(&mut self, class: u8) {
+        if let Some(last) = self.classes.last_mut() {
+            *last = class;
+        }
     }
 
     /// Forgets what waits.
     pub fn clear(&mut self) {
         self.parts.clear();
         self.to.clear();
+        self.classes.clear();
         self.used = 0;
         self.done = 0;
     }
@@ -156,14 +168,14 @@ impl SendBatch {
     /// Datagrams from `index` that can go as one message.
     fn run(&self, index: usize) -> usize {
         let (_, len) = self.parts[index];
-        if !self.segmenting || len == 0 {
+        if !self.segmenting || len == 0 || self.classes[index] != 0 {
             return 1;
         }
         let (mut run, mut octets) = (1, len);
         for (part, to) in self.parts[index + 1..].iter().zip(&self.to[index + 1..]) {
             octets += part.1;
             let fits = run < MAX_SEGMENTS && octets <= MAX_MESSAGE && (1..=len).contains(&part.1);
-            if !fits || *to != self.to[index] {
+            if !fits || *to != self.to[index] || self.classes[index + run] != 0 {
                 break;
             }
             run += 1;
@@ -195,6 +207,9 @@ impl SendBatch {
             }
             if run > 1 {
                 segment_length(header, &mut call.controls[slot], len as u16);
+            } else if self.classes[index] != 0 {
+                let v6 = self.to[index].as_ref().is_some_and(SockAddr::is_ipv6);
+                traffic_class(header, &mut call.controls[slot], self.classes[index], v6);
             }
             call.runs[slot] = run as u8;
             call.count += 1;
@@ -227,6 +242,22 @@ fn segment_length(header: &mut libc::msghdr, control: &mut Control, len: u16) {
         (*entry).cmsg_type = libc::UDP_SEGMENT;
         (*entry).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as libc::c_uint) as _;
         libc::CMSG_DATA(entry).cast::<u16>().write_unaligned(len);
+    }
+}
+
+/// Sets the traffic class of a message.
+fn traffic_class(header: &mut libc::msghdr, control: &mut Control, class: u8, v6: bool) {
+    let (level, kind) =
+        if v6 { (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) } else { (libc::IPPROTO_IP, libc::IP_TOS) };
+    header.msg_control = control.as_mut_ptr().cast();
+    // SAFETY: the area is aligned and as long as one control message with an integer needs; the macros compute within it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<libc::c_int>() as libc::c_uint) as _;
+        let entry = libc::CMSG_FIRSTHDR(header);
+        (*entry).cmsg_level = level;
+        (*entry).cmsg_type = kind;
+        (*entry).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as libc::c_uint) as _;
+        libc::CMSG_DATA(entry).cast::<libc::c_int>().write_unaligned(class.into());
     }
 }
 

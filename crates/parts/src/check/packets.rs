@@ -51,6 +51,11 @@ impl Trace {
         let at_ns = ranlab_net::monotonic_ns();
         self.0.push(Traced { at_ns, from, to, octets: octets.to_vec() });
     }
+
+    /// The packets so far, which are forgotten here.
+    pub(super) fn take(&mut self) -> Vec<Traced> {
+        std::mem::take(&mut self.0)
+    }
 }
 
 impl<'a> IntoIterator for &'a Trace {

@@ -1,5 +1,5 @@
 //! What a UPF must do with PFCP and GTP-U, and the nine traps that implementations are known for.
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ impl Rig for Rc<CheckRun> {
     }
 
     fn capture(&self, peer: &Peer, file: &Path) -> std::io::Result<()> {
-        super::capture::write(file, peer.traced())
+        super::capture::write(file, peer.traced().iter())
     }
 }
 
@@ -150,7 +150,7 @@ impl CheckRun {
     }
 }
 
-/// An SMF that says what it is told.
+/// An SMF whose messages a check chooses.
 pub(super) struct Peer {
     pub(super) n4: N4,
     packets: Trace,
@@ -165,6 +165,20 @@ pub(super) struct Peer {
     /// Sessions to be deleted in the end, by the UPF's names.
     sessions: Vec<u64>,
     unread: VecDeque<Vec<u8>>,
+    /// What further SMFs of this check have sent and received.
+    others: Rc<RefCell<Vec<Traced>>>,
+    /// Whether it is a further SMF itself.
+    is_further: bool,
+}
+
+impl Drop for Peer {
+    /// A further SMF leaves its messages to the check's capture, however the check ends.
+    fn drop(&mut self) {
+        if self.is_further {
+            let own = self.n4.trace.take().into_iter().flatten();
+            self.others.borrow_mut().extend(own.chain(self.packets.take()));
+        }
+    }
 }
 
 fn profile(address: SocketAddr, config: &UpfCheck) -> SessionProfile {
@@ -193,6 +207,8 @@ impl Peer {
             associated: false,
             sessions: Vec::new(),
             unread: VecDeque::new(),
+            others: Rc::default(),
+            is_further: false,
         })
     }
 
@@ -204,26 +220,28 @@ impl Peer {
             match Self::new(&self.run, self.run.config.dialect, nth(self.smf, n)) {
                 Err(LoadError::Bind { .. }) => {}
                 Ok(_) if had + 1 < which => had += 1,
-                other => return Ok(other?),
+                other => {
+                    let mut further = other?;
+                    further.others = Rc::clone(&self.others);
+                    further.is_further = true;
+                    return Ok(further);
+                }
             }
         }
         Err(Fault::Skipped("a further SMF needs one of the addresses after the first one's: see --smf"))
     }
 
     /// Takes leave of the other SMF, whose messages belong to this check.
-    pub(super) fn joined_by(&mut self, mut other: Self) -> Outcome {
-        other.leave().map_err(Fault::Trouble)?;
-        if let (Some(all), Some(more)) = (&mut self.n4.trace, other.n4.trace) {
-            all.extend(more);
-        }
-        Ok(())
+    pub(super) fn joined_by(&self, mut other: Self) -> Outcome {
+        other.leave().map_err(Fault::Trouble)
     }
 
     /// What went over N4 and N3, in order.
-    fn traced(&self) -> impl Iterator<Item = &Traced> {
-        let mut all: Vec<_> = self.n4.trace.iter().flatten().chain(&self.packets).collect();
+    fn traced(&self) -> Vec<Traced> {
+        let own = self.n4.trace.iter().flatten().chain(&self.packets).cloned();
+        let mut all: Vec<_> = own.chain(self.others.borrow().iter().cloned()).collect();
         all.sort_by_key(|traced| traced.at_ns);
-        all.into_iter()
+        all
     }
 
     /// The same SMF with other habits.

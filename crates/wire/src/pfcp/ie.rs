@@ -175,6 +175,11 @@ macro_rules! table {
             pub others: Vec<$crate::pfcp::RawIe>,
         }
 
+        impl $name {
+            /// Types of the information elements that the codec reads into fields.
+            pub const ELEMENTS: &'static [u16] = &[$( $number, )*];
+        }
+
         impl $crate::pfcp::ie::Value for $name {
             fn put(&self, writer: &mut $crate::pfcp::ie::Writer) {
                 $( $crate::pfcp::ie::table!(@put $presence self.$field, $number, writer); )*

@@ -33,6 +33,15 @@ const SPARE_BUFFERS: usize = 1024;
 /// Answers to the UPF's requests that are held.
 const HELD_ANSWERS: usize = 4096;
 
+/// What an establishment's response says of the session.
+struct Established<T> {
+    up_seid: u64,
+    tunnels: T,
+}
+
+/// No session was established.
+const NONE: Option<Established<std::iter::Empty<CreatedTunnel>>> = None;
+
 /// The machine: see the [module](super).
 #[derive(Debug)]
 pub struct Smf {
@@ -265,14 +274,9 @@ impl Smf {
                 return;
             }
             let cause = response.cause.unwrap_or(Cause::ACCEPTED);
-            let tunnels = response.created_pdrs;
-            if let Some(id) =
-                self.answered(now, response.sequence, response.message_type, cause, response.up_seid)
-            {
-                for tunnel in tunnels {
-                    self.outputs.push_back(SmfOutput::Event(SmfEvent::Tunnel(id, tunnel)));
-                }
-            }
+            let established =
+                response.up_seid.map(|up_seid| Established { up_seid, tunnels: response.created_pdrs });
+            self.answered(now, response.sequence, response.message_type, cause, established);
             return;
         }
         match decode(datagram) {
@@ -286,23 +290,41 @@ impl Smf {
         let message_type = datagram.get(1).copied().unwrap_or(0);
         if let Some((header, cause)) = refusal(datagram).filter(|(header, _)| header.seid.is_some()) {
             // Enough is there to know what became of the request.
-            self.answered_about(now, &header, cause, None);
+            self.answered_about(now, &header, cause, NONE);
         } else if !is_request(message_type) {
             self.requests.malformed();
+        } else if message_type == message_type::SESSION_REPORT_REQUEST
+            && let Some((header, cause, offending)) = error.refusal()
+        {
+            self.refuse_report(header, cause, offending);
         }
         self.outputs.push_back(SmfOutput::Event(SmfEvent::Malformed(error)));
+    }
+
+    /// Refuses a Session Report Request that lacks an element, or has a wrong one (§7.6.6 to §7.6.9).
+    fn refuse_report(&mut self, header: Header, cause: Cause, offending: Option<u16>) {
+        let seid = match self.state(SessionId(header.seid.unwrap_or(0))) {
+            Some(State::Live(up_seid) | State::Busy(up_seid)) => up_seid,
+            _ => 0,
+        };
+        let offending_ie = offending.filter(|ie_type| *ie_type != 0).map(OffendingIe);
+        let response = SessionReportResponse { cause, offending_ie, ..Default::default() };
+        let mut out = self.buffer();
+        // A short answer always fits.
+        let _ = Pdu::new(response, Some(seid), header.sequence).encode(&mut out);
+        self.outputs.push_back(SmfOutput::Send(out));
     }
 
     fn receive_pdu(&mut self, now: Time, pdu: Pdu) {
         let Header { message_type, sequence, seid, .. } = pdu.header;
         match pdu.message {
             Message::HeartbeatResponse(response) => {
-                self.answered(now, sequence, message_type, Cause::ACCEPTED, None);
+                self.answered(now, sequence, message_type, Cause::ACCEPTED, NONE);
                 self.note_recovery(response.recovery_time_stamp);
             }
             Message::AssociationSetupResponse(response) => self.associated(now, sequence, response),
             Message::AssociationReleaseResponse(response) => {
-                self.answered(now, sequence, message_type, response.cause, None);
+                self.answered(now, sequence, message_type, response.cause, NONE);
                 if response.cause.is_accepted() {
                     self.associated = false;
                     self.next_heartbeat = None;
@@ -310,17 +332,20 @@ impl Smf {
                 }
             }
             Message::AssociationUpdateResponse(response) => {
-                self.answered(now, sequence, message_type, response.cause, None);
+                self.answered(now, sequence, message_type, response.cause, NONE);
             }
             Message::SessionEstablishmentResponse(response) => {
-                let up_seid = response.up_f_seid.map(|f_seid| f_seid.seid);
-                self.answered_about(now, &pdu.header, response.cause, up_seid);
+                let tunnels = response.created_pdrs.into_iter();
+                let tunnels = tunnels.map(|pdr| CreatedTunnel { pdr_id: pdr.pdr_id, f_teid: pdr.f_teid });
+                let established =
+                    response.up_f_seid.map(|f_seid| Established { up_seid: f_seid.seid, tunnels });
+                self.answered_about(now, &pdu.header, response.cause, established);
             }
             Message::SessionModificationResponse(response) => {
-                self.answered_about(now, &pdu.header, response.cause, None);
+                self.answered_about(now, &pdu.header, response.cause, NONE);
             }
             Message::SessionDeletionResponse(response) => {
-                self.answered_about(now, &pdu.header, response.cause, None);
+                self.answered_about(now, &pdu.header, response.cause, NONE);
             }
             Message::VersionNotSupportedResponse(_)
             | Message::SessionReportResponse(_)
@@ -331,10 +356,16 @@ impl Smf {
     }
 
     /// The slow path of a session's response.
-    fn answered_about(&mut self, now: Time, header: &Header, cause: Cause, up_seid: Option<u64>) {
+    fn answered_about(
+        &mut self,
+        now: Time,
+        header: &Header,
+        cause: Cause,
+        established: Option<Established<impl Iterator<Item = CreatedTunnel>>>,
+    ) {
         let about = self.requests.about(header.sequence).flatten();
         if is_about(header.seid, about, Some(cause)) {
-            self.answered(now, header.sequence, header.message_type, cause, up_seid);
+            self.answered(now, header.sequence, header.message_type, cause, established);
         } else {
             self.requests.unexpected();
         }
@@ -342,7 +373,7 @@ impl Smf {
 
     fn associated(&mut self, now: Time, sequence: u32, response: AssociationSetupResponse) {
         let message_type = message_type::ASSOCIATION_SETUP_RESPONSE;
-        self.answered(now, sequence, message_type, response.cause, None);
+        self.answered(now, sequence, message_type, response.cause, NONE);
         if response.cause.is_accepted() {
             self.note_recovery(response.recovery_time_stamp);
             self.associated = true;
@@ -372,35 +403,38 @@ impl Smf {
         }
     }
 
-    /// Ends the request of a response, and returns the session that was established by it.
+    /// Ends the request of a response. The tunnels of an established session are reported before its request is done.
     fn answered(
         &mut self,
         now: Time,
         sequence: u32,
         response: u8,
         cause: Cause,
-        up_seid: Option<u64>,
-    ) -> Option<SessionId> {
+        established: Option<Established<impl Iterator<Item = CreatedTunnel>>>,
+    ) {
         let (Answer::First(done) | Answer::Late(done)) =
             self.requests.answered(now, sequence, response, cause)
         else {
-            return None;
+            return;
         };
         let id = done.about;
+        let up_seid = established.as_ref().map(|established| established.up_seid);
         if let (Kind::Establishment, Some(id), Some(up_seid), true) =
             (done.kind, id, up_seid, cause.is_accepted())
             && self.place(id).is_some()
         {
             self.set(id, State::Live(up_seid));
             self.live += 1;
+            let tunnels = established.into_iter().flat_map(|established| established.tunnels);
+            let events = tunnels.map(|tunnel| SmfOutput::Event(SmfEvent::Tunnel(id, tunnel)));
+            self.outputs.extend(events);
             self.outputs.push_back(SmfOutput::Event(SmfEvent::Done(done)));
-            return Some(id);
+            return;
         }
         self.ended(done);
         if let (Kind::Establishment, Some(up_seid), true) = (done.kind, up_seid, cause.is_accepted()) {
             self.delete_orphan(now, up_seid);
         }
-        None
     }
 
     /// A session was established after its request was given up: nobody here knows it any more, so the UPF need not.

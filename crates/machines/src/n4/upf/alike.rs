@@ -75,7 +75,7 @@ struct ChangeShape {
 #[derive(Debug, Clone, Copy)]
 struct Light {
     seid: u64,
-    peer: SocketAddr,
+    peer: IpAddr,
     cp_seid: u64,
     teid: u32,
     ue: Ipv4Addr,
@@ -119,8 +119,20 @@ impl Alike {
         Some(light)
     }
 
-    pub(super) fn of_peer(&self, peer: SocketAddr) -> impl Iterator<Item = u64> {
-        self.places.iter().flatten().filter(move |light| light.peer == peer).map(|light| light.seid)
+    /// Sessions whose shape is of a kind.
+    pub(super) fn with_shape(&self, is_meant: impl Fn(&Session) -> bool) -> Vec<u64> {
+        let meant: Vec<bool> = self.shapes.iter().map(|shape| is_meant(&shape.session)).collect();
+        let lights = self.places.iter().flatten();
+        lights.filter(|light| meant.get(light.shape) == Some(&true)).map(|light| light.seid).collect()
+    }
+
+    /// The session that sends into this tunnel.
+    pub(super) fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
+        let into = |light: &&Light| match light.change {
+            Some((_, own, at)) => own == teid && IpAddr::V4(at) == peer,
+            None => self.shapes.get(light.shape).is_some_and(|shape| shape.session.sends_into(teid, peer)),
+        };
+        self.places.iter().flatten().find(into).map(|light| light.seid)
     }
 
     pub(super) fn prototype(&self, shape: usize) -> Option<&Session> {
@@ -191,7 +203,7 @@ impl Upf {
         // The general way says what is wrong.
         if number(&shape.ue[1], datagram) != Some(ue)
             || wished.is_some_and(|teid| self.tunnels.contains_key(&Teid(teid)))
-            || !self.associations.contains_key(&from)
+            || !self.is_associated(&shape.session.node, from.ip())
             || self.sessions() >= self.settings.max_sessions
         {
             return None;
@@ -205,7 +217,7 @@ impl Upf {
         let _fits = shape.answer_seid.put(out, &seid.to_be_bytes())
             && shape.answer_teid.is_none_or(|slot| slot.put(out, &teid.to_be_bytes()));
         let ue = Ipv4Addr::from(ue);
-        let light = Light { seid, peer: from, cp_seid, teid, ue, shape: at, change: None };
+        let light = Light { seid, peer: from.ip(), cp_seid, teid, ue, shape: at, change: None };
         self.alike.insert(light);
         let event = UpfEvent::EstablishedAlike { seid, shape: at, teid, ue };
         self.outputs.push_back(UpfOutput::Event(event));
@@ -222,7 +234,7 @@ impl Upf {
     ) -> Option<()> {
         let Alike { shapes, changes, places, .. } = &mut self.alike;
         let light = places.get_mut(place(seid)?)?.as_mut();
-        let light = light.filter(|light| light.seid == seid && light.peer == from)?;
+        let light = light.filter(|light| light.seid == seid && light.peer == from.ip())?;
         let at = changes.iter().position(|change| change.pattern.fits(datagram))?;
         let change = &changes[at];
         // It must be about the downlink alone, and leave nothing of an earlier change behind that it does not set.
@@ -255,7 +267,7 @@ impl Upf {
         if datagram.len() != SESSION_HEADER_LEN || datagram[..4] != BARE {
             return None;
         }
-        let light = self.alike.get(seid).filter(|light| light.peer == from)?;
+        let light = self.alike.get(seid).filter(|light| light.peer == from.ip())?;
         let (cp_seid, teid) = (light.cp_seid, light.teid);
         if self.alike.deletion.is_none() {
             let response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
@@ -391,6 +403,7 @@ fn change_shape(template: &Template) -> Option<ChangeShape> {
     if request != alone
         || !forwards
         || update.bar_id.is_some()
+        || way.transport_level_marking.is_some()
         || way.destination_interface != Some(Interface::ACCESS)
         || header != known
     {

@@ -1,12 +1,17 @@
 //! The UPF's end: associations with SMFs, sessions and their rules, reports.
 mod alike;
+mod elements;
 mod peers;
+mod plane;
 mod refusal;
 mod seids;
 mod types;
 
 use alike::Alike;
 pub use alike::MAX_SHAPES;
+pub use elements::{ELEMENTS, Element, Group, Support};
+use plane::UsageChange;
+pub use plane::{DataPlane, NoDataPlane, UsageQuery};
 use seids::Seids;
 pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 
@@ -19,10 +24,12 @@ use crate::n4::rules::{RuleFault, Session};
 use crate::n4::smf::is_request;
 use ranlab_wire::pfcp::*;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 #[derive(Debug)]
 struct Association {
+    /// Where the setup came from.
+    address: IpAddr,
     recovery: RecoveryTimeStamp,
     next_heartbeat: Option<Time>,
     unanswered: u8,
@@ -32,7 +39,7 @@ struct Association {
 #[derive(Debug)]
 pub struct Upf {
     settings: UpfSettings,
-    associations: BTreeMap<SocketAddr, Association>,
+    associations: BTreeMap<NodeId, Association>,
     sessions: Map<u64, Session>,
     /// Sessions that a shape describes.
     alike: Alike,
@@ -89,25 +96,19 @@ impl Upf {
         }
     }
 
-    /// Tells what happened; a deleted session has used nothing. See [`Upf::handle_metered`].
+    /// Handles an input without a data plane: see [`Upf::handle_with`].
     pub fn handle(&mut self, now: Time, input: UpfInput<'_>) {
-        self.handle_metered(now, input, &mut |_| Vec::new());
+        self.handle_with(now, input, &mut NoDataPlane);
     }
 
-    /// Tells what happened. `usage` answers what a session has used, by its SEID at this end: its deletion is answered
-    /// with it (§7.5.7).
-    pub fn handle_metered(
-        &mut self,
-        now: Time,
-        input: UpfInput<'_>,
-        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
-    ) {
+    /// Handles an input. `plane` compiles rules before they are accepted, and reports usage.
+    pub fn handle_with(&mut self, now: Time, input: UpfInput<'_>, plane: &mut dyn DataPlane) {
         if let UpfInput::Received(mut from, datagram) = input {
             // Whoever is answered at one port is known by it as well.
             if let Some(port) = self.settings.dialect.demands.answers_to {
                 from.set_port(port);
             }
-            self.receive(now, from, datagram, usage);
+            self.receive(now, from, datagram, plane);
         }
         while let Some(expired) = self.requests.expired(now) {
             match expired {
@@ -137,6 +138,12 @@ impl Upf {
     /// A session by the SEID at this end; none that has only a shape.
     pub fn session(&self, seid: u64) -> Option<&Session> {
         self.sessions.get(&seid)
+    }
+
+    /// The session that sends into this tunnel. A walk over all: error indications are rare.
+    pub fn by_downlink_tunnel(&self, teid: u32, peer: IpAddr) -> Option<u64> {
+        let mut ordinary = self.sessions.iter().filter(|(_, session)| session.sends_into(teid, peer));
+        ordinary.next().map(|(seid, _)| *seid).or_else(|| self.alike.by_downlink_tunnel(teid, peer))
     }
 
     /// The session whose uplink packets come through this tunnel.
@@ -173,8 +180,9 @@ impl Upf {
     pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
         self.make_ordinary(seid);
         let Some(session) = self.sessions.get(&seid) else { return false };
-        let (peer, cp_seid) = (session.peer, session.cp_f_seid.seid);
-        self.ask(now, peer, seid, Kind::Report, report.into(), Some(cp_seid))
+        let cp_seid = session.cp_f_seid.seid;
+        let to = self.smf_address(session.report_address(self.settings.node.is_ipv4()));
+        self.ask(now, to, seid, Kind::Report, report.into(), Some(cp_seid))
     }
 
     /// Reports that a packet waits for a session's UE.
@@ -208,13 +216,7 @@ impl Upf {
         true
     }
 
-    fn receive(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        datagram: &[u8],
-        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
-    ) {
+    fn receive(&mut self, now: Time, from: SocketAddr, datagram: &[u8], plane: &mut dyn DataPlane) {
         let message_type = datagram.get(1).copied().unwrap_or(0);
         if self.settings.recognise && self.quick(now, from, datagram) {
             return;
@@ -224,7 +226,7 @@ impl Upf {
                 let seid = pdu.header.seid.unwrap_or(0);
                 self.make_ordinary(seid);
                 let before = UpfCounters { requests: self.counters.requests + 1, ..self.counters };
-                self.serve(now, from, pdu, usage);
+                self.serve(now, from, pdu, plane);
                 if self.settings.recognise && self.counters == before {
                     self.learn(datagram, seid);
                 }
@@ -256,11 +258,12 @@ impl Upf {
         let answer = self.requests.answered(now, pdu.header.sequence, pdu.header.message_type, cause);
         if let Answer::First(done) | Answer::Late(done) = answer {
             if done.kind == Kind::Heartbeat {
-                if let Some(association) = self.associations.get_mut(&done.about.0) {
+                let address = done.about.0.ip();
+                if let Some(association) = self.associations.values_mut().find(|a| a.address == address) {
                     association.unanswered = 0;
                 }
                 if let Message::HeartbeatResponse(response) = pdu.message {
-                    self.note_recovery(done.about.0, response.recovery_time_stamp);
+                    self.note_recovery(address, response.recovery_time_stamp);
                 }
             } else {
                 self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
@@ -282,13 +285,7 @@ impl Upf {
         }
     }
 
-    fn serve(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        pdu: Pdu,
-        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
-    ) {
+    fn serve(&mut self, now: Time, from: SocketAddr, pdu: Pdu, plane: &mut dyn DataPlane) {
         let Header { sequence, seid, .. } = pdu.header;
         if let Some(answer) = self.held.find(now, from, sequence) {
             let answer = answer.to_vec();
@@ -300,13 +297,13 @@ impl Upf {
         let seid = seid.unwrap_or(0);
         let reply = match pdu.message {
             Message::HeartbeatRequest(request) => {
-                self.note_recovery(from, request.recovery_time_stamp);
+                self.note_recovery(from.ip(), request.recovery_time_stamp);
                 let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
                 Reply::Message(HeartbeatResponse { recovery_time_stamp, ..Default::default() }.into(), None)
             }
             Message::AssociationSetupRequest(request) => self.associate(now, from, &request),
-            Message::AssociationUpdateRequest(_) => {
-                let cause = self.if_associated(from);
+            Message::AssociationUpdateRequest(request) => {
+                let cause = self.if_associated(&request.node_id);
                 let node_id = self.settings.node.into();
                 Reply::Message(
                     AssociationUpdateResponse { node_id, cause, ..Default::default() }.into(),
@@ -316,27 +313,19 @@ impl Upf {
             Message::AssociationReleaseRequestMessage(_) if self.settings.dialect.demands.ignores_release => {
                 Reply::Silence
             }
-            Message::AssociationReleaseRequestMessage(_) => {
-                let cause = self.if_associated(from);
-                self.release(from);
+            Message::AssociationReleaseRequestMessage(request) => {
+                let cause = self.if_associated(&request.node_id);
+                self.release(&request.node_id);
                 let node_id = self.settings.node.into();
                 Reply::Message(
                     AssociationReleaseResponse { node_id, cause, ..Default::default() }.into(),
                     None,
                 )
             }
-            Message::SessionSetDeletionRequest(_) => {
-                let cause = self.if_associated(from);
-                self.delete_all(from);
-                let node_id = self.settings.node.into();
-                Reply::Message(
-                    SessionSetDeletionResponse { node_id, cause, ..Default::default() }.into(),
-                    None,
-                )
-            }
-            Message::SessionEstablishmentRequest(request) => self.establish(from, request),
-            Message::SessionModificationRequest(request) => self.modify(from, seid, request),
-            Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, usage),
+            Message::SessionSetDeletionRequest(request) => self.delete_sets(&request),
+            Message::SessionEstablishmentRequest(request) => self.establish(from, request, plane),
+            Message::SessionModificationRequest(request) => self.modify(from, seid, request, plane),
+            Message::SessionDeletionRequest(request) => self.delete(from, seid, &request, plane),
             // Reports and the like are for an SMF to answer.
             _ => Reply::Silence,
         };
@@ -344,26 +333,6 @@ impl Upf {
             Reply::Message(message, seid) => self.reply(now, from, sequence, message, seid),
             Reply::Silence => self.counters.silent += 1,
         }
-    }
-
-    fn if_associated(&mut self, from: SocketAddr) -> Cause {
-        if self.associations.contains_key(&from) {
-            Cause::ACCEPTED
-        } else {
-            self.counters.refused += 1;
-            Cause::NO_ASSOCIATION
-        }
-    }
-
-    fn delete_all(&mut self, peer: SocketAddr) -> usize {
-        let mut seids: Vec<u64> =
-            self.sessions.iter().filter(|(_, s)| s.peer == peer).map(|(seid, _)| *seid).collect();
-        seids.extend(self.alike.of_peer(peer));
-        seids.sort_unstable();
-        for seid in &seids {
-            self.forget(*seid);
-        }
-        seids.len()
     }
 
     fn forget(&mut self, seid: u64) {
@@ -380,7 +349,12 @@ impl Upf {
         self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
     }
 
-    fn establish(&mut self, from: SocketAddr, request: SessionEstablishmentRequest) -> Reply {
+    fn establish(
+        &mut self,
+        from: SocketAddr,
+        request: SessionEstablishmentRequest,
+        plane: &mut dyn DataPlane,
+    ) -> Reply {
         let demands = self.settings.dialect.demands;
         let cp_seid = request.cp_f_seid.seid;
         let narrow = |far: &CreateFar| far.apply_action.octets() < demands.apply_action_least;
@@ -389,7 +363,7 @@ impl Upf {
             return Reply::Silence;
         }
         let node_id: NodeId = self.settings.node.into();
-        let outcome = self.install(from, request);
+        let outcome = self.install(from, request, plane);
         let mut response = SessionEstablishmentResponse { node_id, ..Default::default() };
         match outcome {
             Ok((seid, created_pdrs)) => {
@@ -411,9 +385,10 @@ impl Upf {
         &mut self,
         from: SocketAddr,
         request: SessionEstablishmentRequest,
+        plane: &mut dyn DataPlane,
     ) -> Result<(u64, Vec<CreatedPdr>), RuleFault> {
         let demands = self.settings.dialect.demands;
-        if !self.associations.contains_key(&from) {
+        if !self.is_associated(&request.node_id, from.ip()) {
             return Err(Cause::NO_ASSOCIATION.into());
         }
         if self.sessions() >= self.settings.max_sessions {
@@ -423,7 +398,9 @@ impl Upf {
         if demands.labels && instances.into_iter().any(|name| *name == NetworkName::text(&name.name())) {
             return Err(Cause::NO_RESOURCES.into());
         }
-        let mut session = Session::establish(request, from, &demands)?;
+        elements::check_establishment(&request)?;
+        let mut session = Session::establish(request, from.ip(), &demands)?;
+        plane.check(&session)?;
         let seid = self.seids.next();
         let created = self.take_tunnels(seid, &mut session)?;
         self.seids.take();
@@ -448,7 +425,7 @@ impl Upf {
                 let same = shared.iter().find(|(other, _)| Some(*other) == id).map(|(_, f_teid)| *f_teid);
                 let place = created.is_empty().then_some(seid);
                 let f_teid = same.unwrap_or_else(|| {
-                    let (teid, addresses) = (self.free_teid(place), self.settings.node.into());
+                    let (teid, addresses) = (self.free_teid(place), self.settings.n3.into());
                     FTeid::Assigned { teid, addresses }
                 });
                 shared.extend(id.map(|id| (id, f_teid)));
@@ -481,7 +458,13 @@ impl Upf {
         }
     }
 
-    fn modify(&mut self, from: SocketAddr, seid: u64, request: SessionModificationRequest) -> Reply {
+    fn modify(
+        &mut self,
+        from: SocketAddr,
+        seid: u64,
+        request: SessionModificationRequest,
+        plane: &mut dyn DataPlane,
+    ) -> Reply {
         let demands = self.settings.dialect.demands;
         let narrow = |action: Option<ApplyAction>| {
             action.is_some_and(|action| action.octets() < demands.apply_action_least)
@@ -493,8 +476,11 @@ impl Upf {
         }
         let mut response = SessionModificationResponse { cause: Cause::ACCEPTED, ..Default::default() };
         let cp_seid = self.cp_seid_of(from, seid);
-        match self.change(from, seid, request) {
-            Ok(created_pdrs) => response.created_pdrs = created_pdrs,
+        match self.change(from, seid, request, plane) {
+            Ok((created_pdrs, usage_reports)) => {
+                response.created_pdrs = created_pdrs;
+                response.usage_reports = usage_reports;
+            }
             Err(fault) => {
                 self.counters.refused += 1;
                 response.cause = fault.cause;
@@ -509,10 +495,18 @@ impl Upf {
         from: SocketAddr,
         seid: u64,
         request: SessionModificationRequest,
-    ) -> Result<Vec<CreatedPdr>, RuleFault> {
+        plane: &mut dyn DataPlane,
+    ) -> Result<(Vec<CreatedPdr>, Vec<UsageReport>), RuleFault> {
         let demands = self.settings.dialect.demands;
-        let before = self.sessions.get(&seid).filter(|session| session.peer == from);
+        let before = self.sessions.get(&seid).filter(|session| session.is_owned_by(from.ip()));
         let before = before.ok_or(RuleFault { cause: Cause::CONTEXT_NOT_FOUND, failed: None })?;
+        elements::check_modification(&request)?;
+        let unknown =
+            request.query_urrs.iter().find(|query| !before.urrs.iter().any(|u| u.urr_id == query.urr_id));
+        if let Some(query) = unknown {
+            let failed = Some(FailedRuleId::Urr(query.urr_id));
+            return Err(RuleFault { cause: Cause::RULE_FAILURE, failed });
+        }
         let mut end_markers = Vec::new();
         for update in &request.update_fars {
             let change = update.update_forwarding_parameters.as_ref();
@@ -524,17 +518,20 @@ impl Upf {
         }
         let drop_buffered = request.sm_req_flags.is_some_and(|flags| flags.contains(SmReqFlags::DROBU));
         let old: Vec<u32> = before.uplink_teids().collect();
+        let usage = UsageChange::from_request(&request);
         let mut next = before.modified(request, &demands)?;
+        plane.check(&next)?;
         let created = self.take_tunnels(seid, &mut next)?;
+        let reports = usage.report(seid, plane);
         for teid in old {
             if !next.uplink_teids().any(|kept| kept == teid) {
                 self.tunnels.remove(&Teid(teid));
             }
         }
         self.sessions.insert(seid, next);
-        let event = UpfEvent::Modified { seid, end_markers, drop_buffered };
+        let event = UpfEvent::Modified { seid, end_markers, drop_buffered, granted: usage.granted };
         self.outputs.push_back(UpfOutput::Event(event));
-        Ok(created)
+        Ok((created, reports))
     }
 
     fn delete(
@@ -542,7 +539,7 @@ impl Upf {
         from: SocketAddr,
         seid: u64,
         request: &SessionDeletionRequest,
-        usage: &mut dyn FnMut(u64) -> Vec<UsageReport>,
+        plane: &mut dyn DataPlane,
     ) -> Reply {
         let node_id_came = request.node_id.is_some() || request.others.iter().any(|ie| ie.ie_type == 60);
         if self.settings.dialect.demands.no_node_id_in_deletion && node_id_came {
@@ -550,8 +547,9 @@ impl Upf {
         }
         let cp_seid = self.cp_seid_of(from, seid);
         let mut response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
-        if self.sessions.get(&seid).is_some_and(|session| session.peer == from) {
-            response.usage_reports = usage(seid);
+        if self.sessions.get(&seid).is_some_and(|session| session.is_owned_by(from.ip())) {
+            let query = UsageQuery { urrs: None, trigger: UsageReportTrigger::TERMR };
+            response.usage_reports = plane.usage(seid, query);
             self.forget(seid);
         } else {
             self.counters.refused += 1;
@@ -562,7 +560,7 @@ impl Upf {
 
     /// As [`Upf::cp_seid`], but 0 for who does not own the session.
     fn cp_seid_of(&self, from: SocketAddr, seid: u64) -> u64 {
-        let own = self.sessions.get(&seid).filter(|session| session.peer == from);
+        let own = self.sessions.get(&seid).filter(|session| session.is_owned_by(from.ip()));
         own.map_or(0, |session| session.cp_f_seid.seid)
     }
 }

@@ -1,19 +1,21 @@
 //! SMFs that come, prove that they live, start anew, and go.
+use super::elements;
 use super::{Association, Reply, Upf, UpfEvent, UpfOutput};
 use crate::Time;
 use crate::n4::dialect::Purges;
 use crate::n4::ledger::{Done, Kind};
+use crate::n4::rules::Session;
 use ranlab_wire::pfcp::*;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 impl Upf {
     pub(super) fn heartbeats(&mut self, now: Time) {
         let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
         let due = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
         let due: Vec<SocketAddr> = due
-            .map(|(peer, association)| {
+            .map(|(_, association)| {
                 association.next_heartbeat = Some(now + interval);
-                *peer
+                SocketAddr::new(association.address, self.settings.smf_port)
             })
             .collect();
         let recovery_time_stamp = RecoveryTimeStamp(self.settings.recovery_time_stamp);
@@ -29,13 +31,71 @@ impl Upf {
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
             return;
         }
-        let peer = done.about.0;
-        let Some(association) = self.associations.get_mut(&peer) else { return };
+        let address = done.about.0.ip();
+        let Some((node, association)) = self.associations.iter_mut().find(|(_, a)| a.address == address)
+        else {
+            return;
+        };
         association.unanswered = association.unanswered.saturating_add(1);
         let patience = self.settings.dialect.demands.heartbeat.map_or(u8::MAX, |(_, retries)| retries);
         if association.unanswered >= patience {
-            self.release(peer);
+            let node = node.clone();
+            self.release(&node);
         }
+    }
+
+    /// Where an SMF receives requests.
+    pub(super) fn smf_address(&self, address: IpAddr) -> SocketAddr {
+        SocketAddr::new(address, self.settings.smf_port)
+    }
+
+    /// Whether an SMF of this Node ID is associated at this address, whatever the port.
+    pub(super) fn is_associated(&self, node: &NodeId, address: IpAddr) -> bool {
+        self.associations.get(node).is_some_and(|association| association.address == address)
+    }
+
+    pub(super) fn if_associated(&mut self, node: &NodeId) -> Cause {
+        if self.associations.contains_key(node) {
+            Cause::ACCEPTED
+        } else {
+            self.counters.refused += 1;
+            Cause::NO_ASSOCIATION
+        }
+    }
+
+    /// Deletes the sessions of the sets that a Session Set Deletion Request names (§7.4.6.1).
+    pub(super) fn delete_sets(&mut self, request: &SessionSetDeletionRequest) -> Reply {
+        let mut cause = self.if_associated(&request.node_id);
+        let mut offending_ie = None;
+        if request.fq_csids.is_empty() && cause.is_accepted() {
+            self.counters.refused += 1;
+            cause = Cause::CONDITIONAL_IE_MISSING;
+            offending_ie = Some(OffendingIe(65));
+        }
+        if cause.is_accepted() {
+            self.delete_where(|session| {
+                session.node == request.node_id && session.is_in_set(&request.fq_csids)
+            });
+        }
+        let node_id = self.settings.node.into();
+        let response = SessionSetDeletionResponse { node_id, cause, offending_ie, ..Default::default() };
+        Reply::Message(response.into(), None)
+    }
+
+    /// Deletes the sessions of an SMF.
+    pub(super) fn delete_all(&mut self, node: &NodeId) -> usize {
+        self.delete_where(|session| session.node == *node)
+    }
+
+    fn delete_where(&mut self, is_meant: impl Fn(&Session) -> bool) -> usize {
+        let meant = self.sessions.iter().filter(|(_, session)| is_meant(session));
+        let mut seids: Vec<u64> = meant.map(|(seid, _)| *seid).collect();
+        seids.extend(self.alike.with_shape(is_meant));
+        seids.sort_unstable();
+        for seid in &seids {
+            self.forget(*seid);
+        }
+        seids.len()
     }
 
     pub(super) fn associate(
@@ -44,38 +104,41 @@ impl Upf {
         from: SocketAddr,
         request: &AssociationSetupRequest,
     ) -> Reply {
-        let known = self.associations.contains_key(&from);
+        let node = &request.node_id;
+        let known = self.associations.contains_key(node);
         let room = known || self.associations.len() < self.settings.max_associations;
         let demands = self.settings.dialect.demands;
         if room {
             let standing = match demands.purges {
                 Purges::Standard => {
-                    self.delete_all(from);
+                    self.delete_all(node);
                     None
                 }
-                _ => self.associations.get(&from).map(|standing| standing.recovery),
+                _ => self.associations.get(node).map(|standing| standing.recovery),
             };
             let recovery = standing.unwrap_or(request.recovery_time_stamp);
             let next_heartbeat = demands.heartbeat.map(|(interval, _)| now + interval);
-            self.associations.insert(from, Association { recovery, next_heartbeat, unanswered: 0 });
+            let association = Association { address: from.ip(), recovery, next_heartbeat, unanswered: 0 };
+            self.associations.insert(node.clone(), association);
             self.outputs.push_back(UpfOutput::Event(UpfEvent::Associated(from)));
         } else {
             self.counters.refused += 1;
         }
-        let chooses = if demands.chooses_teid { UpFunctionFeatures::FTUP } else { 0 };
         let response = AssociationSetupResponse {
             node_id: self.settings.node.into(),
             cause: if room { Cause::ACCEPTED } else { Cause::NO_RESOURCES },
             recovery_time_stamp: RecoveryTimeStamp(self.settings.recovery_time_stamp),
-            up_function_features: Some(UpFunctionFeatures::new(UpFunctionFeatures::EMPU | chooses)),
+            up_function_features: Some(elements::features(&demands)),
             ..Default::default()
         };
         Reply::Message(response.into(), None)
     }
 
     /// An SMF that has started anew knows no session: its sessions go, if the dialect minds.
-    pub(super) fn note_recovery(&mut self, peer: SocketAddr, recovery: RecoveryTimeStamp) {
-        let Some(association) = self.associations.get_mut(&peer) else { return };
+    pub(super) fn note_recovery(&mut self, address: IpAddr, recovery: RecoveryTimeStamp) {
+        let mut here = self.associations.iter_mut().filter(|(_, association)| association.address == address);
+        // A heartbeat has no Node ID: with several SMFs at an address it is anybody's.
+        let (Some((node, association)), None) = (here.next(), here.next()) else { return };
         let before = std::mem::replace(&mut association.recovery, recovery);
         let purges = match self.settings.dialect.demands.purges {
             Purges::Standard => before != recovery,
@@ -83,14 +146,16 @@ impl Upf {
             Purges::Never => false,
         };
         if purges {
-            self.delete_all(peer);
+            let node = node.clone();
+            self.delete_all(&node);
         }
     }
 
-    pub(super) fn release(&mut self, peer: SocketAddr) {
-        if self.associations.remove(&peer).is_some() {
-            let sessions = self.delete_all(peer);
-            self.outputs.push_back(UpfOutput::Event(UpfEvent::Released(peer, sessions)));
+    pub(super) fn release(&mut self, node: &NodeId) {
+        if let Some(association) = self.associations.remove(node) {
+            let sessions = self.delete_all(node);
+            let smf = self.smf_address(association.address);
+            self.outputs.push_back(UpfOutput::Event(UpfEvent::Released(smf, sessions)));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What goes into a [`Upf`](super::Upf) and comes out of it.
-use crate::n4::dialect::Dialect;
+use crate::n4::dialect::{Dialect, PFCP_PORT};
 use crate::n4::ledger::Done;
 use crate::n4::requests::Retransmission;
 use ranlab_wire::pfcp::*;
@@ -8,8 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Settings of a [`Upf`](super::Upf).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpfSettings {
-    /// Its address, also its node id and its N3 address.
+    /// Its N4 address, also its Node ID.
     pub node: IpAddr,
+    /// Its N3 address, in the F-TEIDs that it chooses.
+    pub n3: IpAddr,
+    /// Port that its own requests go to.
+    pub smf_port: u16,
     /// When it started, seconds since 1900.
     pub recovery_time_stamp: u32,
     /// Its habits.
@@ -32,6 +36,8 @@ impl UpfSettings {
     pub fn new(node: IpAddr, dialect: Dialect) -> Self {
         Self {
             node,
+            n3: node,
+            smf_port: PFCP_PORT,
             recovery_time_stamp: 1,
             dialect,
             max_sessions: 1 << 20,
@@ -74,6 +80,8 @@ pub enum UpfEvent {
         end_markers: Vec<OuterHeaderCreation>,
         /// Drop what is buffered.
         drop_buffered: bool,
+        /// Usage rules whose quota was granted again.
+        granted: Vec<UrrId>,
     },
     /// There is a new session like [`Upf::prototype`](super::Upf::prototype), but for its numbers.
     EstablishedAlike {

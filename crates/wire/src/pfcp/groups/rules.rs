@@ -83,6 +83,7 @@ table! {
         88 => bar_id: M BarId, "Its name within the session.";
         46 => notification_delay: C NotificationDelay, "Delay before the control plane is notified.";
         48 => suggested_packet_count: C SuggestedPacketCount, "How many packets to keep.";
+        140 => suggested_buffering: O SuggestedPacketCount, "How many packets to keep, in either direction.";
     }
     /// Created PDR (IE 8): what the user plane chose for a rule.
     CreatedPdr {

@@ -13,6 +13,7 @@ table! {
         7 => create_qers: List CreateQer, "How they are policed.";
         85 => create_bar: O CreateBar, "How they are buffered.";
         113 => pdn_type: C PdnType, "Versions of IP.";
+        65 => fq_csids: List FqCsid, "Sets that the session belongs to.";
         117 => inactivity_timer: O Seconds, "Inactivity to be reported.";
         159 => apn_dnn: O NetworkName, "Data network.";
     }

@@ -145,7 +145,7 @@ impl Value for FSeid {
 }
 
 /// Node ID (IE 60).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeId {
     /// IPv4 address.
     V4(Ipv4Addr),

@@ -91,6 +91,8 @@ impl Cause {
         NO_RESOURCES = 75 "Nothing left.";
         SERVICE_NOT_SUPPORTED = 76 "The request asks for something not offered.";
         SYSTEM_FAILURE = 77 "Something broke.";
+        UNKNOWN_PREDEFINED_RULE = 80 "A predefined rule that is not configured.";
+        UNKNOWN_APPLICATION_ID = 81 "An application that is not configured.";
     }
 
     /// Whether the request was granted: accepted, fully (1) or in part (2, 3 of later releases).
@@ -225,7 +227,7 @@ impl Value for Opaque {
 
 /// Network Instance (IE 22) or APN/DNN (IE 159): a name. The standard wants DNS labels for an APN and leaves the
 /// network instance open; user planes differ, so the octets are kept as they are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct NetworkName(pub Bytes);
 
 impl NetworkName {

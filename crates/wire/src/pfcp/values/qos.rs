@@ -1,6 +1,6 @@
 //! Values of detection and QoS.
 use crate::pfcp::ie::{Reader, Value, Writer};
-use crate::pfcp::{Fault, FaultKind, Random};
+use crate::pfcp::{Fault, Random};
 use bytes::Bytes;
 
 /// MBR or GBR (IE 26, 27): a bit rate in each direction, kbit/s, 40 bits.
@@ -95,10 +95,8 @@ impl Value for SdfFilter {
         self.filter_id.iter().for_each(|id| writer.put(&id.to_be_bytes()));
     }
     fn take(reader: &mut Reader<'_>) -> Result<Self, Fault> {
+        // Without any flag the filter selects nothing, so it excludes nothing: some SMFs send that.
         let [flags, _] = reader.take()?;
-        if flags & 0x1f == 0 {
-            return Err(FaultKind::Value.of(0));
-        }
         let mut filter = Self::default();
         if flags & 1 != 0 {
             let len = u16::from_be_bytes(reader.take()?).into();
