@@ -157,6 +157,7 @@ impl Imported {
             metrics: self.metrics.clone(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            response_timeout: None,
             starter: "",
         }
     }

@@ -269,12 +269,14 @@ named! {
 
 named! {
     /// Source of an expectation: the published work or the author.
+    #[derive(Default)]
     pub enum Class {
         /// The published work, where `source` says.
         Paper = "paper",
         /// The published work, and a setting was chosen so that it is met: it confirms nothing.
         Tuned = "tuned",
         /// The scenario's author.
+        #[default]
         Own = "own",
     }
 }
@@ -283,12 +285,6 @@ impl Class {
     /// Whether a published work states it.
     pub const fn published(self) -> bool {
         matches!(self, Self::Paper | Self::Tuned)
-    }
-}
-
-impl Default for Class {
-    fn default() -> Self {
-        Self::Own
     }
 }
 

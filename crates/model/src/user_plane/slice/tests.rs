@@ -142,6 +142,9 @@ fn sets_that_cannot_be_are_refused_with_a_reason() {
     assert!(reason(twice).contains("twice"));
 }
 
+/// Dedicated, minimum and maximum of each slice; its UEs; its expected share.
+type QuotaCase = (&'static [[u8; 3]], &'static [u16], &'static [f64]);
+
 /// Shares of the slots that slices get from orders of dedicated, minimum and maximum percentages.
 ///
 /// `ues`: UEs that always have data, by slice. The expected shares follow from TS 28.541 §4.3.36: the same for each UE, within the
@@ -149,7 +152,7 @@ fn sets_that_cannot_be_are_refused_with_a_reason() {
 #[test]
 fn twenty_quota_orders_give_computed_shares() {
     #[rustfmt::skip]
-    let table: [(&[[u8; 3]], &[u16], &[f64]); 22] = [
+    let table: [QuotaCase; 22] = [
         // No limit at all is no order.
         (&[[0, 0, 100], [0, 0, 100]], &[1, 1], &[50.0, 50.0]),
         (&[[0, 0, 100], [0, 0, 100]], &[2, 1], &[66.67, 33.33]),

@@ -309,7 +309,7 @@ impl UeNumbers {
                 UeId::GnbCuUp(GnbCuUpUe { e1ap_id: e1.or(f1)?, ran_ue_id })
             }
             GlobalE2NodeId::Gnb(_) | GlobalE2NodeId::EnGnb(_) => UeId::Gnb(GnbUe {
-                amf_ue_ngap_id: self.amf.or(f1.map(u64::from))?,
+                amf_ue_ngap_id: self.amf.or_else(|| f1.map(u64::from))?,
                 guami,
                 f1ap_ids: list(&self.f1ap, |id| F1apId { id }),
                 e1ap_ids: list(&self.e1ap, |id| E1apId { id }),
@@ -322,7 +322,7 @@ impl UeNumbers {
                 UeId::NgEnbDu(NgEnbDuUe { w1ap_id: self.w1ap? })
             }
             GlobalE2NodeId::NgEnb(_) => UeId::NgEnb(NgEnbUe {
-                amf_ue_ngap_id: self.amf.or(self.w1ap.map(u64::from))?,
+                amf_ue_ngap_id: self.amf.or_else(|| self.w1ap.map(u64::from))?,
                 guami,
                 w1ap_id: self.w1ap,
                 xnap_id: None,
