@@ -382,7 +382,8 @@ mod tests {
     fn listener_at_all_v6_addresses_takes_ipv4_unless_v6_only() {
         let folder = folder("families");
         let all: SocketAddr = "[::]:36421".parse().unwrap();
-        let (v4, mapped) = ("127.0.0.1:36421".parse().unwrap(), "[::ffff:127.0.0.1]:36421".parse().unwrap());
+        let v4 = "127.0.0.1:36421".parse().unwrap();
+        let mapped = "[::ffff:127.0.0.1]:36421".parse().unwrap();
         let v6 = "[::1]:36421".parse().unwrap();
         let refused = |to| {
             Association::connect(&folder, to, None)

@@ -30,7 +30,7 @@ const LOAD_AT: &str = "load.at";
 
 /// How late a load was sent, in microseconds, 99th percentile; recorded as such or as a distribution.
 pub(crate) const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
-/// The most that it may be where a load has no period of its own.
+/// Largest value for a load without a period.
 pub(crate) const SEND_DELAY: Duration = Duration::from_millis(1);
 /// A generator that sends 1 % of its load later than this stood still: no setting excuses that.
 const STOOD_STILL: Duration = Duration::from_millis(100);

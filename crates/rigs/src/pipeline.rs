@@ -155,7 +155,7 @@ impl Changes {
     }
 }
 
-/// Records the rates of changes that were due and that were taken; `None`: there are none.
+/// Records the rates of due and applied changes; returns `None` without changes.
 fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
     let sent = *report.numbers.get("updates_sent")?;
     let seconds = report.wall_s.max(1e-9);

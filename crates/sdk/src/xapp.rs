@@ -378,13 +378,17 @@ pub enum ControlFailure {
     Ended,
 }
 
-/// A subscription that was requested, with a queue of its own for the indications.
+/// A requested subscription with a separate queue for its indications.
 pub(crate) struct RoutedSubscription {
     pub(crate) handle: SubscriptionHandle,
     pub(crate) inbox: Rc<Inbox<XappEvent>>,
     /// How the request ended; registered before the request left.
-    pub(crate) outcome: Pin<Box<dyn Future<Output = Option<Result<Subscription, SubscriptionError>>>>>,
+    pub(crate) outcome: SubscriptionOutcome,
 }
+
+/// Resolves when a subscription was answered; `None`: the xApp ended before.
+pub(crate) type SubscriptionOutcome =
+    Pin<Box<dyn Future<Output = Option<Result<Subscription, SubscriptionError>>>>>;
 
 fn is_indication(event: &XappEvent) -> bool {
     matches!(event, XappEvent::Indication { .. })

@@ -91,7 +91,9 @@ impl Gate {
     pub(crate) fn decide(&self, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         let failed: Vec<&Judged> = judged.iter().filter(|row| self.is_failure(row.verdict)).collect();
         // A required one is named first.
-        if let Some(first) = failed.iter().find(|row| row.verdict == Verdict::Fails).or_else(|| failed.first()) {
+        if let Some(first) =
+            failed.iter().find(|row| row.verdict == Verdict::Fails).or_else(|| failed.first())
+        {
             return Err(Failure::Check(format!(
                 "{} of {} expectations do not pass, the first ({}): {} at {} is {}, expected {}",
                 failed.len(),

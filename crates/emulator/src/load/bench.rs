@@ -1,8 +1,8 @@
 //! Sockets, threads and sessions of a run.
 use super::carrier::{Carrier, Sockets};
-use super::cycles::{CyclePlan, Cycles, Loop, Tunnels};
+use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
-use super::flows::{Flows, MAX_FLOWS, UePool};
+use super::flows::{Flows, MAX_FLOWS, UE_PORT, UePool};
 use super::frames::{self, AfXdpSummary};
 use super::fresh;
 use super::gate::Gate;
@@ -14,6 +14,7 @@ use super::process::Process;
 use super::report::{ControlSummary, Direction, LoadReport, Sides, Smoke, StepSummary, control};
 use super::silence::Silence;
 use super::sizes::{QOS_OCTETS, capacity, least_of};
+use super::tunnels::Tunnels;
 use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::pin;
 use ranlab_machines::Time;
@@ -593,9 +594,6 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 }
-
-/// UDP port of every UE.
-pub(super) const UE_PORT: u16 = 4_000;
 
 /// The kinds whose latency a session's cycle is made of.
 pub(super) const CYCLE: [Kind; 3] = [Kind::Establishment, Kind::Modification, Kind::Deletion];

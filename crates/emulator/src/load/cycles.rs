@@ -2,13 +2,13 @@
 use super::LoadConfig;
 use super::arrivals::{Arrivals, Schedule};
 use super::flows::Flows;
-use super::n3_io::N3Io;
 use super::n4::N4;
 use super::outcome::{CycleReport, Second, SendingWindow};
 use super::table::{Cycle, Phase, Table};
+use super::tunnels::Tunnels;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{
-    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, TeidChoice, Tunnel,
+    Change, Counts, Done, Kind, Outcome, Refused, SessionId, SessionSpec, SmfEvent, Tunnel,
 };
 use ranlab_wire::pfcp::{Cause, FTeid, ReportType};
 use std::cmp::Reverse;
@@ -56,36 +56,6 @@ pub struct CyclePlan {
     pub seed: u64,
     /// Which of several senders it is.
     pub sender: u64,
-}
-
-/// Uplink tunnels of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tunnels {
-    /// Address of the UPF on N3.
-    pub address: IpAddr,
-    /// The UPF chooses them, not the SMF.
-    pub upf_chooses: bool,
-    /// Packets can be sent to that address alone: frames have their headers written once.
-    pub only_there: bool,
-}
-
-impl Tunnels {
-    /// Uplink tunnels as a load wants them.
-    pub(super) fn from_config(config: &LoadConfig) -> Self {
-        Self {
-            address: config.n3.ip(),
-            upf_chooses: config.dialect.sends.teid == TeidChoice::Upf,
-            only_there: config.n3_io != N3Io::Sockets,
-        }
-    }
-
-    /// How many sessions of all senders failed for want of a tunnel, as the end of a sentence.
-    pub(super) fn missing(all: &[Cycles]) -> String {
-        match all.iter().map(|one| one.report.without_tunnel).sum::<u64>() {
-            0 => String::new(),
-            n => format!(", {n} without a usable tunnel: the UPF chose none that --n3 can reach"),
-        }
-    }
 }
 
 /// Drives cycles over one [`N4`].

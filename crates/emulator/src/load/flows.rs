@@ -4,6 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+/// UDP port of every UE.
+pub(super) const UE_PORT: u16 = 4_000;
+
 /// Sessions of one run at most: their number is in the tunnel's.
 pub const MAX_FLOWS: usize = (1 << 22) - 1;
 /// Handovers that are told apart by the tunnel's number, modulo.

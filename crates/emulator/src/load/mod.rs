@@ -35,6 +35,7 @@ mod sizes;
 mod table;
 mod take_down;
 mod tally;
+mod tunnels;
 
 pub use arrivals::{Arrivals, Schedule};
 pub use calibrate::{BareLoop, bare_loop};

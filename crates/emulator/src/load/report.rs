@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+mod drift;
 mod join;
+
+use drift::drift;
 
 /// A generator whose requests or packets were later than this, at the 99th percentile, was off its schedule.
 const LATE_US: f64 = 1_000.0;
@@ -264,21 +267,6 @@ pub(super) fn request(
         latency_us,
         service_us,
     }
-}
-
-/// The last third against the first; the last second is seldom whole and does not count.
-fn drift(seconds: &[Second], hold_s: f64) -> Option<[f64; 2]> {
-    let hold = hold_s.ceil() as usize;
-    let whole = seconds.get(hold..seconds.len().saturating_sub(1)).filter(|whole| whole.len() >= 6)?;
-    let third = whole.len() / 3;
-    let of = |part: &[Second]| {
-        let answers: u64 = part.iter().map(|second| second.answers).sum();
-        let latency: f64 = part.iter().map(|second| second.latency_us_sum).sum();
-        let done = if hold == 0 { answers } else { part.iter().map(|second| second.cycles).sum() };
-        (done as f64, latency / (answers as f64).max(1.0))
-    };
-    let (first, last) = (of(&whole[..third]), of(&whole[whole.len() - third..]));
-    (first.0 > 0.0 && first.1 > 0.0).then(|| [last.0 / first.0, last.1 / first.1])
 }
 
 /// Packets of one direction.

@@ -129,7 +129,7 @@ pub fn data_network(
     let flows = Arc::new(Flows::new(
         sessions.clamp(1, MAX_FLOWS),
         UePool { first: config.ue },
-        super::bench::UE_PORT,
+        super::flows::UE_PORT,
     ));
     let plan = NetworkPlan {
         streams: flows.len() * config.threads.clamp(1, MAX_THREADS),
