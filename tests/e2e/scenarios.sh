@@ -31,7 +31,7 @@ if scenario.endswith(("quickstart.toml", "fig9.toml")):
 reasons = [point["reason"] for point in result["points"] if point["outcome"] == "invalid"]
 unsent = reasons and all("load was not sent" in reason for reason in reasons)
 assert counting or unsent, f"{scenario}: nothing could be measured: {outcomes} {reasons}"
-assert code == ("1" if fails or not counting else "0"), f"{scenario}: exit {code} with {len(fails)} laws that fail"
+assert code == ("1" if fails else "0" if counting else "3"), f"{scenario}: exit {code} with {len(fails)} laws that fail"
 assert os.path.getsize(result["report"]) > 4_000
 P
 done
