@@ -49,7 +49,7 @@ left() {
 echo "== every engine has its point, and none stops the others"
 code=0
 "$RANLAB" bench run points.toml --fresh --out all --format json >all.json 2>all.err || code=$?
-[[ $code == 0 || $code == 1 ]] || { cat all.err; exit 1; }
+[[ $code == [013] ]] || { cat all.err; exit 1; }
 holds all.json 'm["native"]["mpps"] > 0 and m["native"]["verified_packets"] == 1024'
 holds all.json '"published figures" in p["eswitch"]["reason"]'
 if command -v dpdk-testpmd >/dev/null; then
@@ -77,7 +77,7 @@ for program in /usr/bin/* /bin/*; do
 done
 code=0
 PATH=$PWD/bin "$RANLAB" bench run points.toml --fresh --out none --format json >none.json 2>none.err || code=$?
-[[ $code == 0 || $code == 1 ]] || { cat none.err; exit 1; }
+[[ $code == [013] ]] || { cat none.err; exit 1; }
 holds none.json 'm["native"]["verified_packets"] == 1024'
 holds none.json 'all(p[e]["outcome"] == "unmeasurable" for e in ("ovs-dpdk", "ovs", "testpmd"))'
 holds none.json '"apt install openvswitch-switch-dpdk" in p["ovs-dpdk"]["reason"] and "apt install openvswitch-switch" in p["ovs"]["reason"]'

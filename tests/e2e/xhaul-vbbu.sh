@@ -67,7 +67,7 @@ grep -q "^sent [0-9]*, received [1-9]" own/vbbu-stand-in-CU.log
 
 echo "== one that ends is the system's failure, with its code and its last words; so is one that sends nothing"
 sed 's/"{period}"\]/"{period}", "--bursts", "20"]/' "$here/peers/vbbu/profile.toml" >profile.toml
-run --out ended >ended.json || [[ $? == 1 ]]
+run --out ended >ended.json || [[ $? == [13] ]]
 holds ended.json 'point["outcome"] == "sut_failed" and "it exited with code 3" in point["reason"] and "sent 280" in point["reason"]'
 cat >profile.toml <<'TOML'
 name = "mute"
@@ -80,7 +80,7 @@ start = ["sh", "-c", "echo nothing to say; exec sleep 60"]
 [vbbu.du]
 start = ["sleep", "60"]
 TOML
-run --out mute >mute.json || [[ $? == 1 ]]
+run --out mute >mute.json || [[ $? == [13] ]]
 holds mute.json 'point["outcome"] == "sut_failed" and "sent each other nothing" in point["reason"] and "nothing to say" in point["reason"]'
 cp "$here/peers/vbbu/profile.toml" profile.toml
 

@@ -57,7 +57,7 @@ code=0
 
 echo "== every scheduler has a bound, and is simulated within it"
 for scheduler in strict drr cbs ats; do
-    run --out "$scheduler" --set sut.scheduler=$scheduler >$scheduler.json || [[ $? == 1 ]]
+    run --out "$scheduler" --set sut.scheduler=$scheduler >$scheduler.json || [[ $? == [13] ]]
     holds $scheduler.json '0.05 < m["cell_ul.of_bound"] <= 1 and 0.05 < m["neighbour_ul.of_bound"] <= 1'
 done
 
@@ -70,7 +70,7 @@ if ! { ip netns add "ranlab-probe-$$" && ip netns del "ranlab-probe-$$"; } 2>/de
     echo "== live: not possible here, and says so"
     code=0
     run --out live --set sut.tier=live >live.json || code=$?
-    [[ $code == 1 ]] && holds live.json '"namespaces" in r["points"][0]["reason"]'
+    [[ $code == [13] ]] && holds live.json '"namespaces" in r["points"][0]["reason"]'
     exit 0
 fi
 ours() { ip netns list | grep -c '^ranlab-' || true; }
@@ -91,27 +91,27 @@ told() {
 }
 echo "== live: ping and iperf3 beside our own probe, taps on datagrams; nothing is left"
 run --out ping --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=ping \
-    --set user.interval=20ms --set live.ping=true --set measure.duration=1s >ping.json || [[ $? == 1 ]]
+    --set user.interval=20ms --set live.ping=true --set measure.duration=1s >ping.json || [[ $? == [13] ]]
 told ping.json ping 'm["ping.sent"] > 3 and m["ping.rtt_ms"] > 0 and m["rtt_ms"] > 0'
 run --out iperf3 --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set user.kind=udp \
-    --set live.iperf3=true --set cells.split=7.1-if4p5-udp --set live.taps=true --set measure.duration=1s >iperf3.json || [[ $? == 1 ]]
+    --set live.iperf3=true --set cells.split=7.1-if4p5-udp --set live.taps=true --set measure.duration=1s >iperf3.json || [[ $? == [13] ]]
 told iperf3.json iperf3 'm["iperf3.sent"] > 5 and m["iperf3.jitter_ms"] > 0 and m["iperf3.kernel_jitter_ms"] > 0'
 told iperf3.json iperf3 'm["cell_dl.tap_in_us_p99"] > 0 and m["jitter_ms_median"] > 0'
 [[ $(ours) == 0 ]]
 
 echo "== live: a quota holds the vBBU's threads, or what is missing is said; so it is of ipvlan"
 run --out quota --set sut.tier=live --set background.direction=none --set live.cost_batches=0 --set cu.busy_share=0.6 \
-    --set cu.cpu_quota=0.3 --set measure.duration=1s >quota.json || [[ $? == 1 ]]
+    --set cu.cpu_quota=0.3 --set measure.duration=1s >quota.json || [[ $? == [13] ]]
 holds quota.json '"cgroup" in r["points"][0]["reason"] or m["cu.throttled_share"] > 0'
 run --out ipvlan --set sut.tier=live --set sut.sharing=ipvlan --set background.direction=none --set 'cells.split="2"' \
-    --set live.cost_batches=0 --set measure.duration=300ms >ipvlan.json || [[ $? == 1 ]]
+    --set live.cost_batches=0 --set measure.duration=300ms >ipvlan.json || [[ $? == [13] ]]
 holds ipvlan.json '"ipvlan" in r["points"][0]["reason"] or m["cell_dl.sent"] > 0'
 [[ $(ours) == 0 ]]
 
 echo "== live: a cell before its neighbour and a background in every repeat, or in turns with them, or behind them"
 for scheduler in fifo strict drr; do
     "$RANLAB" bench run "$scenarios/xhaul/live-strict.toml" --fresh --format json --out "live-$scheduler" --set sut.scheduler=$scheduler \
-        --set sut.tier=live --set host.when_noisy=warn --set measure.duration=1s --set measure.repeats=3 >"live-$scheduler.json" 2>run.err || [[ $? == 1 ]]
+        --set sut.tier=live --set host.when_noisy=warn --set measure.duration=1s --set measure.repeats=3 >"live-$scheduler.json" 2>run.err || [[ $? == [13] ]]
     "$RANLAB" bench query "live-$scheduler" "SELECT value FROM results WHERE metric = 'cell_dl.delay_us_p99'" --format json >"values-$scheduler.json"
 done
 python3 - <<'PYTHON'
@@ -132,7 +132,7 @@ ported() {
     local out=$1
     shift
     run --out "$out" --set sut.tier=live --set live.cost_batches=0 --set "live.midhaul_ports=\"$near $far\"" --set neighbour.split='"2"' \
-        --set background.direction=none --set measure.duration=300ms "$@" >"$out.json" || [[ $? == 1 ]]
+        --set background.direction=none --set measure.duration=300ms "$@" >"$out.json" || [[ $? == [13] ]]
 }
 ported ports --set sut.sharing=macvlan
 holds ports.json 'm["live.ports"] == 2 and m["live.functions"] == 0 and m["cell_dl.sent"] > 100 and m["cell_dl.lost_ratio"] < 0.5'

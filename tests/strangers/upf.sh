@@ -28,7 +28,7 @@ meets() {
     while [[ $1 != -- ]]; do check+=("$1"); shift; done
     shift
     for n in 1 2; do
-        ip netns exec "$in" "$RANLAB" check upf "${check[@]}" --upf-pid "$pid" --captures "$name-$n" --format json >"check$n.json" || [[ $? == 1 ]]
+        ip netns exec "$in" "$RANLAB" check upf "${check[@]}" --upf-pid "$pid" --captures "$name-$n" --format json >"check$n.json" || [[ $? == [13] ]]
         holds "check$n.json" 'len(r["checks"]) >= 22 and r["passed"] >= 12 and not any("process ended" in (c.get("why") or "") for c in r["checks"])'
     done
     python3 - <<'P'
@@ -51,7 +51,7 @@ P
             python3 -c 'import json; r = json.load(open("load.json")); c = r["control"]; print(r["mode"], n := c["requests_offered"], "offered", c["requests_accepted"], "accepted", c["requests_acknowledged"], "acknowledged", *((k, s[k]["sent"], "sent", s[k]["received"], "received") for s in r["steps"] for k in ("uplink", "downlink") if s[k]))'
         done
         ip netns exec "$in" "$RANLAB" bench run "$here/scenarios/peers/$name.toml" --set "sut.pid=$pid" --set host.when_noisy=warn --set measure.repeats=1 \
-            --set measure.duration=20s --out "graph$n" --fresh --format json >"graph$n.json" || [[ $? == 1 ]]
+            --set measure.duration=20s --out "graph$n" --fresh --format json >"graph$n.json" || [[ $? == [13] ]]
         holds "graph$n.json" 'all(p["outcome"] in ("ok", "degraded", "overloaded") for p in r["points"])'
         grep -q "in each second" "graph$n/report.html"
         lives
