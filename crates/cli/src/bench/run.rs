@@ -104,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     let before = store.results(Load::Metrics).map_err(lacking)?;
     if let Some(why) = super::stale(&before) {
         let file = folder.join(STORE);
-        return Err(Failure::Usage(format!("{} is stale: {why}; begin anew with --fresh", file.display())));
+        return Err(Failure::Usage(format!("{} is stale: {why}; start again with --fresh", file.display())));
     }
     let board = arguments.web.open()?;
     let mut page = board.map(|board| Page::open(board, &before, &plan, (&folder, &command), &stop));
@@ -196,7 +196,7 @@ fn open(
     let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
     Store::open(&file, &header).map_err(|error| match error {
         StoreError::OtherScenario(_) => {
-            Failure::Usage(format!("{error}, begin anew with --fresh, or keep this one elsewhere with --out"))
+            Failure::Usage(format!("{error}, start again with --fresh, or keep this one elsewhere with --out"))
         }
         StoreError::NoCampaign(_) | StoreError::Format { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),

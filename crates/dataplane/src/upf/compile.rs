@@ -28,7 +28,7 @@ pub enum Unsupported {
     #[error("interface {0}; allowed are Access (0), Core (1), N6-LAN (2) and CP-function (3)")]
     Interface(u8),
     /// An SDF filter that cannot be compared with packets.
-    #[error("an SDF filter that is none")]
+    #[error("invalid SDF filter")]
     Filter,
     /// An Application ID without configured filters.
     #[error("an application that is not configured")]

@@ -130,7 +130,7 @@ impl Filter {
     /// identifier stands for the one of `known` that defines it.
     ///
     /// # Errors
-    /// A flow description that is none, or an identifier that no filter defines.
+    /// An invalid flow description, or an identifier that no filter defines.
     pub(super) fn compile<'a>(
         filter: &'a SdfFilter,
         known: impl Iterator<Item = &'a SdfFilter>,
