@@ -195,9 +195,9 @@ fn open(
     });
     let header = Header { scenario, plan, metrics, host: &host, versions: &versions };
     Store::open(&file, &header).map_err(|error| match error {
-        StoreError::OtherScenario(_) => {
-            Failure::Usage(format!("{error}, start again with --fresh, or keep this one elsewhere with --out"))
-        }
+        StoreError::OtherScenario(_) => Failure::Usage(format!(
+            "{error}, start again with --fresh, or keep this one elsewhere with --out"
+        )),
         StoreError::NoCampaign(_) | StoreError::Format { .. } => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     })
