@@ -119,8 +119,8 @@ fn a_law_holds_with_its_whole_interval_or_not() {
     assert!(noisy.iter().all(|(_, told)| told.contains("lies on both sides")), "{noisy:#?}");
 }
 
-/// One seed for a repeat at both points: half as much again of kappa is far less than what repeats differ by, and is told
-/// all the same, as an order and as a ratio; and a difference that is none is told to be none.
+/// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less than repeats
+/// differ, and is found nevertheless, as an order and as a ratio. Equal points show no difference.
 #[test]
 fn paired_repeats_tell_what_alone_they_cannot() {
     let verdicts = |paired: bool, law: &str| {

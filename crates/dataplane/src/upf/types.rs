@@ -24,9 +24,9 @@ pub enum Fate<'a> {
     Buffered,
     /// A path's echo: answer it.
     Echo,
-    /// No session has this tunnel: tell the sender (error indication).
+    /// No session has this tunnel: the sender gets an error indication.
     UnknownTunnel(u32),
-    /// An extension header that must be understood and is not: tell the sender which are (TS 29.281 §5.2.1).
+    /// An unsupported extension header that must be understood: the sender gets the supported ones (TS 29.281 §5.2.1).
     Unsupported,
     /// A message of the path that asks for nothing.
     Taken,
@@ -145,7 +145,7 @@ pub struct PlaneCounters {
     pub path_messages: u64,
     /// Datagrams with extension headers that must be understood and are not.
     pub unsupported: u64,
-    /// Events dropped because nobody fetched them.
+    /// Events dropped because the caller did not fetch them.
     pub events_dropped: u64,
     #[serde(skip)]
     pub(super) dropped: [u64; Drop::ALL.len()],
