@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Both plug-ins of ranlab in one (docs/plugins.md): a switch that passes packets on, and a generator, over UDP on this machine.
+"""Both plug-ins of ranlab in one (docs/how-to/plugins.md): a switch that passes packets on, and a generator, over UDP on this machine.
 A scenario of rig pipeline names it by sut.engine = "plugin", sut.tier = "nic", sut.plugin and load.plugin."""
 import json, socket, struct, sys, threading, time
 

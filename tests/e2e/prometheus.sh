@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Debian's Prometheus scrapes a RIC, base stations, a load and a campaign; each query of docs/metrics.md gives a sample of that.
+# Debian's Prometheus scrapes a RIC, base stations, a load and a campaign; each query of docs/how-to/prometheus-grafana.md gives a sample of that.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in prometheus promtool curl; do
@@ -68,8 +68,8 @@ server=http://127.0.0.1:$port
 for _ in $(seq 200); do curl -fsS "$server/-/ready" >/dev/null 2>&1 && break || sleep 0.1; done
 
 # Every line within promql fences is a query; what begins with # says what it asks. Samples need a few scrapes.
-awk '/^```promql$/ { on = 1; next } /^```$/ { on = 0 } on && !/^#/ && NF' "$root/docs/metrics.md" >queries.txt
-[[ $(wc -l <queries.txt) -ge 20 ]] || { echo "docs/metrics.md has no queries"; exit 1; }
+awk '/^```promql$/ { on = 1; next } /^```$/ { on = 0 } on && !/^#/ && NF' "$root/docs/how-to/prometheus-grafana.md" >queries.txt
+[[ $(wc -l <queries.txt) -ge 20 ]] || { echo "docs/how-to/prometheus-grafana.md has no queries"; exit 1; }
 answered=0
 while read -r query; do
     for _ in $(seq 60); do
@@ -85,4 +85,4 @@ while read -r query; do
     done
     answered=$((answered + 1))
 done <queries.txt
-echo "$answered queries of docs/metrics.md, each with a sample"
+echo "$answered queries of docs/how-to/prometheus-grafana.md, each with a sample"

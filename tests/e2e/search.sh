@@ -131,13 +131,13 @@ assert point["reason"].startswith("best of 4 trials: ") and "sut.isa = " in poin
 '
 
 echo "-- sizes: a published table from its own inputs"
-"$RANLAB" bench size "$here/docs/book/profiles/tipsy-bng-eswitch.toml" --format json >size.json
+"$RANLAB" bench size "$here/docs/profiles/tipsy-bng-eswitch.toml" --format json >size.json
 say size.json '
 linear = result["linear"]
 assert (linear["blades"], linear["racks"], linear["kw"], round(linear["mw_per_user"]), linear["cells"]) == (32, 2, 16, 21, 2560), linear
 '
 echo "-- sizes: from a point of a stored result, its interval and what a blade takes with it"
-"$RANLAB" bench size "$here/docs/book/profiles/tipsy-mgw-measured.toml" >size.txt
+"$RANLAB" bench size "$here/docs/profiles/tipsy-mgw-measured.toml" >size.txt
 grep -q 'a core serves .* users (.* to .* over [0-9]* repeats' size.txt
 grep -q '^least ' size.txt
 grep -q '^most ' size.txt

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A software switch that is not Open vSwitch, CPqD's (BOFUSS), driven as any OpenFlow switch at an address (docs/openflow.md): each
+# A software switch that is not Open vSwitch, CPqD's (BOFUSS), driven as any OpenFlow switch at an address (docs/how-to/my-switch.md): each
 # pipeline that needs no tunnel equals the oracle both ways, a full table names its rule, and after kill -9 of a campaign, too, it
 # has what its owner told it and nothing else.
 #   $OFDATAPATH   its program ofdatapath

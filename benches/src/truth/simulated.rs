@@ -7,7 +7,7 @@ use super::Row;
 use super::campaigns::{Question, mock, row};
 use crate::process::ranlab;
 
-/// Rate on the wire of a split 7.2x cell of 100 MHz and four layers, in Mbit/s (docs/xhaul.md).
+/// Rate on the wire of a split 7.2x cell of 100 MHz and four layers, in Mbit/s (docs/explanation/xhaul.md).
 const CELL_MBPS: f64 = 6899.2;
 
 fn xhaul() -> Box<dyn Rig> {

@@ -116,7 +116,7 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
     };
     let head = format!(
         "{comment} It speaks SCTP: ranlab ric --e2 sctp://{ip}:{port}, where the kernel has SCTP (ranlab doctor tells); else\n\
-         {comment} ranlab ric --e2 shim:///tmp/e2/{ip}:{port}, and the peer with the library of docs/gateway.md.\n"
+         {comment} ranlab ric --e2 shim:///tmp/e2/{ip}:{port}, and the peer with the library of docs/how-to/gateway.md.\n"
     );
     let fill = |text: &str| {
         text.replace("{ip}", &told).replace("{bind}", &bind).replace("{port}", &port.to_string())

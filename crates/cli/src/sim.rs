@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Write states.parquet and controls.parquet into this folder: what each UE had in each half second, and what xApps asked
-    /// for with what it changed; docs/sim.md has the columns
+    /// for with what it changed; docs/explanation/virtual-time.md has the columns
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// With --record: half seconds before and after a control over which its effect is taken

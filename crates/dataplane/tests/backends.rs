@@ -13,12 +13,15 @@ fn at(path: &str) -> std::path::PathBuf {
 
 #[test]
 fn the_table_is_fresh() {
-    let (path, now) = (at("../../docs/backends.md"), backends::document());
+    let (path, now) = (at("../../docs/reference/backends.md"), backends::document());
     if std::env::var_os("RANLAB_WRITE_BACKENDS").is_some() {
         std::fs::write(&path, &now).unwrap();
     }
     let stands = std::fs::read_to_string(&path).unwrap();
-    assert!(stands == now, "docs/backends.md is stale: RANLAB_WRITE_BACKENDS=1 cargo test --test backends");
+    assert!(
+        stands == now,
+        "docs/reference/backends.md is stale: RANLAB_WRITE_BACKENDS=1 cargo test --test backends"
+    );
 }
 
 #[test]

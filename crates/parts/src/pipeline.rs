@@ -54,7 +54,7 @@ config! {
         traffic: Plain<Traffic> = Plain::default(), wiring();
         /// who forwards: "native", or a backend of `ranlab_dataplane::backends`
         engine: String = "native".to_owned(), wiring();
-        /// engine "plugin": the program that drives the switch (docs/plugins.md)
+        /// engine "plugin": the program that drives the switch (docs/how-to/plugins.md)
         plugin: Option<String> = None, local();
         /// engine "openflow": where the switch takes OpenFlow connections, tcp:HOST:PORT; it runs already and goes on
         address: Option<String> = None;

@@ -335,7 +335,7 @@ fn keys() -> Vec<Key> {
     keys.extend(own::pipeline_keys());
     keys.extend(parameters());
     keys.extend(keys! {
-        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/backends.md), or a line of the published figures").or("native");
+        ("sut.engine", Kind::choice(&engines()), "who forwards: ours, nothing (bare, in rings), a switch that is installed here (docs/reference/backends.md), or a line of the published figures").or("native");
         ("sut.tier", Kind::choice(&Tier::ALL.map(Tier::name)), "where packets come from and go to; rates of different tiers are different measurements").or("mem").apart();
     });
     keys.extend(PipelinePart::keys("sut").only(&["cores", "isa"]).keys());

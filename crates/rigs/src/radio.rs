@@ -120,7 +120,7 @@ impl Monitored {
 pub(crate) fn sim_keys() -> Vec<Key> {
     keys! {
         (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
-        (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/sim.md has all").or(Value::List(Vec::new()));
+        (FAULTS, Kind::List(Box::new(Kind::Text)), "in virtual time: what goes wrong, e.g. crash:ric@10s-13s, cut:agent@5s or random:4@5s-30s; docs/explanation/virtual-time.md has all").or(Value::List(Vec::new()));
     }
 }
 

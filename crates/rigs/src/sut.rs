@@ -119,7 +119,7 @@ pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
         let missing = || match scheme {
             "sctp" => ranlab_net::sctp_support()
                 .err()
-                .map(|why| format!("{address}: {why}; docs/gateway.md says what else")),
+                .map(|why| format!("{address}: {why}; docs/how-to/gateway.md says what else")),
             _ => None,
         };
         peer.refuses(scheme).or_else(missing)

@@ -211,7 +211,7 @@ fn operators_controllers_can_be_left_out_one_by_one_or_all() {
 
 #[test]
 fn every_column_of_the_tables_stands_in_the_documentation() {
-    let docs = include_str!("../../../docs/sim.md");
+    let docs = include_str!("../../../docs/explanation/virtual-time.md");
     for (name, table) in record::Tables::new(4).named() {
         let from = docs.find(&format!("| `{name}.parquet` |")).unwrap();
         let section = docs[from..].split("\n\n").next().unwrap();

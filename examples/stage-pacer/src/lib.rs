@@ -4,7 +4,7 @@
 //! cargo build --release --target wasm32-unknown-unknown -p stage-pacer
 //! ```
 //!
-//! What a module exports, and how it is signed and sent: `docs/controllers.md`, "A pacer of one's own".
+//! What a module exports, and how it is signed and sent: `docs/how-to/controllers.md`, "A pacer of one's own".
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

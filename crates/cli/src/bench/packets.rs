@@ -46,7 +46,7 @@ pub(super) struct Config {
     /// Which point of the scenario's sweep; `bench check` lists them
     #[arg(long, default_value_t = 0)]
     point: usize,
-    /// For whom; docs/backends.md says what each can express
+    /// For whom; docs/reference/backends.md says what each can express
     #[arg(long, value_name = "ENGINE")]
     engine: String,
     /// Folder that is made for its files

@@ -3,7 +3,7 @@
 //! Pure: a [`Backend`] makes texts and programs of declarations and of changes; processes, sockets and maps belong to who
 //! runs it. A backend is a file here and a line of [`all`]. What it cannot express it says element by element with a typed
 //! reason ([`Lack`]), and where its packets differ from the oracle's by design it says so ([`Equivalence`]): both are
-//! printed in `docs/backends.md`, which a test keeps fresh.
+//! printed in `docs/reference/backends.md`, which a test keeps fresh.
 mod alike;
 mod bess;
 mod kernel;

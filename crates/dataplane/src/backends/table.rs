@@ -7,7 +7,7 @@ use super::{Asked, Backend, Equivalence, all, permitted};
 use crate::declare::Direction;
 use crate::pipelines::Pipeline;
 
-/// `docs/backends.md`: every backend over every pipeline with its defaults, in both directions.
+/// `docs/reference/backends.md`: every backend over every pipeline with its defaults, in both directions.
 #[must_use]
 pub fn document() -> String {
     let pipelines = Pipeline::all();

@@ -16,7 +16,7 @@ pub const ADDRESSES_MAX: usize = 15;
 pub struct XappConfig {
     /// Where the RIC is; the driver's business.
     pub address: String,
-    /// Other RICs of those that share their nodes out (`docs/book/several-rics.md`): the xApp is at one of them at a time, and turns to
+    /// Other RICs of those that share their nodes out (`docs/explanation/several-rics.md`): the xApp is at one of them at a time, and turns to
     /// the next when the connection is lost, cannot be made, or the setup is refused. At most [`ADDRESSES_MAX`]; further ones
     /// are not tried.
     pub or_at: Vec<String>,

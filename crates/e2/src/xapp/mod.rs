@@ -1,4 +1,4 @@
-//! The xApp: E42 towards a RIC (`docs/e42.md`).
+//! The xApp: E42 towards a RIC (`docs/reference/e42.md`).
 //!
 //! What is subscribed stays subscribed: through lost connections, restarts of the RIC, and nodes that go and come.
 //!

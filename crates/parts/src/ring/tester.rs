@@ -43,7 +43,7 @@ config! {
         trace: Vec<PathBuf> = Vec::new(), wiring();
         /// who is tested: what of packets it does not understand is left out
         engine: String = "native".to_owned(), wiring();
-        /// program that drives another generator (docs/plugins.md); none: ours sends
+        /// program that drives another generator (docs/how-to/plugins.md); none: ours sends
         plugin: Option<String> = None, local();
         /// socket of the switch's port access; empty: none, the tester tests itself
         access: String = String::new(), wiring();

@@ -1,4 +1,4 @@
-//! What a repeat was, as tables to learn from: states of UEs, and controls with their effects. docs/sim.md has the columns.
+//! What a repeat was, as tables to learn from: states of UEs, and controls with their effects. docs/explanation/virtual-time.md has the columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

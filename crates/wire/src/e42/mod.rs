@@ -1,4 +1,4 @@
-//! E42: the protocol between an xApp and the RIC (`docs/e42.md`): E2AP's envelope with procedures of its own, in the
+//! E42: the protocol between an xApp and the RIC (`docs/reference/e42.md`): E2AP's envelope with procedures of its own, in the
 //! numbering that goes with each version of E2AP; answers carry standard E2AP codes.
 //!
 //! A connection is E42 because of the listener, never because of its bytes: the codes collide with standard ones.

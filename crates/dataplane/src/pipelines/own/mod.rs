@@ -1,5 +1,5 @@
 //! Users' own pipelines: tables and elements from a TOML file, with entries given inline, made by a seed or read from a filter set
-//! of ClassBench; `docs/own-pipelines.md` has the fields. Traffic is made so that it meets the tables; the oracle walks the
+//! of ClassBench; `docs/how-to/own-pipelines.md` has the fields. Traffic is made so that it meets the tables; the oracle walks the
 //! elements one packet at a time, as their meaning is written down.
 //!
 //! Nothing here opens a file: whoever reads them hands the texts over ([`Source`]), and asks [`filter_sets`] which more are named.

@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn documentation_has_the_table() {
-        let documented = include_str!("../../../../../docs/upf-elements.md");
+        let documented = include_str!("../../../../../docs/reference/upf-elements.md");
         let rows: Vec<&str> =
             documented.lines().filter(|line| line.matches('|').count() == 5).skip(2).collect();
         let row = |element: &Element| {
