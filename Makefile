@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster upf preload python test test-sctp test-sriov test-web lint e2e bench truth nightly
+.PHONY: help demo demo-cluster upf preload python test test-sctp test-sriov test-web docs lint e2e bench truth nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -54,6 +54,10 @@ test-web:        ## the RIC's page in a browser: keys alone, light, dark, narrow
 
 flat:            ## the FlatBuffers code from its schema, by planus-cli
 	@scripts/flat.sh
+
+docs:            ## the documentation site in target/book, its links checked (mdBook); open target/book/index.html
+	@scripts/need.sh book
+	@scripts/book.sh
 
 lint:            ## formatting, clippy, documentation, purity of the lower floors, house rules
 	@scripts/need.sh build lint

@@ -112,7 +112,7 @@ links() {
 }
 
 # The root is what a stranger sees first. What a run has written does not belong there: `results/` is not tracked.
-ROOT=".ci .gitignore ARCHITECTURE.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
+ROOT=".ci .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
     benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests web"
 root() {
     local entry

@@ -16,6 +16,10 @@ if command -v planus > /dev/null; then
     scripts/flat.sh --check
 fi
 
+step "documentation site"
+scripts/need.sh book
+scripts/book.sh
+
 step "the page's types"
 if scripts/need.sh types; then
     node target/node/node_modules/typescript/bin/tsc -p web

