@@ -1,5 +1,6 @@
-//! How fast the user plane runs: cells x UEs against real time on two threads, and the fluid fidelity over a day.
-//! On a machine that has other work too, the CPU time says what two cores of its own would take: half of it.
+//! Measures the speed of the user plane against real time: cells x UEs on two threads, and the fluid fidelity
+//! over a day. On a machine with other load, read the CPU time: half of it is the wall-clock time on two idle
+//! cores.
 //!
 //! `cargo run --release -p ranlab-model --example user_plane_speed [slot|fleet|day|hour [HOURS]]`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -39,7 +40,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What passes between a start and an end.
+/// Wall-clock and CPU time since the start of a measurement.
 struct Stopwatch {
     start: Instant,
     cpu: f64,
@@ -56,7 +57,7 @@ impl Stopwatch {
     }
 }
 
-/// User and system time of this process, s; not a number where the kernel does not tell.
+/// User and system time of this process, s; NaN if the kernel does not report it.
 fn cpu_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit(')').next().unwrap_or_default();

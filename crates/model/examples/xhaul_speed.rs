@@ -1,7 +1,8 @@
-//! How fast the simulation of the reference midhaul is, beside a bare heap of as many events in the same run; and two seeds on
-//! two threads beside the same one after the other. Two processors that are shared with others give less than two, so
-//! arithmetic without memory goes the same way in turns: what it gains is what this machine gives. All are told with what the
-//! repeats differ by: a busy machine shows.
+//! Measures the speed of the simulation of the reference midhaul. For comparison, the same run measures a
+//! bare heap with the same number of events. It also runs two seeds on two threads and the same two seeds one
+//! after the other. Two processors that are shared with other programs give a speed-up below two. Arithmetic
+//! without memory accesses runs in the same way, in alternation; its speed-up is the one that this machine
+//! allows. Each figure comes with the spread of its repetitions, which grows on a busy machine.
 //!
 //! `cargo run --release -p ranlab-model --example xhaul_speed`
 #![allow(clippy::disallowed_methods, reason = "a stopwatch around the model, not in it")]
@@ -70,7 +71,8 @@ fn spread(values: &mut [f64]) -> String {
     format!("{:.2} / {:.2} / {:.2}", at(0), at(values.len() / 2), at(values.len().saturating_sub(1)))
 }
 
-/// How many times faster two independent seeds are on two threads than on one. What is run tells a number, the same on both ways.
+/// Speed-up of two independent seeds on two threads over one thread. `run` returns a number that must not
+/// depend on the number of threads.
 fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'static str> {
     let start = Instant::now();
     let told = run(seed).wrapping_add(run(seed + 1));

@@ -24,7 +24,7 @@ const SHARE_PRBS_MIN: u64 = 8;
 const FRAME_US: u64 = 10_000;
 const FRAMES: u64 = 1024;
 
-/// What a cell is made of.
+/// Configuration of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellConfig {
     /// Identity of the cell, the upper half of its UEs' tunnel endpoint identifiers.
@@ -37,7 +37,7 @@ pub struct CellConfig {
     pub slot_us: u32,
     /// Mean downlink traffic of a UE, kbit/s, at most [`RATE_KBPS_MAX`]; UEs have a quarter to two times of it.
     pub dl_kbps: u32,
-    /// Mean uplink traffic of a UE, kbit/s, likewise.
+    /// Mean uplink traffic of a UE, kbit/s; range as for the downlink.
     pub ul_kbps: u32,
     /// Seed of everything random.
     pub seed: u64,
@@ -81,11 +81,12 @@ pub enum CellError {
 
 /// A cell and its UEs at one moment.
 ///
-/// The PRBs are shared by a round robin: each UE gets what it asks for, at most an equal share of what is left; who
-/// is served first rotates. [`advance`](Self::advance) costs a constant time per UE, however many slots pass.
+/// A round robin shares the PRBs: each UE gets the PRBs that it requests, at most an equal share of the
+/// remaining ones. The UE that is served first rotates. [`advance`](Self::advance) costs a constant time per
+/// UE, independent of the number of slots.
 ///
-/// The sum of `prbs` over the UEs is at most [`prbs_offered`](Self::prbs_offered) in each direction, and the sum of
-/// `sched_prbs` at most the cell's PRBs.
+/// The sum of `prbs` over the UEs is at most [`prbs_offered`](Self::prbs_offered) in each direction, and the
+/// sum of `sched_prbs` at most the cell's PRBs.
 #[derive(Debug, Clone)]
 pub struct Cell {
     config: CellConfig,
@@ -131,7 +132,7 @@ impl Cell {
         &self.ues
     }
 
-    /// What the cell was made of.
+    /// Configuration that the cell was created with.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
@@ -185,7 +186,8 @@ impl Cell {
         self.now_us += span.duration_us;
     }
 
-    /// Who found nothing left comes first next time; if there was enough, the order moves by one.
+    /// Rotates the order of service. A UE that got no PRBs is first in the next step; if there were enough
+    /// PRBs, the order moves by one.
     fn rotate(&mut self, served: usize) {
         if self.ues.is_empty() {
             return;

@@ -374,7 +374,7 @@ impl Link {
     }
 }
 
-/// What a step sent from the queue.
+/// Bytes sent from the queue in one step.
 #[derive(Debug, Default)]
 struct Sent {
     bytes: u64,
@@ -382,7 +382,7 @@ struct Sent {
     pdus: u64,
 }
 
-/// How a step's PRBs fall into transport blocks.
+/// Division of a step's PRBs into transport blocks.
 struct Blocks {
     prbs: u64,
     count: u64,

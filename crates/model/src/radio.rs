@@ -54,11 +54,11 @@ pub struct RadioStats {
 pub(crate) struct Radio {
     mean: Snr,
     dl: Snr,
-    /// How much worse the uplink is, 1/256 dB.
+    /// Loss of the uplink compared with the downlink, 1/256 dB.
     ul_loss: i32,
 }
 
-/// How far a channel moves in one step; the same for all UEs of a cell.
+/// Change of a channel in one step; the same for all UEs of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drift {
     /// Share of the way back to the mean, 1/1024.
@@ -75,7 +75,7 @@ impl Drift {
     }
 }
 
-/// What the scheduler needs of a direction's channel.
+/// Channel quality of one direction, as the scheduler uses it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Quality {
     /// Bytes that one PRB carries in one slot, 1/256 byte.

@@ -8,21 +8,21 @@ use crate::radio::{Drift, Radio, RadioStats};
 
 /// PDCP header of each PDU, bytes (TS 38.323 §6.2.2.3, 18-bit sequence number).
 pub const PDCP_HEADER_BYTES: u64 = 3;
-/// The largest C-RNTI (TS 38.321 table 7.1-1); zero is none.
+/// The largest C-RNTI (TS 38.321 table 7.1-1); zero is not a valid C-RNTI.
 pub const RNTI_MAX: u16 = 0xffef;
 
 const PDCP_SN_MASK: u64 = (1 << 18) - 1;
 static DL_PACKETS: [Packet; 4] = [Packet::new(1400), Packet::new(1200), Packet::new(800), Packet::new(400)];
 static UL_PACKETS: [Packet; 4] = [Packet::new(1400), Packet::new(600), Packet::new(200), Packet::new(100)];
 
-/// Who a UE is.
+/// Identifiers of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UeIdentity {
     /// C-RNTI: 1 to [`RNTI_MAX`], unique in the cell.
     pub rnti: u16,
     /// Tunnel endpoint identifier at the base station: not zero, unique among cells with different `cell_id`.
     pub teid_gnb: u32,
-    /// Tunnel endpoint identifier at the UPF: not zero, unique likewise.
+    /// Tunnel endpoint identifier at the UPF: not zero, unique in the same way.
     pub teid_upf: u32,
     /// QoS flow identifier of the only flow.
     pub qfi: u8,
@@ -72,10 +72,11 @@ pub struct PdcpStats {
     pub rx_sdu_bytes: u64,
 }
 
-/// What the base station's RLC receiver counts besides the PDUs and SDUs of the uplink.
+/// Counters of the base station's RLC receiver in addition to the PDUs and SDUs of the uplink.
 ///
-/// A PDU that the UE retransmits because HARQ gave up is, in one case of four, retransmitted in vain: the first copy
-/// did arrive. One of four of these falls out of the receive window. RLC discards all of them.
+/// A UE retransmits a PDU when HARQ gives up. In one of four cases the first copy did arrive and the
+/// retransmission is a duplicate. One in four duplicates falls outside the receive window. RLC discards all
+/// of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RlcReceptionStats {
     /// PDUs received twice.
@@ -157,7 +158,7 @@ impl UeState {
         self.dl_link.owe_status(owed_by_cell);
     }
 
-    /// Who the UE is.
+    /// Identifiers of the UE.
     pub fn identity(&self) -> UeIdentity {
         self.identity
     }
@@ -177,7 +178,7 @@ impl UeState {
         &self.ul
     }
 
-    /// What its RLC receiver at the base station counts besides.
+    /// Further counters of the UE's RLC receiver at the base station.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
         RlcReceptionStats::of(&self.ul)
     }

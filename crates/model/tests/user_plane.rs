@@ -464,7 +464,7 @@ fn shapers_and_policers_limit_and_codel_keeps_delay_short() {
     assert!(kbps > 0.8 * bloated_kbps, "{kbps} of {bloated_kbps} kbit/s");
 }
 
-/// A stage of a stranger: never sends from queue 0, and speaks nonsense about it.
+/// A faulty third-party stage: never sends from queue 0, and returns invalid choices for it.
 #[derive(Debug)]
 struct Stubborn;
 
@@ -596,7 +596,8 @@ fn fluid_carries_what_slots_carry() {
             assert!(off.abs() < 2.0, "{traffic:?}, {correlation}: {off:+.2} %");
         }
     }
-    // Nobody to choose among, many to choose among, reports that are old, a window so short that each slot is decided.
+    // No UE to choose, many UEs to choose from, reports that are old, a window so short that each slot is
+    // decided.
     for (ues, cqi_slots, window_slots) in [(1, 5, 1000), (20, 5, 1000), (6, 10, 1000), (6, 5, 100)] {
         let off = fluid_against_slots(ues, &Traffic::FullBuffer, 0.97, (cqi_slots, window_slots));
         assert!(off.abs() < 2.0, "{ues} UEs, a report in {cqi_slots} slots, {window_slots}: {off:+.2} %");

@@ -39,7 +39,7 @@ fn delivered(cell: &Cell, rnti: u16) -> u64 {
     cell.flows(rnti).unwrap()[0].delivered.1
 }
 
-/// Bytes that each UE gets in the last of so many seconds, after one to settle.
+/// Bytes that each UE gets in the last of `seconds` seconds, after one second of warm-up.
 fn rates(cell: &mut Cell, rntis: &[u16], seconds: u64) -> Vec<f64> {
     let start = cell.now_us();
     cell.advance(start + SECOND);
@@ -107,7 +107,7 @@ fn figure_13b_sharing_gives_the_idle_slice_to_the_other() {
     }
 }
 
-/// What the xApp of figure 11 does: a second queue, a filter that puts the voice into it, a pacer.
+/// Commands of the xApp of figure 11: a second queue, a filter that puts the voice into it, a pacer.
 fn segregate(cell: &mut Cell, rnti: u16) {
     let filter = Filter { destination_port: Some(2112), protocol: Some(17), ..Filter::default() };
     for command in [

@@ -1,4 +1,4 @@
-//! What a cell in coarse steps tells of itself: plausible by itself, and as slots tell it.
+//! Statistics of a cell in coarse steps: consistent with each other, and close to those in slots.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_model::user_plane::*;

@@ -1,4 +1,5 @@
-//! What an LTE air interface alone does to a flow behind a perfect network, beside what the published testbed measured.
+//! Effect of an LTE air interface alone on a flow behind a perfect network, compared with the published
+//! testbed.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_model::xhaul::{
@@ -28,7 +29,7 @@ fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
     flow.delays.clone()
 }
 
-/// Median of what iperf3 prints each second, ms: a sender of `mbit` with this timer, blocks failing so often.
+/// Median of iperf3's jitter per second, ms, for a sender of `mbit` with this timer and block error rate.
 fn jitter_ms(mbit: u64, timer_ps: Ps, error_ppm: u32) -> f64 {
     let gap_ps = 1470 * 8 * S / (mbit * 1_000_000);
     let pattern = Pattern::Timer { timer_ps, gap_ps, frame: wire_bytes(PACKET) };
@@ -52,8 +53,9 @@ fn bursts_of_100_ms_alone_make_the_published_jitter() {
     assert!(jitter_ms(9, MS, 0) < 0.3);
 }
 
-/// Plausible, not proven: the periods of [`Air::lte_5_mhz_uplink`] are assumed, and the 3 ms of core and server are
-/// chosen so that the published range is met. What follows from the mechanism is the slope and the deviation.
+/// Plausible, not proven: the periods of [`Air::lte_5_mhz_uplink`] are assumed, and the 3 ms of core and
+/// server are chosen so that the published range is met. The mechanism determines the slope and the
+/// deviation.
 #[test]
 fn a_ping_takes_33_to_39_ms_and_longer_with_its_size() {
     let ping = |bytes: u32| {

@@ -1,5 +1,6 @@
-//! No simulation exceeds its bound: random feed-forward networks of every kind of stage that bounds know. Schedulers that
-//! share by turns, by credit or behind regulators have networks of their own, mixed with the others.
+//! No simulation exceeds its bound, in random feed-forward networks of every kind of stage that bounds
+//! support. Schedulers with rounds, credit or regulators get separate networks in addition to the mixed
+//! ones.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};
@@ -13,10 +14,10 @@ use ranlab_model::xhaul::{
 const SCENARIOS: u64 = 1000;
 /// Networks with shaping schedulers.
 const SHAPED: u64 = 600;
-/// Random networks that are overloaded or never send a frame count as none of them; there are at most so many.
+/// Maximum number of random networks. Networks that are overloaded or never send a frame do not count.
 const SEEDS_MAX: u64 = 3 * SCENARIOS;
 
-/// With the schedulers that are drawn: the first so many.
+/// Random source, and the number of schedulers to draw from.
 struct Random(ChaCha8Rng, u64);
 
 /// FIFO, strict priority, preemption, gates; and with round robin, credit and regulators.
@@ -68,14 +69,14 @@ impl Random {
                         GateEntry { duration_ps, open }
                     })
                     .collect();
-                // What never opened so far has a window of its own.
+                // Classes that never opened so far get a window.
                 entries.push(GateEntry { duration_ps: 4 * frame_ps + 50 * US, open: !open_before });
                 Scheduler::Gates(Gates { entries, clock: self.clock() })
             }
         }
     }
 
-    /// What sharing a card costs: nothing, or a distribution.
+    /// Cost of sharing a network card: nothing, or a distribution.
     fn sharing(&mut self) -> Duration {
         let most = 200 * NS + self.below(600 * NS);
         let points = [(0.0, 0), (0.9, 100 * NS), (1.0, most)];
@@ -191,7 +192,7 @@ fn shares(seed: u64, schedulers: u64) -> Option<Vec<f64>> {
     Some(shares)
 }
 
-/// Every share of so many networks, sorted.
+/// The shares of `scenarios` networks, sorted.
 fn shares_of(scenarios: u64, schedulers: u64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     let mut found = 0;
@@ -322,7 +323,7 @@ fn a_second_regulator_costs_nothing_and_one_behind_a_queue_has_no_bound() {
     assert!(last(&of(Scheduler::StrictPriority, &[0, 2])).is_ok());
     let late = last(&of(Scheduler::StrictPriority, &[0, 1, 2]));
     assert!(matches!(late, Err(BoundError::Unshaped { .. })), "{late:?}");
-    // With room in its bucket nobody ever waits.
+    // With room in its bucket no frame ever waits.
     let mut roomy = of(Scheduler::StrictPriority, &[0, 1, 2]);
     for flow in &mut roomy.flows {
         flow.regulator = flow.regulator.map(|bucket| TokenBucket { rate_bps: 100_000_000, ..bucket });

@@ -1,4 +1,4 @@
-//! The reference midhaul: simulated maxima beside proven bounds, for four schedulers.
+//! The reference midhaul: simulated maxima and proven bounds, for four schedulers.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use rand::{RngCore, SeedableRng};

@@ -1,4 +1,4 @@
-//! What the simulation does, by hand-made networks with known answers.
+//! Simulation of hand-made networks with known results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_model::xhaul::{
@@ -63,7 +63,8 @@ fn an_express_frame_cuts_a_preemptable_one_into_fragments() {
         flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 0, 84), once(7, &[0], 2 * US, 84)],
     };
     let report = run(&network, MS);
-    // The first is cut as soon as 60 octets are sent: 8 + 60 + 4 + 12 = 84 octets, then 84 of its own.
+    // The first frame is cut as soon as 60 bytes are sent: 8 + 60 + 4 + 12 = 84 bytes, then its other 84
+    // bytes.
     assert_eq!(max_ns(&report, 1), 2 * 84 * 8);
     // The second comes 656 ns (82 octets, 74 of them MAC) into the second fragment.
     assert_eq!(max_ns(&report, 2), (16 + 84) * 8);

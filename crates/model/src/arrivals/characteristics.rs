@@ -1,7 +1,7 @@
-//! What the radio says of a UE.
+//! Radio characteristics of a UE.
 use rand::Rng;
 
-/// What the radio says of a UE; goes into reports as it is.
+/// Radio characteristics of a UE; copied into reports unchanged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Characteristics {
     /// Wideband CQI, 0 to 15.
@@ -41,7 +41,7 @@ impl Default for Characteristics {
     }
 }
 
-/// Where characteristics come from.
+/// Source of radio characteristics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Channel {
     /// All UEs the same, for ever.

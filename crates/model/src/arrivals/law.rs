@@ -43,17 +43,17 @@ pub enum LawError {
     /// A parameter out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Parameter {
-        /// Which one.
+        /// Name of the invalid parameter.
         what: &'static str,
-        /// What was given.
+        /// The rejected value.
         given: f64,
-        /// What is allowed.
+        /// The allowed values.
         allowed: &'static str,
     },
 }
 
 impl Law {
-    /// Whether its parameters make sense.
+    /// Checks that the parameters of the law are in range.
     pub fn check(&self) -> Result<(), LawError> {
         let wrong = |what, given, allowed| Err(LawError::Parameter { what, given, allowed });
         let shape = |what, given: f64| {

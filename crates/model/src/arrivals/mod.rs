@@ -1,11 +1,13 @@
-//! When UEs come and go: laws, populations, service profiles, traces and live events.
+//! Arrivals and departures of UEs: laws, populations, service profiles, traces and live events.
 //!
-//! * [`Law`]: a distribution of times; [`Population`]: the UEs of one base station under two laws, lazily and in order.
+//! * [`Law`]: a distribution of times; [`Population`]: the UEs of one base station under two laws, lazily and
+//!   in order.
 //! * [`Profile`]: eMBB, mMTC and URLLC with the numbers of the specifications, each with its source.
-//! * [`Characteristics`]: what the radio says of a UE, fixed, drawn or from a trace; the seam for a radio model.
-//! * [`parse_line`]: one grammar for trace files and for events that another program sends while it runs.
+//! * [`Characteristics`]: radio characteristics of a UE, fixed, drawn or from a trace; the interface for a
+//!   radio model.
+//! * [`parse_line`]: one grammar for trace files and for events that another program sends during a run.
 //!
-//! The same seed gives the same events, whoever plays them: live on sockets or in virtual time.
+//! The same seed gives the same events, live on sockets or in virtual time.
 mod characteristics;
 mod law;
 mod population;
@@ -22,7 +24,7 @@ pub use trace::{
 
 use std::time::Duration;
 
-/// What happened.
+/// Kind of an arrival event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Happening {
     /// A UE came.

@@ -12,17 +12,17 @@ pub const MAX_UES: u32 = 65_000;
 /// UEs of one base station and their laws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PopulationConfig {
-    /// How many.
+    /// Number of UEs.
     pub ues: u32,
     /// Time from the beginning, or from its last end, to a UE's activation.
     pub activation: Law,
     /// Time from activation to deactivation.
     pub holding: Law,
-    /// Whether a UE comes again after it went, as MARC's do.
+    /// Whether a UE returns after it left, as in MARC.
     pub again: bool,
-    /// Where characteristics come from.
+    /// Source of the UEs' radio characteristics.
     pub channel: Channel,
-    /// How often they change, if they do.
+    /// Time between changes of the characteristics, if they change.
     pub update: Duration,
     /// Time until control is delegated to the base station, and until it is taken back; `None`: never.
     pub delegation: Option<(Law, Law)>,

@@ -22,7 +22,7 @@ pub enum TraceError {
     Form {
         /// Number of the line, from 1.
         line: usize,
-        /// What it says.
+        /// Text of the rejected line.
         text: String,
     },
     /// A key that no event has, or a value out of its bounds.
@@ -51,12 +51,12 @@ pub enum TraceError {
         /// Number of the line, from 1.
         line: usize,
     },
-    /// Somebody leaves who is not there.
+    /// A UE leaves that is not connected.
     #[error("line {line}: no UE of base station {node} is active")]
     NobodyThere {
         /// Number of the line, from 1.
         line: usize,
-        /// Which base station.
+        /// Number of the base station.
         node: u32,
     },
 }
@@ -66,7 +66,7 @@ pub enum TraceError {
 pub struct TraceLine {
     /// When; `None` is `now`.
     pub at: Option<Duration>,
-    /// Which base station.
+    /// Number of the base station.
     pub node: u32,
     /// Which UE, if it says so.
     pub ue: Option<u32>,

@@ -22,7 +22,7 @@ pub enum Direction {
     Up,
 }
 
-/// How the directions share the air.
+/// Duplex mode: how the two directions share the spectrum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Duplex {
     /// Each slot has both directions.
@@ -142,7 +142,7 @@ impl Carrier {
         }
     }
 
-    /// What a slot is in a direction.
+    /// Kind of a slot in a direction.
     pub(crate) fn kind(&self, slot: u64, direction: Direction) -> SlotKind {
         let Duplex::Tdd { down, mixed_down_symbols, mixed_up_symbols, up } = self.duplex else {
             return SlotKind::Full;
@@ -195,7 +195,7 @@ impl Carrier {
         }
     }
 
-    /// Whether such a carrier exists.
+    /// Checks that the carrier is valid.
     pub fn check(&self) -> Result<(), CarrierError> {
         let allowed = match (self.rat, self.numerology) {
             (Rat::Lte, 0) => LTE_PRBS,
@@ -221,7 +221,7 @@ impl Carrier {
     }
 }
 
-/// What a slot has for a direction.
+/// Resources of a slot for one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotKind {
     None,

@@ -20,18 +20,18 @@ pub const UES_MAX: usize = 1024;
 /// RRC events that wait to be taken, at most; the oldest are forgotten, and counted.
 pub const EVENTS_MAX: usize = 4096;
 
-/// What a cell is made of.
+/// Configuration of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellConfig {
     /// Identity, the upper half of its UEs' tunnel endpoint identifiers.
     pub cell_id: u16,
-    /// The first of its UEs' C-RNTIs, 1 to 64,495: cells of one base station have ranges of their own.
+    /// The first C-RNTI of the cell's UEs, 1 to 64,495. Cells of one base station use disjoint ranges.
     pub first_rnti: u16,
     /// Carrier.
     pub carrier: Carrier,
     /// Seed of everything random.
     pub seed: u64,
-    /// When it starts, µs.
+    /// Start time, µs.
     pub start_us: u64,
     /// Round trip between the base station and the servers, µs, at most [`WIRE_US_MAX`].
     pub wire_us: u64,
@@ -39,7 +39,7 @@ pub struct CellConfig {
     pub cqi_slots: u16,
     /// Slots between two chances of a UE to send a scheduling request, 1 to 100.
     pub sr_slots: u16,
-    /// How much worse the uplink's SINR is, dB, 0 to 40.
+    /// Reduction of the uplink SINR compared with the downlink, dB, 0 to 40.
     pub uplink_loss_db: f32,
     /// Slices of the downlink.
     pub down: SliceSet,
@@ -71,7 +71,7 @@ impl CellConfig {
         }
     }
 
-    /// Whether it can be.
+    /// Checks that the configuration is valid.
     pub fn check(&self) -> Result<(), CellError> {
         self.carrier.check()?;
         self.down.check(self.carrier.prbs)?;
@@ -101,7 +101,7 @@ pub enum CellError {
     Times,
 }
 
-/// What cells of the same carrier have in common.
+/// Tables shared by cells of the same carrier.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
     pub(crate) carrier: Carrier,
@@ -164,7 +164,7 @@ impl Cell {
         }
     }
 
-    /// What the cell was made of; slices are as they are now.
+    /// Configuration that the cell was created with; its slices are the current ones.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
@@ -174,7 +174,7 @@ impl Cell {
         self.slot
     }
 
-    /// When the next slot begins, µs.
+    /// Start of the next slot, µs.
     pub fn now_us(&self) -> u64 {
         self.config.start_us + self.slot * self.config.carrier.slot_us()
     }
@@ -211,7 +211,7 @@ impl Cell {
         self.events.drain(..)
     }
 
-    /// RRC events that nobody took in time.
+    /// Number of RRC events that were dropped because they were not read in time.
     pub fn events_lost(&self) -> u64 {
         self.events_lost
     }
@@ -542,7 +542,7 @@ impl Cell {
         slices(&self.config.carrier, set, direction)
     }
 
-    /// Whether nothing waits or is under way in the air.
+    /// Whether no data is queued and no transport block is in flight.
     pub fn is_idle(&self) -> bool {
         self.down.is_idle() && self.up.is_idle()
     }

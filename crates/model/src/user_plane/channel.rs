@@ -6,7 +6,7 @@ use super::math::{bessel_j0, from_db};
 use super::mcs::Decoder;
 use super::random::{Purpose, Stream};
 
-/// How a UE's SINR goes.
+/// Behaviour of a UE's SINR over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Channel {
     /// Link adaptation is off: always this MCS.
@@ -40,7 +40,7 @@ pub fn jakes(speed_kmh: f64, carrier_ghz: f64, seconds: f64) -> f64 {
     if argument < 2.4 { bessel_j0(argument).max(0.0) } else { 0.0 }
 }
 
-/// What is wrong with a channel; the caller's fault.
+/// Error in a channel that the caller supplied.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -52,10 +52,10 @@ pub enum ChannelError {
         /// Highest of the carrier's table.
         highest: u8,
     },
-    /// A number that is none or out of bounds.
+    /// A parameter that is not a number or is out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
-        /// Which one.
+        /// Name of the parameter.
         what: &'static str,
         /// Given.
         given: f32,
@@ -68,7 +68,7 @@ pub enum ChannelError {
 }
 
 impl Channel {
-    /// Whether it can be, on a carrier whose highest MCS is given.
+    /// Checks that the channel is valid on a carrier with this highest MCS.
     pub fn check(&self, highest: u8) -> Result<(), ChannelError> {
         let number = |what, given: f32, range: std::ops::Range<f32>, allowed| {
             if range.contains(&given) { Ok(()) } else { Err(ChannelError::Number { what, given, allowed }) }

@@ -1,4 +1,5 @@
-//! What a controller may tell a cell, and why it may be refused. A refused command has changed nothing.
+//! Commands that a controller may send to a cell, and the reasons to reject one. A rejected command changes
+//! nothing.
 
 use super::carrier::Direction;
 use super::slice::{SliceError, SliceSet, SliceSpec};
@@ -19,11 +20,11 @@ pub enum Command {
     Tc(Option<u16>, TcCommand),
     /// Says who has what in a slot, where the UE scheduler is `Remote`.
     Allocate(Direction, u64, Vec<Allocation>),
-    /// The same for one slice and some slots: who speaks for one slice leaves those of others alone.
+    /// Allocations for one slice and some slots. Allocations of other slices stay as they are.
     AllocateSlice(SliceAllocation),
 }
 
-/// Who has what in a slice whose UE scheduler is `Remote`.
+/// Allocations in a slice whose UE scheduler is `Remote`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SliceAllocation {
     /// Direction.
@@ -60,7 +61,7 @@ pub struct Allocation {
     pub mcs: Option<u8>,
 }
 
-/// Allocations may come so many slots ahead.
+/// Maximum number of slots between the present and an allocation.
 pub const ALLOCATE_AHEAD_MAX: u64 = 64;
 
 /// Why a command was refused.

@@ -34,7 +34,7 @@ const ALWAYS: f64 = 1e12;
 const PACKET_SHARE: f64 = 1500.0 / 1509.0;
 const SEGMENT_BYTES: f64 = 8.0;
 
-/// What a UE got in a direction, bytes of IP.
+/// Data that a UE received or sent in one direction, bytes of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FluidStats {
     /// Offered by its flows; greedy ones not counted.
@@ -114,7 +114,7 @@ pub struct FluidCell {
     pub(super) config: CellConfig,
     common: Common,
     pub(super) paths: Vec<Path>,
-    /// Which of its slots a decision is made in.
+    /// Random stream that selects the slots with a scheduling decision.
     moments: Stream,
     pub(super) legs: [FluidLeg; 2],
     pub(super) step_slots: u64,
@@ -218,18 +218,18 @@ impl FluidCell {
         }
     }
 
-    /// What a UE got.
+    /// Statistics of a UE in one direction.
     pub fn stats(&self, ue: usize, direction: Direction) -> Option<FluidStats> {
         let ue = self.legs[usize::from(direction == Direction::Up)].ues.get(ue)?;
         Some(FluidStats { waiting: ue.waiting, ..ue.stats })
     }
 
-    /// What the slices of a direction got; PRBs of data slots.
+    /// Statistics of the slices of a direction; PRBs of data slots.
     pub fn slice_stats(&self, direction: Direction) -> &[SliceStats] {
         &self.legs[usize::from(direction == Direction::Up)].slices.stats
     }
 
-    /// How long decisions hold, by the shortest memory of the UE schedulers.
+    /// Sets how long decisions hold, from the shortest memory of the UE schedulers.
     fn set_decisions(&mut self) {
         let weight = self.legs.iter().map(FluidLeg::weight).fold(f64::MIN_POSITIVE, f64::max);
         let longest = (DECISION_WEIGHT / weight).clamp(1.0, HOLD_MAX);
@@ -436,7 +436,7 @@ impl FluidLeg {
     }
 }
 
-/// What a direction's decisions are made with.
+/// Inputs of the decisions of one direction.
 struct FluidAir<'a> {
     decoder: &'a Decoder,
     paths: &'a [Path],
@@ -476,7 +476,7 @@ const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) link: Link,
-    /// SINR of the last report, beside that of now.
+    /// SINR of the last report, not the current one.
     reported: f32,
     noise: Stream,
     /// Slot of a report within their period.
@@ -485,12 +485,13 @@ pub(super) struct Path {
     next: u64,
     /// Of the amplitude, from slot to slot.
     correlation: f64,
-    /// Correlation and innovation over so many slots.
+    /// Correlation and innovation of the channel, indexed by the number of slots.
     aging: Vec<(f32, f32)>,
 }
 
 impl Path {
-    /// What changes over the numbers of slots that matter most: two decisions lie less than two holds apart.
+    /// Precomputes the aging for the most frequent slot distances. Two decisions are less than two holds
+    /// apart.
     fn age(&mut self, hold: f64) {
         let last = HARQ_SLOTS.max(2 * hold.ceil() as usize);
         self.aging = (0..=last).map(|slots| self.over(slots as u64)).collect();
@@ -574,7 +575,7 @@ impl Source {
 }
 
 impl Turns {
-    /// How long it is on within a time, µs. Times are asked for in order.
+    /// Time for which the source is on between two times, µs. Callers pass times in ascending order.
     fn on_time(&mut self, from: f64, to: f64) -> f64 {
         let (mut at, mut sum) = (from, 0.0);
         while at < to {

@@ -1,4 +1,4 @@
-//! What can be read of a cell in coarse steps: the same statistics, as far as bytes without packets can tell.
+//! Statistics of a cell in coarse steps: the same as in slots, as far as bytes without packets allow.
 
 use super::carrier::Direction;
 use super::cell::CellConfig;
@@ -9,11 +9,11 @@ use crate::UeIdentity;
 use crate::link::{HARQ_ROUNDS, LinkStats, RLC_HEADER_BYTES};
 use crate::ue::PDCP_HEADER_BYTES;
 
-/// Packets of IP are counted as so long, bytes.
+/// Assumed size of an IP packet, bytes.
 const PACKET_BYTES: u64 = 1500;
 
 impl FluidCell {
-    /// What the cell was made of; slices are as they were then.
+    /// Configuration of the cell, with the slices that it was created with.
     pub fn config(&self) -> &CellConfig {
         &self.config
     }
@@ -33,10 +33,10 @@ impl FluidCell {
         prbs_offered(&self.config.carrier, self.slot(), direction)
     }
 
-    /// All UEs, in the order of their coming; C-RNTIs count from 1.
+    /// All UEs in the order of arrival; C-RNTIs count from 1.
     ///
-    /// Packets are counted as 1500 bytes of IP. What depends on single packets and blocks is told as if there were none
-    /// of it: segments, retransmissions by RLC, status PDUs, PDUs out of order, times in the queue.
+    /// Packets are counted as 1500 bytes of IP. Counters of single packets and blocks stay zero: segments,
+    /// retransmissions by RLC, status PDUs, PDUs out of order, times in the queue.
     pub fn reports(&self) -> impl Iterator<Item = UeReport> {
         (0..self.paths.len()).map(|index| self.report_at(index))
     }

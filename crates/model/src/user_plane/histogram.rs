@@ -49,12 +49,12 @@ impl Histogram {
         self.total
     }
 
-    /// Their mean, µs; none if there are none.
+    /// Mean of the values, µs; `None` if there are no values.
     pub fn mean_us(&self) -> Option<u64> {
         self.sum.checked_div(self.total)
     }
 
-    /// What was counted after `earlier`, an older copy of it.
+    /// The values counted since `earlier`, an older copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.counts.iter().zip(&earlier.counts).map(|(now, then)| now.saturating_sub(*then));
         let (total, sum) = (self.total - earlier.total.min(self.total), self.sum - earlier.sum.min(self.sum));
@@ -67,7 +67,7 @@ impl Histogram {
         counts.map(|(bucket, count)| (Self::middle(bucket), u64::from(*count)))
     }
 
-    /// The value that a share (0 to 1) of the values does not exceed, µs; none if there are none.
+    /// The value, in µs, that a share (0 to 1) of the values does not exceed; `None` if there are no values.
     pub fn quantile_us(&self, share: f64) -> Option<u64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
@@ -78,7 +78,7 @@ impl Histogram {
     }
 }
 
-/// How long packets waited in a place, since somebody last took it.
+/// Waiting times of packets in one queue since the last read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sojourn {
     /// Packets that left.

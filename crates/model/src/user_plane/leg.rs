@@ -65,15 +65,15 @@ enum What {
     Requested,
 }
 
-/// Events lie at most so many slots ahead.
+/// Maximum number of slots between the present and a scheduled event.
 const WHEEL: u64 = 128;
 /// From a transport block to its retransmission at the earliest, slots: with [`HARQ_FEEDBACK_SLOTS`] eight.
 const FEEDBACK_TO_RETRANSMISSION: u64 = 4;
-/// RLC's status comes so much after HARQ gave up, µs.
+/// Delay from the end of HARQ to RLC's status report, µs.
 const STATUS_US: u64 = 10_000;
 /// From a scheduling request to the grant, slots.
 const REQUEST_TO_GRANT: u64 = 3;
-/// What a scheduling request is answered with, bytes.
+/// Size of the grant that answers a scheduling request, bytes.
 const REQUEST_BYTES: u32 = 96;
 /// UEs with a transport block in one slot, at most: what the control channel holds.
 const BLOCKS_MAX: u32 = 16;
@@ -82,7 +82,7 @@ const BLOCKS_MAX: u32 = 16;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Air<'a> {
     pub(crate) slot: u64,
-    /// When the slot ends, µs.
+    /// End of the slot, µs.
     pub(crate) end_us: u64,
     pub(crate) carrier: &'a Carrier,
     pub(crate) kind: SlotKind,
@@ -239,7 +239,7 @@ impl Leg {
         self.decisions.retain(|decision| decision.slot > air.slot);
     }
 
-    /// Whether something was said on a slot of a slice, or of any if `slice` is none.
+    /// Index of the decision for a slot of a slice, or of any slice if `slice` is `None`.
     pub(crate) fn decided(&self, slot: u64, slice: Option<u32>) -> Option<usize> {
         let overlaps = |of: Option<u32>| of.is_none() || slice.is_none() || of == slice;
         self.decisions.iter().position(|decision| decision.slot == slot && overlaps(decision.slice))
@@ -319,7 +319,7 @@ impl Leg {
         (prbs - left, bytes)
     }
 
-    /// What a controller has said on this slot.
+    /// Applies a controller's allocations for this slot.
     fn serve_remote(&mut self, slice: u8, mut left: u16, air: &Air<'_>, prbs: u16) -> (u16, u32) {
         let id = self.slices.set.slices[usize::from(slice)].id;
         let Some(at) = self.decided(air.slot, Some(id)) else {
@@ -515,7 +515,7 @@ impl Leg {
         *owed = (*owed + 1).min(4);
     }
 
-    /// Whether nothing is under way and nothing waits.
+    /// Whether no data is in flight or queued.
     pub(crate) fn is_idle(&self) -> bool {
         self.pending == 0 && self.hot.iter().all(|hot| hot.demand == 0)
     }

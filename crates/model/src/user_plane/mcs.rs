@@ -143,7 +143,7 @@ fn half_db(table: McsTable, mcs: u8) -> f64 {
     table.needed_db(mcs) - ln(9.0) / SLOPE
 }
 
-/// What the air decides with, made once for a table.
+/// Tables for decoding and CQI, computed once per MCS table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decoder {
     /// SINR at which half of the blocks fail, by MCS, as factors.

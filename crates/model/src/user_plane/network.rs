@@ -12,14 +12,14 @@ use super::ue::{AttachError, UeConfig};
 pub const CELLS_MAX: usize = 256;
 /// Time between two measurements of a UE, µs; also the step in which cells advance together.
 pub const MEASURE_US: u64 = 100_000;
-/// Line of sight to a site is drawn anew after so many metres.
+/// Distance after which the line of sight to a site is drawn again, m.
 const SIGHT_M: f64 = 50.0;
 /// Height of a UE, m.
 const UE_M: f64 = 1.5;
 /// Control channels are always on the air.
 const LOAD_MIN: f64 = 0.05;
 
-/// What a network is made of.
+/// Configuration of a network of cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkConfig {
     /// Environment of all sites.
@@ -36,9 +36,9 @@ pub struct NetworkConfig {
     pub area_m: (f64, f64),
     /// Their speed, km/h, 0 to 500.
     pub speed_kmh: f64,
-    /// A neighbour must be so much stronger (event A3), dB, 0 to 30.
+    /// Margin by which a neighbour must be stronger (event A3), dB, 0 to 30.
     pub hysteresis_db: f64,
-    /// For so long, ms; whole measurements.
+    /// Time for which the condition must hold, ms; a multiple of the measurement period.
     pub time_to_trigger_ms: u32,
     /// Each cell; the identities count upwards from its own.
     pub cell: CellConfig,
@@ -57,7 +57,7 @@ pub enum NetworkError {
     /// A number out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
-        /// Which one.
+        /// Name of the parameter.
         what: &'static str,
         /// Given.
         given: f64,
@@ -95,7 +95,7 @@ impl NetworkConfig {
 pub struct Measured {
     /// Its identity for records.
     pub ue: u32,
-    /// Where it is, m.
+    /// Position of the site, m.
     pub place_m: (f64, f64),
     /// Index of its cell, and its C-RNTI there.
     pub cell: usize,
@@ -220,7 +220,7 @@ impl Network {
         self.cells.get_mut(index)
     }
 
-    /// Where the UEs are and how they hear, in the order of their coming.
+    /// Positions and measurements of the UEs, in the order of arrival.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.mobiles.iter().map(|mobile| &mobile.told)
     }

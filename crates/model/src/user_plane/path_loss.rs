@@ -2,7 +2,7 @@
 
 use super::math::{exp, log10};
 
-/// Where a site stands.
+/// Environment of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Environment {
     /// Urban macro: antennas above the roofs, at 25 m.

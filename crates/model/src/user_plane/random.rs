@@ -1,7 +1,7 @@
 //! Random numbers by counting: each is a function of seed, purpose, entity and index, so that a draw more or less in
 //! one place moves no other. Two runs that differ in a command alone have everything else in common.
 
-/// What a number is drawn for.
+/// Purpose of a random number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Fading = 1,

@@ -1,4 +1,4 @@
-//! What can be read of a cell.
+//! Statistics that can be read of a cell.
 
 use super::carrier::{Carrier, Direction, Duplex, SlotKind};
 use super::cell::Cell;
@@ -74,7 +74,7 @@ impl Cell {
         Some(ue.tc.as_ref().map_or_else(|| Tc::new(0).stats(), |tc| tc.stats()))
     }
 
-    /// How long a UE's packets waited since this was last asked.
+    /// Returns the waiting times of a UE's packets since the last call.
     pub fn take_sojourns(&mut self, rnti: u16) -> Option<Sojourns> {
         let index = self.index(rnti)?;
         let [rlc, whole] = std::mem::take(&mut self.down.bearers[index].rlc.sojourns);
@@ -107,7 +107,7 @@ pub(super) fn prbs_offered(carrier: &Carrier, slots: u64, direction: Direction) 
     (whole * kinds(0..period) + kinds(0..slots % period)) * u64::from(carrier.prbs)
 }
 
-/// How a UE is heard, and what it is told to use.
+/// Channel quality of a UE and the MCS that it is assigned.
 pub(super) fn radio_stats(sinr: f32, uplink_factor: f32, down: &Hot, up: &Hot) -> RadioStats {
     let ratio = |factor: f32| Snr::nearest(to_db(f64::from(sinr * factor)).clamp(-23.0, 40.0));
     let second = |cqi| McsTable::Qam256.mcs_of_cqi(cqi).unwrap_or(0);

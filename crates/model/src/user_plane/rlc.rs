@@ -54,19 +54,19 @@ pub(crate) struct Packet {
     pub(crate) seq: u32,
     /// An answer's number of packets answered.
     pub(crate) count: u32,
-    /// When its sender (of an answer: the sender of what it answers) sent it, µs.
+    /// Time at which its sender sent it, µs; for a response, the time at which the request was sent.
     pub(crate) sent_us: u64,
-    /// When it entered the present queue, µs.
+    /// Time at which it entered the current queue, µs.
     pub(crate) queued_us: u64,
-    /// What it waited in the queues of traffic control, µs.
+    /// Waiting time in the queues of traffic control, µs.
     pub(crate) tc_us: u32,
-    /// What it waited in RLC until its last byte left, µs.
+    /// Waiting time in RLC until its last byte was sent, µs.
     pub(crate) rlc_us: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Sdu {
-    /// Where the stream's bytes of it end.
+    /// End of the packet in the byte stream.
     end: u64,
     packet: Packet,
 }
@@ -215,7 +215,7 @@ impl Rlc {
         let is_tail = rest < sdu.packet.bytes;
         let headers = HEADERS + if is_tail { OFFSET_BYTES } else { 0 };
         let whole = rest + headers <= room;
-        // What remains of an SDU's header budget may be less than a segment is worth.
+        // The rest of an SDU's header budget may be smaller than the minimum segment.
         if !whole && room < HEADERS + OFFSET_BYTES + SEGMENT_MIN {
             return 0;
         }
@@ -261,7 +261,7 @@ impl Rlc {
         Some(piece)
     }
 
-    /// Whether a poll is due, after which the receiver owes a status.
+    /// Whether a poll is due; the receiver then has to send a status report.
     pub(crate) fn polls(&mut self) -> bool {
         let due = self.config.mode == RlcMode::Am && self.unpolled >= POLL_PDUS;
         if due {
@@ -298,7 +298,7 @@ impl Rlc {
         mut delivered: impl FnMut(Packet),
         mut lost: impl FnMut(Packet),
     ) {
-        // A piece of before a re-establishment is of a flight that is gone.
+        // A piece from before a re-establishment belongs to a flight that no longer exists.
         let Some(index) = piece.flight.checked_sub(self.first_flight) else { return };
         let Some(flight) = self.flights.get_mut(index as usize) else { return };
         flight.missing = flight.missing.saturating_sub(piece.bytes);

@@ -1,6 +1,6 @@
 //! NR transport block sizes: TS 38.214 §5.1.3.2, in integers.
 
-/// What a transport block is computed from.
+/// Inputs of the transport block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NrBlock {
     /// Allocated PRBs.

@@ -1,4 +1,4 @@
-//! A UE of a cell: who it is, what it does, and what the cell tells of it.
+//! A UE of a cell: its identifiers, its state, and its reports.
 
 use super::channel::{Channel, ChannelError};
 use super::flow::{Flow, FlowConfig, FlowError};
@@ -155,10 +155,10 @@ pub enum RrcKind {
     HandoverOut,
 }
 
-/// What a cell tells of a UE. The relations that [`crate::UeState`] names hold here too.
+/// Report of a cell about a UE. The relations that [`crate::UeState`] names hold here too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeReport {
-    /// Who it is at the radio and the tunnel.
+    /// Identifiers at the radio and the tunnel.
     pub identity: UeIdentity,
     /// Identity for records.
     pub id: u32,
@@ -186,13 +186,13 @@ impl UeReport {
         PdcpStats::of(&self.dl, &self.ul)
     }
 
-    /// What the base station's RLC receiver counts besides.
+    /// Further counters of the base station's RLC receiver.
     pub fn rlc_reception(&self) -> RlcReceptionStats {
         RlcReceptionStats::of(&self.ul)
     }
 }
 
-/// How long a UE's packets waited, since somebody last took it.
+/// Waiting times of a UE's packets since the last read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sojourns {
     /// In RLC until their last byte was sent, downlink.

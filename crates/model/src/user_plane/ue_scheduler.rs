@@ -1,8 +1,8 @@
-//! The UE scheduler: who is next within a slice's PRBs.
+//! The UE scheduler: the order of UEs within a slice's PRBs.
 
 use super::slice::SLICES_MAX;
 
-/// Who is served first.
+/// Order in which UEs are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UeScheduler {
     /// In turn.
@@ -14,11 +14,11 @@ pub enum UeScheduler {
     },
     /// By rate now.
     MaxThroughput,
-    /// A controller says for each slot; without its word nobody.
+    /// A controller allocates each slot; a slot without an allocation stays unused.
     Remote,
 }
 
-/// What the scheduler looks at in each slot, one of each UE beside the other.
+/// State that the scheduler reads in each slot, stored contiguously for all UEs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hot {
     /// Bytes of transport blocks that the base station knows to be wanted.

@@ -10,7 +10,7 @@ pub(super) const WIRE_ONLY_BYTES: u32 = 14 + 4 + 20;
 /// with the block that ends it, and never before an earlier one (RLC reorders).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Air {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
     /// Duration of a TTI, ps.
     pub tti_ps: Ps,
@@ -24,11 +24,11 @@ pub struct Air {
     pub error_ppm: u32,
     /// From a failed transmission to the next one, ps; that takes a whole TTI again.
     pub harq_ps: Ps,
-    /// Transmissions of a block; the packets of one that fails so often are lost and counted as dropped.
+    /// Maximum transmissions of a block. If all of them fail, its packets are lost and counted as dropped.
     pub transmissions_max: u32,
     /// From the end of a TTI until the receiver's stack hands a packet on, ps.
     pub processing_ps: Ps,
-    /// How the uplink asks for resources; `None`: the downlink, which knows its own queue.
+    /// Uplink access by scheduling requests; `None`: the downlink, which knows its own queue.
     pub access: Option<Access>,
     /// Octets that wait at most; a packet beyond that is dropped and counted.
     pub queue_bytes_max: u64,
@@ -37,13 +37,13 @@ pub struct Air {
 /// Scheduling request, grant, buffer status report, grant (TS 36.321 5.4.4 and 5.4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// Opportunities for a request come so often, ps.
+    /// Period of the opportunities for a scheduling request, ps.
     pub request_period_ps: Ps,
     /// The first opportunity, ps.
     pub request_offset_ps: Ps,
     /// From a request to the first transmission, ps.
     pub request_to_data_ps: Ps,
-    /// Octets of packets in that first transmission, beside the buffer status report.
+    /// Bytes of packets in that first transmission, in addition to the buffer status report.
     pub first_bytes: u32,
     /// From the report to the transmissions that it asks for, ps; then one in each TTI.
     pub report_to_data_ps: Ps,

@@ -1,5 +1,6 @@
-//! Random numbers by name and by number instead of by order: of two networks of one seed, what both have meets the same
-//! chance, whatever else either has. Only so can a difference of theirs be told from chance in few runs.
+//! Random numbers by name and by number instead of by order. Two networks with the same seed draw the same
+//! numbers for the elements that both have, whatever else they contain. Few runs then suffice to tell a real
+//! difference from chance.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub fn named(seed: u64, name: &str) -> u64 {
 #[derive(Debug)]
 pub(super) struct Sequences {
     seed: u64,
-    /// How many of each there were.
+    /// Number of sequences created per kind and name.
     seen: BTreeMap<u64, u64>,
 }
 

@@ -25,7 +25,7 @@ pub enum NetworkError {
     /// A rate that no link has.
     #[error("port {port}: a rate is 1 Mbit/s to 800 Gbit/s, not {rate_bps} bit/s")]
     Rate {
-        /// Which port.
+        /// Name of the port.
         port: String,
         /// The rate.
         rate_bps: u64,
@@ -35,13 +35,13 @@ pub enum NetworkError {
         "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
     )]
     Delay {
-        /// Which stage.
+        /// Name of the stage.
         stage: String,
     },
     /// A queue that holds nothing.
     #[error("stage {stage}: a queue holds at least one frame")]
     Queue {
-        /// Which stage.
+        /// Name of the stage.
         stage: String,
     },
     /// An air interface that sends nothing.
@@ -50,13 +50,13 @@ pub enum NetworkError {
          errors are at most 1000000 per million, headers at most 10000 octets"
     )]
     Air {
-        /// Which stage.
+        /// Name of the stage.
         stage: String,
     },
     /// A scheduler that cannot work.
     #[error("port {port}: {source}")]
     Scheduler {
-        /// Which port.
+        /// Name of the port.
         port: String,
         /// Why.
         source: SchedulerError,
@@ -70,7 +70,7 @@ pub enum NetworkError {
     /// A pattern that cannot be sent.
     #[error("flow {flow}: {source}")]
     Pattern {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// Why.
         source: PatternError,
@@ -78,7 +78,7 @@ pub enum NetworkError {
     /// A class that does not exist.
     #[error("flow {flow}: a class is 0 to 7, not {class}")]
     Class {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// The class.
         class: u8,
@@ -86,13 +86,13 @@ pub enum NetworkError {
     /// An empty, circular or too long way, or one through a stage that does not exist.
     #[error("flow {flow}: a way has 1 to {HOPS_MAX} stages of the network, none twice")]
     Path {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
     },
     /// A frame that fits into no window of its gate, or a regulator that no frame passes.
     #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
     NeverSent {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// Where.
         port: String,

@@ -18,7 +18,7 @@ const CONSTANT_PS_MAX: Ps = S;
 pub struct Network {
     /// Ports and hosts; a flow names them by index.
     pub stages: Vec<Stage>,
-    /// Who sends what along which stages.
+    /// Traffic flows with their paths.
     pub flows: Vec<Flow>,
 }
 
@@ -39,18 +39,19 @@ pub enum Stage {
 /// The sending side of a link: queues, scheduler, cable and the node at its far end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
     /// bit/s, 1 Mbit/s to [`RATE_BPS_MAX`].
     pub rate_bps: u64,
     /// Signal time in the cable, ps (5 ns a metre).
     pub propagation_ps: Ps,
-    /// How long the node at the far end takes to put a frame into its next queue. Frames of a link keep their order.
+    /// Time that the node at the far end needs to put a frame into its next queue. Frames of a link keep
+    /// their order.
     pub forwarding: Duration,
     /// Octets (on the wire) after which the far end may forward a frame that is still arriving; `None`: store and
     /// forward. Needs a next port that is not faster; frames that may be preempted are always stored.
     pub cut_through_bytes: Option<u32>,
-    /// How the next frame is chosen.
+    /// Choice of the next frame.
     pub scheduler: Scheduler,
     /// Octets that wait in a class's queue at most, on the wire; a frame beyond that is dropped and counted.
     pub queue_bytes_max: u64,
@@ -59,13 +60,14 @@ pub struct Port {
 /// One core that handles frames in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
     /// Time for each frame, ps.
     pub service: Duration,
     /// Time for each frame besides, drawn on its own: what sharing the network card costs.
     pub sharing: Duration,
-    /// Interrupts come at most so often: the first frame waits so long and those behind it come with it; 0: at once.
+    /// Interrupt coalescing time: the first frame waits for it, and later frames join its interrupt. 0: an
+    /// interrupt at once.
     pub coalescing_ps: Ps,
     /// Work that goes first on the same core: (period, busy, offset), ps; frames wait meanwhile.
     pub contention: Option<(Ps, Ps, Ps)>,
@@ -76,26 +78,27 @@ pub struct Host {
 /// Frames of one kind from one source along one way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flow {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
     /// Traffic class, 0 to 7; 7 is the most urgent.
     pub class: u8,
     /// The stages in order, 1 to [`HOPS_MAX`], none twice.
     pub path: Vec<StageId>,
-    /// When which frames leave.
+    /// Release times and sizes of the frames.
     pub pattern: Pattern,
-    /// When the pattern begins on the source's clock, ps.
+    /// Start of the pattern on the source's clock, ps.
     pub offset_ps: Ps,
     /// The source's clock.
     pub clock: Clock,
-    /// What asynchronous shapers on the way hold it to.
+    /// Token bucket that asynchronous shapers on the path enforce.
     pub regulator: Option<TokenBucket>,
     /// The one-way budget, ps.
     pub budget_ps: Option<Ps>,
 }
 
 impl Network {
-    /// Whether this can exist; [`Simulation`](super::Simulation) and [`bounds`](super::bounds) ask first.
+    /// Checks that the network is valid; [`Simulation`](super::Simulation) and [`bounds`](super::bounds) call
+    /// this first.
     pub fn check(&self) -> Result<(), NetworkError> {
         if self.stages.len() > STAGES_MAX || self.flows.len() > FLOWS_MAX {
             return Err(NetworkError::Size { stages: self.stages.len(), flows: self.flows.len() });
@@ -104,7 +107,7 @@ impl Network {
         self.flows.iter().try_for_each(|flow| self.check_flow(flow))
     }
 
-    /// The load of each port in bit/s by the flows' mean rates, beside its rate; a trace counts nothing.
+    /// Load of each port in bit/s, from the flows' mean rates, and its rate; a trace counts as zero.
     pub fn port_loads(&self) -> Vec<(StageId, u64, u64)> {
         let mut loads = Vec::new();
         for (index, stage) in self.stages.iter().enumerate() {
@@ -141,7 +144,7 @@ impl Network {
 }
 
 impl Stage {
-    /// What reports call it.
+    /// Name in reports.
     pub fn name(&self) -> &str {
         match self {
             Self::Port(port) => &port.name,

@@ -1,4 +1,4 @@
-//! When a flow releases which frames.
+//! Release times and sizes of a flow's frames.
 
 use super::time::{MS, Ps, S};
 
@@ -13,7 +13,8 @@ const FRAMES_MAX: usize = 16_384;
 /// The longest period, timer or slot.
 const PERIOD_PS_MAX: Ps = 10 * S;
 
-/// When frames leave a source, on the source's clock, counted from the flow's offset. Sizes are octets on the wire.
+/// Times at which frames leave a source, on the source's clock, counted from the flow's offset. Sizes are
+/// bytes on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
     /// `releases` times in each period, evenly spread, all `frames` at once: the symbols of a TTI back to back (one
@@ -84,8 +85,8 @@ pub enum PatternError {
     Order(usize),
 }
 
-/// What a pattern never exceeds: in any closed window of length `t`, `frames` frames of `bytes` octets in total for
-/// each started `period_ps` of `t + jitter_ps`.
+/// Upper bound of a pattern: in any closed window of length `t`, `frames` frames of `bytes` bytes in total
+/// for each started `period_ps` of `t + jitter_ps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) bytes: u64,
@@ -107,7 +108,7 @@ impl Pattern {
         Self::Periodic { period_ps, releases: 1, frames: vec![frame; count], jitter_ps: 0 }
     }
 
-    /// Whether it can be sent.
+    /// Checks that the pattern is valid.
     pub(super) fn check(&self) -> Result<(), PatternError> {
         match self {
             Self::Periodic { period_ps, releases, frames, jitter_ps } => {
@@ -169,7 +170,7 @@ impl Pattern {
         Some((bytes * 8 * u128::from(S) / period_ps.max(1)) as u64)
     }
 
-    /// What it never exceeds, or `None` if that is not known.
+    /// Upper bound of the pattern, or `None` if it is not known.
     pub(super) fn envelope(&self) -> Option<Envelope> {
         let of = |frames: &[u32], period_ps, jitter_ps| {
             let bytes = frames.iter().map(|&frame| u64::from(frame)).sum();
@@ -189,7 +190,7 @@ impl Pattern {
         }
     }
 
-    /// When release `index` is due, ps from the flow's offset, without lateness; `None` after the last one. A
+    /// Time of release `index`, ps from the flow's offset, without jitter; `None` after the last one. A
     /// Poisson flow has no such times.
     pub(super) fn due(&self, index: u64) -> Option<Ps> {
         match self {

@@ -17,7 +17,7 @@ const BUSY_PERCENT: u64 = 80;
 /// Frames that a host's ring holds.
 const RING_FRAMES: u32 = 1024;
 
-/// Who is there, how they are connected, what they send.
+/// Nodes, links and flows of a network.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scenario {
     /// Hosts and switches.
@@ -37,20 +37,20 @@ pub struct Scenario {
 pub struct Node {
     /// Its name, unique.
     pub name: String,
-    /// What it does with frames.
+    /// Handling of frames.
     pub role: Role,
     /// Its clock: what it sends follows it.
     pub clock: Clock,
 }
 
-/// What a node does with frames.
+/// Handling of frames by a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Role {
-    /// Sends and receives without delay of its own: a tester, or a host that is not looked into.
+    /// Sends and receives without delay: a tester, or a host that is not modelled.
     End,
     /// Sends and receives through software.
     Host {
-        /// What sharing the network card costs for each frame that comes in, and for each that goes out.
+        /// Cost of sharing the network card for each incoming and each outgoing frame.
         sharing: [Duration; 2],
         /// Time for each frame besides.
         service: Duration,
@@ -77,7 +77,7 @@ pub struct Link {
     pub rate_bps: u64,
     /// Length, metres.
     pub metres: u32,
-    /// How both ends choose the next frame.
+    /// Scheduler of both endpoints.
     pub scheduler: Scheduler,
     /// Octets in the queue of a class at either end.
     pub queue_bytes_max: u64,
@@ -100,7 +100,7 @@ pub struct Cell {
     pub cu: String,
     /// Traffic class, 0 to 7.
     pub class: u8,
-    /// When its TTIs begin, ps.
+    /// Start of its TTIs, ps.
     pub offset_ps: Ps,
 }
 
@@ -115,11 +115,11 @@ pub struct Stream {
     pub to: String,
     /// Traffic class, 0 to 7.
     pub class: u8,
-    /// What is sent.
+    /// Pattern of the frames.
     pub pattern: Pattern,
-    /// When it begins, ps.
+    /// Start of the pattern, ps.
     pub offset_ps: Ps,
-    /// What asynchronous shapers hold it to.
+    /// Token bucket that asynchronous shapers enforce.
     pub regulator: Option<TokenBucket>,
     /// The one-way budget, ps.
     pub budget_ps: Option<Ps>,
@@ -135,11 +135,11 @@ pub struct Stream {
 /// A network made of a scenario, and what is known before it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What can be simulated and bounded.
+    /// Network for simulation and bounds.
     pub network: Network,
     /// For each flow that a cell makes, its load, in the network's order; the streams' flows follow them.
     pub loads: Vec<Load>,
-    /// What will probably go wrong.
+    /// Warnings about probable problems.
     pub warnings: Vec<String>,
 }
 
@@ -150,7 +150,7 @@ pub enum ScenarioError {
     /// A name that is missing or used twice.
     #[error("{what} names the node {name}: there must be exactly one of that name")]
     Node {
-        /// Who names it.
+        /// Name of the referring element.
         what: String,
         /// The name.
         name: String,
@@ -158,7 +158,7 @@ pub enum ScenarioError {
     /// No way between two nodes over switches.
     #[error("{flow}: no way from {from} to {to} over links and switches")]
     NoWay {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// Its beginning.
         from: String,
@@ -168,7 +168,7 @@ pub enum ScenarioError {
     /// A cell whose load cannot be computed.
     #[error("cell {cell}: {source}")]
     Split {
-        /// Which cell.
+        /// Name of the cell.
         cell: String,
         /// Why.
         source: SplitError,
@@ -176,7 +176,7 @@ pub enum ScenarioError {
     /// More on a link than it carries: nothing would come out of a run.
     #[error("port {port} is offered {offered_bps} bit/s and carries {rate_bps}")]
     Capacity {
-        /// Which port.
+        /// Name of the port.
         port: String,
         /// Offered, bit/s on the wire.
         offered_bps: u64,

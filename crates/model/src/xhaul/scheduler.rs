@@ -1,4 +1,4 @@
-//! How a port chooses the next frame: configuration, and the tables that a gate control list becomes.
+//! Schedulers of a port: configuration, and the tables derived from a gate control list.
 
 use super::time::{Clock, Ps, S};
 
@@ -6,20 +6,20 @@ use super::time::{Clock, Ps, S};
 pub const CLASSES: usize = 8;
 /// Entries of a gate control list, at most.
 pub const GATE_ENTRIES_MAX: usize = 1024;
-/// What one preemption adds to a frame on the wire: the fragment's check sequence (4), a gap (12) and a preamble (8);
-/// IEEE 802.3 clause 99.
+/// Bytes that one preemption adds to a frame on the wire: the fragment's check sequence (4), a gap (12) and a
+/// preamble (8); IEEE 802.3 clause 99.
 pub const WIRE_PREEMPTION_BYTES: u32 = 24;
 /// The smallest quantum of a round robin: it bounds how often a port looks round before it sends.
 const QUANTUM_BYTES_MIN: u32 = 64;
 
-/// How a port chooses the next frame. Within a class frames are always sent in order.
+/// Choice of a port's next frame. Frames of one class always keep their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scheduler {
     /// One queue for all classes.
     Fifo,
     /// The most urgent class first; a frame that has begun is finished (IEEE 802.1Q 8.6.8.1, 802.1CM profile A).
     StrictPriority,
-    /// Deficit round robin over the classes, with so many octets each in a turn.
+    /// Deficit round robin over the classes, with a quantum of bytes each per round.
     DeficitRoundRobin {
         /// Octets of each class in a turn, on the wire; at least 64.
         quanta: [u32; CLASSES],
@@ -44,7 +44,7 @@ pub enum Scheduler {
 /// A gate control list on the clock of its port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gates {
-    /// What happens in a cycle, in order.
+    /// Entries of a cycle, in order.
     pub entries: Vec<GateEntry>,
     /// The clock that the list follows; its offset shifts the cycle.
     pub clock: Clock,
@@ -53,7 +53,7 @@ pub struct Gates {
 /// One entry of a gate control list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateEntry {
-    /// How long it holds, ps; at least 1.
+    /// Duration of the entry, ps; at least 1.
     pub duration_ps: Ps,
     /// The open classes: bit 7 is class 7.
     pub open: u8,
@@ -171,20 +171,20 @@ pub(super) struct GateTable {
     clock: Clock,
 }
 
-/// What a gate table says about a moment.
+/// State of the gates at one moment.
 pub(super) struct GateState {
     pub(super) open: u8,
     /// Until the next entry, ps of true time, at least 1.
     pub(super) next_ps: Ps,
     now: Ps,
-    /// When the entry ends, on the gates' clock.
+    /// End of the entry, on the gates' clock.
     end_local: Ps,
     after: [Ps; CLASSES],
     clock: Clock,
 }
 
 impl GateState {
-    /// How long the open gate of `class` stays open, ps of true time.
+    /// Time for which the open gate of `class` stays open, ps of true time.
     pub(super) fn left_ps(&self, class: usize) -> Ps {
         match self.after[class] {
             Ps::MAX => Ps::MAX,

@@ -8,7 +8,7 @@ use super::error::NetworkError;
 use super::network::Network;
 use super::time::{NS, Ps};
 
-/// How hard to search.
+/// Effort of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
     /// Random phases to begin with; the best is improved. At least one is tried.
@@ -16,7 +16,7 @@ pub struct Search {
     /// Rounds of improvement: in each, every source is moved by a step either way, and the step halves when no move
     /// helps.
     pub rounds: u32,
-    /// How long each run sends, ps.
+    /// Time for which each run sends, ps.
     pub duration_ps: Ps,
     /// Seed of the phases and of the runs.
     pub seed: u64,

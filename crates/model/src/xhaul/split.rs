@@ -21,8 +21,8 @@ const TIME_DOMAIN_BYTES: u32 = 16;
 /// nFAPI P7 header, octets, and what the messages of a TTI need besides transport blocks.
 const NFAPI_BYTES: u32 = 16;
 const NFAPI_TTI_BYTES: u32 = 96;
-/// What a user's IP packet gets on F1-U: IPv4 (20), UDP (8), GTP-U with options and one extension (16), PDCP with
-/// 18-bit numbers (3), SDAP (1).
+/// Overhead of a user's IP packet on F1-U: IPv4 (20), UDP (8), GTP-U with options and one extension (16),
+/// PDCP with 18-bit numbers (3), SDAP (1).
 pub const F1U_BYTES: u32 = 20 + 8 + 16 + 4;
 /// One-way budgets of splits below and above the MAC's real-time half (TR 38.801 annex A, the stricter end), ps.
 const FRONTHAUL_PS: Ps = 250 * US;
@@ -45,7 +45,7 @@ pub struct Carrier {
     pub transport_bits: u32,
 }
 
-/// Where the protocol stack is cut, and how the result is carried.
+/// Functional split of the protocol stack, and the transport of its interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// Option 8: samples in the time domain, 2 x 16 bit, as many (a power of two) as fit a frame.
@@ -57,8 +57,8 @@ pub enum Split {
     },
     /// Option 7.1 over eCPRI: 2 x 16 bit, symbol by symbol.
     SevenOne,
-    /// Option 7.2x (O-RAN CUS) over eCPRI: block floating point with so many bits of mantissa, or 16 without
-    /// compression; symbol by symbol.
+    /// Option 7.2x (O-RAN CUS) over eCPRI: block floating point with a mantissa of this many bits, or 16
+    /// without compression; symbol by symbol.
     SevenTwo {
         /// Bits of mantissa, 1 to 16; 16 is uncompressed and has no exponent.
         mantissa_bits: u8,
@@ -74,10 +74,10 @@ pub enum Split {
     },
 }
 
-/// What one direction of a cell is to the network.
+/// Load of one direction of a cell on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
-    /// When which frames leave.
+    /// Release times and sizes of the frames.
     pub pattern: Pattern,
     /// Octets of IQ, transport blocks or F1-U packets as a rate, bit/s.
     pub payload_bps: u64,
@@ -85,7 +85,7 @@ pub struct Load {
     pub wire_bps: u64,
     /// One-way budget, ps: TR 38.801 annex A, the stricter end.
     pub budget_ps: Ps,
-    /// A packet does not fit a frame and is fragmented: so many octets are too many.
+    /// Size in bytes of a packet that does not fit a frame and is fragmented.
     pub fragmented_by: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ pub enum SplitError {
     /// A frame size that Ethernet does not have.
     #[error("an MTU is 576 to 9000 octets, not {0}")]
     Mtu(u32),
-    /// What cannot be divided (one PRB) does not fit.
+    /// The smallest unit (one PRB) does not fit a frame.
     #[error("{split} needs an MTU of {need} octets: it cannot be divided further")]
     Indivisible {
         /// What.
@@ -127,7 +127,7 @@ impl Split {
         }
     }
 
-    /// What this split makes of a carrier with frames of at most `mtu` octets of payload.
+    /// Load of a carrier with this split and frames of at most `mtu` bytes of payload.
     pub fn load(self, carrier: &Carrier, mtu: u32) -> Result<Load, SplitError> {
         if !(576..=9000).contains(&mtu) {
             return Err(SplitError::Mtu(mtu));
@@ -187,7 +187,7 @@ fn time_domain(carrier: &Carrier, mtu: u32) -> Load {
     let samples = 1_u32 << ((mtu - TIME_DOMAIN_BYTES) / 4).ilog2();
     let frames = vec![wire_bytes(samples * 4 + TIME_DOMAIN_BYTES); usize::from(carrier.ports)];
     let hz = u64::from(carrier.sampling_hz);
-    // So many frames in so many whole seconds, exactly.
+    // An integer number of frames in an integer number of seconds, without rounding.
     let common = greatest_common_divisor(carrier.sampling_hz, samples);
     let (releases, seconds) = (carrier.sampling_hz / common, samples / common);
     let (releases, period_ps) =

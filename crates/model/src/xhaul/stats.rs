@@ -7,9 +7,9 @@ use super::time::{MS, Ps, S, US};
 pub struct Budget {
     /// Whose.
     pub name: &'static str,
-    /// How long a frame may take, ps.
+    /// Maximum delay of a frame, ps.
     pub delay_ps: Ps,
-    /// The share of frames that may be late or lost: one in so many.
+    /// Reciprocal of the share of frames that may be late or lost.
     pub one_in: u64,
 }
 
@@ -25,7 +25,7 @@ pub const BUDGETS: [Budget; 7] = [
     Budget { name: "eCPRI Low", delay_ps: 100 * MS, one_in: 1_000_000 },
 ];
 
-/// How often the RFC 3550 estimate is noted: iperf3's default interval.
+/// Interval between two records of the RFC 3550 jitter estimate: iperf3's default interval.
 const JITTER_INTERVAL_PS: Ps = S;
 /// Noted estimates, at most: a day. Later ones are not kept.
 const JITTER_NOTES_MAX: usize = 86_400;

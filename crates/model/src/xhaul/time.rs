@@ -21,14 +21,14 @@ pub const DRIFT_PPB_MAX: u32 = 100_000;
 /// A node's clock: `local = true + offset + true * drift`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// What the clock shows at true time zero, ps: the residual error of synchronisation.
+    /// Reading of the clock at true time zero, ps: the residual error of synchronisation.
     pub offset_ps: i64,
-    /// How much faster than true time it runs, parts per billion, at most [`DRIFT_PPB_MAX`] either way.
+    /// Rate deviation from true time, parts per billion, at most [`DRIFT_PPB_MAX`] in either direction.
     pub drift_ppb: i32,
 }
 
 impl Clock {
-    /// What this clock shows at the true time `now`; zero before it starts.
+    /// Reading of this clock at the true time `now`; zero before it starts.
     pub fn local(self, now: Ps) -> Ps {
         if self == Self::default() {
             return now;
@@ -104,7 +104,7 @@ impl Quantiles {
         Some(Self(Arc::new(table)))
     }
 
-    /// The same distribution, each value longer by so much.
+    /// The same distribution with each value longer by `by_ps`.
     #[must_use]
     pub fn later(&self, by_ps: Ps) -> Self {
         Self(Arc::new(self.0.map(|ps| ps.saturating_add(by_ps))))
@@ -142,7 +142,7 @@ impl Duration {
         }
     }
 
-    /// Whether there is a value at all and no value is above `limit_ps`.
+    /// Whether there is at least one value and no value exceeds `limit_ps`.
     pub(super) fn is_valid(&self, limit_ps: Ps) -> bool {
         self.min_ps() <= self.max_ps() && self.max_ps() <= limit_ps
     }

@@ -81,7 +81,7 @@ impl Cubic {
         }
     }
 
-    /// How many segments may be sent now; they are taken for sent.
+    /// Returns the segments that may be sent now, and counts them as sent.
     pub(crate) fn send(&mut self, now_us: u64) -> std::ops::Range<u32> {
         let allowed = self.window.min(self.receive_window) as u32;
         let count = allowed.saturating_sub(self.flying).min(BURST_MAX);
@@ -110,7 +110,7 @@ impl Cubic {
         let mut reduced = false;
         while self.lost.front().is_some_and(|seq| seq.saturating_add(REORDERING) <= highest) {
             let Some(seq) = self.lost.pop_front() else { break };
-            // What is sent again is a new segment here: the flow is greedy.
+            // A retransmission counts as a new segment, because the flow is greedy.
             self.flying = self.flying.saturating_sub(1);
             if seq >= self.recover {
                 self.reduce();
@@ -122,7 +122,7 @@ impl Cubic {
         }
     }
 
-    /// When silence becomes a timeout.
+    /// Time of the retransmission timeout.
     pub(crate) fn deadline(&self) -> u64 {
         if self.flying == 0 {
             return u64::MAX;

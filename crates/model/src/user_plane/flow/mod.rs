@@ -1,4 +1,4 @@
-//! Flows: who sends what to whom over a UE's bearer.
+//! Traffic flows over a UE's bearer.
 
 mod cubic;
 
@@ -26,7 +26,7 @@ pub struct FiveTuple {
     pub protocol: u8,
 }
 
-/// What a flow sends.
+/// Kind of traffic that a flow sends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
     /// G.711 as irtt sends it: 172 bytes of UDP payload each 20 ms, echoed by the other side.
@@ -55,7 +55,7 @@ pub enum Traffic {
     Trace {
         /// Times from the start of the flow, µs, ascending, and sizes of IP packets, bytes.
         packets: Arc<[(u64, u32)]>,
-        /// Begin anew after this many µs, later than the last packet; zero for once.
+        /// Start again this many µs after the last packet; zero: send once.
         repeat_us: u64,
     },
 }
@@ -69,17 +69,17 @@ const VOIP_IP_BYTES: u32 = 200;
 const VOIP_INTERVAL_US: u64 = 20_000;
 /// Full buffer: packets that are kept in the queue.
 const FULL_PACKETS: u32 = 256;
-/// Packets of a flow per visit, so that nobody waits for a burst without end.
+/// Maximum packets of a flow per visit, so that an endless burst does not block other flows.
 const BURST_MAX: usize = 256;
 
 /// A flow of a UE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowConfig {
-    /// Where the data goes; answers go the other way.
+    /// Direction of the data; responses travel in the other direction.
     pub direction: Direction,
     /// Addresses of the data's packets.
     pub tuple: FiveTuple,
-    /// What is sent.
+    /// Kind of traffic.
     pub traffic: Traffic,
     /// First packet, µs on the cell's clock.
     pub start_us: u64,
@@ -104,7 +104,7 @@ pub enum FlowError {
     /// A number out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
-        /// Which one.
+        /// Name of the parameter.
         what: &'static str,
         /// Given.
         given: u64,
@@ -117,7 +117,7 @@ pub enum FlowError {
 }
 
 impl FlowConfig {
-    /// Whether it can be.
+    /// Checks that the flow is valid.
     pub fn check(&self) -> Result<(), FlowError> {
         let number = |what, given: u32, range: std::ops::RangeInclusive<u32>, allowed| {
             let given_u64 = u64::from(given);
@@ -169,7 +169,7 @@ impl FlowConfig {
     }
 }
 
-/// What a flow has done. Bytes are of IP.
+/// Counters of a flow. Bytes include the IP header.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlowStats {
     /// Packets and bytes sent.
@@ -182,9 +182,9 @@ pub struct FlowStats {
     pub reductions: (u64, u64),
     /// Round trips, if the flow is measured.
     pub rtt: Option<Box<Histogram>>,
-    /// Sojourn times in the queues of traffic control, likewise.
+    /// Sojourn times in the queues of traffic control, recorded under the same condition.
     pub tc_sojourn: Option<Box<Histogram>>,
-    /// Sojourn times in RLC until the last byte was sent, likewise.
+    /// Sojourn times in RLC until the last byte was sent, recorded under the same condition.
     pub rlc_sojourn: Option<Box<Histogram>>,
 }
 
@@ -248,7 +248,7 @@ impl Flow {
         flow
     }
 
-    /// When something happens by itself.
+    /// Time of the next event that the flow triggers itself.
     pub(crate) fn due(&self) -> u64 {
         let wire = self.wire.front().map_or(u64::MAX, |(at, _)| *at);
         self.next_us.min(wire)
@@ -269,7 +269,7 @@ impl Flow {
         }
     }
 
-    /// What is sent by `now_us`; answers that come from the server are among them.
+    /// Appends the packets that are due by `now_us`, including responses from the server.
     pub(crate) fn poll(&mut self, now_us: u64, out: &mut Vec<Packet>) {
         while self.wire.front().is_some_and(|(at, _)| *at <= now_us) {
             let Some((at, packet)) = self.wire.pop_front() else { break };

@@ -9,7 +9,7 @@ use edf::Edf;
 use nvs::Nvs;
 use quota::Quota;
 
-/// How slices share a direction of the carrier.
+/// Algorithm that shares a direction of the carrier among slices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SliceAlgorithm {
     /// One slice that has everything.
@@ -25,7 +25,7 @@ pub enum SliceAlgorithm {
     Quota,
 }
 
-/// What a slice is promised; the kind must fit the algorithm.
+/// Guarantee of a slice; the kind must fit the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SliceParams {
     /// NVS (and none): a share of the slots, above 0 to 1.
@@ -44,7 +44,7 @@ pub enum SliceParams {
         /// Last PRB.
         last: u16,
     },
-    /// EDF: so many PRBs in each period.
+    /// EDF: a number of PRBs in each period.
     Edf {
         /// Period and deadline, slots, 1 to [`DEADLINE_MAX`].
         deadline_slots: u32,
@@ -73,7 +73,7 @@ pub struct SliceSpec {
     pub label: String,
     /// Promise.
     pub params: SliceParams,
-    /// Who is served within.
+    /// Scheduler of the UEs in the slice.
     pub scheduler: UeScheduler,
 }
 
@@ -82,7 +82,7 @@ pub struct SliceSpec {
 pub struct SliceSet {
     /// Algorithm.
     pub algorithm: SliceAlgorithm,
-    /// Whether others may use what a slice leaves; else it is wasted.
+    /// Whether other slices may use unused PRBs of a slice; otherwise these are wasted.
     pub sharing: bool,
     /// The slices; UEs join the first.
     pub slices: Vec<SliceSpec>,
@@ -131,12 +131,12 @@ pub enum SliceError {
         /// Algorithm in force.
         algorithm: SliceAlgorithm,
     },
-    /// A number that is none or out of bounds.
+    /// A parameter that is not a number or is out of bounds.
     #[error("slice {id}: {what} is {given}; {allowed} is allowed")]
     Number {
         /// Slice.
         id: u32,
-        /// Which number.
+        /// Name of the parameter.
         what: &'static str,
         /// Given.
         given: f64,
@@ -155,7 +155,7 @@ pub enum SliceError {
 }
 
 impl SliceSet {
-    /// Whether the set can be put to work on a carrier.
+    /// Checks that the set can be applied to a carrier.
     pub fn check(&self, prbs: u16) -> Result<(), SliceError> {
         let most = if self.algorithm == SliceAlgorithm::None { 1 } else { SLICES_MAX };
         if !(1..=most).contains(&self.slices.len()) {
@@ -222,7 +222,7 @@ impl SliceSpec {
         SliceError::Number { id: self.id, what, given, allowed }
     }
 
-    /// What it takes of the carrier.
+    /// Share of the carrier that the slice reserves.
     fn share(&self, algorithm: SliceAlgorithm, prbs: u16) -> Result<f64, SliceError> {
         match (algorithm, self.params) {
             (SliceAlgorithm::None | SliceAlgorithm::Nvs, SliceParams::Capacity(share)) => {
@@ -284,7 +284,7 @@ impl SliceSpec {
     }
 }
 
-/// What a slice got since it was made.
+/// Resources that a slice received since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SliceStats {
     /// PRBs used.
@@ -304,7 +304,7 @@ pub struct SliceStats {
 pub(crate) struct Grant {
     pub(crate) slice: u8,
     pub(crate) prbs: u16,
-    /// What others leave to it.
+    /// PRBs left over by other slices.
     pub(crate) extra: u16,
 }
 
@@ -343,14 +343,15 @@ impl Slices {
         Self { set, stats: vec![SliceStats::default(); count], turns: vec![0; count], prbs, state }
     }
 
-    /// Grants hold for so many slots each, not for one.
+    /// Sets the number of slots for which each grant holds.
     pub(crate) fn hold(&mut self, slots: f64) {
         if let State::Nvs(nvs) = &mut self.state {
             nvs.hold(slots);
         }
     }
 
-    /// Whether each slice of a slot has what those before it leave, and the scheduler asks how many UEs have data.
+    /// Whether each slice of a slot gets the PRBs that the earlier ones left, and the scheduler needs the
+    /// number of UEs with data.
     pub(crate) fn follows_demand(&self) -> bool {
         matches!(self.state, State::Quota(_))
     }
@@ -394,7 +395,7 @@ impl Slices {
         }
     }
 
-    /// Whether what is left of the grants may be used by others.
+    /// Whether other slices may use the unused rest of a grant.
     pub(crate) fn shares_rest(&self) -> bool {
         self.set.sharing && matches!(self.state, State::Static | State::Edf(_))
     }

@@ -46,7 +46,7 @@ impl Nvs {
         Self { slices: slices.iter().map(lag).collect(), beta: BETA, mbps_per_byte, considered: 0 }
     }
 
-    /// A choice stands for so many slots.
+    /// Sets the number of slots for which a choice holds.
     pub(super) fn hold(&mut self, slots: f64) {
         self.beta = (BETA * slots).min(BETA_MAX);
         for slice in &mut self.slices {
@@ -79,7 +79,7 @@ impl Nvs {
         chosen
     }
 
-    /// The slice that was chosen has sent so many bytes; the slot is over.
+    /// Records the bytes that the chosen slice sent at the end of the slot.
     pub(super) fn served(&mut self, chosen: u8, bytes: u32) {
         let rate = f64::from(bytes) * self.mbps_per_byte;
         for (index, slice) in self.slices.iter_mut().enumerate() {

@@ -48,7 +48,7 @@ impl Entry {
         Self { dedicated, min, max, target: 0.0, credit: 0.0, allowance: 0.0, reserve: 0.0 }
     }
 
-    /// Whether its limit allows more.
+    /// Whether the slice is below its limit.
     fn may_send(&self) -> bool {
         self.max >= 1.0 || self.allowance > 0.0
     }
@@ -112,7 +112,7 @@ impl Quota {
         }
     }
 
-    /// What is due to each slice with data: the same for each UE, within the guarantees and the limits.
+    /// Sets the target of each slice with data: the same for each UE, within the guarantees and the limits.
     fn set_targets(&mut self) {
         let demands = self.demands;
         let idle = self.slices.iter().zip(demands).filter(|(_, demand)| *demand == 0);

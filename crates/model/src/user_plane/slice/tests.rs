@@ -9,7 +9,8 @@ fn nvs(params: &[SliceParams], sharing: bool) -> SliceSet {
     SliceSet { algorithm: SliceAlgorithm::Nvs, sharing, slices }
 }
 
-/// Which slice had each slot; none if nobody. The link carries `mbps`, and `active` says who has something to send.
+/// The slice of each slot; `None` if the slot is unused. The link carries `mbps`; `active` returns the slices
+/// with data as bits.
 fn run(set: &SliceSet, mbps: f64, slots: u64, active: impl Fn(u64) -> u32) -> Vec<Option<u8>> {
     set.check(100).unwrap();
     let mut slices = Slices::new(set.clone(), 100, mbps / 1000.0);

@@ -1,8 +1,8 @@
-//! Which queue a packet goes to, by its five-tuple.
+//! Selection of a packet's queue by its five-tuple.
 
 use crate::user_plane::flow::FiveTuple;
 
-/// What a packet must have; none is a wildcard.
+/// Fields that a packet must match; `None` is a wildcard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Filter {
     /// IPv4 source address.
@@ -18,7 +18,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a packet has it all.
+    /// Whether a packet matches all fields.
     pub fn matches(&self, tuple: &FiveTuple) -> bool {
         fn fits<T: PartialEq>(wanted: Option<T>, is: T) -> bool {
             wanted.is_none_or(|wanted| wanted == is)
@@ -36,7 +36,7 @@ impl Filter {
 pub struct Rule {
     /// Identity, unique.
     pub id: u32,
-    /// What is matched.
+    /// Fields to match.
     pub filter: Filter,
     /// Identity of the queue.
     pub queue: u32,

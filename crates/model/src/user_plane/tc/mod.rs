@@ -31,7 +31,7 @@ pub struct QueueSpec {
     pub id: u32,
     /// Management.
     pub kind: QueueKind,
-    /// What does not fit is dropped, bytes, 1 to [`QUEUE_BYTES_MAX`].
+    /// Size above which packets are dropped, bytes, 1 to [`QUEUE_BYTES_MAX`].
     pub capacity_bytes: u64,
     /// Shaper.
     pub shaper: Option<Shaper>,
@@ -46,7 +46,7 @@ impl QueueSpec {
     }
 }
 
-/// Which queue sends next.
+/// Choice of the queue that sends next.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TcScheduler {
     /// A packet of each in turn.
@@ -83,13 +83,13 @@ pub enum TcCommand {
     ModifyRule(Rule),
     /// Takes a rule away.
     DeleteRule(u32),
-    /// Which queue sends next.
+    /// Sets the scheduler of the queues.
     Scheduler(TcScheduler),
     /// Sets or (none) removes a queue's shaper.
     Shaper(u32, Option<Shaper>),
     /// Sets or (none) removes a queue's policer.
     Policer(u32, Option<Policer>),
-    /// How much is handed to RLC.
+    /// Sets the pacer, which limits the amount handed to RLC.
     Pacer(Pacer),
 }
 
@@ -118,7 +118,7 @@ pub enum TcError {
     /// A number out of bounds.
     #[error("{what} is {given}; {allowed} is allowed")]
     Number {
-        /// Which one.
+        /// Name of the parameter.
         what: &'static str,
         /// Given.
         given: u32,
@@ -150,14 +150,14 @@ pub trait TcStage: std::fmt::Debug + Send {
         queues.iter().position(|queue| queue.head_bytes.is_some())
     }
 
-    /// As pacer: whether a packet may go to RLC, whose bearer holds so many bytes.
+    /// As pacer: whether a packet may go to RLC, whose bearer holds `bearer_bytes`.
     fn admits(&mut self, packet_bytes: u32, bearer_bytes: u64, now_us: u64) -> bool {
         let _ = (packet_bytes, bearer_bytes, now_us);
         true
     }
 }
 
-/// What a stage replaces.
+/// Function that a custom stage replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageRole {
     /// The choice among queues.
@@ -256,7 +256,7 @@ impl Tc {
         }
     }
 
-    /// Whether packets wait.
+    /// Whether packets are queued.
     pub(crate) fn waits(&self) -> bool {
         self.waiting > 0
     }
@@ -395,7 +395,7 @@ impl Tc {
         Ok(())
     }
 
-    /// Whether a change can be made.
+    /// Checks that a command can be applied.
     pub(crate) fn check(&self, command: &TcCommand) -> Result<(), TcError> {
         let queue = |id: u32| self.place(id).map(|_| ()).ok_or(TcError::NoQueue(id));
         let rule = |id: u32| self.rules.iter().any(|rule| rule.id == id);
@@ -496,7 +496,7 @@ impl Tc {
         let Some(index) = self.place(id) else { return };
         let (mut queue, _) = self.queues.remove(index);
         for packet in queue.drain() {
-            // What queue 0 cannot hold any more is dropped there and counted there.
+            // Packets that do not fit into queue 0 are dropped there and counted there.
             self.waiting -= usize::from(!self.queues[0].0.push(packet));
         }
         for rule in self.rules.iter_mut().filter(|rule| rule.queue == id) {

@@ -1,4 +1,4 @@
-//! How much traffic control hands to RLC: as much as it gets, or just enough to keep the bearer busy.
+//! The amount that traffic control hands to RLC: all packets at once, or just enough to keep the bearer busy.
 
 /// A pacer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,7 +10,7 @@ pub enum Pacer {
     Bdp {
         /// The bearer never holds more than this, bytes, 1500 to 10,000,000.
         cap_bytes: u32,
-        /// What it may always hold, bytes, 1500 to the cap.
+        /// Amount that it may always hold, bytes, 1500 to the cap.
         floor_bytes: u32,
     },
 }
@@ -22,7 +22,7 @@ impl Pacer {
 
 /// Initial rate, bytes per µs.
 const START_RATE: f64 = 40.0;
-/// How the last four rates make the new one. Their sum is 1.117: rather too much than too little.
+/// Weights of the last four rates in the new one. Their sum is 1.117, so the estimate is slightly too high.
 const WEIGHTS: [f64; 4] = [0.7, 0.3, 0.09, 0.027];
 /// Time between two looks at the bearer, µs.
 const REPORT_US: u64 = 1000;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::user_plane::histogram::Sojourn;
 use crate::user_plane::rlc::Packet;
 
-/// How a queue is managed.
+/// Queue management algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueKind {
     /// First in, first out; drops at the tail when full.
@@ -15,12 +15,13 @@ pub enum QueueKind {
     CoDel {
         /// Sojourn time that is fine, µs, 1 to 1,000,000; RFC 8289 has 5000.
         target_us: u32,
-        /// For how long it may be exceeded, µs, likewise and not below the target; RFC 8289 has 100,000.
+        /// Time for which the target may be exceeded, µs, in the same range and not below the target; RFC
+        /// 8289 has 100,000.
         interval_us: u32,
     },
 }
 
-/// What a queue has done.
+/// Counters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueStats {
     /// Bytes that wait.
@@ -160,7 +161,7 @@ impl Queue {
 }
 
 impl CoDel {
-    /// Whether the packet just taken, with this sojourn time and so many bytes left, is dropped.
+    /// Whether CoDel drops the packet just taken, given its sojourn time and the bytes left in the queue.
     fn drops(&mut self, now_us: u64, (sojourn, left): (u64, u64), target: u64, interval: u64) -> bool {
         let above = self.above(now_us, sojourn, left, target, interval);
         if self.dropping {
@@ -187,7 +188,7 @@ impl CoDel {
         above
     }
 
-    /// Whether sojourn times were above the target for an interval.
+    /// Whether sojourn times exceeded the target for a whole interval.
     fn above(&mut self, now_us: u64, sojourn: u64, left: u64, target: u64, interval: u64) -> bool {
         if sojourn < target || left <= MTU_BYTES {
             self.first_above_us = None;

@@ -8,7 +8,7 @@ pub const RATE_KBPS_MAX: u32 = 10_000_000;
 pub struct Shaper {
     /// Rate, kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub kbps: u32,
-    /// How much may leave at once, as a time at the rate, ms, 1 to 10,000.
+    /// Burst size as a time at the rate, ms, 1 to 10,000.
     pub window_ms: u32,
 }
 
@@ -17,7 +17,7 @@ pub struct Shaper {
 pub struct Policer {
     /// Packets beyond this rate are dropped, kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub drop_kbps: u32,
-    /// How much may come at once, as a time at the rates, ms, 1 to 10,000.
+    /// Burst size as a time at the rates, ms, 1 to 10,000.
     pub window_ms: u32,
     /// Packets beyond this rate go to that queue instead.
     pub deviate: Option<(u32, u32)>,
@@ -49,7 +49,7 @@ impl Bucket {
         self.at_us = self.at_us.max(now_us);
     }
 
-    /// Whether so many bytes may pass.
+    /// Whether this number of bytes may pass.
     pub(super) fn allows(&mut self, bytes: u32, now_us: u64) -> bool {
         self.refill(now_us);
         self.tokens >= u64::from(bytes) * BYTE

@@ -37,7 +37,7 @@ impl Arrival {
         self
     }
 
-    /// Whether this never is more than `bucket` lets through at once: it passes a regulator without waiting.
+    /// Whether this curve never exceeds `bucket`: its frames pass a regulator without waiting.
     pub(super) fn conforms(&self, bucket: TokenBucket) -> bool {
         self.held_by(bucket) == Some(0)
     }
@@ -45,7 +45,7 @@ impl Arrival {
     /// The longest that a regulator with `bucket` for this flow alone holds a frame; `None`: ever longer.
     pub(super) fn held_by(&self, bucket: TokenBucket) -> Option<Ps> {
         let Envelope { bytes, period_ps, jitter_ps, .. } = self.envelope;
-        // Time that the bucket needs to refill for so many octets.
+        // Time that the bucket needs to refill for this number of bytes.
         let refill =
             |bytes: u64| (u128::from(bytes) * 8 * u128::from(S)).div_ceil(u128::from(bucket.rate_bps));
         if refill(bytes) > u128::from(period_ps) {
@@ -105,7 +105,7 @@ impl Arrival {
     }
 }
 
-/// How much work a frame is to a stage.
+/// Unit of a stage's work for a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
     /// Its octets on the wire, and `extra_bytes` more.
@@ -240,7 +240,7 @@ impl Group {
         self.line.map_or(sum, |line| sum.min(line.at(window_ps)))
     }
 
-    /// Where the line crosses the sum between two neighbouring steps: the windows before and behind.
+    /// The two neighbouring window lengths between which the line and the sum cross.
     fn crossing(&self, from: Ps, to: Ps) -> Option<[Ps; 2]> {
         let line = self.line?;
         let below = |window, open| line.at(window) < self.sum(window, open);
@@ -257,7 +257,7 @@ impl Group {
 }
 
 impl Line {
-    /// What the link behind `from` lets through of these flows.
+    /// The sum of these flows, limited by the rate of the link at `from`.
     fn new(network: &Network, from: StageId, members: &[&Guest], work: Work, delay_ps: Ps) -> Option<Self> {
         let (Stage::Port(port), Work::Bytes { ps_per_byte, extra_bytes }) =
             (&network.stages[usize::from(from)], work)

@@ -1,9 +1,10 @@
-//! What no simulation can exceed: worst-case delays by network calculus, for feed-forward networks.
+//! Worst-case delays by network calculus, for feed-forward networks: no simulation exceeds them.
 //!
-//! Stage by stage in topological order (total flow analysis): every flow has an arrival curve, what a stage may delay
-//! it by widens the curve for the next one. Flows that come over the same link cannot come faster than that link:
-//! their sum is cut to it ("line shaping"), so a burst that was stretched by the first link is not paid again at the
-//! second. Arithmetic is on integers and always rounded against us.
+//! The analysis follows the stages in topological order (total flow analysis). Every flow has an arrival
+//! curve; the delay of a stage widens the curve for the next one. Flows that arrive over the same link cannot
+//! arrive faster than that link, so their sum is limited to its rate ("line shaping"). A burst that the first
+//! link stretched is therefore not counted again at the second one. Arithmetic uses integers and always
+//! rounds to the larger bound.
 //!
 //! | scheduler | what a frame waits for besides its own queue | reference |
 //! |---|---|---|
@@ -11,10 +12,10 @@
 //! | strict priority | one frame of a lower class; higher classes until it starts | the same, 1.3 and 6.2 |
 //! | preemption | as above; express frames: at most 143 octets of a preemptable one; the others: 24 octets more for each express frame | IEEE 802.3 clause 99 |
 //! | gates | closed gates at the worst phase, the end of a window in which a frame no longer fits; nothing of that if all frames of the class are proved to meet an exclusive window | IEEE 802.1Q 8.6.8.4 |
-//! | deficit round robin | the turns of all other classes, or all that they bring | Tabatabaee and Le Boudec, Deficit Round-Robin: A Second Network Calculus Analysis (2021), theorem 1 |
-//! | credit-based shapers | the credit that a class may gather behind a frame that has begun and behind classes of more urgency, then its slope; unshaped classes: what shaped ones take by credit or by arrivals | IEEE 802.1Q 8.6.8.2; De Azua and Boyer, Complete modelling of AVB in Network Calculus Framework (2014) |
+//! | deficit round robin | the rounds of all other classes, or all of their arrivals | Tabatabaee and Le Boudec, Deficit Round-Robin: A Second Network Calculus Analysis (2021), theorem 1 |
+//! | credit-based shapers | the credit that a class may gather behind a frame that has begun and behind classes of higher priority, then its slope; unshaped classes: the share of the shaped ones by credit or by arrivals | IEEE 802.1Q 8.6.8.2; De Azua and Boyer, Complete modelling of AVB in Network Calculus Framework (2014) |
 //! | asynchronous shaping | as strict priority, behind regulators that add nothing to the longest delay of the stage before | IEEE 802.1Q 8.6.11; Le Boudec, A Theory of Traffic Regulators for Deterministic Networks (2018) |
-//! | host | the longest service; work that goes first at the worst phase; an interrupt | |
+//! | host | the longest service; work of higher priority at the worst phase; an interrupt | |
 
 mod curve;
 mod server;
@@ -27,10 +28,10 @@ use super::time::Ps;
 use curve::Arrival;
 use server::Server;
 
-/// How arrival curves are drawn.
+/// Shape of the arrival curves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Curves {
-    /// Steps: so many octets at once, once in a period. The tightest that the patterns allow.
+    /// Steps: a number of bytes at once, once in a period. The tightest curves that the patterns allow.
     Steps,
     /// Token buckets (burst and rate) for flows that send frames one by one; bursts of several frames stay steps.
     TokenBuckets,
@@ -57,7 +58,7 @@ pub enum BoundError {
     /// Nothing limits what a flow sends.
     #[error("flow {flow} has no arrival curve: only periodic, TDD and timer patterns have one")]
     Unlimited {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
     },
     /// Flows wait for one another in a circle.
@@ -71,7 +72,7 @@ pub enum BoundError {
         "stage {stage} is offered as much as it can handle, or more: no delay of class {class} is bounded"
     )]
     Overload {
-        /// Which stage.
+        /// Name of the stage.
         stage: String,
         /// The class that suffers.
         class: u8,
@@ -81,15 +82,15 @@ pub enum BoundError {
         "stage {stage}: flow {flow} exceeds its regulator where it enters the stage before, or for ever: shape it there"
     )]
     Unshaped {
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
-        /// Where it is shaped.
+        /// Name of the stage that shapes it.
         stage: String,
     },
     /// A stage that is simulated only.
     #[error("stage {stage}: bounds know hosts and ports, not the air")]
     Simulated {
-        /// Which stage.
+        /// Name of the stage.
         stage: String,
     },
 }
@@ -109,7 +110,7 @@ pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundErro
 struct Flow {
     arrival: Arrival,
     hop: usize,
-    /// Whether it kept to its regulator when it entered the queue of the stage that it left last.
+    /// Whether it conformed to its regulator when it entered the queue of the previous stage.
     conformed: bool,
     /// The longest delay of that stage since then.
     latest_ps: Ps,
@@ -155,7 +156,7 @@ impl<'n> Analysis<'n> {
         let turns = matches!(config, Stage::Port(port) if matches!(port.scheduler, Scheduler::DeficitRoundRobin { .. }));
         let mut hops = Vec::with_capacity(guests.len());
         let mut waits = [0; CLASSES];
-        // Where no class is first, each is bounded again when all others are.
+        // Without a priority among classes, each one is bounded again after all others are.
         for _ in 0..=u8::from(turns) {
             hops.clear();
             for guest in &guests {

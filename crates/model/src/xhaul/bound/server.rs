@@ -1,4 +1,4 @@
-//! What a stage promises to one flow's frames, and the longest delay that follows.
+//! The service guarantee of a stage for one flow's frames, and the longest delay that follows.
 
 use super::super::network::{Host, Network, Port};
 use super::super::pattern::Pattern;
@@ -14,7 +14,7 @@ const UNDIVIDED_WIRE_BYTES: u64 = 8 + 123 + 12;
 const DELAY_PS_MAX: Ps = 10 * super::super::time::S;
 /// Steps towards a busy period's end, at most.
 const STEPS_MAX: u32 = 100_000;
-/// The precision of a search, as a share of the result: one in so many.
+/// Precision of a search: the result divided by this number.
 const PRECISION: Ps = 2_000;
 /// Tries of one search, at most; what is left then is taken at its worst.
 const TRIES_MAX: u32 = 20_000;
@@ -30,18 +30,18 @@ pub(super) struct Server {
     /// The smallest of the guest's frames, if nothing goes first once it has begun; zero otherwise.
     pub(super) undisturbed: Ps,
     pub(super) service: Service,
-    /// What a frame costs here.
+    /// Unit of a frame's work here.
     pub(super) work: Work,
 }
 
-/// How much of its time a stage gives to the work that counts.
+/// Share of its time in which a stage serves this class.
 #[derive(Debug)]
 pub(super) enum Service {
     /// All.
     Always,
     /// Windows.
     Windows(Windows),
-    /// A share of it, behind so much work.
+    /// A share `of`/`all` of it, after `ahead` units of other work.
     Share { ahead: Ps, of: u64, all: u64 },
     /// Turns of a round robin.
     Turns(Turns),
@@ -87,7 +87,7 @@ impl Service {
         own.saturating_add(others)
     }
 
-    /// Whether it keeps up with so much work of one's own and so much that goes first, each second.
+    /// Whether it keeps up with its own work and with work of higher priority, each per second.
     fn keeps_up(&self, own: f64, higher: f64) -> bool {
         match self {
             Self::Always => own + higher < 1.0,
@@ -100,7 +100,7 @@ impl Service {
         }
     }
 
-    /// Whether twice the work takes twice the time, but for what is ahead.
+    /// Whether time is proportional to work, apart from a constant.
     fn is_straight(&self) -> bool {
         matches!(self, Self::Always | Self::Share { .. })
     }
@@ -161,7 +161,7 @@ impl Server {
         }
     }
 
-    /// What gates make of strict priority, `base`.
+    /// Strict priority (`base`) behind gates.
     fn behind_gates(
         network: &Network,
         gates: &Gates,
@@ -255,7 +255,8 @@ impl Server {
         Some(best)
     }
 
-    /// When a frame is done of which `own` work has arrived since the busy period began, its own included.
+    /// Time at which a frame is done, if `own` work (including the frame) arrived since the busy period
+    /// began.
     fn end(&self, own: Ps) -> Option<Ps> {
         let own = self.service.with_turns(own.saturating_sub(self.undisturbed));
         let ahead = own.saturating_add(self.blocking);
@@ -318,7 +319,7 @@ impl Windows {
             }
             closed_since = end + cycle;
         }
-        // What is lost behind the last piece is lost before the first one.
+        // Time lost after the last piece adds to the gap before the first one.
         if let Some(first) = pieces.first_mut() {
             first.0 += lost;
         }

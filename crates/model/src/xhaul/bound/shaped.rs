@@ -23,14 +23,14 @@ pub(super) fn round_robin(
     let (work, undisturbed) = (base.work, base.undisturbed);
     let class = usize::from(guest.class);
     let quantum = |class: usize| work.of_frame(quanta[class]);
-    // What a turn leaves is less than the frame that it was not enough for, in whole octets.
+    // The deficit that a round leaves is smaller than the frame that did not fit, in whole bytes.
     let left = |class: usize| {
         longest(guests, work, |other| usize::from(other) == class).saturating_sub(work.of_frame(1))
     };
     let of_class = |class: usize| guests.iter().filter(move |guest| usize::from(guest.class) == class);
     let others: Vec<usize> =
         (0..CLASSES).filter(|&other| other != class && of_class(other).next().is_some()).collect();
-    // What leaves in a window came in one that is longer by the class's delay here.
+    // Work that leaves within a window arrived within a window that is longer by the class's delay here.
     let brought = |other: usize| Sum::new(network, of_class(other), work, waits[other]);
     let fills = |other: usize| {
         waits[other] == 0 || brought(other).at(0, false) >= quantum(other).saturating_add(left(other))
@@ -72,7 +72,7 @@ pub(super) struct Slopes<'p> {
     pub(super) work: Work,
 }
 
-/// What classes of more urgency take of the line at most: so much at once, and a share of the time in bit/s.
+/// Upper bound of the line's use by classes of higher priority: a burst, and a rate in bit/s.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     at_once: Ps,
@@ -84,7 +84,8 @@ impl Slopes<'_> {
         self.idle_bps[usize::from(class)]
     }
 
-    /// What a shaped class takes by its credit: never more than its greatest credit, its slope, and one frame beyond.
+    /// Use of the line by a shaped class, from its credit: its greatest credit, its slope, and one further
+    /// frame at most.
     fn by_credit(&self, class: u8, idle: u64) -> Option<Taken> {
         let frame = longest(self.guests, self.work, |other| other == class);
         let debt = (u128::from(frame) * u128::from(self.link_bps - idle)).div_ceil(u128::from(self.link_bps));
@@ -93,7 +94,8 @@ impl Slopes<'_> {
         Some(Taken { at_once: most + debt as Ps + ROUNDING_PS, bps: idle })
     }
 
-    /// What a class takes by its arrivals: what leaves in a window came in one that is longer by its delay here.
+    /// Use of the line by a class, from its arrivals: work that leaves within a window arrived within a
+    /// window that is longer by its delay.
     fn by_arrivals(&self, class: u8) -> Taken {
         let mut taken = Taken::default();
         for guest in self.guests.iter().filter(|guest| guest.class == class) {
@@ -176,10 +178,11 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     [Some(by_arrivals), by_credit].into_iter().flatten().collect()
 }
 
-/// What the regulators of an asynchronous shaper make of its guests: how much longer each may take until it is eligible.
-/// Behind a stage that keeps the order of frames they make none later than that stage's latest, if every flow conformed
-/// before it; and none at all if every flow still conforms. Le Boudec, "A Theory of Traffic Regulators for Deterministic
-/// Networks with Application to Interleaved Regulators" (2018).
+/// Additional time that each flow may wait at an asynchronous shaper until it is eligible. Behind a stage
+/// that keeps the order of frames, the regulators delay no frame beyond that stage's longest delay, if every
+/// flow conformed before the stage. They add no delay at all if every flow still conforms. Le Boudec, "A
+/// Theory of Traffic Regulators for Deterministic Networks with Application to Interleaved Regulators"
+/// (2018).
 pub(super) fn regulate(
     network: &Network,
     stage: StageId,
@@ -195,7 +198,7 @@ pub(super) fn regulate(
             stage: network.stages[usize::from(stage)].name().to_owned(),
         };
         let more = match guest.from {
-            // A group of its own.
+            // A flow that starts here is a group by itself.
             None => bucket
                 .map_or(Some(0), |bucket| guest.arrival.held_by(bucket))
                 .ok_or_else(|| unshaped(guest.flow))?,
@@ -219,7 +222,7 @@ pub(super) fn regulate(
                     let latest = group().map(|other| flows[other.flow].latest_ps).max().unwrap_or(0);
                     latest - flows[guest.flow].latest_ps
                 } else {
-                    // Nobody waits.
+                    // No flow of the group waits.
                     0
                 }
             }

@@ -26,8 +26,8 @@ pub(super) struct AirState<'n> {
     /// TTIs that retransmissions need.
     taken: BTreeSet<Ps>,
     delivered_at: Ps,
-    /// Seed of the channel. Whether a block fails is its TTI's, whoever sends in it, so that a packet that comes a little
-    /// later meets the same channel.
+    /// Seed of the channel. The TTI alone decides whether a block fails, so that a packet that is slightly
+    /// delayed meets the same channel.
     channel: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'n> AirState<'n> {
         true
     }
 
-    /// When to transmit for what waits, if that was not planned yet.
+    /// Time of the next transmission for queued packets, unless one is already planned.
     pub(super) fn plan(&mut self, now: Ps) -> Option<Ps> {
         if self.planned || self.queue.is_empty() {
             return None;
@@ -106,7 +106,7 @@ impl<'n> AirState<'n> {
         Some(self.free_tti(now + wait))
     }
 
-    /// When the block of this TTI arrives; `None`: it fails too often.
+    /// Arrival time of this TTI's block; `None`: all its transmissions fail.
     fn send_block(&mut self, now: Ps) -> Option<Ps> {
         let mut at = now;
         for _ in 0..self.config.transmissions_max {

@@ -50,7 +50,7 @@ impl<'n> HostState<'n> {
         true
     }
 
-    /// When the interrupt for what has arrived comes, if that was not planned yet.
+    /// Time of the interrupt for the received frames, unless one is already planned.
     pub(super) fn arm(&mut self, now: Ps) -> Option<Ps> {
         if self.armed || self.ring.is_empty() {
             return None;

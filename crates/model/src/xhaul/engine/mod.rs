@@ -24,23 +24,25 @@ use port::{PortState, Started};
 
 /// The longest simulated time: offsets and waiting stay within 64 bits of picoseconds.
 pub(super) const DURATION_PS_MAX: Ps = 1_000_000 * S;
-/// How long frames may still travel after the last one was sent; what is under way then is reported as unfinished.
+/// Maximum time after the last release for which frames may still travel; frames in flight then are reported
+/// as unfinished.
 const DRAIN_PS_MAX: Ps = 10 * S;
 
 /// Numbers of reception ports: stages, and from here on sources.
 const SOURCES: u32 = 1 << 16;
 
-/// What a run is made of besides its network.
+/// Options of a run in addition to its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// How long sources send, ps, at most 10^6 s; longer is cut to that. Frames under way then still arrive.
+    /// Time for which sources send, ps; at most 10^6 s, longer values are reduced to that. Frames in flight
+    /// then still arrive.
     pub duration_ps: Ps,
     /// Seed of everything random. Each source and stage has its own sequence, by its name: what two networks both have meets
     /// the same chance in both.
     pub seed: u64,
 }
 
-/// What happened to the frames of a network.
+/// Result of a simulation of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// For each flow, in the network's order.
@@ -56,7 +58,7 @@ pub struct Report {
     pub digest: u64,
 }
 
-/// What happened to a flow's frames.
+/// Statistics of a flow's frames.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowReport {
     /// The flow's name.
@@ -71,7 +73,7 @@ pub struct FlowReport {
     pub delays: Delays,
     /// The same up to the radio behind the last wire; `None`: the way does not end with one.
     pub wired: Option<Box<Delays>>,
-    /// Where the time went: one for each stage of the way.
+    /// Delay of each stage of the path.
     pub segments: Vec<Segment>,
 }
 
@@ -137,7 +139,7 @@ struct FlowState {
     releases: u64,
     frames: u64,
     dropped: u64,
-    /// When the next release of a Poisson flow is due on its own clock.
+    /// Time of the next release of a Poisson flow on its own clock.
     poisson_ps: Ps,
     delays: Delays,
     wired: Option<Box<Delays>>,
@@ -159,7 +161,7 @@ struct Packet {
     born: Ps,
     /// At the current stage.
     arrived: Ps,
-    /// When an asynchronous shaper lets it go.
+    /// Eligibility time at an asynchronous shaper.
     eligible: Ps,
 }
 
@@ -178,7 +180,7 @@ enum Kind {
     Release,
     /// A packet arrives at its next stage, or at its destination.
     Arrive,
-    /// A stage is done with what it does; the mark tells whether that was changed meanwhile.
+    /// A stage completes its current work; the mark shows whether that changed in the meantime.
     Done,
     /// A stage looks again: a gate moved, credit came back, an interrupt fires.
     Wake,
@@ -517,7 +519,7 @@ impl<'n> Simulation<'n> {
     }
 }
 
-/// Whether a way over wires ends with a radio link.
+/// Whether a path over wired stages ends with a radio link.
 fn ends_with_air(network: &Network, path: &[StageId]) -> bool {
     path.len() > 1
         && path.last().is_some_and(|&last| matches!(network.stages[usize::from(last)], Stage::Air(_)))

@@ -14,9 +14,9 @@ use super::shaping::{Picked, Shaping};
 const PREAMBLE_BYTES: u64 = 8;
 /// Check sequence of a fragment and the gap behind it, octets.
 const FRAGMENT_END_BYTES: u64 = 4 + 12;
-/// What a fragment carries at least before its check sequence, octets: 64 with it.
+/// Minimum bytes of a fragment without its check sequence (64 with it).
 const FRAGMENT_BYTES_MIN: u64 = 60;
-/// What must be left of a frame for it to be interrupted, octets with its check sequence.
+/// Minimum remainder of a frame for an interruption, bytes, including its check sequence.
 const REST_BYTES_MIN: u64 = 64;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct PortState<'n> {
     interrupted: Option<u32>,
     mark: u32,
     wake_at: Ps,
-    /// When the last frame reached the far end's next queue: the link keeps order.
+    /// Time at which the last frame reached the next queue; the link keeps the order.
     arrival_at: Ps,
     shaping: Shaping,
     random: ChaCha8Rng,
@@ -48,7 +48,7 @@ struct Sending {
     cut: bool,
 }
 
-/// What became of a chance to send.
+/// Outcome of an attempt to send.
 pub(super) enum Started {
     /// Nothing to send, or busy.
     Nothing,
@@ -205,7 +205,7 @@ impl<'n> PortState<'n> {
         Some((!line.cut && !line.forwarded).then_some(line.id))
     }
 
-    /// When what leaves the line at `out` is in the far end's hands.
+    /// Time at which the far end has received a frame that leaves the line at `out`.
     pub(super) fn arrival(&mut self, out: Ps) -> Ps {
         let forwarding = self.config.forwarding.sample(&mut self.random);
         self.arrival_at = self.arrival_at.max(out + self.config.propagation_ps + forwarding);

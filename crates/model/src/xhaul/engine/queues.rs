@@ -1,4 +1,4 @@
-//! What waits at a port.
+//! Frame queues of a port.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Which class sends next: priorities, rounds, gates, credit, regulators.
+//! Selection of the class that sends next: priorities, rounds, gates, credit, regulators.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) enum Picked {
     Nothing,
 }
 
-/// What a scheduler remembers.
+/// State of a scheduler.
 #[derive(Debug)]
 pub(super) enum Shaping {
     /// Nothing: FIFO, strict priority, preemption.
@@ -34,9 +34,9 @@ pub(super) enum Shaping {
     Gates(GateTable),
     Credits(Box<[Option<Credit>; CLASSES]>),
     Regulators {
-        /// When the last frame of each group was eligible.
+        /// Eligibility time of the last frame of each group.
         last: BTreeMap<(u32, u8), Ps>,
-        /// When the bucket of each flow was empty.
+        /// Time at which the bucket of each flow was empty.
         empty: BTreeMap<u32, i128>,
     },
 }
@@ -68,8 +68,8 @@ impl Shaping {
         }
     }
 
-    /// When a packet that arrives now `from` somewhere may go: IEEE 802.1Qcr 8.6.11.3, with one group for each reception
-    /// port and class, whose frames keep their order.
+    /// Eligibility time of a frame that arrives now from stage `from`: IEEE 802.1Qcr 8.6.11.3, with one group
+    /// for each reception port and class, whose frames keep their order.
     pub(super) fn eligible(
         &mut self,
         now: Ps,
@@ -193,7 +193,7 @@ impl Credit {
         self.since = self.since.max(now);
     }
 
-    /// When the credit is no longer negative.
+    /// Time at which the credit is no longer negative.
     fn ready_at(&self) -> Ps {
         // Not negative, and below a frame's duration over the slope.
         self.since + (((-self.value).max(0) + self.idle_bps - 1) / self.idle_bps) as Ps
