@@ -61,7 +61,8 @@ fn main() -> ExitCode {
         if let Some(us) = us {
             let per_report: f64 = us.iter().zip(kinds).map(|(us, count)| us * count).sum();
             println!("{{\"rics\": {rics}, \"predicted_us_per_report\": {per_report:.2}}}");
-            // Reports per second that so many RICs can take, each with a processor of its own, if base stations are shared out evenly.
+            // Reports per second that a number of RICs can process, each on its own processor, with evenly
+            // distributed base stations.
             points.push((rics as f64, rics as f64 * 1e6 / per_report));
         }
     }
@@ -78,7 +79,8 @@ fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     let busiest = outcome.rics.iter().map(|ric| ric.read + ric.written).max().unwrap_or(0);
     let share = busiest as f64 / outcome.messages() as f64;
     let read = outcome.rics.iter().map(|ric| ric.read).sum::<u64>() as f64 / reports;
-    // Who has a report from another RIC writes it to his own xApps, of which each RIC has its share.
+    // A RIC that receives a report from another RIC sends it to its own xApps; each RIC serves an equal share
+    // of the xApps.
     let relayed = (read - 1.0).max(0.0);
     let (written, written_on) = (per_report - read, relayed * xapps as f64 / rics as f64);
     println!(

@@ -1,9 +1,9 @@
-//! What a machine wants done, whichever it is.
+//! Actions that a machine requests, independent of its kind.
 use ranlab_e2::ric::NorthboundReply;
 use ranlab_e2::ric::directory::BusAsk;
 use ranlab_e2::xapp::XappEvent;
 
-/// What a machine wants done.
+/// Action that a machine requests.
 #[derive(Debug)]
 pub(crate) enum Action {
     Transmit(u64),
@@ -13,7 +13,7 @@ pub(crate) enum Action {
     Xapp(XappEvent),
     /// A RIC's answer to who asked from outside.
     Reply(NorthboundReply),
-    /// What a RIC wants of the store that it shares with others.
+    /// Request of a RIC to the shared store.
     Bus(BusAsk),
     /// Another's event, for the trace.
     Note(String),

@@ -3,7 +3,7 @@ use ranlab_e2::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// What will happen, the earliest first.
+/// Planned events, the earliest first.
 #[derive(Debug)]
 pub struct Agenda<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
@@ -54,7 +54,7 @@ impl<T> Agenda<T> {
         self.heap.push(Reverse(Entry { at, seq, what }));
     }
 
-    /// When the next happens.
+    /// Time of the next event.
     pub fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }

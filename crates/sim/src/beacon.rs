@@ -1,4 +1,5 @@
-//! A RAN function whose reports say from where they come, so that whoever receives one can tell whether it may.
+//! A RAN function whose reports contain their origin, so that a receiver can check whether it may receive
+//! them.
 //!
 //! Event trigger: period in milliseconds and a tag, two u32 little endian. Indication message: a [`Beat`].
 use ranlab_e2::Time;
@@ -15,18 +16,18 @@ use std::time::Duration;
 pub const BEAT_LEN: usize = 120;
 const MAGIC: u32 = 0x7261_6e73;
 
-/// What a report says.
+/// Content of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
     /// Number of the node's party in its world.
     pub node: u32,
-    /// Which life of the node.
+    /// Number of the node's life.
     pub life: u32,
     /// The subscription as the agent numbers it.
     pub subscription: u64,
     /// Its sequence number: 0, 1, 2 …
     pub count: u32,
-    /// What the event trigger said.
+    /// Tag of the event trigger.
     pub tag: u32,
     /// Under which id the function is registered.
     pub function: RanFunctionId,
@@ -34,7 +35,7 @@ pub struct Beat {
     pub oid: u32,
 }
 
-/// Tells object identifiers apart: FNV-1a of 32 bits.
+/// Hash that distinguishes object identifiers: FNV-1a of 32 bits.
 pub fn oid_mark(oid: &str) -> u32 {
     oid.bytes().fold(0x811c_9dc5, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
 }
@@ -49,7 +50,7 @@ impl Beat {
         out.resize(BEAT_LEN, 0xa5);
     }
 
-    /// Reads a report; `None` if it is none.
+    /// Reads a report; `None` if it is not a valid report.
     pub fn read(message: &[u8]) -> Option<Self> {
         let word = |i: usize| Some(u32::from_le_bytes(message.get(4 * i..4 * i + 4)?.try_into().ok()?));
         if message.len() != BEAT_LEN || word(0)? != MAGIC {
@@ -74,7 +75,7 @@ pub fn trigger(period_ms: u32, tag: u32) -> bytes::Bytes {
     [period_ms.to_le_bytes(), tag.to_le_bytes()].concat().into()
 }
 
-/// What a node's beacons know; stays readable while the agent has them.
+/// State of a node's beacons; stays readable while the agent owns them.
 #[derive(Debug, Clone, Default)]
 pub struct Logbook(Arc<Mutex<Log>>);
 

@@ -1,4 +1,4 @@
-//! Who takes part in a world.
+//! Parties of a world.
 use crate::beacon::Logbook;
 use crate::host::{AgentHost, Host, Kind, MakeAgent, Wish, XappHost};
 use crate::party::PartyId;

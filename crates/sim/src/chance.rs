@@ -29,7 +29,7 @@ impl Chance {
         self.0.next_u64() % 100 < percent
     }
 
-    /// A seed for somebody else.
+    /// Returns a seed for another generator.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -58,7 +58,7 @@ impl Digest {
         self.bytes(&n.to_le_bytes());
     }
 
-    /// What it has come to.
+    /// Returns the digest.
     pub fn value(self) -> u64 {
         self.0
     }

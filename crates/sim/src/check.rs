@@ -1,4 +1,4 @@
-//! What must hold of the parties' states: always, and when all has been quiet for a while.
+//! Invariants of the parties' states: at any time, and after a quiet period.
 use crate::host::{Host, Kind};
 use crate::impostor::FORGED;
 use crate::machine::Machine;
@@ -28,8 +28,9 @@ impl LossReport {
 }
 
 impl World {
-    /// Checks what must hold at any time: queues within `outbox_bytes`, no subscription shared among tenants or at a
-    /// node that its owner does not see, no gap that nobody counted, nothing granted to impostors.
+    /// Checks the invariants that hold at any time: queues stay within `outbox_bytes`; tenants do not share a
+    /// subscription; a node has no subscription that its owner does not know; each gap is counted; impostors
+    /// get nothing.
     pub fn check_always(&mut self, outbox_bytes: usize) -> Result<(), Violation> {
         for party in 0..self.hosts.len() {
             let forged = match &self.hosts[party].kind {
@@ -190,7 +191,7 @@ impl World {
         Ok(())
     }
 
-    /// What a node has of a RIC's, under the same request ids.
+    /// Compares a node's table with a RIC's table for the same request ids.
     fn check_node(&self, party: usize, ric: &str, table: &BTreeSet<RicRequestId>) -> Result<(), String> {
         let Some((agent, _)) = self.hosts[party].agent() else { return Err("a node is not there".into()) };
         let controller = agent.rics.iter().position(|r| r == ric);
@@ -203,7 +204,7 @@ impl World {
         Ok(())
     }
 
-    /// What each xApp wishes: nodes (by their parties) and tags.
+    /// Subscriptions that each xApp requests: nodes (by their parties) and tags.
     fn wishes(&self) -> Vec<(usize, BTreeSet<(u32, u32)>)> {
         let wishes = |party: usize| {
             let mut wanted = BTreeSet::new();
@@ -245,7 +246,7 @@ impl World {
         Ok(())
     }
 
-    /// What was lost so far, and who lost it.
+    /// Losses so far, by the party that lost the reports.
     pub fn losses(&self) -> LossReport {
         let (mut xapps, mut agents) = (BTreeMap::new(), BTreeMap::new());
         for ric in self.rics().filter_map(|p| self.hosts[p].ric()) {

@@ -1,4 +1,4 @@
-//! What may go wrong.
+//! Faults that a world can have.
 use crate::party::PartyId;
 use ranlab_e2::Time;
 use std::time::Duration;
@@ -14,9 +14,9 @@ pub enum Fault {
     Crash {
         /// Who.
         party: PartyId,
-        /// Whether connections end in order.
+        /// Whether connections close in order.
         polite: bool,
-        /// How long it is away.
+        /// Downtime.
         away: Duration,
     },
     /// A party does nothing for a while, and reads nothing.
@@ -39,14 +39,14 @@ pub enum Fault {
         /// For how long.
         lasting: Duration,
     },
-    /// A party's clock is ahead by so much more from now on, as that of a machine that was suspended: what it waited for
-    /// is over at once. Its next life has the same clock.
+    /// A party's clock jumps forward by this time, like the clock of a machine that was suspended: its timers
+    /// expire at once. Its next life has the same clock.
     Jump(PartyId, Duration),
     /// An xApp turns one of its wishes on or off.
     Toggle(PartyId, usize),
 }
 
-/// How much goes wrong at random.
+/// Rates of random faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disturbance {
     /// From when.

@@ -13,12 +13,12 @@ use std::time::Duration;
 /// Makes an agent at a time, in its n-th life, with beacons that write to a logbook.
 pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
 
-/// What an xApp wants reported, as long as it is on.
+/// Reports that an xApp requests while it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
     /// Of which beacon.
     pub oid: String,
-    /// How often.
+    /// Reporting period.
     pub period_ms: u32,
     /// Comes back in each report; differs among the wishes of an xApp.
     pub tag: u32,
@@ -54,7 +54,7 @@ pub(crate) type MakeXapp = Box<dyn Fn(Time, u32) -> Xapp>;
 pub(crate) enum Kind {
     Ric(Box<dyn Fn(u32) -> Ric>),
     Agent(AgentHost),
-    /// Who wants beats, and is judged by them.
+    /// An xApp that requests beats and is checked by them.
     Xapp(Box<XappHost>),
     /// Whose events are for who composes: [`World::take_heard`](crate::World::take_heard).
     Client(MakeXapp),
@@ -80,7 +80,7 @@ pub(crate) struct Host {
     pub(crate) wakes: u32,
     pub(crate) frozen_until: Time,
     pub(crate) bytes_per_second: Option<u64>,
-    /// What it sends and receives takes so much longer.
+    /// Additional delay of messages that it sends and receives.
     pub(crate) delay: Duration,
     /// So far its clock is ahead of the world's.
     pub(crate) ahead: Duration,
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// What its clock says.
+    /// Reading of its clock.
     pub(crate) fn clock(&self, now: Time) -> Time {
         if self.faster_ppm == 0 {
             return now + self.ahead;
@@ -119,7 +119,7 @@ impl Host {
         MILLION.saturating_add_signed(self.faster_ppm.into())
     }
 
-    /// When its clock will say this.
+    /// Time at which its clock shows this reading.
     pub(crate) fn true_time(&self, clock: Time) -> Time {
         let since = Time::ZERO + clock.since(Time::ZERO).saturating_sub(self.ahead);
         if self.faster_ppm == 0 {

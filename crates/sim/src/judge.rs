@@ -1,4 +1,4 @@
-//! Whether what an xApp is told may be told to it.
+//! Checks whether an xApp may receive a report.
 use crate::beacon::{Beat, oid_mark};
 use crate::host::Kind;
 use crate::party::PartyId;
@@ -8,7 +8,7 @@ use ranlab_e2::xapp::{IndicationView, SubscriptionHandle, XappEvent};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 
 impl World {
-    /// Judges what an xApp is told.
+    /// Checks an event that an xApp receives.
     pub(crate) fn xapp_event(&mut self, party: usize, event: XappEvent) {
         if matches!(self.hosts[party].kind, Kind::Client(_)) {
             if !matches!(event, XappEvent::Indication { .. }) {

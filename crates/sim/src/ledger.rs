@@ -1,8 +1,8 @@
-//! What was seen on the way, and what must always hold of it.
+//! Record of the observed reports, and its invariants.
 //!
-//! Every report carries the sequence number that its node gave it. The ledger follows it over both hops, so that each
-//! gap is laid at the door of the queue that dropped: a gap at the RIC's door is the agent's, a further one at an xApp's
-//! door is the RIC's. Links lose nothing while they live.
+//! Every report carries the sequence number that its node assigned. The ledger follows it over both hops and
+//! assigns each gap to the queue that dropped the report. A gap on arrival at the RIC belongs to the agent.
+//! An additional gap on arrival at an xApp belongs to the RIC. Links lose no data while they live.
 use crate::beacon::Beat;
 use ranlab_e2::xapp::SubscriptionHandle;
 use ranlab_wire::e2ap::fast;
@@ -16,7 +16,7 @@ type StreamId = (u32, u32, u64);
 struct Stream {
     next: u32,
     missing: u64,
-    /// How many were missing so far, from each count on where that grew.
+    /// Number of missing reports, keyed by the count at which it grew.
     missing_from: BTreeMap<u32, u64>,
 }
 
@@ -32,7 +32,7 @@ struct Seen {
     node: u32,
     tag: u32,
     last: (u32, u64, u32),
-    /// It was admitted anew since: what is missing before the next report was never owed.
+    /// The subscription was admitted again since then: reports missing before the next one were never due.
     fresh: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Ledger {
     pub(crate) ric_gaps: BTreeMap<u64, u64>,
     /// All gaps at an xApp's door, by party.
     pub(crate) xapp_gaps: BTreeMap<usize, u64>,
-    /// What was delivered since [`World::watch`]: xApp, node, tag.
+    /// Deliveries since [`World::watch`]: xApp, node, tag.
     pub(crate) delivered: BTreeSet<(usize, u32, u32)>,
     pub(crate) acknowledged: u64,
     pub(crate) indications: u64,

@@ -1,22 +1,23 @@
 //! The second driver: virtual time over the same machines, without tokio, wall clock or hash order.
 //!
-//! A [`World`] holds RICs, agents and xApps, the connections between them, and one heap of what will happen, ordered by
-//! time and by the order of planning. Same seed, same world: [`World::digest`] tells.
+//! A [`World`] holds RICs, agents and xApps, the connections between them, and one heap of planned events,
+//! ordered by time and by the order of planning. The same seed gives the same world, which [`World::digest`]
+//! verifies.
 //!
 //! ```text
 //! agenda --(time, seq)--> World --handle--> machine --poll--> World --plan--> agenda
 //! ```
 //!
-//! | file | room |
+//! | file | content |
 //! |---|---|
-//! | `agenda`, `chance` | the heap; the seed's chance; the digest |
-//! | `world`, `machine` | the driver, the machines behind one contract |
+//! | `agenda`, `chance` | the heap; seeded random numbers; the digest |
+//! | `world`, `machine` | the driver; the machines behind one interface |
 //! | `party`, `host`, `cast` | the parties, their lives, how they join |
-//! | `link` | connections: ordered, reliable, bounded, slow, mortal |
-//! | `fault`, `trouble` | what goes wrong, by plan or at random |
+//! | `link` | connections: ordered, reliable, bounded, slow, breakable |
+//! | `fault`, `trouble` | faults, planned or random |
 //! | `beacon`, `watcher`, `impostor` | a RAN function that signs its reports; an iApp; an attacker |
-//! | `ledger`, `judge`, `check` | what must hold of what is delivered, and of the parties' states |
-//! | `steps` | for who composes more than machines around a world |
+//! | `ledger`, `judge`, `check` | invariants of deliveries and of the parties' states |
+//! | `steps` | stepping interface for callers that combine a world with other models |
 //! | `scenario` | the standard trial |
 //! | `cluster` | several RICs as one: the store that they share, and their trial |
 //!

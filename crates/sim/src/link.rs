@@ -4,7 +4,7 @@ use ranlab_e2::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How connections behave that nobody disturbs.
+/// Behaviour of undisturbed connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkProfile {
     /// Least and greatest one-way latency of a connection; each draws its own.
@@ -33,7 +33,7 @@ impl Default for LinkProfile {
     }
 }
 
-/// What travels.
+/// Item in flight.
 #[derive(Debug)]
 pub(crate) enum Item {
     Pdu(Bytes),
@@ -50,7 +50,7 @@ pub(crate) struct Pipe {
     last_arrival: Time,
     /// The sender waits for room.
     pub(crate) blocked: bool,
-    /// What is sent arrives nowhere and is never confirmed.
+    /// Data that is sent arrives nowhere and is never confirmed.
     pub(crate) dead: bool,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Connection {
     pub(crate) ends: [End; 2],
     pub(crate) pipes: [Pipe; 2],
     pub(crate) latency: Duration,
-    /// Whether the wish to connect has come to the RIC's machine, dead or alive.
+    /// Whether the connection request has reached the RIC's machine, alive or dead.
     pub(crate) arrived: bool,
 }
 

@@ -92,7 +92,7 @@ impl Machine {
         }
     }
 
-    /// What follows. `noting`: whether events are wanted in words.
+    /// Returns the next action. `noting`: whether events include a text.
     pub(crate) fn poll(&mut self, noting: bool) -> Option<Action> {
         let note = |event: &dyn std::fmt::Debug| {
             Action::Note(if noting { format!("{event:?}") } else { String::new() })

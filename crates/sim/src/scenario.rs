@@ -35,9 +35,9 @@ pub struct Trial {
     pub agents: u32,
     /// Random faults.
     pub faults: usize,
-    /// How long they go on.
+    /// Period in which faults occur.
     pub trouble: Duration,
-    /// How long all may take to be as it should, after the last fault began.
+    /// Time allowed until all parties have recovered, after the last fault began.
     pub recovery: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Default for Trial {
     }
 }
 
-/// What a trial came to.
+/// Result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// See [`World::digest`].
@@ -111,7 +111,8 @@ impl Trial {
         })
     }
 
-    /// Links become slow, nothing else: every gap is a drop that somebody counted, every drop a gap.
+    /// Links become slow and nothing else fails: every gap is a counted drop, and every counted drop is a
+    /// gap.
     fn squeeze(&self, world: &mut World, parties: &[PartyId]) -> Result<u64, Violation> {
         let before = world.losses();
         for &party in parties {
@@ -120,7 +121,7 @@ impl Trial {
                 world.plan(world.now, Fault::Throttle { party, bytes_per_second, lasting });
             }
         }
-        // What is under way was sent slowly and takes its time; then each subscription reports once more.
+        // Data in flight was sent slowly and takes time to arrive; then each subscription reports once more.
         let drain = LinkProfile::default().window_bytes as u64 / 30 + 20;
         self.pass(world, Duration::from_secs(10 + drain))?;
         world.check_losses(&before)?;
@@ -212,7 +213,7 @@ fn add_agent(world: &mut World, id: GlobalE2NodeId, name: &str, rics: &[&str]) -
         config.limits.outbox = outbox();
         let mut agent = Agent::new(config);
         for (i, oid) in OIDS.iter().enumerate() {
-            // Every third life the functions have each other's ids: nobody may count on those.
+            // In every third life the functions have each other's ids, so no party may rely on the ids.
             let place = if life % 3 == 2 { OIDS.len() - i } else { i + 1 };
             let beacon = Beacon::new(oid, party, life, logbook.clone());
             let registered = agent.register(Box::new(beacon), Some(place as RanFunctionId));

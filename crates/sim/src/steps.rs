@@ -11,7 +11,7 @@ use ranlab_e2::ric::{NorthboundReply, Ric};
 use ranlab_e2::xapp::{Xapp, XappEvent};
 use std::time::Duration;
 
-/// What happened last.
+/// The last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Something among the parties.
@@ -38,7 +38,7 @@ impl World {
         done
     }
 
-    /// Does something to a RIC, likewise.
+    /// Runs `act` on a RIC in the same way.
     pub fn with_ric<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Ric, Time) -> T) -> Option<T> {
         let mut done = None;
         self.tell(party.0, |machine, now| {
@@ -54,7 +54,7 @@ impl World {
         self.hosts.get(party.0)?.ric()
     }
 
-    /// Looks at an agent, likewise.
+    /// Returns an agent for inspection in the same way.
     pub fn look_at_agent(&self, party: PartyId) -> Option<&Agent> {
         self.hosts.get(party.0)?.agent().map(|(_, agent)| agent)
     }
@@ -69,7 +69,7 @@ impl World {
         self.hosts.get(party.0)?.frozen(self.now)
     }
 
-    /// Whether each delivered PDU is in the trace, too, as it is unless this says otherwise.
+    /// Sets whether the trace includes each delivered PDU. Default: yes.
     pub fn trace_pdus(&mut self, each: bool) {
         self.trace_pdus = each;
     }
@@ -79,8 +79,8 @@ impl World {
         std::mem::take(&mut self.replies)
     }
 
-    /// What [clients](Self::client) were told since this was last asked, in its order; to be asked after each
-    /// [`step`](Self::step).
+    /// Returns the events that [clients](Self::client) received since the last call, in order. Call it after
+    /// each [`step`](Self::step).
     pub fn take_heard(&mut self) -> Vec<(PartyId, XappEvent)> {
         std::mem::take(&mut self.heard)
     }
@@ -101,12 +101,13 @@ impl World {
         done
     }
 
-    /// How many lives a party has begun.
+    /// Number of lives that a party has begun.
     pub fn life_of(&self, party: PartyId) -> u32 {
         self.hosts.get(party.0).map_or(0, |host| host.life)
     }
 
-    /// From now on a party's clock is ahead by so much more, and runs faster by so many millionths, or slower.
+    /// Moves a party's clock forward by `ahead`, and sets its drift to `faster_ppm` millionths (negative:
+    /// slower).
     pub fn set_clock(&mut self, party: PartyId, ahead: Duration, faster_ppm: i32) {
         if let Some(host) = self.hosts.get_mut(party.0) {
             host.ahead += ahead;
@@ -116,7 +117,7 @@ impl World {
         self.tell(party.0, Machine::wake);
     }
 
-    /// When a party's clock will say this.
+    /// Time at which a party's clock shows this reading.
     pub fn true_time(&self, party: PartyId, clock: Time) -> Time {
         self.hosts.get(party.0).map_or(clock, |host| host.true_time(clock))
     }

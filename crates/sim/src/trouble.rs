@@ -1,4 +1,4 @@
-//! What goes wrong: by plan, or at random.
+//! Faults, planned or random.
 use crate::fault::{Disturbance, Fault};
 use crate::host::Kind;
 use crate::machine::Machine;
@@ -80,7 +80,7 @@ impl World {
             }
             Fault::Jump(party, by) => {
                 self.hosts[party.0].ahead += by;
-                // What it wanted to be woken for may be due now.
+                // Timers that it waits for may be due now.
                 self.hosts[party.0].armed = None;
                 self.tell(party.0, Machine::wake);
             }

@@ -27,11 +27,12 @@ const SILENCE_PERCENT: u64 = 25;
 pub struct Violation {
     /// Of the world.
     pub seed: u64,
-    /// What the replay is asked for before the seed: nothing, or `cluster ` for several RICs ([`cluster`](crate::cluster)).
+    /// Argument of the replay command before the seed: nothing, or `cluster ` for several RICs
+    /// ([`cluster`](crate::cluster)).
     pub trial: &'static str,
-    /// When it was noticed.
+    /// Time at which it was detected.
     pub at: Time,
-    /// What is wrong.
+    /// Description of the violation.
     pub what: String,
 }
 
@@ -50,7 +51,7 @@ pub(crate) enum Happening {
     Restart(usize),
     Unthrottle(usize),
     Undelay(usize),
-    /// Somebody outside wanted to be told that it is this late.
+    /// A caller's timer expires.
     Call(u64),
 }
 
@@ -102,7 +103,7 @@ impl World {
         }
     }
 
-    /// Tells everything that happens to `sink`.
+    /// Writes a trace of all events to `sink`.
     pub fn trace_to(&mut self, sink: impl FnMut(Time, &str) + 'static) {
         self.trace = Some(Box::new(sink));
     }
@@ -308,7 +309,8 @@ impl World {
                 self.connections.remove(&number);
                 return;
             }
-            // Refused, or nobody there to say so; then the client's patience decides, or the network at last.
+            // The connection is refused, or the host does not respond: then the client's or the network's
+            // timeout applies.
             let silent = self.chance.happens(SILENCE_PERCENT);
             let at = if silent { back + self.profile.detection.1 } else { back };
             return self.agenda.plan(at, Happening::Learn(number, 0));

@@ -36,7 +36,8 @@ fn a_thousand_faults_leave_every_node_with_one_owner() {
     assert!(acknowledged > SEEDS && sum(|it| it.elections) > SEEDS / 4);
 }
 
-/// What an iApp was ordered outlives the RIC where it was, whatever happens before; each RIC knows the same in the end.
+/// Orders of an iApp survive the RIC that received them, whatever happens before; in the end each RIC knows
+/// the same orders.
 #[test]
 fn what_iapps_were_ordered_is_known_at_every_ric_in_the_end() {
     let results = run_all(&ClusterTrial { orders: true, ..ClusterTrial::default() }, SEEDS / 4);
@@ -46,14 +47,14 @@ fn what_iapps_were_ordered_is_known_at_every_ric_in_the_end() {
     assert!(orders > SEEDS, "{orders} orders");
 }
 
-/// Who does not wait for the others serves what they still may command.
+/// A RIC that does not wait for the others serves nodes that the others may still command.
 #[test]
 fn without_waiting_for_the_others_the_checker_finds_two_owners() {
     let timers = DirectoryTimers::default().with(|it| it.wait = Duration::ZERO);
     assert_two_owners(&ClusterTrial { timers, ..ClusterTrial::default() });
 }
 
-/// Who does not fence itself commands what others serve by then.
+/// A RIC that does not fence itself commands nodes that other RICs already serve.
 #[test]
 fn without_fencing_the_checker_finds_two_owners() {
     let timers = DirectoryTimers::default().with(|it| {
@@ -108,7 +109,8 @@ fn base_stations_that_come_all_at_once_to_a_slow_store_are_served() {
     }
 }
 
-/// Signs of life wait behind all claims, leases run out, setups are refused, and all begin anew at the next RIC.
+/// Heartbeats wait behind all claims, leases expire, setups are refused, and all nodes start again at the
+/// next RIC.
 #[test]
 fn claims_without_a_window_leave_base_stations_wandering() {
     let at_once = 1 << 20;

@@ -1,5 +1,5 @@
-//! A world that somebody else steps: calls at their times, requests from outside, and the faults that only clocks and ways
-//! have.
+//! A world that a caller steps: calls at their times, requests from outside, and the faults that only clocks
+//! and paths have.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use bytes::Bytes;
@@ -19,7 +19,7 @@ const OID: &str = "1.3.6.1.4.1.53148.7.1";
 /// Between two reports: longer than any test.
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Replies to whoever asks with what was asked.
+/// Replies to each request with the path of the request.
 struct Echo;
 
 impl IApp for Echo {
@@ -99,7 +99,7 @@ fn calls_come_at_their_times_and_in_the_order_of_asking() {
     for (ms, token) in [(7, 1), (5, 2), (7, 3), (0, 4)] {
         lab.world.call_at(at(ms), token);
     }
-    // What is late comes at once.
+    // A call with a time in the past happens at once.
     lab.world.call_at(Time::ZERO, 5);
     let mut called = Vec::new();
     while let Some(step) = lab.world.step(at(8)).unwrap() {
@@ -157,7 +157,7 @@ fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
     assert_eq!(lab.world.frozen_until(agent), Some(lab.world.now() + (SECOND - MS)));
 }
 
-/// An xApp whose reports nobody judges: they are there to be taken, once, and it lives through what goes wrong.
+/// An xApp whose reports are not checked: the caller takes each one once, and the xApp survives faults.
 #[test]
 fn what_a_client_hears_is_for_who_composes() {
     let mut lab = lab();

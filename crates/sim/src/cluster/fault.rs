@@ -1,4 +1,4 @@
-//! What goes wrong at the store.
+//! Faults of the store.
 use crate::party::PartyId;
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ pub enum StoreFault {
     LoseQuorum(Duration),
     /// A RIC reaches no replica; what it writes arrives when it does again, or never.
     Unreachable(PartyId, Duration),
-    /// A RIC's watch tells nothing any more, without an error.
+    /// A RIC's watch stops without an error.
     SilentWatch(PartyId),
     /// Half of all answers get lost.
     LoseAnswers(Duration),
-    /// Replicas are up to two seconds behind their leader, and so is what they tell.
+    /// Replicas, and their watches, are up to two seconds behind their leader.
     Lag(Duration),
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// A RIC owned a node: from the acceptance of its setup until the connection was closed, or the RIC fenced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interval {
-    /// Which node.
+    /// The base station.
     pub node: GlobalE2NodeId,
     /// Which RIC, and which life of it.
     pub ric: (usize, u32),
@@ -16,10 +16,10 @@ pub struct Interval {
     pub until: Time,
 }
 
-/// Who owns a node, each in one of its lives, from when and until when.
+/// Owners of a node, each in one of its lives, with the start and the end.
 type Owners = BTreeMap<(usize, u32), (Time, Time)>;
 
-/// What was seen of ownership, in true time.
+/// Ownership observed in true time.
 #[derive(Debug, Default)]
 pub struct History {
     open: BTreeMap<GlobalE2NodeId, Owners>,

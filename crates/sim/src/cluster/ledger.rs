@@ -16,7 +16,7 @@ struct Page {
     ordered: Option<(GlobalE2NodeId, u64)>,
 }
 
-/// What the iApps of all RICs know, in their present lives.
+/// State of the iApps of all RICs, in their present lives.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shelf(Arc<Mutex<BTreeMap<usize, Page>>>);
 

@@ -1,5 +1,6 @@
-//! What several RICs read and write when nothing goes wrong: the same machines, counted. What a message costs a processor is for a
-//! live run to say; how many there are of them at a number of RICs is not, for no network has to be measured for that.
+//! Messages that several RICs read and write without faults, counted on the same machines. Only a live run
+//! can measure the processor time of a message. The number of messages for a number of RICs needs no measured
+//! network.
 use super::trial::{ClusterTrial, Run};
 use crate::world::Violation;
 use ranlab_e2::Time;
@@ -14,13 +15,13 @@ pub struct ClusterLoad {
     pub nodes: u32,
     /// xApps that subscribe to all of them, in turn at one RIC after the other.
     pub xapps: usize,
-    /// Time until everybody has found each other.
+    /// Time until all parties have found each other.
     pub settle: Duration,
     /// Time that is counted.
     pub counted: Duration,
 }
 
-/// What one RIC did in the time that is counted.
+/// Counters of one RIC in the measured period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RicLoad {
     /// Indications read, from base stations and from other RICs.
@@ -29,7 +30,7 @@ pub struct RicLoad {
     pub written: u64,
 }
 
-/// What all did.
+/// Counters of all RICs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterLoadOutcome {
     /// Each RIC.

@@ -1,15 +1,16 @@
-//! Several RICs as one in virtual time: their machines, base stations and xApps in a [`World`](crate::World), and beside it a
-//! replicated key-value store that elects, lags, stalls, and loses answers.
+//! Several RICs as one in virtual time. Their machines, base stations and xApps are in a
+//! [`World`](crate::World). Next to it, a replicated key-value store elects leaders, lags, stalls, and loses
+//! responses.
 //!
-//! | file | room |
+//! | file | content |
 //! |---|---|
 //! | `history` | the invariant: ownership intervals of a node are disjoint |
 //! | `store` | the store: three replicas, a leader, watches |
-//! | `fault` | what goes wrong at the store |
-//! | `ledger` | an iApp that hands over what it was ordered |
-//! | `load` | what they read and write when nothing goes wrong |
-//! | `trial` | worlds of three RICs under seeded faults, and what must hold of them |
-//! | `watch` | who looks at what is held, acknowledged and reported |
+//! | `fault` | faults of the store |
+//! | `ledger` | an iApp that hands over its orders |
+//! | `load` | reads and writes without faults |
+//! | `trial` | worlds of three RICs under seeded faults, and their invariants |
+//! | `watch` | observation of ownership, acknowledgements and reports |
 mod fault;
 mod history;
 mod ledger;

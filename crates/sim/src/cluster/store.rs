@@ -1,14 +1,18 @@
-//! A replicated key-value store as JetStream's is measured to be: one order of revisions, watches that follow it, and little else
-//! that can be relied upon.
+//! A replicated key-value store that behaves as JetStream was measured to behave. It guarantees one order of
+//! revisions and watches that follow it, and little else.
 //!
 //! * A leader commits with a quorum of three; without a leader there is an election of 4 to 9 s.
-//! * The expected revision of a write is compared with what the leader has *applied*: two under way at once may both pass.
-//! * A leader without a quorum takes writes and does not answer; after the heal they all are committed, unless another leader has
-//!   been elected meanwhile: then they never were.
-//! * Each replica is behind by its own lag, and a watch tells what its replica has applied, from wherever that is.
-//! * A watch may never say that all that there was has been told: the server counts one value too many.
-//! * It may be slow ([`Store::paced`]): a thousand writes at once stand in a queue, signs of life among them.
-//! * Answers may be lost, late, or come twice; writes of a client that has lost its connection may arrive much later.
+//! * The expected revision of a write is compared with the revision that the leader has *applied*: two
+//!   concurrent writes may both pass.
+//! * A leader without a quorum accepts writes and does not respond. After the partition heals it commits all
+//!   of them. If another leader was elected in the meantime, they are lost.
+//! * Each replica has its own lag, and a watch returns the values that its replica has applied.
+//! * A watch may never signal that it has sent all current values, because the server counts one value too
+//!   many.
+//! * The store may be slow ([`Store::paced`]): a thousand concurrent writes form a queue, with heartbeats
+//!   among them.
+//! * Responses may be lost, late, or duplicated; writes of a client that has lost its connection may arrive
+//!   much later.
 use super::fault::StoreFault;
 use crate::agenda::Agenda;
 use crate::chance::Chance;
@@ -21,7 +25,7 @@ use std::time::Duration;
 
 /// Replicas.
 const SERVERS: usize = 3;
-/// How long a client waits for an answer.
+/// Time that a client waits for a response.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A client in one of its lives.
@@ -39,7 +43,7 @@ enum Event {
     Arrive(Proposal),
     Commit(Proposal, usize),
     Answer(Client, WriteId, Result<u64, WriteFailure>),
-    /// A replica has applied so many.
+    /// A replica has applied this number of entries.
     Apply(usize, usize),
     Watch(Client),
     Elect(u64),
@@ -81,7 +85,7 @@ pub struct Store {
     leader: Option<usize>,
     /// Elections begun.
     elections: u64,
-    /// What a leader without a quorum has taken.
+    /// Writes that a leader without a quorum has accepted.
     stuck: Vec<Proposal>,
     watches: BTreeMap<PartyId, (u32, u64, Watching)>,
     last_watch: u64,
@@ -124,7 +128,7 @@ impl Store {
         }
     }
 
-    /// The same, which commits one write in so long at most: the others wait for their turn.
+    /// Creates a store that commits one write per `pace`; other writes wait in a queue.
     pub fn paced(seed: u64, pace: Duration) -> Self {
         Self { pace, ..Self::new(seed) }
     }
@@ -134,7 +138,7 @@ impl Store {
         self.agenda.plan(at, Event::Fault(fault));
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next(&self) -> Option<Time> {
         self.agenda.next().into_iter().chain(self.news.next()).min()
     }
@@ -146,7 +150,7 @@ impl Store {
         match ask {
             BusAsk::Watch => self.agenda.plan(self.now + delay, Event::Watch(client)),
             BusAsk::Write(write) => {
-                // Whoever has waited long enough stops waiting, whatever becomes of it.
+                // The client stops waiting now, whatever the outcome of the write.
                 let failure = Err(WriteFailure::Unknown);
                 self.agenda.plan(self.now + PATIENCE, Event::Answer(client, write.id, failure));
                 self.agenda.plan(self.now + delay, Event::Arrive(Proposal { client, write }));
@@ -217,7 +221,7 @@ impl Store {
         self.servers[server].up && !self.servers[server].paused
     }
 
-    /// Whether two replicas hear each other.
+    /// Whether two replicas can reach each other.
     fn linked(&self, a: usize, b: usize) -> bool {
         a == b || (self.runs(a) && self.runs(b) && !self.servers[a].alone && !self.servers[b].alone)
     }
@@ -359,7 +363,7 @@ impl Store {
     fn changed(&mut self) {
         let leads = self.leader.is_some_and(|leader| self.has_quorum(leader));
         if leads {
-            // What it took while it was alone, it commits now.
+            // The leader now commits the writes that it accepted without a quorum.
             let leader = self.leader.unwrap_or_default();
             for proposal in std::mem::take(&mut self.stuck) {
                 self.agenda.plan(self.now + ms(1), Event::Commit(proposal, leader));
@@ -375,7 +379,7 @@ impl Store {
     }
 
     fn elect(&mut self) {
-        // Whoever has all that was committed may lead.
+        // A replica that has all committed entries may lead.
         let fits = (0..SERVERS).filter(|it| self.has_quorum(*it));
         let Some(leader) = fits.max_by_key(|it| self.servers[*it].applied) else { return };
         if self.leader != Some(leader) {

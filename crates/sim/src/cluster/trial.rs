@@ -20,15 +20,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 const OID: &str = "1.3.6.1.4.1.53148.1.1.2.900";
-/// How often an xApp commands, and what calls for it.
+/// Interval between the control requests of an xApp, and the id of their call.
 const CONTROLS: Duration = Duration::from_millis(250);
 const CONTROL_CALL: u64 = 1;
 const DRAIN_CALL: u64 = 2;
-/// Clocks run so much faster or slower at most.
+/// Maximum drift of clocks in either direction.
 const DRIFT_PPM: usize = 50_000;
 /// Until an order is surely in the store.
 const ORDERS_APART: Duration = Duration::from_secs(2);
-/// What is reported twice a second is missing after this long.
+/// Time after which a report that is due twice a second counts as missing.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A world of several RICs, its faults, and what must hold.
@@ -50,9 +50,9 @@ pub struct ClusterTrial {
     pub timers: DirectoryTimers,
     /// The same of its claims.
     pub claims: ClaimLimits,
-    /// How long agents wait for the answer to a setup in the end.
+    /// Maximum backoff of agents that wait for a setup response.
     pub setup_timeout_max: Duration,
-    /// The store commits one write in so long at most.
+    /// Minimum interval between two commits of the store.
     pub pace: Duration,
     /// An iApp at each RIC is given orders about nodes and hands them over. After the faults each node has its last order, the RIC that was
     /// given them dies, and all RICs must know them in the end.
@@ -77,7 +77,7 @@ impl Default for ClusterTrial {
     }
 }
 
-/// What happened in a world that held together.
+/// Result of a world without a violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOutcome {
     /// Of the world.
@@ -136,10 +136,10 @@ impl ClusterTrial {
         world
     }
 
-    /// As [`run`](Self::run), in a world that somebody may look at.
+    /// As [`run`](Self::run), in a world that the caller supplies and may trace.
     ///
     /// # Errors
-    /// The first thing that does not hold.
+    /// The first violated invariant.
     pub fn run_in(&self, world: World) -> Result<ClusterOutcome, Violation> {
         let mut run = self.begin(world);
         let calm = self.disturb(&mut run);
@@ -168,7 +168,7 @@ impl ClusterTrial {
     fn last_orders(&self, run: &mut Run, calm: Time) -> Result<(), Violation> {
         run.pass(calm + self.recovery / 3)?;
         run.ordering = false;
-        // What was ordered at another RIC at the same moment would be as good.
+        // A concurrent order at another RIC would be equally valid.
         run.pass(run.world.now() + ORDERS_APART)?;
         let ric = run.chance.below(self.rics);
         for station in 0..run.watcher.stations.len() {
@@ -182,7 +182,7 @@ impl ClusterTrial {
         Ok(())
     }
 
-    /// Everybody is there, and nothing has happened yet.
+    /// Starts all parties, before any fault.
     pub(super) fn begin(&self, world: World) -> Run {
         let seed = world.seed;
         let mut run = Run {
@@ -242,7 +242,7 @@ impl ClusterTrial {
     fn disturb(&self, run: &mut Run) -> Time {
         let ms = Duration::from_millis;
         let mut calm = Time::ZERO + self.trouble;
-        // First everybody finds each other.
+        // All parties find each other before the first fault.
         let begin = ms(4_000);
         for _ in 0..self.faults {
             let at = Time::ZERO + run.chance.between(begin, self.trouble);
@@ -308,7 +308,7 @@ impl Run {
         Ok(())
     }
 
-    /// Tells RICs what the store has to say, all that there is at once; those that are frozen hear it when they go on.
+    /// Delivers all pending store events to the RICs; frozen RICs receive them when they resume.
     fn deliver(&mut self) {
         let mut batches: BTreeMap<PartyId, Vec<BusNews>> = BTreeMap::new();
         for (client, news) in std::mem::take(&mut self.waiting) {

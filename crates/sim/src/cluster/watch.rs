@@ -1,4 +1,4 @@
-//! Who looks: at ownership after each step, at acknowledgements, at what arrives.
+//! Observes ownership after each step, acknowledgements, and received reports.
 use super::history::History;
 use crate::beacon::Logbook;
 use crate::party::PartyId;
@@ -22,7 +22,7 @@ impl Station {
     }
 }
 
-/// What is known of a world of several RICs.
+/// Observed state of a world of several RICs.
 #[derive(Default)]
 pub(super) struct Watcher {
     pub(super) history: History,
@@ -32,7 +32,7 @@ pub(super) struct Watcher {
     /// Controls that wait: by client and handle, the station and the number that they carry.
     asked: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
     next_control: u64,
-    /// When a client has last heard a node.
+    /// Time at which a client last received a report from a node.
     pub(super) heard: BTreeMap<(PartyId, GlobalE2NodeId), Time>,
     pub(super) acknowledged: u64,
     pub(super) refused: u64,
@@ -84,7 +84,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// What a station's functions were told since this was last asked.
+    /// Reads the control messages that a station's functions received since the last call.
     fn read(&mut self, station: usize) -> Result<(), String> {
         let station = &mut self.stations[station];
         for message in station.logbook.take_controls() {
