@@ -1,5 +1,6 @@
-//! A share of a CPU for some threads of this process, by a control group of its own: `cpu.max` of cgroup v2, or
-//! `cpu.cfs_quota_us` of v1. Real-time threads are not held by it. And [`Group`]: bounds for processes that this one starts.
+//! A share of a CPU for some threads of this process, by a separate control group: `cpu.max` of cgroup v2, or
+//! `cpu.cfs_quota_us` of v1. It does not limit real-time threads. [`Group`] limits processes that this one
+//! starts.
 
 mod group;
 
@@ -15,9 +16,9 @@ use std::time::Duration;
 const PERIOD_US: u64 = 10_000;
 /// The least quota that the kernel takes, us.
 const QUOTA_US_MIN: u64 = 1_000;
-/// What the names of our groups begin with.
+/// Prefix of the names of this program's groups.
 const PREFIX: &str = "ranlab-";
-/// How often a group is tried to be removed, and the time between; the next one of another process removes what stays.
+/// Number of attempts to remove a group, and the time between them. The next run removes groups that remain.
 const REMOVALS: u32 = 20;
 const REMOVAL: Duration = Duration::from_millis(5);
 
@@ -44,7 +45,7 @@ pub enum CgroupError {
 #[derive(Debug)]
 pub struct CpuQuota {
     folder: PathBuf,
-    /// Where a thread's number is written.
+    /// File that takes thread numbers.
     threads: PathBuf,
 }
 
@@ -93,7 +94,7 @@ impl CpuQuota {
             return Err(CgroupError::Lacking(format!("{} has no cpu", controllers.display())));
         }
         make(&folder)?;
-        // Threads of one process may be in groups of their own only below a threaded one.
+        // Threads of one process may be in different groups only below a threaded group.
         write(&folder.join("cgroup.type"), "threaded")?;
         write(&parent.join("cgroup.subtree_control"), "+cpu")?;
         write(&folder.join("cpu.max"), &format!("{quota_us} {PERIOD_US}"))?;
@@ -117,7 +118,8 @@ impl CpuQuota {
         write(&self.threads, &number)
     }
 
-    /// How long its threads were kept from a CPU since it was made, ns; `None`: the kernel does not say.
+    /// Time for which its threads were throttled since it was made, ns; `None`: the kernel does not report
+    /// it.
     pub fn throttled_ns(&self) -> Option<u64> {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
         let value = |name: &str| -> Option<u64> {
@@ -169,7 +171,7 @@ fn joined(mount: &str, own: &str) -> PathBuf {
     Path::new(mount.trim_start_matches('/')).join(own.trim_start_matches('/'))
 }
 
-/// Where a file system is mounted whose kind and options are wanted (proc(5), mountinfo).
+/// Mount point of a file system with the wanted type and options (proc(5), mountinfo).
 fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -186,7 +188,7 @@ fn sweep(parent: &Path) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // What it had started may live on: nobody looks after it any more.
+            // Processes that it started may survive without an owner.
             group::kill_all(&entry.path());
             let _ = fs::remove_dir(entry.path());
         }

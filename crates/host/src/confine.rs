@@ -1,5 +1,5 @@
-//! A process that is not trusted: another user, without a way back, within bounds, without a network, with folders of its own where
-//! everybody writes, and gone with this one.
+//! Confinement of an untrusted process: another user without a way back, resource limits, no network, private
+//! folders in place of the world-writable ones, and killed together with this process.
 #![allow(unsafe_code, reason = "system calls between fork and exec")]
 
 use std::ffi::{CStr, CString};
@@ -13,14 +13,16 @@ use std::process::Command;
 use crate::cgroup::{Bounds, Group};
 use crate::kin;
 
-/// How unimportant such a process is where the machine's memory ends (`oom_score_adj`, at most 1,000).
+/// Priority of such a process for the out-of-memory killer (`oom_score_adj`, at most 1,000).
 const OOM_SCORE: &[u8] = b"800";
-/// How far behind it stands for a CPU (nice(2), at most 19) where no group gives it a share.
+/// CPU priority (nice(2), at most 19) where no group gives it a share.
 const NICE: libc::c_int = 10;
-/// Folders in which everybody writes: each such process has its own in their place, empty, in memory, and gone with it.
+/// World-writable folders. Each such process gets an empty private one in memory in their place, removed with
+/// the process.
 pub const OWN_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 const OWN_FOLDERS_C: [&CStr; 3] = [c"/tmp", c"/var/tmp", c"/dev/shm"];
-/// What each of them may hold: this part of the bound on memory, to which it counts.
+/// Divisor of the memory limit that gives the size of each private folder. Its contents count towards that
+/// limit.
 const OWN_FOLDER_PART: u64 = 4;
 /// Descriptors that are looked at where the kernel does not do it.
 const DESCRIPTORS_MAX: libc::c_int = 65_536;
@@ -36,11 +38,11 @@ pub struct User {
     pub gid: u32,
 }
 
-/// Why somebody is not such a user.
+/// Reason to reject a user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoUser {
-    /// Nobody is called so.
+    /// No user has this name.
     #[error("/etc/passwd has no user {0:?}; write a name that it has, or a number above 0")]
     Unknown(String),
     /// Root's rights are never given.
@@ -122,15 +124,16 @@ impl User {
 pub struct Confinement {
     /// As whom it runs.
     pub user: User,
-    /// What it may use, with all that it starts.
+    /// Limits for the process and all its descendants.
     pub bounds: Bounds,
     /// Files that each of its processes may hold open.
     pub open_files: u64,
-    /// Whether it sees this machine's network; otherwise it has an empty one, and Unix sockets where it may open their files.
+    /// Whether it sees this machine's network. Otherwise its network is empty; Unix sockets work where it may
+    /// open their files.
     pub network: bool,
 }
 
-/// How bounds are held, for people; `why` is why there is no group.
+/// How the limits are enforced, for people; `why` is the reason for the lack of a group.
 pub fn described(group: Option<&Group>, why: &str) -> String {
     match group {
         Some(group) => format!("memory, CPU and processes by {}; open files by rlimit", group.kind()),
@@ -159,7 +162,7 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
             }
             own_descriptors();
             put(c"/proc/self/oom_score_adj", OOM_SCORE);
-            // A session of its own: no terminal, and a group that it leads.
+            // A new session: no terminal, and a process group that it leads.
             told(libc::setsid())?;
             limit(libc::RLIMIT_CORE, 0)?;
             limit(libc::RLIMIT_NOFILE, to.open_files)?;
@@ -195,18 +198,18 @@ fn own_descriptors() {
     }
 }
 
-/// Whether a process that is confined would not find this file or folder.
+/// Whether a confined process would not find this file or folder.
 pub fn is_hidden(path: &Path) -> bool {
     OWN_FOLDERS.iter().any(|own| path.starts_with(own))
 }
 
-/// Puts this process's own in the place of folders in which everybody writes; nobody else sees them, nor what is shared by memory.
+/// Mounts private folders in place of the world-writable ones and of shared memory.
 fn own_folders(options: &CStr) -> io::Result<()> {
     let none = std::ptr::null();
     let (flags, kind) = (libc::MS_NOSUID | libc::MS_NODEV, c"tmpfs".as_ptr());
     // SAFETY: system calls with numbers and with strings that outlive them; what is null is not read by them.
     unsafe {
-        // What is mounted from here on stays here.
+        // Mounts from here on do not propagate to the host.
         told(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
         for folder in OWN_FOLDERS_C {
             let mounted = libc::mount(kind, folder.as_ptr(), kind, flags, options.as_ptr().cast());
@@ -234,7 +237,7 @@ fn limit(what: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     // SAFETY: `found` is a valid `rlimit` that outlives both calls.
     unsafe {
         told(libc::getrlimit(what, &raw mut found))?;
-        // What is lower already stays so.
+        // A lower limit stays in force.
         let most = most.min(found.rlim_max);
         told(libc::setrlimit(what, &libc::rlimit { rlim_cur: most, rlim_max: most }))
     }

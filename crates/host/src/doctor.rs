@@ -1,4 +1,4 @@
-//! What is missing here, as data: a front end prints it.
+//! Checks of the machine's setup, as data for a front end to print.
 
 use serde::Serialize;
 
@@ -7,17 +7,17 @@ use crate::{Facts, MachineInterval, Sctp};
 /// One thing looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// Name of the check.
     pub name: &'static str,
-    /// How it stands.
+    /// Result of the check.
     pub status: Status,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do about it; `None` if it is well.
+    /// Advice on a problem; `None` without a problem.
     pub advice: Option<&'static str>,
 }
 
-/// How one thing stands.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -40,7 +40,7 @@ const IDLE_EXIT_US: u64 = 20;
 /// Fewer CPUs than this leave none to set aside.
 const ISOLATION_CPUS: usize = 4;
 
-/// Looks at everything that the facts, and an interval of some seconds if there is one, tell.
+/// Runs all checks on the facts, and on an interval of some seconds if there is one.
 pub fn checks(facts: &Facts, lately: Option<&MachineInterval>) -> Vec<Check> {
     let mut checks = vec![
         open_files(facts),
@@ -252,7 +252,7 @@ fn quiet(lately: &MachineInterval) -> Check {
 
 /// Says that a test cannot run here and why, past what test harnesses keep back; `scripts/test.sh` counts these lines.
 pub fn skipped(why: impl std::fmt::Display) {
-    // Nobody reads it: then nobody counts it either.
+    // A failed write means that standard error is closed, so there is no reader to inform.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\nskipped: {why}\n").as_bytes());
 }
 

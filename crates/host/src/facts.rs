@@ -1,4 +1,4 @@
-//! What a result must say about the machine that it comes from.
+//! Facts about the machine that a result must state.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,10 @@ pub struct Facts {
     pub cpu_model: Option<String>,
     /// CPUs on line.
     pub cpus: usize,
-    /// Whether a hypervisor shows itself.
+    /// Whether the kernel reports a hypervisor.
     pub virtual_machine: bool,
-    /// Whether its processors are a program's (QEMU without a hypervisor's help): times of it mean nothing.
+    /// Whether its processors are emulated (QEMU without hardware virtualisation): measured times are
+    /// meaningless.
     pub emulated: bool,
     /// Memory of the machine.
     pub memory_bytes: Option<u64>,
@@ -39,16 +40,17 @@ pub struct Facts {
     pub isolated_cpus: Option<String>,
     /// CPUs whose timer tick stops while they run one task.
     pub tickless_cpus: Option<String>,
-    /// What the kernel's clock is read from.
+    /// Source of the kernel's clock.
     pub clock_source: Option<String>,
-    /// How willingly the kernel interrupts itself: `realtime`, `full`, `lazy`, `voluntary`, `none`, or `dynamic` where
-    /// it does not say which of them is chosen now.
+    /// Preemption model of the kernel: `realtime`, `full`, `lazy`, `voluntary`, `none`, or `dynamic` where it
+    /// does not report the current choice.
     pub preemption: Option<String>,
-    /// Which build of the kernel it is (`Debian`, `cloud`, `azure`, … as its release says; else `generic`).
+    /// Flavour of the kernel's build (`Debian`, `cloud`, `azure`, … according to its release; else
+    /// `generic`).
     pub kernel_flavour: Option<String>,
     /// Memory nodes.
     pub memory_nodes: usize,
-    /// The kernel tells how long tasks waited (`/proc/pressure`).
+    /// Whether the kernel reports how long tasks waited (`/proc/pressure`).
     pub pressure_information: bool,
     /// Huge pages reserved.
     pub huge_pages: Option<u64>,
@@ -85,7 +87,7 @@ pub struct IdleState {
     pub exit_latency_us: u64,
 }
 
-/// What the kernel has of SCTP.
+/// SCTP support of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sctp {
@@ -183,7 +185,7 @@ fn card_clocks(root: &Path) -> Vec<String> {
     })
 }
 
-/// What is said of each port of this machine, by name and folder of `/sys`, in the order of their names.
+/// A text for each port of this machine, from its name and its folder in `/sys`, in the order of the names.
 fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String> {
     let Ok(interfaces) = fs::read_dir(root.join("sys/class/net")) else { return Vec::new() };
     let said = |entry: fs::DirEntry| say(&entry.file_name().to_string_lossy(), &entry.path());
@@ -205,7 +207,8 @@ fn idle_states(root: &Path) -> Vec<IdleState> {
     (0..).map_while(state).filter(|(_, disabled)| !disabled).map(|(state, _)| state).collect()
 }
 
-/// What is chosen at run time is in debugfs for root alone; else the command line, else the build.
+/// Only root can read the run-time choice in debugfs; other users get it from the command line or the build
+/// options.
 fn preemption(
     realtime: Option<&str>,
     debug: Option<&str>,

@@ -14,10 +14,10 @@ use crate::signal::send;
 /// Processes below one; a tree that is wider or deeper is cut.
 const KIN_MAX: usize = 4_096;
 
-/// What loses its parent becomes a child of this process, wherever it is below it (`PR_SET_CHILD_SUBREAPER`).
+/// Makes this process the parent of orphans among its descendants (`PR_SET_CHILD_SUBREAPER`).
 ///
 /// # Errors
-/// The kernel has no such thing (before Linux 3.4).
+/// The kernel does not support it (before Linux 3.4).
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: prctl(2) with numbers alone; it changes a flag of this process.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
@@ -85,7 +85,7 @@ fn stat(pid: u32) -> Option<(char, u32)> {
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
-/// How a process stands.
+/// State of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It runs or waits.
@@ -96,7 +96,7 @@ pub enum Standing {
     Gone,
 }
 
-/// How a process stands.
+/// State of a process.
 pub fn standing(pid: u32) -> Standing {
     match stat(pid) {
         Some(('T' | 't', _)) => Standing::Stopped,
@@ -134,7 +134,7 @@ pub fn end_children(but: &BTreeSet<u32>) -> bool {
     false
 }
 
-/// Waits for children of this process that have ended, but for those: whoever adopts orphans has to.
+/// Reaps ended children of this process, except those in `but`. A process that adopts orphans has to do this.
 pub fn bury(but: &BTreeSet<u32>) {
     for pid in own_children(but) {
         wait_for(pid, libc::WNOHANG);

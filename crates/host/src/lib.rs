@@ -1,21 +1,22 @@
-//! Hands on the lab machine: process and machine meters, facts; never in a product build.
+//! Access to the lab machine: process and machine meters, facts; never in a product build.
 //!
-//! * [`Subject`]: what is metered: a process, all processes of a command, or a control group.
-//! * [`ProcessMeter`]: what one process costs, all its threads counted.
-//! * [`MachineMeter`]: what others took from the machine meanwhile (steal, pressure).
-//! * [`PowerMeter`]: what the processors take, where the machine shows it.
-//! * [`traffic`]: what this process's TCP connections carried, in bytes and in packets.
-//! * [`Facts`]: what a result must say about the machine that it comes from.
+//! * [`Subject`]: the metered unit: a process, all processes of a command, or a control group.
+//! * [`ProcessMeter`]: resource use of one process, all its threads counted.
+//! * [`MachineMeter`]: resources that other users took from the machine in the meantime (steal, pressure).
+//! * [`PowerMeter`]: energy use of the processors, where the machine shows it.
+//! * [`traffic`]: bytes and packets of this process's TCP connections.
+//! * [`Facts`]: facts about the machine that a result must state.
 //! * [`placement`]: CPUs of load, system and device that do not belong together.
 //! * [`netns`]: networks of namespaces, made and removed.
-//! * [`phc`]: network cards' own clocks.
-//! * [`kin`]: a program with whatever it starts.
-//! * [`cgroup`]: a share of a CPU for some threads of this process, and bounds for processes that it starts.
-//! * [`confine`]: a process that is not trusted: another user, within bounds.
-//! * [`trusted`]: files that nobody else could have written.
-//! * [`doctor`]: what is missing here, and what to do about it.
+//! * [`phc`]: clocks of network cards.
+//! * [`kin`]: a program with all its descendants.
+//! * [`cgroup`]: a share of a CPU for some threads of this process, and limits for processes that it starts.
+//! * [`confine`]: confinement of an untrusted process: another user, resource limits.
+//! * [`trusted`]: checks that no other user could have written a file.
+//! * [`doctor`]: checks of the machine's setup, with advice.
 //!
-//! Everything is read from `/proc` and `/sys`; where the kernel does not say, the value is `None` and never a guess.
+//! All values are read from `/proc` and `/sys`. A value that the kernel does not report is `None` and never a
+//! guess.
 #![deny(missing_docs)]
 
 pub mod cgroup;

@@ -1,4 +1,4 @@
-//! What the machine as a whole did, and what was taken from it.
+//! Resource use of the whole machine, and resources taken from it.
 
 use std::path::PathBuf;
 
@@ -87,7 +87,7 @@ impl MachineMeter {
 }
 
 impl MachineSample {
-    /// What happened between `earlier` and this sample; `None` if no time has passed.
+    /// Difference between `earlier` and this sample; `None` if no time has passed.
     pub fn since(&self, earlier: &Self) -> Option<MachineInterval> {
         let wall_s = self.uptime_s - earlier.uptime_s;
         let all = |sample: &Self| sample.busy_s + sample.idle_s + sample.steal_s;

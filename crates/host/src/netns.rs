@@ -1,8 +1,9 @@
-//! Networks of namespaces on this machine: made, described by `ip` and `tc`, and removed whatever happens.
+//! Networks of namespaces on this machine: created, described by `ip` and `tc`, and removed in all cases.
 //!
-//! Every interface lives in a namespace of ours, so removing the namespaces removes everything. A namespace is called
-//! `ranlab-PID-NAME`; a file in [`RUN`] says when that process began, so that the next testbed tells a dead owner, whose
-//! namespaces it removes, from a new process of the same number.
+//! Every interface lives in one of this program's namespaces, so removing the namespaces removes everything.
+//! A namespace is called `ranlab-PID-NAME`. A file in [`RUN`] holds the start time of that process. With it
+//! the next testbed distinguishes a dead owner, whose namespaces it removes, from a new process of the same
+//! number.
 
 mod order;
 mod ports;
@@ -16,11 +17,11 @@ pub use order::{LAUNCHED, Link, RankOrder};
 use ports::{Loan, Taken};
 pub use stamps::{StampConfig, Stamping, stamps_now};
 
-/// What the names of our namespaces begin with.
+/// Prefix of the names of this program's namespaces.
 const PREFIX: &str = "ranlab-";
-/// Where named namespaces are.
+/// Folder of named namespaces.
 const NAMESPACES: &str = "/run/netns";
-/// Where each testbed says whose it is.
+/// Folder in which each testbed records its owner.
 pub const RUN: &str = "/run/ranlab";
 /// Namespaces of one testbed, at most.
 pub const NAMESPACES_MAX: usize = 64;
@@ -35,9 +36,9 @@ pub enum NetnsError {
     /// A command failed: the kernel lacks something, or the caller asked for nonsense.
     #[error("`{command}` failed: {why}")]
     Command {
-        /// What was run.
+        /// The command.
         command: String,
-        /// What it said.
+        /// Its error text.
         why: String,
     },
     /// A kernel without a queueing discipline.
@@ -45,7 +46,7 @@ pub enum NetnsError {
     Kernel {
         /// As `tc` calls it.
         kind: &'static str,
-        /// What builds it in.
+        /// Kernel option that enables it.
         option: &'static str,
     },
     /// A port of this machine that cannot be had, or not so.
@@ -53,7 +54,7 @@ pub enum NetnsError {
     Port {
         /// Its name.
         port: String,
-        /// What is the matter with it.
+        /// Reason of the rejection.
         why: String,
     },
     /// Too many namespaces; the caller's fault.
@@ -65,7 +66,7 @@ pub enum NetnsError {
 #[derive(Debug)]
 pub struct Testbed {
     names: Vec<String>,
-    /// What of the machine's own it has, in the order in which it took it.
+    /// Changes to the machine that have to be undone, in order.
     loans: Vec<Loan>,
     taken: Vec<Taken>,
     began: u64,
@@ -117,10 +118,11 @@ impl Testbed {
         self.veth_of(1, a, b)
     }
 
-    /// The same with so many transmit queues at both ends, for what gives each class one.
+    /// Adds a veth pair with this number of transmit queues at both endpoints, for disciplines that need one
+    /// per class.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn veth_of(
         &self,
         queues: usize,
@@ -145,10 +147,10 @@ impl Testbed {
         run("ip", &all).map(drop)
     }
 
-    /// Holds what leaves an interface to a rate: a token bucket with a queue of so many octets.
+    /// Limits the rate at which packets leave an interface: a token bucket with a queue of this many bytes.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn shape(
         &self,
         (namespace, interface): (&str, &str),
@@ -158,10 +160,10 @@ impl Testbed {
         tc(namespace, &order::one_queue(interface, rate_bps, queue_bytes))
     }
 
-    /// What an interface that is held to a rate has let through since.
+    /// Counters of the queue of a rate-limited interface.
     ///
     /// # Errors
-    /// The system's word, also if nothing shapes it.
+    /// The error of the operating system, or the interface has no rate limit.
     pub fn queue(&self, (namespace, interface): (&str, &str)) -> Result<QueueCounters, NetnsError> {
         let arguments = ["-n", namespace, "-s", "qdisc", "show", "dev", interface, "root"];
         let text = run("tc", &arguments)?;
@@ -217,7 +219,7 @@ impl Drop for Testbed {
 
 static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
-/// What this process lacks for namespaces, one sentence each.
+/// Permissions and tools that this process lacks for namespaces, one sentence each.
 pub fn lacking() -> Vec<String> {
     let mut lacks = Vec::new();
     if !crate::Facts::read().network_namespaces {
@@ -238,8 +240,9 @@ fn missing_tools() -> Vec<&'static str> {
 
 /// Gives back the ports of processes that are no more, removes their namespaces and run files; says how many namespaces.
 pub fn sweep() -> usize {
-    // Looked at in this order, and each owner once: a namespace has its run file before it is there and until it is gone, and
-    // who dies between two looks would lose the ports that are in his.
+    // The order of the reads matters, and each owner is checked once. A run file exists before its namespace
+    // and until the namespace is gone. An owner that died between two checks would lose the ports that are in
+    // its namespace.
     let names: Vec<String> = std::fs::read_dir(NAMESPACES)
         .into_iter()
         .flatten()
@@ -275,15 +278,15 @@ fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
     })
 }
 
-/// Writes a run file that others find whole or as it was: who finds it empty takes its owner for dead.
+/// Writes a run file atomically, because another process takes an empty one for that of a dead owner.
 fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
-    // Its name is no process's, so that nobody reads it.
+    // No process has this name, so no process reads the file.
     let part = file.with_file_name(format!(".{}", file.file_name().unwrap_or_default().to_string_lossy()));
     std::fs::write(&part, text)?;
     std::fs::rename(part, file)
 }
 
-/// Whether the process that made a testbed is still that process.
+/// Whether the process that made a testbed is still running, rather than a new process of the same number.
 fn lives(pid: u32, number: &str) -> bool {
     let Ok(noted) = std::fs::read_to_string(Path::new(RUN).join(format!("{pid}-{number}"))) else {
         return false;
@@ -305,7 +308,7 @@ pub struct QueueCounters {
     pub packets: u64,
     /// Packets that found it full.
     pub dropped: u64,
-    /// How often what stood first had to wait for the rate.
+    /// Number of times that the first packet had to wait for the rate.
     pub waits: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A network card's own clock (PTP hardware clock, `/dev/ptpN`), read beside the system's.
+//! The clock of a network card (PTP hardware clock, `/dev/ptpN`), read together with the system clock.
 #![allow(unsafe_code, reason = "requests of linux/ptp_clock.h, which std lacks")]
 
 use std::fs::File;
@@ -12,7 +12,8 @@ const SAMPLES_MAX: usize = 25;
 const PLAIN: libc::c_ulong = request(1, 5, size_of::<Asked<{ 2 * SAMPLES_MAX + 1 }>>());
 const PRECISE: libc::c_ulong = request(3, 8, size_of::<Crossed>());
 const EXTENDED: libc::c_ulong = request(3, 9, size_of::<Asked<{ 3 * SAMPLES_MAX }>>());
-/// How wrong a reading may be where the hardware itself takes both times at once (PCIe PTM, ART): assumed, no driver says it.
+/// Assumed error of a reading where the hardware takes both times at once (PCIe PTM, ART); no driver reports
+/// it.
 const AT_ONCE_NS: u64 = 100;
 
 /// `_IOC` of linux/ioctl.h for the type of PTP clocks.
@@ -30,7 +31,7 @@ struct Time {
 }
 
 impl Time {
-    /// Nanoseconds since the clock's zero; one before it is none.
+    /// Nanoseconds since the clock's zero; `None` for a time before it.
     fn ns(self) -> Option<u64> {
         u64::try_from(self.seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds.into())
     }
@@ -71,7 +72,7 @@ impl CrossReading {
     }
 }
 
-/// How a card's clock is read.
+/// Method to read a card's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     /// Between two readings of the system's clock.
@@ -151,8 +152,9 @@ impl<const TIMES: usize> Asked<TIMES> {
     }
 }
 
-/// System, card, system, each reading `step` times after the one before: with 2 its end is the next one's beginning. What a clock that
-/// was set meanwhile turned around is left out.
+/// Readings (system, card, system), each starting `step` times after the previous one: with 2 they share the
+/// system time between them. Readings that run backwards, because the clock was set in the meantime, are left
+/// out.
 fn readings(times: &[Time], step: usize) -> Vec<CrossReading> {
     let triples = times.windows(3).step_by(step);
     let of = |triple: &[Time]| {
@@ -187,7 +189,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_not_there_is_not_opened() {
         assert_eq!(Phc::open(987_654).unwrap_err().kind(), io::ErrorKind::NotFound);
-        // Where this machine has one, it goes on, and the system's clock lies around it.
+        // If this machine has a card clock, it advances, and the two system times enclose its reading.
         let Ok(phc) = Phc::open(0) else { return };
         let (first, second) = (phc.read().unwrap(), phc.read().unwrap());
         assert!(second.card_ns > first.card_ns && first.after_ns >= first.before_ns);

@@ -1,13 +1,13 @@
-//! Which CPUs work together: those of a load, of the system under test, and of the device between them.
+//! Placement of threads on CPUs: those of a load, of the system under test, and of the device between them.
 //!
-//! Packets that cross the link between two NUMA nodes cost more at every touch, and two busy threads on one CPU measure
-//! each other. Neither fails, so somebody has to say it.
+//! Packets that cross the link between two NUMA nodes cost more at every access, and two busy threads on one
+//! CPU slow each other down. Neither fails, so the report has to mention it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// What a reader of the figures should know about threads on these CPUs, a sentence each: that process `other` is pinned to
-/// the same ones, that they are of several NUMA nodes, or of another one than the network device is.
+/// Remarks on threads on these CPUs, a sentence each: process `other` is pinned to the same CPUs, the CPUs
+/// are of several NUMA nodes, or of another one than the network device.
 pub fn remarks(cpus: &[usize], other: Option<u32>, device: Option<&str>) -> Vec<String> {
     remarks_of(Path::new("/"), cpus, other, device)
 }

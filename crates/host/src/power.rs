@@ -1,10 +1,11 @@
-//! What the processors of this machine take: energy counters of their packages (RAPL), as the kernel's powercap shows them.
+//! Energy use of this machine's processors: counters of their packages (RAPL), as the kernel's powercap shows
+//! them.
 
 use std::path::PathBuf;
 
 use crate::read;
 
-/// Where the kernel shows energy counters.
+/// Folder of the kernel's energy counters.
 const POWERCAP: &str = "/sys/class/powercap";
 
 /// Why there is no power to be read.
@@ -27,7 +28,7 @@ pub struct PowerMeter {
     packages: Vec<PathBuf>,
 }
 
-/// Counters of all packages at one moment, µJ, each with the value at which it begins anew.
+/// Counters of all packages at one moment, µJ, each with the value at which it wraps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PowerSample(Vec<(u64, u64)>);
 
@@ -35,7 +36,7 @@ impl PowerMeter {
     /// The packages of this machine.
     ///
     /// # Errors
-    /// There are none, or they are not shown to everybody.
+    /// No package has a counter, or this user may not read it.
     pub fn new() -> Result<Self, PowerError> {
         Self::at(POWERCAP.into())
     }
@@ -71,7 +72,8 @@ impl PowerMeter {
 }
 
 impl PowerSample {
-    /// Joules that all packages took since; a counter that is behind has begun anew once. `None`: of another machine.
+    /// Joules that all packages used since `earlier`. A counter that decreased has wrapped once. `None`: a
+    /// sample of another machine.
     #[must_use]
     pub fn joules_since(&self, earlier: &Self) -> Option<f64> {
         if self.0.len() != earlier.0.len() {

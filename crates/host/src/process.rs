@@ -1,4 +1,4 @@
-//! What one process costs.
+//! Resource use of one process.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,8 @@ impl ProcessMeter {
         Self::new(std::process::id())
     }
 
-    /// When the process began, in ticks since the machine began: tells two processes of one identifier apart.
+    /// Start time of the process, in ticks since the machine started: distinguishes two processes with the
+    /// same identifier.
     pub fn began_ticks(&self) -> Result<u64, MeterError> {
         let path = self.folder.join("stat");
         let text = std::fs::read_to_string(&path).map_err(|_| MeterError::NoProcess { pid: self.pid })?;

@@ -3,27 +3,27 @@
 
 use std::io;
 
-/// Sends SIGTERM: the process ends by itself and says what it has to say. It must be a child that was not waited for
-/// yet, so that its number is still its own.
+/// Sends SIGTERM: the process exits by itself after its last output. It must be a child that was not waited
+/// for yet, so that its number is still its own.
 ///
 /// # Errors
-/// There is no such process, or it is somebody else's.
+/// There is no such process, or it belongs to another user.
 pub fn ask_to_end(pid: u32) -> io::Result<()> {
     send(pid, libc::SIGTERM, false)
 }
 
-/// Ends a whole group of processes at once (SIGKILL): a child that was started in a group of its own, and whatever it
-/// started. The child must not have been waited for yet, so that the group's number is still its own.
+/// Kills a whole process group at once (SIGKILL): a child that was started in its own group, and all its
+/// descendants. The child must not have been waited for yet, so that the group's number is still its own.
 ///
 /// # Errors
-/// There is no such group, or it is somebody else's.
+/// There is no such group, or it belongs to another user.
 pub fn kill_group(pid: u32) -> io::Result<()> {
     send(pid, libc::SIGKILL, true)
 }
 
 /// Sends a signal to a process, or to the group that it leads.
 pub(crate) fn send(pid: u32, signal: libc::c_int, group: bool) -> io::Result<()> {
-    // 0 would be our own group, -1 everybody, and 1 is nobody's child.
+    // 0 would be this process's group, -1 all processes, and 1 is not a child.
     let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(io::ErrorKind::InvalidInput)?;
     // SAFETY: kill(2) takes two numbers; one above 1 names a single process, one below -1 a single group.
     match unsafe { libc::kill(if group { -pid } else { pid }, signal) } {

@@ -1,4 +1,4 @@
-//! What is metered: one process, all of a command, or a control group.
+//! The metered unit: one process, all processes of a command, or a control group.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,10 +80,10 @@ impl SubjectMeter {
         Ok(meter)
     }
 
-    /// Reads all meters but [`Self::pss_bytes`].
+    /// Reads all meters except [`Self::pss_bytes`].
     ///
     /// # Errors
-    /// The subject is gone: a process that ended, a command that nobody runs any more, a group that was removed.
+    /// The subject is gone: a process that ended, a command without processes, a group that was removed.
     pub fn sample(&mut self) -> Result<SubjectSample, MeterError> {
         let pids = self.pids()?;
         let mut now = BTreeMap::new();
@@ -198,12 +198,12 @@ fn runs(pid: u32, name: &str, short: &str) -> bool {
     if Path::new(program).file_name().is_some_and(|file| file == name) {
         return true;
     }
-    // A name that was cut says less than the command line; it counts where there is none to contradict it.
+    // A truncated name is weaker evidence than the command line; it counts only without a command line.
     read(folder.join("comm")).is_ok_and(|comm| comm.trim_end() == short)
         && (name.chars().count() <= 15 || program.is_empty())
 }
 
-/// How deep groups may nest below the subject; systemd's go to about 8.
+/// Maximum depth of groups below the subject; systemd's reach about 8.
 const GROUP_DEPTH: usize = 32;
 
 fn members(path: &Path, into: &mut Vec<u32>) -> Result<(), MeterError> {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
 
-/// What the kernel counts of one TCP connection (RFC 4898 names; linux/tcp.h, `struct tcp_info`).
+/// The kernel's counters of one TCP connection (RFC 4898 names; linux/tcp.h, `struct tcp_info`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpCounters {
     /// Bytes sent and acknowledged.
@@ -84,7 +84,7 @@ impl TcpCounters {
 /// The counters of each connection by the kernel's number of its socket.
 pub type Connections = BTreeMap<u64, TcpCounters>;
 
-/// What went over all connections of this process, as this process sees it.
+/// Traffic of all connections of this process, as this process sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Carried {
     /// Connections at the end.
@@ -105,8 +105,8 @@ pub struct Carried {
     pub retransmits: u64,
 }
 
-/// The counters of every TCP socket that this process has open, but not of those at its standard input, output and error:
-/// these belong to whoever started it.
+/// The counters of every TCP socket that this process has open, except those at its standard input, output
+/// and error: these belong to the parent process.
 ///
 /// # Errors
 /// `/proc/self/fd` cannot be read.
@@ -141,18 +141,18 @@ fn socket_inode(target: &str) -> Option<u64> {
 }
 
 fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes no pointers. A number that is closed meanwhile is refused by the kernel, and one that is
-    // used anew gives a duplicate of something else, of which nothing but TCP's counters is read.
+    // SAFETY: the call takes no pointers. The kernel rejects a number that is closed in the meantime. A
+    // number that is reused gives a duplicate of another descriptor, of which only TCP's counters are read.
     let own = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if own < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to us, and nobody else knows it.
+    // SAFETY: the kernel has just returned this descriptor, and no other code has it.
     Ok(unsafe { OwnedFd::from_raw_fd(own) })
 }
 
-/// What went over the connections between two readings. One that came meanwhile counts from its beginning; of one that is
-/// gone nothing is known any more.
+/// Traffic of the connections between two readings. A connection that is new counts from its beginning; one
+/// that is gone does not count.
 pub fn carried(before: &Connections, after: &Connections) -> Carried {
     let mut sum = Carried { connections: after.len() as u64, ..Carried::default() };
     for (inode, now) in after {

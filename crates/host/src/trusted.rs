@@ -1,5 +1,5 @@
-//! Files that decide what this process does: nobody but root and this process's own user may have written them, nor be able
-//! to put others in their place.
+//! Files that control this process: only root and this process's own user may be able to write or replace
+//! them.
 
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -26,10 +26,10 @@ pub enum Distrust {
     Kind {
         /// Which.
         path: PathBuf,
-        /// What was wanted: `file`, `folder`.
+        /// Expected kind: `file`, `folder`.
         wanted: &'static str,
     },
-    /// Somebody else's.
+    /// The file belongs to another user.
     #[error("{} belongs to user {uid}; it must be root's or of the user that runs this (chown)", path.display())]
     Owner {
         /// Which.
@@ -58,7 +58,7 @@ pub enum Distrust {
     TooLong {
         /// Which.
         path: PathBuf,
-        /// What is allowed.
+        /// Maximum size.
         most: u64,
     },
 }
@@ -68,10 +68,10 @@ pub fn own_uid() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |own| own.uid())
 }
 
-/// Whether a file is trusted, itself and whatever folder it is in.
+/// Checks that a file and all folders above it are trusted.
 ///
 /// # Errors
-/// It is not.
+/// The reason for distrust.
 pub fn check_file(path: &Path) -> Result<(), Distrust> {
     let parent =
         path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
@@ -92,7 +92,8 @@ pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
     if fs::symlink_metadata(path).map_err(unreadable)?.is_symlink() {
         return Err(Distrust::Symlink(path.to_owned()));
     }
-    // What is opened is what is looked at, whoever exchanges names meanwhile; a pipe would have us wait.
+    // The checks apply to the opened file, even if its name changes in the meantime; opening a pipe would
+    // block without O_NONBLOCK.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
@@ -127,10 +128,10 @@ pub fn append(path: &Path) -> Result<fs::File, Distrust> {
     Ok(file)
 }
 
-/// Whether a file with a secret is for this user and root alone.
+/// Checks that only this user and root can access a file with a secret.
 ///
 /// # Errors
-/// Somebody else may read or write it, or it cannot be looked at.
+/// Another user may read or write it, or it cannot be examined.
 pub fn is_secret(path: &Path) -> Result<(), Distrust> {
     let found = fs::metadata(path).map_err(|why| Distrust::Unreadable { path: path.to_owned(), why })?;
     check(path, &found)?;
@@ -179,7 +180,7 @@ fn check(path: &Path, found: &Metadata) -> Result<(), Distrust> {
     if found.uid() != 0 && found.uid() != own_uid() {
         return Err(Distrust::Owner { path: path.to_owned(), uid: found.uid() });
     }
-    // In a folder as /tmp is nobody takes away what is another's.
+    // In a folder with the sticky bit, such as /tmp, users cannot remove files of other users.
     let is_shared = found.is_dir() && found.mode() & 0o1000 != 0;
     if found.mode() & 0o022 != 0 && !is_shared {
         return Err(Distrust::Writable { path: path.to_owned(), mode: found.mode() & 0o7777 });

@@ -9,14 +9,15 @@ use super::{
 };
 use crate::signal::send;
 
-/// What a group bounds.
+/// Controllers that a group uses.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Rounds of killing where the kernel kills one by one: a group that forks meanwhile has so many processes at most.
+/// Rounds of killing where the kernel kills one process at a time; bounds the effort against a group that
+/// forks in the meantime.
 const KILLS: u32 = 200;
 /// Between two rounds.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
-/// What processes may use at most, together.
+/// Limits on the joint use of resources by a group's processes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// Octets of memory; beyond, the kernel ends one of them.
@@ -27,7 +28,7 @@ pub struct Bounds {
     pub processes: u64,
 }
 
-/// How often bounds were met since the group was made.
+/// Number of times that the limits applied since the group was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Struck {
     /// Processes that the kernel ended for want of memory.
@@ -103,15 +104,15 @@ impl Group {
         Ok(made)
     }
 
-    /// What it is, for people.
+    /// Description for people.
     pub fn kind(&self) -> &'static str {
         if self.is_second { "cgroup v2" } else { "cgroup v1" }
     }
 
-    /// The files by which a process joins (`0`: who writes).
+    /// The files by which a process joins a group (`0` stands for the writing process).
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub(crate) fn entries(&self) -> std::io::Result<Vec<File>> {
         let open = |folder: &PathBuf| OpenOptions::new().write(true).open(folder.join("cgroup.procs"));
         self.folders.iter().map(open).collect()
@@ -127,7 +128,7 @@ impl Group {
         self.folders.iter().for_each(|folder| kill_all(folder));
     }
 
-    /// How often its bounds were met.
+    /// Number of times that its limits applied.
     pub fn struck(&self) -> Struck {
         let number = |file: &str, name: &str| {
             self.folders.iter().find_map(|folder| {

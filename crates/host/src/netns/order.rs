@@ -11,7 +11,7 @@ use super::{NetnsError, Testbed, tc};
 
 /// Octets that a class of HTB may send when it is its turn: a full frame.
 const QUANTUM: u32 = 1_514;
-/// What a class owns that lives on what others leave; HTB has no zero.
+/// Rate of a class that uses only the rest of other classes; HTB has no zero.
 const LEAST_RATE: &str = "8kbit";
 /// The last of HTB's priorities.
 const HTB_PRIO_MAX: usize = 7;
@@ -41,7 +41,7 @@ const KINDS: [(&str, &str); 8] = [
 pub enum RankOrder {
     /// The most urgent first, always.
     Strict,
-    /// In turns of so many octets (deficit round robin).
+    /// Rounds with a quantum of bytes (deficit round robin).
     Turns {
         /// Of the rank that everything has which no address gives another.
         own: u32,
@@ -56,7 +56,7 @@ pub enum RankOrder {
     },
     /// Gates that open and close by a list (IEEE 802.1Qbv), from zero of the machine's clock on.
     Gates {
-        /// How long, ns, which ranks (bit 0 for rank 0).
+        /// Duration in ns and open ranks (bit 0 for rank 0) of each entry.
         entries: Vec<(u64, u8)>,
     },
     /// A queue of the device for each rank; which goes first is the device's.
@@ -64,7 +64,7 @@ pub enum RankOrder {
 }
 
 impl RankOrder {
-    /// The same in slow motion: so many times slower.
+    /// The same order, slower by the factor `times`.
     #[must_use]
     pub fn slowed(&self, times: u64) -> Self {
         match self {
@@ -83,16 +83,16 @@ impl RankOrder {
     }
 }
 
-/// What leaves an interface, and how.
+/// Shaping of the packets that leave an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// What it is held to.
+    /// Rate limit.
     pub rate_bps: u64,
     /// That the queue of each rank holds.
     pub queue_bytes: u64,
-    /// The rate that the device itself tells, which a credit-based shaper counts by; 0: the link's.
+    /// Rate that the device reports, which a credit-based shaper calculates with; 0: the link's rate.
     pub port_bps: u64,
-    /// Who goes first.
+    /// Order among the ranks.
     pub order: RankOrder,
     /// The rank of everything that no address gives another.
     pub rank: u8,
@@ -101,15 +101,16 @@ pub struct Link<'a> {
 }
 
 impl Testbed {
-    /// Holds what leaves an interface to a rate, in an order among ranks: a queue of so many octets for each.
+    /// Limits the rate at which packets leave an interface, in an order among ranks: a queue of this many
+    /// bytes for each.
     ///
-    /// Strict order and turns are made by HTB, which kernels have that lack `prio` and `drr`. Strictly, the most urgent class
-    /// owns the rate and the others have what it leaves; by turns, all live on what the link has, and HTB goes round them by
-    /// their quanta, with a deficit. Device queues hold each rank to the rate, not all of them together; gates leave it to the
-    /// device.
+    /// HTB implements strict order and rounds, because some kernels lack `prio` and `drr`. In strict order,
+    /// the highest class owns the rate and the others share the rest. With rounds, all classes share the
+    /// link, and HTB serves them by their quanta, with a deficit. Device queues limit each rank to the rate,
+    /// not all of them together; gates leave the limit to the device.
     ///
     /// # Errors
-    /// The system's word; a kernel that lacks the order, by name.
+    /// The error of the operating system; for a kernel without the order, the name of the missing option.
     pub fn prioritise(
         &self,
         (namespace, interface): (&str, &str),
@@ -158,7 +159,7 @@ fn launch_words(interface: &str, rate_bps: Option<u64>, queue_bytes: u64, early_
         .collect()
 }
 
-/// What a kernel without a queueing discipline says, in words that help.
+/// Replaces the kernel's error for a missing queueing discipline by one with advice.
 fn lacking(error: NetnsError) -> NetnsError {
     let NetnsError::Command { command, why } = &error else { return error };
     if !["qdisc kind is unknown", "Unknown qdisc"].iter().any(|word| why.contains(word)) {
@@ -184,7 +185,7 @@ fn bucketed(rate_bps: u64, queue_bytes: u64) -> String {
     format!("tbf rate {rate} burst {burst} limit {queue_bytes}")
 }
 
-/// What `tc` is told, line by line.
+/// Commands for `tc`, line by line.
 fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
     match &link.order {
         RankOrder::Strict | RankOrder::Turns { .. } => by_htb(interface, link),
@@ -279,7 +280,8 @@ fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<
     all
 }
 
-/// What `cbs` is told for a class that gets this mean rate on a device of that one: IEEE 802.1Q annex L's credits.
+/// Arguments of `cbs` for a class with this mean rate on a device with this port rate: the credits of IEEE
+/// 802.1Q annex L.
 fn credit(idle_bps: u64, port_bps: u64) -> String {
     let (idle, port) = ((idle_bps / 1000).max(1) as i64, (port_bps / 1000).max(2) as i64);
     let idle = idle.min(port - 1);
@@ -289,7 +291,8 @@ fn credit(idle_bps: u64, port_bps: u64) -> String {
     format!("cbs idleslope {idle} sendslope {send} hicredit {most} locredit {least} offload 0")
 }
 
-/// A queue of the device for each rank, the packets told apart before they are queued; `queue` in place of the kernel's own.
+/// A device queue for each rank, with packets classified before they are queued. `queue` replaces the
+/// kernel's default discipline.
 fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link: &Link<'_>) -> Vec<String> {
     let known = known(link);
     // The last traffic class is the most urgent one.
@@ -326,7 +329,7 @@ fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link:
     all
 }
 
-/// How packets of each address are told, and what becomes of them.
+/// Filters for packets of each address, with their actions.
 fn told(link: &Link<'_>, becomes: impl Fn(u8) -> String) -> impl Iterator<Item = String> {
     link.ranks.iter().flat_map(move |(address, rank)| {
         let becomes = becomes(*rank);

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use super::stamps::{StampConfig, within};
 use super::{NetnsError, Testbed, run, write_whole};
 
-/// Where the kernel tells of its ports.
+/// Folder in which the kernel lists its ports.
 const PORTS: &str = "/sys/class/net";
-/// How long a cable, or a driver that makes functions, may take.
+/// Maximum time for the carrier of a cable, or for a driver to create functions.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a function's driver may take to hear of the link, and how often it is asked again.
+/// Maximum time for a function's driver to detect the link, and the number of attempts.
 const ANSWER: Duration = Duration::from_secs(8);
 const RAISES_MAX: usize = 3;
 /// Between two looks.
@@ -33,9 +33,9 @@ pub(super) struct Taken {
 pub(super) enum Loan {
     /// A port, which was called `own`, is in a namespace as `inside`.
     Port { namespace: String, inside: String, own: String },
-    /// A device has been told to make functions.
+    /// A device was configured to create functions.
     Functions { device: String },
-    /// A port in a namespace has been told to stamp; what it was told before.
+    /// A port in a namespace was configured to stamp; its previous configuration.
     Stamps { namespace: String, inside: String, before: StampConfig },
 }
 
@@ -146,11 +146,12 @@ impl Testbed {
         self.await_carrier(namespace, interface)
     }
 
-    /// Makes virtual functions of a port that was taken, and is `at` this place, and moves them into namespaces, each under a
-    /// name, set up. Waits for the port's carrier first: a driver that resets its card has no word for functions.
+    /// Creates virtual functions of a taken port, which is `at` this location, and moves them into
+    /// namespaces, each under a name and set up. It waits for the port's carrier first, because a driver that
+    /// resets its card cannot create functions.
     ///
     /// # Errors
-    /// The port has no functions, fewer, or others that somebody else made; the driver's word.
+    /// The port has no functions, fewer, or functions of another owner; the driver's error.
     pub fn functions(&mut self, port: &str, at: (&str, &str), to: &[(&str, &str)]) -> Result<(), NetnsError> {
         let taken = self.taken.iter().find(|taken| taken.name == port).cloned();
         let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
@@ -177,7 +178,7 @@ fn refused(port: &str, why: impl Into<String>) -> NetnsError {
     NetnsError::Port { port: port.to_owned(), why: why.into() }
 }
 
-/// Looks until there is something, for so long.
+/// Polls `look` until it returns a value or the time is over.
 fn awaited<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {
@@ -189,13 +190,13 @@ fn awaited<T>(patience: Duration, look: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Whether both ends of an interface's cable are up.
+/// Whether both endpoints of an interface's cable are up.
 fn carrier(namespace: &str, interface: &str) -> Option<()> {
     let told = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface]).ok()?;
     told.contains("LOWER_UP").then_some(())
 }
 
-/// The device of a port that nobody uses.
+/// The device of an unused port.
 fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     let port = Path::new(PORTS).join(name);
     // No path, no flag of `ip`.
@@ -226,7 +227,7 @@ fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     Ok(std::fs::canonicalize(port.join("device")).ok())
 }
 
-/// Devices of the functions that a port was told to make.
+/// Devices of the functions that a port created.
 fn made_functions(testbed: &mut Testbed, port: &Taken, count: usize) -> Result<Vec<PathBuf>, NetnsError> {
     let lacks = |why: &str| refused(&port.name, why);
     let device =

@@ -1,5 +1,5 @@
-//! Time stamps of a card's own: what a port offers (`ETHTOOL_GET_TS_INFO`), what it is told (`SIOCSHWTSTAMP`), and that it is told
-//! again what it was told before.
+//! Hardware time stamps of a card: support of a port (`ETHTOOL_GET_TS_INFO`), configuration
+//! (`SIOCSHWTSTAMP`), and restoration of the previous configuration.
 #![allow(unsafe_code, reason = "ioctls of a port, and a thread in a namespace, which std lacks")]
 
 use std::fs::File;
@@ -21,12 +21,12 @@ const TX_ON: u32 = 1;
 /// Filters that let a Sync of PTP version 2 in an Ethernet frame through, what stamps least first: events in frames, events
 /// however carried, Sync in frames, Sync however carried, everything.
 const FILTERS: [u32; 5] = [9, 12, 10, 13, 1];
-/// What has to be offered: stamps of what leaves and of what arrives, as the card's clock has them.
+/// Required support: stamps of sent and of received packets by the card's clock.
 const HARDWARE: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE
     | libc::SOF_TIMESTAMPING_RX_HARDWARE
     | libc::SOF_TIMESTAMPING_RAW_HARDWARE;
 
-/// What a port can stamp.
+/// Time stamping support of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamping {
     /// `SOF_TIMESTAMPING_*` of linux/net_tstamp.h.
@@ -40,10 +40,10 @@ pub struct Stamping {
 }
 
 impl Stamping {
-    /// What a port of the calling thread's namespace offers.
+    /// Support of a port of the calling thread's namespace.
     ///
     /// # Errors
-    /// There is no such port; its driver says nothing.
+    /// There is no such port; its driver reports no support.
     pub fn of(interface: &str) -> io::Result<Self> {
         // `struct ethtool_ts_info`: command, flags, clock, bits of both directions with three reserved words each.
         let mut info = [0_u32; 11];
@@ -52,11 +52,11 @@ impl Stamping {
         Ok(Self { flags: info[1], clock: info[2].cast_signed(), sent: info[3], received: info[7] })
     }
 
-    /// What to tell the card so that it stamps a Sync of PTP (version 2, Ethernet) each way, and which clock (`/dev/ptpN`) the stamps
-    /// are of.
+    /// Configuration with which the card stamps a Sync of PTP (version 2, Ethernet) in both directions, and
+    /// the number of the clock (`/dev/ptpN`) that the stamps refer to.
     ///
     /// # Errors
-    /// What it lacks for that.
+    /// The missing support.
     pub fn by_card(&self) -> Result<(StampConfig, u32), String> {
         let lacks = |what: &str| Err(format!("its card {what}"));
         if self.flags & HARDWARE != HARDWARE || self.sent & (1 << TX_ON) == 0 {
@@ -72,7 +72,7 @@ impl Stamping {
     }
 }
 
-/// `struct hwtstamp_config`: what a card is told to stamp.
+/// `struct hwtstamp_config`: packets that a card stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StampConfig {
     pub(super) flags: u32,
@@ -83,7 +83,8 @@ pub struct StampConfig {
 }
 
 impl StampConfig {
-    /// What a port of the calling thread's namespace is told now; nothing is stamped where its driver cannot say.
+    /// Current configuration of a port of the calling thread's namespace; empty if its driver cannot report
+    /// it.
     fn of(interface: &str) -> Self {
         let mut words = [0_u32; 3];
         match ioctl(interface, SIOCGHWTSTAMP, words.as_mut_ptr().cast()) {
@@ -92,24 +93,25 @@ impl StampConfig {
         }
     }
 
-    /// Tells a port; it may answer with more than it was asked for, never with less.
+    /// Configures a port. The driver may enable more than requested, never less.
     pub(super) fn tell(self, interface: &str) -> io::Result<()> {
         let mut words = [self.flags, self.sent, self.received];
         ioctl(interface, SIOCSHWTSTAMP, words.as_mut_ptr().cast())
     }
 }
 
-/// Whether the card of a port of the calling thread's namespace has been told to stamp something.
+/// Whether the card of a port of the calling thread's namespace is configured to stamp packets.
 pub fn stamps_now(interface: &str) -> bool {
     let StampConfig { sent, received, .. } = StampConfig::of(interface);
     (sent, received) != (0, 0)
 }
 
 impl Testbed {
-    /// Tells a port of a namespace to stamp, and notes what it was told before, so that it is told that again at the end.
+    /// Configures a port of a namespace to stamp, and records its previous configuration for restoration at
+    /// the end.
     ///
     /// # Errors
-    /// Its driver refuses.
+    /// Its driver rejects the configuration.
     pub fn stamp(&mut self, namespace: &str, inside: &str, config: StampConfig) -> Result<(), NetnsError> {
         let before = within(namespace, || Ok(StampConfig::of(inside)));
         let told = before.and_then(|before| {
@@ -124,7 +126,8 @@ impl Testbed {
     }
 }
 
-/// Does something in a namespace, in a thread of its own. (`ranlab-net` has the same for sockets: neither crate imports the other.)
+/// Runs a closure in a namespace, on a separate thread. (`ranlab-net` has the same for sockets: neither crate
+/// imports the other.)
 pub(super) fn within<T: Send>(namespace: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     let file = File::open(Testbed::file(namespace))?;
     let inside = || {

@@ -47,7 +47,7 @@ fn a_process_is_metered_until_it_is_gone() {
 
 #[test]
 fn all_processes_of_a_command_count_and_what_the_ended_used_is_kept() {
-    // A name of its own, so that no other test's shell is taken for it; longer than the kernel's 15 characters.
+    // A unique name, so that it does not match another test's shell; longer than the kernel's 15 characters.
     let folder = std::env::temp_dir().join(format!("ranlab-subject-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let name = format!("sut-{}-with-a-long-name", std::process::id());

@@ -1,4 +1,4 @@
-//! What is said to `tc`, word by word: the kernel of this machine need not have any of it.
+//! Arguments for `tc`, word by word: the kernel of this machine need not support any of it.
 
 use super::*;
 
