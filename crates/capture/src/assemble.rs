@@ -125,7 +125,7 @@ impl Place {
         Self { flow, time_us: packet.time_us, number: packet.number }
     }
 
-    /// The PDU that a packet holds; the reader has taken note of one that was cut, and half a PDU is none.
+    /// The PDU that a packet holds. A truncated packet gives no PDU; the reader has already noted it.
     fn whole(&self, packet: &Packet<'_>, octets: &[u8]) -> Option<Pdu> {
         (!packet.cut).then(|| self.pdu(Bytes::copy_from_slice(octets)))
     }

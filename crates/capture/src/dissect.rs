@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::note::{Note, Notes};
 use super::{Flow, Pdu, Side, Transport};
 
-/// Connections that are told apart; the PDUs of further ones share one state.
+/// Maximum number of connections with separate state; the PDUs of further ones share one state.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// What the user knows better than the capture.
+/// Facts about the capture that the user supplies.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known {
     /// All connections are of this side.
@@ -25,7 +25,7 @@ pub struct Known {
 pub struct Dissected {
     /// Number over all files, from 1.
     pub number: u64,
-    /// Where it comes from.
+    /// The PDU with its origin.
     pub pdu: Pdu,
     /// Its connection's protocol.
     pub side: Side,
@@ -38,7 +38,7 @@ pub struct Dissected {
 /// A connection as it is reported, after its last PDU.
 #[derive(Debug, Serialize)]
 pub struct Connection {
-    /// What carried it.
+    /// Transport of the connection.
     pub transport: Transport,
     /// The lesser of its ends.
     pub a: String,
@@ -72,7 +72,7 @@ pub struct Dissector {
 }
 
 impl Dissector {
-    /// `known` goes before what ports and setups tell.
+    /// `known` overrides facts inferred from ports and setups.
     pub fn new(known: Known) -> Self {
         Self { known, ..Self::default() }
     }
@@ -101,7 +101,7 @@ impl Dissector {
         });
         connection.pdus += 1;
         if pdu.flow.transport == Transport::File {
-            // What one file holds says nothing about the next.
+            // The version of one file does not apply to the next.
             connection.version = self.known.version.unwrap_or_default();
         }
         let message = connection.decode(&pdu, self.known.version.is_some());

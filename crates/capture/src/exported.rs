@@ -1,8 +1,8 @@
-//! PDUs without the packets that carried them, as Wireshark exports them (link type 252): tags that tell where a PDU went
-//! and which dissector reads it, then the PDU.
+//! PDUs without the packets that carried them, as Wireshark exports them (link type 252): tags with the
+//! endpoints of a PDU and its dissector, then the PDU.
 //!
-//! [`Recorder`] writes such captures: Wireshark reads them without any setting. Two interfaces are described, `e2` and
-//! `e42`, so that a reader knows the side of every PDU whatever its ports.
+//! [`Recorder`] writes such captures: Wireshark reads them without any setting. They describe two interfaces,
+//! `e2` and `e42`, so that a reader knows the side of every PDU whatever its ports.
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -50,7 +50,7 @@ impl<'a> Exported<'a> {
             rest = tail;
             match u16::from_be_bytes([*t0, *t1]) {
                 0 => break,
-                // Which comes last counts.
+                // The last tag counts.
                 DISSECTOR | HEURISTIC | DISSECTOR_TABLE => {
                     protocol = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
                 }
@@ -130,7 +130,7 @@ impl<W: Write> Recorder<W> {
         self.out.flush()
     }
 
-    /// What was written to; flush before.
+    /// Returns the writer; flush before.
     pub fn into_inner(self) -> W {
         self.out.into_inner()
     }

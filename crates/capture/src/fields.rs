@@ -115,7 +115,7 @@ impl Field for &Message {
     }
 }
 
-/// What can be read of a message that is broken further on.
+/// Fields that are readable in a message with an error further on.
 pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     let mut fields = Fields::new();
     rejection.envelope.map(|(_, code, _)| code).put("procedure", &mut fields);
@@ -125,7 +125,8 @@ pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     fields
 }
 
-/// How a value is told: lists by their length, octets by how many they are, what is absent not at all.
+/// Text of a value: lists by their length, octet strings by their number of bytes; absent values give no
+/// text.
 trait Field {
     fn put(&self, name: &'static str, f: &mut Fields);
 }
@@ -182,7 +183,7 @@ impl Field for RicSubscriptionDetails {
     }
 }
 
-/// Elements one by one; nothing if there is none.
+/// Elements one by one; an empty list gives no field.
 struct Listed(String);
 
 impl Field for Listed {
@@ -218,7 +219,8 @@ mod tests {
     use super::*;
     use ranlab_wire::e2ap::{self, RicSubscriptionResponse, Version};
 
-    /// Requests are told by request and function, the others by their transaction where the version has one.
+    /// Requests are listed by request and function, the others by their transaction where the version has
+    /// one.
     #[test]
     fn every_message_has_its_key_fields() {
         let mut told = 0;

@@ -1,9 +1,9 @@
-//! What was found in packets.
+//! PDUs found in packets.
 
 use super::note::{Note, Notes};
 use super::pdu::Pdu;
 
-/// What packets gave: PDUs in the order in which they became whole, and what was unusual.
+/// Results from packets: PDUs in the order in which they became complete, and notes on irregularities.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Take them out from time to time.

@@ -1,13 +1,14 @@
-//! Packet captures as bytes: packets out of and into a capture's octets, messages out of packets; no files, sockets or clocks.
+//! Packet captures as bytes: packets read from and written to a capture, messages read from packets; no
+//! files, sockets or clocks.
 //!
 //! ```text
-//!  octets --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs
+//!  bytes --packets--> packets --link--> IP packets --assemble (sctp, tcp, udp, exported)--> PDUs
 //!       PDUs --dissect--> messages with their connection's side and version --trace, report (fields, verify)--> an account
-//!  packets --writer--> octets        PDUs --exported--> octets that Wireshark reads
+//!  packets --writer--> bytes         PDUs --exported--> bytes that Wireshark reads
 //! ```
 //!
-//! Headers are [`ranlab_wire::packet`]'s. A capture is somebody else's data: whatever it holds is a [`note::Note`] or
-//! a PDU, and memory is bounded ([`MAX_HELD_BYTES`]).
+//! Headers are [`ranlab_wire::packet`]'s. A capture is untrusted data: its contents become a [`note::Note`]
+//! or a PDU, and memory is bounded ([`MAX_HELD_BYTES`]).
 #![deny(missing_docs)]
 
 mod assemble;
@@ -46,7 +47,7 @@ pub const E42_PORT: u16 = 36422;
 /// The longest PDU that is taken from a capture or a file, in bytes.
 pub const MAX_PDU_BYTES: usize = 16 << 20;
 
-/// Which protocol a connection speaks. The bytes do not tell: the codes of one collide with those of the other.
+/// Protocol of a connection. The bytes alone do not identify it, because both protocols use the same codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

@@ -8,7 +8,7 @@ use super::note::Note;
 /// Stacked VLAN tags that are skipped, behind the first.
 const MAX_VLAN_TAGS: usize = 4;
 
-/// What a packet carries.
+/// Payload of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
     /// An IP packet.

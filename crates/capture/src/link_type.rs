@@ -1,6 +1,6 @@
-//! What a packet of a capture begins with.
+//! Link types: the first header of a capture's packets.
 
-/// How the octets of a packet begin, as registered by tcpdump (`LINKTYPE_*`).
+/// First header of a packet, as registered by tcpdump (`LINKTYPE_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
@@ -23,6 +23,6 @@ impl LinkType {
     pub const EXPORTED: Self = Self(252);
     /// Linux's "any" device, version 2.
     pub const LINUX_SLL2: Self = Self(276);
-    /// What some systems write for [`LinkType::RAW`].
+    /// Values that some systems write for [`LinkType::RAW`].
     pub(super) const OTHER_RAW: [Self; 2] = [Self(12), Self(14)];
 }

@@ -1,4 +1,4 @@
-//! What was unusual on the way from a capture to its messages.
+//! Irregularities on the way from a capture to its messages.
 use std::collections::BTreeMap;
 
 use ranlab_wire::packet::PacketError;
@@ -79,7 +79,7 @@ pub enum Note {
     Deviation {
         /// The message's name.
         message: &'static str,
-        /// What it has otherwise.
+        /// The value that the message has instead.
         what: String,
     },
     /// There were more than are kept.
@@ -98,9 +98,9 @@ impl From<PacketError> for Note {
 pub struct NoteCount {
     /// In words.
     pub note: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where first: `packet 12` or `PDU 12`.
+    /// First occurrence: `packet 12` or `PDU 12`.
     pub first: String,
 }
 

@@ -26,7 +26,8 @@ const MAGICS: [[u8; 4]; 7] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
 ];
 
-/// Whether a file that begins so is a capture. No PDU begins so: its first octet has padding bits, all zero.
+/// Whether a file with this start is a capture. The first byte of a PDU has padding bits, all zero, so no PDU
+/// starts like a capture.
 pub fn is_capture(start: &[u8]) -> bool {
     start.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
 }
@@ -36,7 +37,7 @@ pub fn is_capture(start: &[u8]) -> bool {
 pub struct Packet<'a> {
     /// Number in the file, from 1.
     pub number: u64,
-    /// What its bytes begin with.
+    /// First header of its packets.
     pub link_type: LinkType,
     /// Name of the interface, if the capture has one.
     pub interface: Option<&'a str>,
@@ -75,13 +76,14 @@ pub fn read(
 struct Watched<'a, R> {
     source: R,
     failed: &'a mut Option<io::Error>,
-    /// How often the parser has read.
+    /// Number of reads by the parser.
     reads: u64,
     /// The source had no more for now when it was read last.
     paused: bool,
 }
 
-/// The parser reads so often before it looks at what it has: who waited then would wait before the first packet.
+/// Reads of the parser before it returns its first packet. A source that waited in one of them would delay
+/// that packet.
 const READS_UNSEEN: u64 = 2;
 
 impl<R: Read> Read for Watched<'_, R> {
@@ -179,7 +181,7 @@ impl Progress {
     fn block(&mut self, block: &PcapBlockOwned<'_>, found: &mut Findings, each: Each<'_>) {
         match block {
             PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(Interface {
-                // The upper bits of the field tell of a frame check sequence.
+                // The upper bits of the field describe the frame check sequence.
                 link_type: LinkType(header.network.0 as u16),
                 name: None,
                 ticks_per_second: if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 },

@@ -26,7 +26,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// What carried a PDU.
+/// Transport of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // Their names say it all.
@@ -43,9 +43,9 @@ pub enum Transport {
 /// From where to where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
-    /// What carried it.
+    /// Transport of the flow.
     pub transport: Transport,
-    /// Who sent.
+    /// Sender.
     pub source: Endpoint,
     /// To whom.
     pub destination: Endpoint,
@@ -59,7 +59,7 @@ impl Flow {
         Self { source, destination, ..self }
     }
 
-    /// Which protocol the ports tell: 36422 is E42, anything else E2.
+    /// Protocol according to the ports: 36422 is E42, anything else E2.
     pub fn side(&self) -> Side {
         if self.has_port(E42_PORT) { Side::E42 } else { Side::E2 }
     }
@@ -87,9 +87,9 @@ impl fmt::Display for Flow {
 pub struct Pdu {
     /// From where to where.
     pub flow: Flow,
-    /// When its last octet was captured, in microseconds since the epoch.
+    /// Capture time of its last byte, in microseconds since the epoch.
     pub time_us: Option<u64>,
-    /// What the capture itself says about the protocol: our own recordings do.
+    /// Protocol that the capture itself states, as recordings by this program do.
     pub side: Option<Side>,
     /// Its octets.
     pub bytes: Bytes,

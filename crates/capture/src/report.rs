@@ -1,4 +1,4 @@
-//! What is said of a trace: as text for people, as JSON (serde) for programs.
+//! Report of a trace: as text for people, as JSON (serde) for programs.
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -39,8 +39,8 @@ fn by_name<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl<'a> Line<'a> {
-    /// Of a PDU of a file. Its text tells the time since `begin_us`; `notation`: the whole message in ASN.1 value notation
-    /// goes with it.
+    /// Report of a PDU in a file. Its text contains the time since `begin_us`; with `notation`, the report
+    /// includes the whole message in ASN.1 value notation.
     pub fn new(
         file: &'a str,
         dissected: &Dissected,

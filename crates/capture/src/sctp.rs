@@ -15,7 +15,7 @@ const MAX_DIRECTIONS: usize = 65_536;
 const REMEMBERED_TSNS: u32 = 8192;
 /// Fragments that wait for others in each direction.
 const MAX_FRAGMENTS: usize = 16_384;
-/// What a fragment costs beside its octets.
+/// Memory of a fragment in addition to its bytes.
 const FRAGMENT_BYTES: usize = 64;
 /// Payload protocols of E2AP (70 to 72), and 0 for who does not say.
 const OUR_PAYLOAD_PROTOCOLS: [u32; 4] = [0, 70, 71, 72];
@@ -23,7 +23,7 @@ const OUR_PAYLOAD_PROTOCOLS: [u32; 4] = [0, 70, 71, 72];
 /// All associations of a capture.
 #[derive(Debug)]
 pub(super) struct Associations {
-    /// The verification tag tells an association from a later one between the same ports.
+    /// The verification tag distinguishes an association from a later one between the same ports.
     directions: HashMap<(Flow, u32), Direction>,
     held_bytes: usize,
     max_held_bytes: usize,
@@ -118,7 +118,7 @@ impl Associations {
             || direction.held_bytes > MAX_PDU_BYTES
             || self.held_bytes + direction.held_bytes > self.max_held_bytes;
         if full {
-            // Their others are not in this capture, or are no message of ours.
+            // Their other fragments are not in this capture, or the message is not E2AP.
             direction.fragments.clear();
             direction.held_bytes = 0;
         }
@@ -165,7 +165,7 @@ impl Direction {
     }
 }
 
-/// Which of the newest transmission sequence numbers came: one bit for each.
+/// Received ones among the newest transmission sequence numbers: one bit for each.
 #[derive(Debug)]
 struct Seen {
     newest: u32,
@@ -179,7 +179,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Whether the number did not come before, as far as is remembered; from now on it did.
+    /// Whether the number is new, as far as is remembered; records it.
     fn is_new(&mut self, tsn: u32) -> bool {
         let ahead = tsn.wrapping_sub(self.newest);
         if ahead < REMEMBERED_TSNS {

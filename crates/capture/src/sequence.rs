@@ -1,5 +1,6 @@
-//! Who said what to whom, as a document for a page (`web/sequence.js`): lanes, messages in order, answers with their delay, faults,
-//! and of each message its octets and what they say. Whatever a capture holds, the document is bounded, and says what it leaves out.
+//! Message sequence as a document for a page (`web/sequence.js`): lanes, messages in order, responses with
+//! their delay, faults, and the bytes and fields of each message. The document is bounded whatever a capture
+//! holds, and states what it omits.
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ use super::{Side, Transport};
 pub const MESSAGES_MAX: usize = 1_000;
 /// Of a trace without an end: the oldest that leave together.
 const LEAVE: usize = MESSAGES_MAX / 2;
-/// Ends that are told apart; further ones are taken for the last.
+/// Maximum number of endpoints; further ones are shown as the last one.
 const ENDS_MAX: usize = 4_096;
 /// Lanes; endpoints beyond share the last.
 pub const LANES_MAX: usize = 24;
@@ -24,12 +25,12 @@ pub const OCTETS_MAX: usize = 2_048;
 pub const WORDS_MAX: usize = 16 << 10;
 /// Signs of a single field.
 const FIELD_MAX: usize = 120;
-/// What a page reads first to know that it understands the rest.
+/// Format name that a page checks first.
 const FORMAT: &str = "ranlab-sequence/1";
 /// Requests of E42 and the procedure of E2AP whose answers they get.
 const FORMS_OF_E42: [(&str, u8); 3] =
     [("E42RICsubscriptionRequest", 8), ("E42RICsubscriptionDeleteRequest", 9), ("E42RICcontrolRequest", 4)];
-/// Where a PDU of E2AP says whether it is a request (0) or what sort of answer.
+/// Outcome byte of an E2AP PDU: request (0) or kind of response.
 const SUCCESSFUL: u8 = 0x20;
 const UNSUCCESSFUL: u8 = 0x40;
 
@@ -62,14 +63,14 @@ struct Message {
     hex: String,
     /// In ASN.1 value notation, a line each.
     words: String,
-    /// What is wrong, in words.
+    /// Text of the fault.
     fault: Option<String>,
     /// Index of the request that it answers, and how long that took.
     answers: Option<usize>,
     took_us: Option<i64>,
 }
 
-/// What a request is known by: connection, who asked, procedure, and its own identity.
+/// Key of a request: connection, requester, procedure, and its own identity.
 type Key = (Flow, Side, Endpoint, u8, String);
 
 /// Collects messages into a [`Document`].
@@ -163,7 +164,8 @@ impl Sequence {
             return None;
         }
         let name = message.as_ref().map_or("", |decoded| decoded.message.name());
-        // What an xApp asks in a form of its own is answered in E2AP's, under an identity that the RIC chose.
+        // A request of an xApp in E42 form gets a response in E2AP form, under an identity that the RIC
+        // chose.
         let procedure =
             FORMS_OF_E42.iter().find(|(own, _)| *own == name).map_or(procedure, |(_, code)| *code);
         let renamed = *side == Side::E42 && FORMS_OF_E42.iter().any(|(_, code)| *code == procedure);
@@ -239,7 +241,7 @@ impl Sequence {
         let counted: Vec<String> = counted.collect();
         let Summary { pdus, undecodable, connections, .. } = summary;
         let of = match connections.len() {
-            // Not yet told, or files of one PDU each.
+            // No connection known yet, or files of one PDU each.
             0 => String::new(),
             count => format!(" of {count} connections"),
         };
@@ -267,7 +269,7 @@ impl Document {
         &self.title
     }
 
-    /// What those read whose browser runs no scripts.
+    /// Text for browsers that run no scripts.
     pub fn words(&self) -> Vec<String> {
         self.facts.iter().chain(&self.notes).cloned().collect()
     }

@@ -13,7 +13,7 @@ use super::{Flow, MAX_PDU_BYTES};
 const MAX_DIRECTIONS: usize = 65_536;
 /// Octets in each direction that wait for an earlier segment; beyond, that segment is given up.
 const MAX_EARLY_BYTES: usize = 4 << 20;
-/// What a waiting segment costs beside its octets.
+/// Memory of a waiting segment in addition to its bytes.
 const SEGMENT_BYTES: usize = 64;
 const LENGTH_BYTES: usize = 4;
 
@@ -123,7 +123,7 @@ impl Direction {
         if !segment.payload.is_empty() && self.framing != Framing::Foreign {
             self.octets(segment.sequence.wrapping_add(begins.into()), segment.payload, found);
         }
-        // What comes before the end may still come.
+        // Segments before the end may still arrive.
         let end = segment.sequence.wrapping_add(begins.into()).wrapping_add(segment.payload.len() as u32);
         if segment.flags & (Tcp::FIN | Tcp::RST) != 0 && self.next.is_some_and(|next| next as u32 == end) {
             self.end(found);
@@ -224,12 +224,12 @@ impl Direction {
             found.pdus.push(self.last.pdu(self.stream.split_to(length).freeze()));
         }
         if self.stream.is_empty() {
-            // What is left of its room is not kept for an idle connection.
+            // An idle connection does not keep its buffer.
             self.stream = BytesMut::new();
         }
     }
 
-    /// A length that is none: another protocol, or a message found where there was none.
+    /// Handles an invalid length: another protocol, or a false start of a message.
     fn unframed(&mut self, found: &mut Findings) {
         self.stream.clear();
         if self.framing == Framing::Found {

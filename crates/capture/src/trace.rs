@@ -19,18 +19,18 @@ const MAX_PROBLEMS: usize = 1000;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// What the system says.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Neither a capture nor a PDU.
     #[error("empty")]
     Empty,
-    /// No capture, and no PDU is so long.
+    /// Not a capture, and too long for a PDU.
     #[error("no capture, and too long for a PDU: at most {MAX_PDU_BYTES} bytes")]
     TooLong,
 }
 
-/// What is wrong with a PDU.
+/// A fault in a PDU.
 #[derive(Debug, Clone, Serialize)]
 pub struct Problem {
     /// Its number over all files, from 1.
@@ -41,7 +41,7 @@ pub struct Problem {
     pub reason: String,
 }
 
-/// What all captures held.
+/// Totals of all captures.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     /// PDUs of all sides.
@@ -56,7 +56,7 @@ pub struct Summary {
     pub messages: BTreeMap<&'static str, u64>,
     /// In the order of their first PDU.
     pub connections: Vec<Connection>,
-    /// What was unusual.
+    /// Irregularities.
     pub notes: Vec<NoteCount>,
     /// The first thousand.
     pub problems: Vec<Problem>,
@@ -73,7 +73,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// `known` goes before what ports and setups tell; `verify`: each message is encoded again and compared.
+    /// `known` overrides facts inferred from ports and setups; `verify`: encode each message again and
+    /// compare.
     pub fn new(known: Known, verify: bool) -> Self {
         let summary = Summary { differing: verify.then_some(0), ..Summary::default() };
         let (trusting, dissector) = (known.side.is_some(), Dissector::new(known));
@@ -109,7 +110,7 @@ impl Trace {
         read
     }
 
-    /// What was read so far.
+    /// Returns the totals so far.
     pub fn finish(mut self) -> Summary {
         self.summary.connections = self.dissector.connections();
         self.summary.notes = self.notes.list();

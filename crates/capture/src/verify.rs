@@ -1,4 +1,5 @@
-//! Whether our encoding of a message gives its bytes back, and if not, which rule of PER the bytes break.
+//! Comparison of a message's bytes with this program's encoding of it, and the PER rule that differing bytes
+//! break.
 use std::fmt;
 
 use ranlab_wire::e2ap::{Decoded, Version};
@@ -7,7 +8,7 @@ use ranlab_wire::e42;
 /// Enclosing lengths that are looked through.
 const MAX_LENGTHS: usize = 64;
 
-/// Where and why two encodings of one message differ.
+/// Position and reason of the difference between two encodings of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
     /// First octet of the received bytes that matters.
@@ -16,7 +17,7 @@ pub(super) struct Difference {
     pub(super) rule: Rule,
 }
 
-/// What the received bytes probably break; clauses are of X.691 (02/2021).
+/// Rule that the received bytes probably break; clauses are of X.691 (02/2021).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Rule {
     #[error("a length determinant takes more octets than its value needs (11.9.3.5 to 11.9.3.7)")]
@@ -82,7 +83,7 @@ fn explain(received: &[u8], ours: &[u8]) -> Difference {
     Difference { octet: at, rule: Rule::Other }
 }
 
-/// What two encodings that differ in their first octets tell.
+/// Rule inferred from two encodings that differ in their first bytes.
 fn at_octet(theirs: &[u8], mine: &[u8]) -> Rule {
     let extra = theirs.len().saturating_sub(mine.len());
     if extra > 0 && theirs.ends_with(mine) {

@@ -40,7 +40,7 @@ impl<W: Write> PcapWriter<W> {
         self.out.flush()
     }
 
-    /// What was written to; flush before.
+    /// Returns the writer; flush before.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -60,7 +60,7 @@ impl<W: Write> PcapngWriter<W> {
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self { out, interfaces: 0, scratch: Vec::new() };
         writer.block(SECTION, |body| {
-            // Byte order, version 1.0, unknown length; who wrote it.
+            // Byte order, version 1.0, unknown length; name of the writing program.
             body.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
             body.extend_from_slice(&[1, 0, 0, 0]);
             body.extend_from_slice(&u64::MAX.to_le_bytes());
@@ -105,7 +105,7 @@ impl<W: Write> PcapngWriter<W> {
         self.out.flush()
     }
 
-    /// What was written to; flush before.
+    /// Returns the writer; flush before.
     pub fn into_inner(self) -> W {
         self.out
     }

@@ -73,7 +73,7 @@ fn the_formats_are_as_described() {
 }
 
 proptest! {
-    /// What either format holds is read back, to the microsecond.
+    /// Both formats are read back unchanged, to the microsecond.
     #[test]
     fn what_is_written_is_read(
         packets_in in prop::collection::vec((0..4_000_000_000_000_000_000_u64, prop::collection::vec(any::<u8>(), 0..300)), 0..20),

@@ -1,4 +1,4 @@
-//! What is said of messages.
+//! Reports of messages.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 use bytes::Bytes;
@@ -27,7 +27,7 @@ fn a_connection_speaks_what_its_setup_says() {
         let reset = pdu(Transport::Tcp, port, encoded("ResetRequest", version));
         for pdu in [setup, reset] {
             let dissected = dissector.take(pdu, &mut notes);
-            // Version 3.01 is an extension of 2.03 on the wire: a setup without what is new tells no more.
+            // On the wire, version 3.01 extends 2.03: a setup without new elements does not show the version.
             assert!(dissected.version == version || version == Version::V3_01, "{version}");
             assert!(dissected.message.is_ok(), "{version}");
         }

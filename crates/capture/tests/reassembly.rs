@@ -217,8 +217,8 @@ proptest! {
         prop_assert_eq!(found.pdus.into_iter().map(|pdu| pdu.bytes.to_vec()).collect::<Vec<_>>(), messages);
     }
 
-    /// What is lost costs the messages that it was part of, and others behind it until one begins a segment; it is told,
-    /// and no message is invented.
+    /// A loss affects the messages that it was part of, and later ones until one begins a segment. It is
+    /// reported, and no message is invented.
     #[test]
     fn what_is_lost_is_told_and_nothing_is_invented((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
         let stream = framed(&messages);
@@ -234,7 +234,7 @@ proptest! {
             prop_assert!(rest.any(|message| message == pdu), "{pdu:?} is none of them, or in another order");
         }
         prop_assert!(found.len() < messages.len());
-        // Octets behind the last that came are missed by nobody.
+        // Bytes after the last received one are not missed.
         prop_assert!(!has_end || !notes.is_empty());
     }
 
