@@ -1,7 +1,7 @@
-//! What 10,000 points cost: `cargo run --release -p ranlab-campaign --example large` measures them with a rig that
-//! does nothing else, stores them, reads them back, reports and exports them, and prints seconds and memory beside
-//! their bars (60 s, 300 MB). Fails if one is missed. With a folder and a number after it, so many points instead, three
-//! repeats each: what `make test-web` opens in a browser.
+//! Cost of 10,000 points: `cargo run --release -p ranlab-campaign --example large` measures them with an idle
+//! rig, stores them, reads them back, reports and exports them, and prints seconds and memory with their
+//! limits (60 s, 300 MB). Fails if a limit is exceeded. With a folder and a number as arguments it measures
+//! that number of points instead, three repeats each: `make test-web` opens the result in a browser.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Hundreds of workers, of each so many requests that it makes `points`.
+/// Hundreds of workers, each with as many request rates as `points` needs.
 fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     let list = |most: usize| (1..=most).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
     let (workers, requests) = (list(100), list((points / 100).max(1)));
@@ -69,7 +69,7 @@ fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     Ok(session.finished)
 }
 
-/// The largest resident memory of this process, as the kernel tells it.
+/// Peak resident memory of this process, as the kernel reports it.
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -38,7 +38,7 @@ impl Bound {
 }
 
 named! {
-    /// What ended a measurement before the true value was reached.
+    /// Reason why a measurement ended before it reached the true value.
     pub enum LimitedBy {
         /// The end of the range that the search was given.
         Range = "range",
@@ -76,13 +76,13 @@ pub struct Answer {
     pub interval: Option<(f64, f64)>,
     /// Confidence of the interval, 0 to 1.
     pub confidence: f64,
-    /// Whether the number only bounds the true value.
+    /// Whether the number is only a bound of the true value.
     pub bound: Bound,
-    /// What ended the measurement, where it is a bound.
+    /// Reason why the measurement ended, if the number is a bound.
     pub limited_by: Option<LimitedBy>,
     /// Repeats behind it.
     pub n: usize,
-    /// What holds for the whole point.
+    /// Qualifications of the whole point.
     pub qualified: Qualified,
 }
 
@@ -98,7 +98,7 @@ pub struct Qualified {
 }
 
 impl Qualified {
-    /// What qualifies the numbers of a point.
+    /// Qualifications of the numbers of a point.
     pub fn at(results: &Results, point: &PointResult) -> Self {
         let largest = |values: Vec<f64>| values.into_iter().reduce(f64::max);
         let unsent = results.metrics.iter().filter(|metric| metric.unsent_share);
@@ -111,7 +111,7 @@ impl Qualified {
         }
     }
 
-    /// What a reader has to know, as fragments; none where nothing qualifies the numbers.
+    /// Qualifications as text fragments; empty without qualifications.
     pub fn words(&self) -> Vec<String> {
         let percent = |share: f64| short((share * 1e4).round() / 1e2);
         let noted = |share: Option<f64>| share.filter(|share| *share >= SHARE_NOTED);
@@ -219,7 +219,7 @@ impl Answer {
     }
 }
 
-/// What ended the measurement of a number that is a bound.
+/// Reason why the measurement of a number that is a bound ended.
 fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) -> Option<LimitedBy> {
     if bound == Bound::Exact {
         return None;
@@ -244,8 +244,8 @@ fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) 
     Some(if ended { LimitedBy::Range } else { LimitedBy::Budget })
 }
 
-/// How close to an end of its range a search's answer is at that end: loads are reported as they were sent, and up to 1 % may
-/// be missing.
+/// Relative distance within which a search's result counts as the end of its range. Loads are reported as
+/// they were sent, and up to 1 % may be missing.
 const RANGE_END: f64 = 0.011;
 
 /// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.

@@ -1,4 +1,4 @@
-//! What decides whether a stored result says something of what is measured today.
+//! Behaviour versions, which decide whether a stored result still represents today's measurements.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::scenario::Scenario;
 /// Form in which results are kept: raised where a kept number gets another meaning.
 pub const RESULT_FORMAT: u32 = 2;
 
-/// What a result was measured with.
+/// Versions that a result was measured with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behaviour {
     /// [`RESULT_FORMAT`] of the version that kept it.
@@ -23,7 +23,8 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// What a scenario is measured with by this version, whose rig and components have these behaviour versions.
+    /// Versions that this program measures a scenario with, given the behaviour versions of its rig and
+    /// components.
     pub fn new(scenario: &Scenario, rig: u32, components: BTreeMap<String, u32>) -> Self {
         Self { format: RESULT_FORMAT, scenario: digest(scenario), rig, components }
     }

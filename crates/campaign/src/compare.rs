@@ -1,4 +1,4 @@
-//! What changed between two campaigns, by how much, and how sure that is.
+//! Differences between two campaigns, with their size and confidence.
 
 mod evidence;
 mod settings;
@@ -23,7 +23,7 @@ pub const COMPARED: &str = "compared";
 /// Metrics of the machine and of the tool itself: they say how well was measured, and are compared only if they are named.
 const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 
-/// What to compare, and how.
+/// Options of a comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
     /// Only these metrics; empty: all that both have, but for those of the machine and of the tool.
@@ -51,7 +51,7 @@ pub struct Comparison {
     pub unmatched: (usize, usize),
     /// Why the A/A spread is missing in some rows, if it is.
     pub floor_missing: Option<&'static str>,
-    /// What became of each threshold.
+    /// Result of each threshold.
     pub thresholds: Vec<ThresholdResult>,
 }
 
@@ -60,7 +60,7 @@ pub struct Comparison {
 pub struct Row {
     /// Label of the point.
     pub point: String,
-    /// Which metric.
+    /// Name of the metric.
     pub metric: String,
     /// Mean of the first; of a bound, the bound.
     pub a: f64,
@@ -82,7 +82,7 @@ pub struct Row {
     pub p: Option<f64>,
     /// The same, corrected for the points of this metric (Benjamini and Hochberg).
     pub p_corrected: Option<f64>,
-    /// How the two were compared.
+    /// Method of the comparison.
     pub method: Method,
     /// Repeats that are outliers.
     pub outliers: usize,
@@ -90,13 +90,13 @@ pub struct Row {
     pub floor: Option<f64>,
     /// Smallest change that would have been seen at this point alone with a probability of 80 %.
     pub detectable: Option<f64>,
-    /// What can be said.
+    /// The finding.
     pub finding: Finding,
     #[serde(skip)]
     effect: Change,
 }
 
-/// What can be said of a difference.
+/// Finding about a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -143,7 +143,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Whether the system under test lost the numbers of the second side.
+    /// Whether the system under test caused the missing numbers of the second side.
     fn by_second_system(&self) -> bool {
         matches!(self.b, Some(Outcome::SutFailed | Outcome::Timeout | Outcome::Overloaded))
             && self.a.is_some_and(Outcome::counts)
@@ -187,7 +187,8 @@ pub fn compare(a: &Results, b: &Results, options: &Options) -> Comparison {
     comparison
 }
 
-/// What is compared if nothing is named. Counts of samples are no result, and fingerprints are equal or not.
+/// Metrics that are compared by default. Counts of samples are not results, and fingerprints are equal or
+/// not.
 fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
     if !named.is_empty() {
         return named.to_vec();
@@ -236,8 +237,8 @@ pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     (!own.points.is_empty()).then_some(own)
 }
 
-/// Both sides as one campaign of the points that they share, each side a value of `compared`: what a picture of both is made of. Its
-/// points keep the settings by which pictures are told apart.
+/// Both sides as one campaign of their common points, with a setting `compared` for the side: the input of a
+/// joint picture. Its points keep the settings that separate pictures.
 pub fn together(a: (&str, &Results), b: (&str, &Results)) -> Results {
     let mut all = a.1.clone();
     all.points.clear();

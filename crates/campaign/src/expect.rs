@@ -18,14 +18,15 @@ pub use count::{Count, counts, in_words};
 use laws::Told;
 
 named! {
-    /// What became of an expectation.
+    /// Result of an expectation.
     pub enum Verdict {
         /// It does, with the whole interval.
         Holds = "holds",
         /// It does not, and need not: an absolute value from other hardware. Never tuned to.
         Differs = "differs",
-        /// Our interval lies on both sides of what is expected, there is a single repeat and so no interval, or other work
-        /// disturbed repeats that the scenario keeps all the same: more or quieter repeats would tell.
+        /// The measured interval lies on both sides of the expected value; or there is a single repeat and so
+        /// no interval; or other work disturbed repeats that the scenario keeps regardless. More or quieter
+        /// repeats would decide.
         Inconclusive = "inconclusive",
         /// It does not, and was marked `required`.
         Fails = "fails",
@@ -39,14 +40,14 @@ named! {
 /// An expectation with its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
-    /// Which metric.
+    /// Name of the metric.
     pub metric: String,
     /// Where, as people read it.
     #[serde(rename = "where")]
     pub place: String,
-    /// What the paper says.
+    /// The paper's statement.
     pub paper: String,
-    /// What we measured.
+    /// The measured value.
     pub ours: String,
     /// Repeats behind it, of several points the fewest; 0 if nothing was measured.
     pub repeats: usize,
@@ -61,7 +62,7 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Why, if it does not hold.
     pub reason: String,
-    /// Where the paper's number stands.
+    /// Location of the number in the paper.
     pub source: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is measured: names, units, and which way is good.
+//! Metrics: names, units, and the better direction.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub const STEAL_SHARE: &str = "host.steal_share";
 /// Share of the machine that work outside the experiment used.
 pub const FOREIGN_SHARE: &str = "host.foreign_share";
 
-/// How far other work on the machine can change a metric.
+/// Extent to which other work on the machine can change a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
@@ -36,22 +36,23 @@ pub struct Metric {
     pub name: String,
     /// Unit as people read it.
     pub unit: String,
-    /// Which way is good.
+    /// The better direction.
     pub better: Better,
-    /// What a recorder takes for it.
+    /// Kind of data that a recorder stores for it.
     pub kind: MetricKind,
     /// One line for people: what it is and where it is taken.
     pub comment: String,
-    /// Where one repeat says all.
+    /// Condition under which one repeat suffices.
     #[serde(default)]
     pub exact: Exact,
-    /// Whether it is the share of the load that the generator left out: above [`UNSENT_AT_MOST`] the repeat is invalid.
+    /// Whether it is the share of the load that the generator left out: above [`UNSENT_AT_MOST`] the repeat
+    /// is invalid.
     #[serde(default)]
     pub unsent_share: bool,
-    /// Whether it may be below 0; intervals of all others end there.
+    /// Whether it may be negative; intervals of all other metrics end at 0.
     #[serde(default)]
     pub signed: bool,
-    /// How far other work can change it.
+    /// Extent to which other work can change it.
     #[serde(default)]
     pub noise: Noise,
 }
@@ -60,8 +61,8 @@ pub struct Metric {
 /// measured, whatever the reason: unlike a neighbour's noise this is never excused.
 pub const UNSENT_AT_MOST: f64 = 0.01;
 
-/// Where a metric is the same number whenever the same is run with the same seed, on any machine, so that a single repeat
-/// may be judged. Nothing that time can touch is exact.
+/// Condition under which a metric is the same number for the same configuration and seed on any machine, so
+/// that a single repeat suffices for a verdict. A metric that depends on time is never exact.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exact {
@@ -70,11 +71,11 @@ pub enum Exact {
     Never,
     /// In every run.
     Always,
-    /// Where a setting has one of these values.
+    /// If a setting has one of these values.
     When(String, Vec<String>),
 }
 
-/// Which direction of a metric a user wishes for.
+/// Direction of a metric that is better for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -86,7 +87,7 @@ pub enum Better {
     Neither,
 }
 
-/// How a metric is recorded.
+/// Kind of data that a metric records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricKind {
@@ -94,7 +95,7 @@ pub enum MetricKind {
     Scalar,
     /// Samples over time; the metric is their mean.
     Series,
-    /// A number that only tells whether two are the same: never averaged, compared or drawn.
+    /// A number that is only tested for equality: never averaged, compared or drawn.
     Fingerprint,
     /// A distribution; the metrics are `<name>_mean`, `_p50`, `_p75`, `_p90`, `_p99`, `_p999`, `_max` and `_n`.
     Histogram,
@@ -168,7 +169,7 @@ impl Metric {
         self
     }
 
-    /// Whether it is so with these settings.
+    /// Whether the metric is exact with these settings.
     pub fn is_exact(&self, settings: &BTreeMap<String, Value>) -> bool {
         match &self.exact {
             Exact::Never => false,
@@ -185,7 +186,7 @@ impl Metric {
         self
     }
 
-    /// Where its values can lie at all: a share between 0 and 1, what is not signed not below 0.
+    /// Possible range of its values: 0 to 1 for a share, not below 0 for an unsigned metric.
     pub fn range(&self) -> (f64, f64) {
         let share = self.unit.is_empty() && (self.name.ends_with("_ratio") || self.name.ends_with("_share"));
         (if self.signed { f64::NEG_INFINITY } else { 0.0 }, if share { 1.0 } else { f64::INFINITY })

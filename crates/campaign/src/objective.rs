@@ -1,4 +1,4 @@
-//! What a campaign served within an objective: capacity for sizing that is measured and not guessed.
+//! Load that a campaign served within an objective: measured capacity for sizing.
 
 use serde::Serialize;
 
@@ -36,9 +36,9 @@ pub enum ObjectiveError {
     Unknown {
         /// `axis` or `metric`.
         what: &'static str,
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The available names.
         known: String,
     },
     /// No search, or none that found anything.
@@ -108,7 +108,8 @@ pub fn served(
     best.ok_or_else(|| ObjectiveError::Never { metric: objective.metric.clone() })
 }
 
-/// What a search answered, at its first point that has an answer: the lower end of the interval of the load that passed.
+/// Result of a search, at its first point with a result: the lower end of the interval of the load that
+/// passed.
 ///
 /// # Errors
 /// [`ObjectiveError::NoSearch`].

@@ -1,10 +1,10 @@
-//! What became of a repeat, and the limit that it broke: what decides an outcome is also what explains it.
+//! Outcome of a repeat, and the limit that it broke. The same limit decides and explains an outcome.
 
 use crate::named::named;
 use crate::value::short;
 
 named! {
-    /// What became of a repeat of a point.
+    /// Outcome of a repeat of a point.
     pub enum Outcome {
         /// Measured; the system did all that was asked.
         Ok = "ok",

@@ -1,4 +1,4 @@
-//! What a rig writes down while it measures: scalars, series over time, distributions.
+//! Data that a rig records while it measures: scalars, series over time, distributions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const KEPT: [f64; 25] = [
     0.9, 0.95, 0.98, 0.99, 0.999, 1.0,
 ];
 
-/// Takes a repeat's measurements. What does not fit its bounds is dropped and counted in [`Recording::dropped`].
+/// Stores a repeat's measurements. Data beyond its limits is dropped and counted in [`Recording::dropped`].
 #[derive(Debug, Default)]
 pub struct Recorder {
     scalars: BTreeMap<String, f64>,
@@ -55,7 +55,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Keeps a distribution under a name of its own, with the metrics that follow from it.
+    /// Stores a distribution under a unique name, with the metrics derived from it.
     pub(crate) fn keep(&mut self, name: &str, distribution: Distribution) {
         for (suffix, value) in distribution.metrics() {
             self.metrics.insert(format!("{name}_{suffix}"), value);
@@ -120,9 +120,8 @@ impl Recorder {
         }
     }
 
-    /// The outcome of the first limit that was broken, `ok` if none was. What broke limits of the same outcome is the
-    /// repeat's reason. Called again (by who judges the machine after the system), an outcome of its own replaces the
-    /// earlier reason.
+    /// The outcome of the first limit that was broken, `ok` if no limit was broken. All broken limits with
+    /// that outcome form the repeat's reason. XX
     pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<Breach>)>) -> Outcome {
         let broken: Vec<(Outcome, Breach)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
@@ -195,12 +194,12 @@ impl Distribution {
         }
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// The smallest value that a share of all values does not exceed; 0 if there are none.
+    /// The smallest value that a share of all values does not exceed; 0 without values.
     pub fn quantile(&self, share: f64) -> u64 {
         let rank = rank(share, self.count());
         let mut seen = 0;
@@ -235,7 +234,8 @@ impl Distribution {
         Self { counts }
     }
 
-    /// What somebody else wrote down: values ascending, each at least once, no more steps than [`kept`](Self::kept) leaves.
+    /// Whether a distribution from another writer is valid: values ascending, each at least once, no more
+    /// steps than [`kept`](Self::kept) leaves.
     pub(crate) fn is_kept(&self) -> bool {
         let ascend = self.counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let total = self.counts.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count));
@@ -261,7 +261,7 @@ impl Distribution {
         self.counts = counts.into_iter().collect();
     }
 
-    /// What a metric's suffix (`p99`, `mean`) means of this distribution.
+    /// Value of a metric's suffix (`p99`, `mean`) for this distribution.
     pub fn named(&self, suffix: &str) -> Option<f64> {
         self.metrics().into_iter().find_map(|(own, value)| (own == suffix).then_some(value))
     }
@@ -284,7 +284,7 @@ impl Distribution {
     }
 }
 
-/// The place, from 1, of the value at a share of so many in ascending order.
+/// Rank, from 1, of the value at a share of `count` values in ascending order.
 fn rank(share: f64, count: u64) -> u64 {
     ((share * count as f64).ceil() as u64).max(1)
 }

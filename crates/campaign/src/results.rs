@@ -1,4 +1,4 @@
-//! What a campaign has measured so far, and the journal in which it is kept.
+//! Results of a campaign so far, and the journal that stores them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,23 +18,23 @@ mod slack;
 pub struct Finished {
     /// Index of the point.
     pub point: usize,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
     /// Its place in the order of measuring, from 0.
     pub position: u32,
-    /// What became of it.
+    /// Outcome of the repeat.
     pub outcome: Outcome,
     /// Why, if it is not `ok`.
     pub reason: String,
-    /// What was measured.
+    /// Recorded measurements.
     pub recording: Recording,
-    /// When it began, milliseconds since 1970.
+    /// Start time, milliseconds since 1970.
     pub started_unix_ms: u64,
-    /// How long it took, bringing up and down included.
+    /// Duration, including set-up and tear-down.
     pub elapsed: Duration,
 }
 
-/// Where finished repeats are kept. One call of [`commit`](Self::commit) keeps a repeat entirely or not at all.
+/// Storage of finished repeats. One call of [`commit`](Self::commit) stores a repeat entirely or not at all.
 pub trait Journal {
     /// The (point, repeat) pairs that need not be measured again.
     ///
@@ -75,9 +75,9 @@ impl Journal for MemoryJournal {
 /// Everything that judging, drawing and comparing need.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// What was asked.
+    /// The measured scenario.
     pub scenario: Scenario,
-    /// What the rig measures.
+    /// Metrics of the rig.
     pub metrics: Vec<Metric>,
     /// Facts about the machine, as the host's meters give them.
     pub host: serde_json::Value,
@@ -85,17 +85,16 @@ pub struct Results {
     pub versions: serde_json::Value,
     /// The points in the order of the plan, with their repeats in order.
     pub points: Vec<PointResult>,
-    /// What stands beside them if they were read from a stored result, whose repeats are stand-ins for its means and
-    /// intervals.
+    /// Further data of a stored result, whose repeats are stand-ins for its means and intervals.
     pub kept: Option<Kept>,
     /// Why they say nothing of what this version measures ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
 }
 
-/// What a stored result says besides its points.
+/// Content of a stored result in addition to its points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// As they were told when it was measured.
+    /// Warnings as they were at the time of the measurement.
     pub warnings: Vec<String>,
     /// Why nothing can be concluded from it.
     pub caveat: Option<String>,
@@ -205,12 +204,12 @@ impl Results {
         (!self.fingerprint(name) || summary.min == summary.max).then_some(summary)
     }
 
-    /// Whether a metric only tells whether two are the same.
+    /// Whether a metric is only tested for equality.
     pub fn fingerprint(&self, name: &str) -> bool {
         self.metric(name).is_some_and(|metric| metric.kind == MetricKind::Fingerprint)
     }
 
-    /// How many points have each outcome, the best first.
+    /// Number of points per outcome, the best first.
     pub fn outcomes(&self) -> Vec<(Outcome, usize)> {
         Outcome::ALL
             .into_iter()

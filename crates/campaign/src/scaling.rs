@@ -1,4 +1,4 @@
-//! How a cost grows with a load.
+//! Growth of a cost with a load.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! What may be written where: the one table from which checking, templates and the JSON schema are made.
+//! Schema of scenarios: one table, the source of the checks, the templates and the JSON schema.
 
 use crate::value::{UNITS_ALLOWED, Value, parse_span};
 
@@ -7,9 +7,9 @@ use crate::value::{UNITS_ALLOWED, Value, parse_span};
 pub struct Key {
     /// Dotted path; the first part is the section.
     pub path: String,
-    /// What it holds.
+    /// Kind of its value.
     pub kind: Kind,
-    /// What holds if it is not written.
+    /// Default if it is not written.
     pub presence: Presence,
     /// Unit of a bare number (`"UEs"`, `"B"`), empty if none is needed.
     pub unit: String,
@@ -17,11 +17,11 @@ pub struct Key {
     pub comment: String,
     /// The key exists only if another one has one of these values (`load.activation.type`, `["exponential"]`).
     pub when: Option<(String, Vec<String>)>,
-    /// Whether its values are different measurements, which no figure shows as if they were one.
+    /// Whether its values are separate measurements, which no figure combines.
     pub apart: bool,
 }
 
-/// What a key holds.
+/// Kind of a key's value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// `true` or `false`.
@@ -52,7 +52,7 @@ pub enum Kind {
     OneOrMore(Box<Self>),
 }
 
-/// Whether a key has to be written.
+/// Whether a key is required.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Presence {
     /// Must be written.
@@ -121,12 +121,12 @@ impl Key {
         self.path.split('.').next().unwrap_or(&self.path)
     }
 
-    /// What the path says after the section.
+    /// The path after the section.
     pub fn name(&self) -> &str {
         self.path.split_once('.').map_or(&self.path, |(_, name)| name)
     }
 
-    /// What the path ends in.
+    /// The last element of the path.
     pub(crate) fn leaf(&self) -> &str {
         self.path.rsplit('.').next().unwrap_or(&self.path)
     }
@@ -185,7 +185,7 @@ impl Kind {
         }
     }
 
-    /// What is allowed, in words that follow "must be".
+    /// The allowed values, in words that follow "must be".
     pub fn allowed(&self) -> String {
         match self {
             Self::Bool => "true or false".to_owned(),

@@ -1,4 +1,4 @@
-//! Searches within a point, as pure machines: they ask for a trial and are told what it gave.
+//! Searches within a point, as pure machines: they request a trial and receive its result.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -16,7 +16,7 @@ pub struct Trial {
     pub duration_share: f64,
 }
 
-/// What a trial of a rate search gave.
+/// Result of a trial of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gave {
     /// The system kept up.
@@ -27,7 +27,7 @@ pub enum Gave {
     Unsent,
 }
 
-/// What a rate search found.
+/// Result of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
     /// The largest load that passed a full trial; `None`: not even the smallest did.
@@ -36,9 +36,9 @@ pub struct Found {
     pub upper: Option<f64>,
     /// The smallest load that the generator could not send, where that and not the system bounds the search from above.
     pub unsent: Option<f64>,
-    /// Whether the width that was asked for was reached within the trials.
+    /// Whether the requested width was reached within the trials.
     pub precise: bool,
-    /// How many trials it took.
+    /// Number of trials.
     pub trials: u32,
 }
 
@@ -62,7 +62,7 @@ pub struct RateSearch {
     /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
     passed: Option<(f64, usize)>,
     failed: Option<(f64, usize)>,
-    /// Whether the latter is the generator's failure.
+    /// Whether the generator caused that failure.
     unsent: bool,
     /// Width of the last outward step.
     step: f64,
@@ -130,7 +130,7 @@ impl RateSearch {
         None
     }
 
-    /// What the trial gave.
+    /// Records the result of the trial.
     pub fn report(&mut self, gave: Gave) {
         let Some(Trial { load, .. }) = self.asked.take() else { return };
         self.trials += 1;
@@ -149,7 +149,7 @@ impl RateSearch {
         }
     }
 
-    /// What is known now.
+    /// Returns the current result.
     pub fn found(&self) -> Found {
         let full = PHASES.len() - 1;
         let lower = self.passed.filter(|(_, phase)| *phase == full).map(|(load, _)| load);
@@ -209,7 +209,8 @@ pub struct TuneSearch {
 }
 
 impl TuneSearch {
-    /// Over knobs with so many values each. A metric where less is better is reported negated.
+    /// Creates a search over knobs with these numbers of values. A metric where less is better is reported
+    /// negated.
     pub fn new(sizes: Vec<usize>, trials_max: u32, seed: u64) -> Self {
         Self { sizes, trials_max, rng: ChaCha8Rng::seed_from_u64(seed), tried: Vec::new(), asked: None }
     }
@@ -227,7 +228,7 @@ impl TuneSearch {
         Some(choice)
     }
 
-    /// What the trial gave, larger is better; `None`: it could not be measured.
+    /// Records the result of the trial, larger is better; `None`: it could not be measured.
     pub fn report(&mut self, score: Option<f64>) {
         if let Some(asked) = self.asked.take() {
             self.tried.push((asked, score));
@@ -242,7 +243,7 @@ impl TuneSearch {
             .max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// How many trials were made.
+    /// Number of trials.
     pub fn trials(&self) -> u32 {
         self.tried.len() as u32
     }

@@ -10,13 +10,13 @@ use crate::results::{PointResult, Results};
 use crate::usl::Usl;
 use crate::value::Value;
 
-/// What has to be served.
+/// Demand to serve.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
     /// Users to serve.
     pub subscribers: f64,
-    /// What each one needs, Mbit/s.
+    /// Demand per user, Mbit/s.
     #[serde(default)]
     pub mbps_per_user: f64,
     /// Sessions that each one begins in an hour.
@@ -42,11 +42,11 @@ pub struct Blade {
     pub watts: Option<f64>,
     /// Machines in a rack.
     pub per_rack: u32,
-    /// What one costs, in any currency.
+    /// Price of one blade, in any currency.
     pub price: Option<f64>,
 }
 
-/// What was measured.
+/// Measured capacity.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -67,10 +67,10 @@ pub struct Capacity {
     pub cores_per_instance: u32,
     /// The scaling law over cores; `None`: only the linear answer.
     pub law: Option<Usl>,
-    /// The range of cores that was measured; what nobody says was measured, was measured with one core.
+    /// The measured range of cores; without a statement, one core.
     #[serde(default = "one_core")]
     pub cores_measured: (f64, f64),
-    /// The most users that were served at once while it was measured; `None`: nobody says.
+    /// Maximum number of users served at once during the measurement; `None`: unknown.
     #[serde(skip)]
     pub users_measured: Option<f64>,
 }
@@ -90,7 +90,7 @@ pub struct At {
     pub users_per_unit: f64,
 }
 
-/// What a point of a campaign says of one core.
+/// Measured capacity of one core at a point of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// Users that one core serves.
@@ -109,10 +109,10 @@ pub struct Measured {
 const WATTS: &str = "host.watts";
 
 impl At {
-    /// What the campaign says.
+    /// Returns the campaign's numbers.
     ///
     /// # Errors
-    /// In words: none or several points have these settings, or the one has no such number above 0.
+    /// In words: no or several points have these settings, or the point has no such number above 0.
     pub fn measured(&self, results: &Results) -> Result<Measured, String> {
         let points: Vec<&PointResult> = results.matching(&self.filter).collect();
         let [point] = points[..] else {
@@ -190,7 +190,7 @@ pub struct Deployment {
     pub blades: u64,
     /// Racks.
     pub racks: u64,
-    /// Power, kW; `None`: nobody says what a blade takes.
+    /// Power, kW; `None`: the power of a blade is unknown.
     pub kw: Option<f64>,
     /// Power for each user, mW.
     pub mw_per_user: Option<f64>,
@@ -200,9 +200,9 @@ pub struct Deployment {
     pub price: Option<f64>,
     /// The same for each user.
     pub price_per_user: Option<f64>,
-    /// Whether it rests on a number of cores outside the measured range.
+    /// Whether it uses a number of cores outside the measured range.
     pub extrapolated: bool,
-    /// Whether an instance is to serve more users than were served while its capacity was measured.
+    /// Whether an instance serves more users than were served while its capacity was measured.
     pub beyond_load: bool,
 }
 
@@ -243,7 +243,7 @@ pub fn size(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<Sizin
     check(demand, blade, capacity)?;
     let cores = f64::from(capacity.cores_per_instance);
     let linear = deploy((demand, blade, capacity), cores);
-    // The law's gain of so many cores over one.
+    // The law's gain of `cores` cores over one.
     let corrected = capacity.law.map(|law| deploy((demand, blade, capacity), law.at(cores) / law.at(1.0)));
     Ok(Sizing { linear, corrected })
 }
@@ -338,7 +338,8 @@ mod tests {
         }
     }
 
-    /// Whether a number is the printed one to its printed digits; zeros at the end of 140 or 20 are not significant.
+    /// Whether a number equals the printed one to its printed digits; zeros at the end of 140 or 20 are not
+    /// significant.
     fn prints(value: f64, printed: u32) -> bool {
         let mut unit = 1.0;
         while f64::from(printed) % (unit * 10.0) == 0.0 {

@@ -21,12 +21,12 @@ use crate::value::{Value, short};
 /// The most repeats of a metric that a file may claim; more are a slip.
 const REPEATS_MAX: usize = 100_000;
 
-/// What such a file says. Keys that nobody needs here are passed over.
+/// Content of such a file. Unknown keys are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Stored {
     /// Path of the scenario below `scenarios/`, without its ending.
     pub scenario: String,
-    /// How it was measured.
+    /// Command of the measurement.
     pub command: String,
     #[serde(default)]
     measured: String,
@@ -34,7 +34,7 @@ pub struct Stored {
     machine: String,
     #[serde(default)]
     warnings: Vec<String>,
-    /// What it was measured with; older results lack it.
+    /// Behaviour versions of the measurement; older results lack them.
     #[serde(default)]
     pub behaviour: Option<Behaviour>,
     /// The largest share of the load that a repeat left out, where the points do not keep it.
@@ -49,7 +49,7 @@ struct StoredPoint {
     #[serde(default)]
     reason: String,
     metrics: BTreeMap<String, StoredMetric>,
-    /// What a figure draws whole, over all repeats, in few steps.
+    /// Distributions over all repeats in few steps, for figures that draw them whole.
     #[serde(default)]
     distributions: BTreeMap<String, Distribution>,
 }
@@ -59,7 +59,7 @@ struct StoredMetric {
     mean: f64,
     ci95: Option<f64>,
     n: usize,
-    /// Whether the mean only bounds the true value.
+    /// Whether the mean is only a bound of the true value.
     #[serde(default)]
     bound: Option<Bound>,
     /// Each repeat's own value, in order, where repeats are compared with those of other points.
@@ -181,7 +181,7 @@ impl StoredPoint {
                 run.recording.bounds.extend(metric.bound.map(|bound| (name.clone(), bound)));
             }
         }
-        // Of all repeats together: whose value is whose, nobody knows any more.
+        // The distribution of all repeats together, because the values of single repeats are no longer known.
         if let Some(first) = runs.first_mut() {
             first.recording.distributions.clone_from(&self.distributions);
         }
@@ -294,7 +294,7 @@ mod tests {
         };
         let (one, two) = (", \"values\": [2.0, 10.0, 18.0]", ", \"values\": [3.0, 11.0, 19.5]");
         assert_eq!(told([one, two]), Ok(Verdict::Holds));
-        // Of which repeat a stand-in is, nobody knows.
+        // The repeat that a stand-in belongs to is unknown.
         assert_eq!(told(["", ""]), Ok(Verdict::Inconclusive));
         assert_eq!(told([one, ""]), Ok(Verdict::Inconclusive));
         assert!(told([", \"values\": [2.0]", ""]).unwrap_err().contains("has 1 values and claims 3 repeats"));

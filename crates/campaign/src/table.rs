@@ -6,7 +6,7 @@ use crate::answer::{Answer, Bound};
 use crate::results::{PointResult, Results};
 use crate::value::Value;
 
-/// How deep a filter may nest.
+/// Maximum nesting of a filter.
 const FILTER_DEPTH: usize = 16;
 
 /// A point as a row: settings by path, `outcome`, `repeats`, and each metric's mean under its name; of a bound also
@@ -89,7 +89,7 @@ enum Test {
     Not(Vec<Self>),
 }
 
-/// A filter that is none: its author's fault.
+/// An invalid filter: its author's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the filter is wrong: {0}")]
 pub struct FilterError(String);

@@ -1,4 +1,5 @@
-//! What a search tried, trial by trial: kept as series of a repeat, since trials have no common clock their times count.
+//! Trials of a search, one by one: stored as series of a repeat. Trials have no common clock, so their index
+//! counts as time.
 
 use std::time::Duration;
 
@@ -20,12 +21,12 @@ pub struct Tried {
     pub value: f64,
     /// Share of the full duration.
     pub share: f64,
-    /// Whether the objective was kept.
+    /// Whether the objective was met.
     pub gave: Gave,
 }
 
 impl Tried {
-    /// Whether it took the full duration: only such a trial bounds the answer.
+    /// Whether it took the full duration: only such a trial bounds the result.
     pub fn full(&self) -> bool {
         self.share >= 1.0
     }

@@ -51,7 +51,7 @@ pub struct UslFit {
     pub confidence: f64,
     /// The concurrency of the largest throughput.
     pub peak: Peak,
-    /// What the intervals rest on: [`ERROR_MODEL`].
+    /// Assumption behind the intervals: [`ERROR_MODEL`].
     pub error_model: &'static str,
     /// Share of the variance of the logarithm that the law explains.
     pub r_squared: f64,
@@ -59,11 +59,11 @@ pub struct UslFit {
     pub residual: f64,
     /// The range of concurrencies that was measured.
     pub measured: (f64, f64),
-    /// What a reader must know before believing it.
+    /// Reservations that a reader must know.
     pub flags: Vec<UslFlag>,
 }
 
-/// What the fit assumes of the errors of the points.
+/// The fit's assumption about the errors of the points.
 pub const ERROR_MODEL: &str =
     "least squares of the logarithm: independent errors of the same relative size at every point";
 
@@ -408,8 +408,8 @@ fn r_squared(samples: &[(f64, f64)], residuals: &[f64]) -> f64 {
     if total > 0.0 { 1.0 - left / total } else { 0.0 }
 }
 
-/// Whether the throughput stands still from some concurrency on (three or more, within 2 %) although the law of the
-/// points before says that it should go on growing.
+/// Whether the throughput is constant from a certain concurrency on (three or more, within 2 %) although the
+/// law of the earlier points predicts further growth.
 fn plateau(samples: &[(f64, f64)], distinct: &[f64]) -> bool {
     let mean_at = |n: f64| {
         let values: Vec<f64> = samples.iter().filter(|(own, _)| *own == n).map(|(_, x)| *x).collect();
@@ -435,12 +435,12 @@ mod tests {
 
     use super::*;
 
-    /// What a printed n_max is worth beside the printed parameters.
+    /// Consistency of a printed n_max with the printed parameters.
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct PrintedPeak {
         /// Peak of the printed parameters; `None` if σ ≥ 1.
         formula: Option<f64>,
-        /// Whether formula, rounded down, and print are one number.
+        /// Whether the formula's value, rounded down, equals the printed one.
         agrees: bool,
         /// Whether some parameters that round to the printed ones give the printed peak.
         within_rounding: bool,

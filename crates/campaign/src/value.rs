@@ -1,4 +1,4 @@
-//! What a setting can be, and how people write it: `10`, `0.2`, `"50ms"`, `"flexran"`, `[1, 2]`.
+//! Values of settings, in the notation of people: `10`, `0.2`, `"50ms"`, `"flexran"`, `[1, 2]`.
 
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Value {
         if let Self::Span(span) = self { Some(*span) } else { None }
     }
 
-    /// Whether two people would call them the same setting: `1` and `1.0` are, `"50ms"` and `"0.05s"` are.
+    /// Whether two values are the same setting to people: `1` and `1.0` are, `"50ms"` and `"0.05s"` are.
     pub fn same(&self, other: &Self) -> bool {
         match (self.number(), other.number()) {
             (Some(a), Some(b)) => (a - b).abs() <= 1e-12 * a.abs().max(b.abs()),

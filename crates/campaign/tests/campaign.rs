@@ -20,7 +20,7 @@ use ranlab_campaign::value::Value;
 const THIRTY_POINTS: &str = "title = \"t\"\nrig = \"mock\"\n[load]\ntakes = \"2ms\"\n[sweep.axes]\n\
     \"load.workers\" = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\"sut.sigma\" = [0.0, 0.1, 0.5]\n[measure]\nrepeats = 3\n";
 
-/// A file of its own for each test; removed before use.
+/// A separate file for each test; removed before use.
 fn file(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign");
     std::fs::create_dir_all(&directory).unwrap();
@@ -65,7 +65,7 @@ fn timeless(path: &Path) -> Vec<String> {
     .collect()
 }
 
-/// Not a test of its own: what `a_killed_campaign_resumes…` starts in another process.
+/// Not a separate test: `a_killed_campaign_resumes…` starts it in another process.
 #[test]
 fn child() {
     if let Some(path) = std::env::var_os("RANLAB_CAMPAIGN_CHILD") {

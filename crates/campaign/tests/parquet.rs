@@ -1,5 +1,5 @@
-//! Parquet is right if somebody else reads it: DuckDB gives every value back.
-//! Runs when `RANLAB_PYTHON` names a Python that has duckdb, as `make test` arranges.
+//! Checks Parquet with an independent reader: DuckDB returns every value. Runs when `RANLAB_PYTHON` names a
+//! Python that has duckdb, as `make test` arranges.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::path::Path;

@@ -52,7 +52,7 @@ fn data(page: &str) -> String {
     data.split("</script>").next().unwrap().to_owned()
 }
 
-/// Where each text begins; all must be there.
+/// Position of each text; all must be present.
 fn places<const N: usize>(page: &str, texts: [&str; N]) -> [usize; N] {
     texts.map(|text| page.find(text).unwrap_or_else(|| panic!("the page lacks “{text}”")))
 }
@@ -117,7 +117,7 @@ fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
                 assert!(value.is_null(), "{metric}");
                 continue;
             };
-            // What reads JSON here is off by the last bit at times; what wrote it is not.
+            // This JSON reader is off by the last bit at times; the writer is exact.
             for (told, own) in [(&value[0], own.mean), (&value[1], own.half_width.unwrap())] {
                 assert!(
                     (told.as_f64().unwrap() - own).abs() <= own.abs() * 1e-15,
@@ -126,7 +126,7 @@ fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
             }
         }
     }
-    // And the expectations stand beside the figures that they speak of.
+    // And the expectations are listed next to their figures.
     let first = json["figures"][0]["expected"].as_array().unwrap();
     assert!(!first.is_empty());
     for index in first {
@@ -265,7 +265,7 @@ fn bands_end_where_the_quantity_does() {
     for (figure, most) in figures(&results).iter().zip([1.0, f64::INFINITY]) {
         assert!(samples(figure).all(|s| s.low >= 0.0 && s.high <= most && s.low <= s.y), "{figure:?}");
     }
-    // What is signed may go below.
+    // A signed metric may be negative.
     results.metrics.iter_mut().for_each(|metric| metric.signed = true);
     assert!(samples(&figures(&results)[0]).any(|s| s.low < 0.0));
 }
@@ -336,7 +336,7 @@ fn what_is_measured_apart_never_shares_a_figure() {
     results.scenario.sweep.axes[1].apart = true;
     assert_eq!(titles(&results), ["rate, sut.build = mem", "rate, sut.build = veth", "one"]);
     assert!(figures(&results).iter().all(|figure| samples(figure).count() == 2));
-    // A title of ours says which points it has.
+    // A generated title names the points.
     results.scenario.plots.iter_mut().for_each(|plot| plot.title.clear());
     assert!(
         titles(&results)
@@ -459,7 +459,7 @@ fn a_box_has_the_metrics_own_quartiles_and_says_which() {
     assert!(figure.caption.contains("quartiles over 3 repeats"), "{}", figure.caption);
 }
 
-/// A fingerprint tells equal from different; a mean of two is a third that nobody saw.
+/// A fingerprint shows equality only; a mean of two would be a third value that never occurred.
 #[test]
 fn a_fingerprint_is_never_averaged() {
     let mut results = campaign(
@@ -472,7 +472,7 @@ fn a_fingerprint_is_never_averaged() {
     let csv = ranlab_campaign::table::csv(&results);
     let column = csv.lines().next().unwrap().split(',').position(|name| name == "throughput").unwrap();
     assert!(csv.lines().skip(1).all(|line| line.split(',').nth(column) == Some("")), "{csv}");
-    // Where all repeats have the same, it is that.
+    // If all repeats have the same fingerprint, the point has it.
     let first = results.points[0].runs[0].recording.metrics["throughput"];
     results.points[0].runs[1].recording.metrics.insert("throughput".to_owned(), first);
     assert_eq!(results.summary(&results.points[0], "throughput").unwrap().mean, first);
@@ -493,7 +493,7 @@ fn what_the_user_expects_is_not_called_a_papers() {
     let figure = &figures(&own)[0];
     assert!(figure.marks.iter().all(|mark| !mark.published) && figure.drawn().csv().contains("expected"));
     assert_eq!(figure.bounds[0].name, "expected ≥ 900");
-    // Without a source it is the user's own also beside a paper's.
+    // Without a source it is the user's own, even in a scenario with a paper.
     let theirs = of("paper = { work = \"a paper\" }\n", "source = \"table 1\"\n");
     let figure = &figures(&theirs)[0];
     assert!(figure.marks[0].published && figure.bounds[0].name == "expected ≥ 900");

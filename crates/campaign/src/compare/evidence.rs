@@ -1,4 +1,4 @@
-//! How sure a difference is: correction within each metric, and a guard over all metrics.
+//! Confidence of a difference: correction within each metric, and a guard over all metrics.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::{Finding, Row};
 /// Probability below which a difference is not chance.
 pub const SIGNIFICANT: f64 = 0.05;
 
-/// What is known of a metric over all points.
+/// Evidence of a metric over all points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MetricEvidence {
     /// Name of the metric.

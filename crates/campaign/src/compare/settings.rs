@@ -24,7 +24,7 @@ pub struct SettingDifference {
     pub a: Vec<String>,
     /// Values in the second.
     pub b: Vec<String>,
-    /// Whether the two are compared for it: a setting of the system under test, or one that the caller named.
+    /// Whether the difference is intended: a setting of the system under test, or one that the caller named.
     pub intended: bool,
 }
 
@@ -93,7 +93,7 @@ fn push(values: &mut Vec<String>, value: String) {
     }
 }
 
-/// How a campaign was measured, besides the settings of its points.
+/// Measurement settings of a campaign, in addition to the settings of its points.
 fn measured(results: &Results) -> Vec<(String, String)> {
     let scenario = &results.scenario;
     let measure = &scenario.measure;

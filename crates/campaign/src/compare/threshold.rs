@@ -80,7 +80,7 @@ impl FromStr for Threshold {
     }
 }
 
-/// What became of a threshold.
+/// Result of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdVerdict {
@@ -97,7 +97,7 @@ pub enum ThresholdVerdict {
 }
 
 impl ThresholdVerdict {
-    /// Whether the comparison fails for it.
+    /// Whether the comparison fails because of it.
     pub const fn fails(self) -> bool {
         matches!(self, Self::Exceeded | Self::SystemFailed)
     }
@@ -108,7 +108,7 @@ impl ThresholdVerdict {
 pub struct ThresholdResult {
     /// As it was given.
     pub threshold: Threshold,
-    /// What became of it.
+    /// Result of the threshold.
     pub verdict: ThresholdVerdict,
     /// The evidence, for people.
     pub reason: String,

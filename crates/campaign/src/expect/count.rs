@@ -1,4 +1,4 @@
-//! How many expectations of each class have each verdict.
+//! Number of expectations per class and verdict.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ pub struct Count {
     pub class: Class,
     /// Expectations of this class.
     pub all: usize,
-    /// How many have each verdict, without verdicts that none has.
+    /// Number of expectations per verdict, without verdicts that do not occur.
     pub verdicts: Vec<(Verdict, usize)>,
 }
 

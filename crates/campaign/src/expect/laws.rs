@@ -1,4 +1,5 @@
-//! What repeats say of a law. Every law is asked of intervals: it holds, or is broken, where the whole interval says so.
+//! Evaluation of laws on repeats. Every law is tested on intervals: it holds or is broken if the whole
+//! interval shows it.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +12,14 @@ use crate::value::Value;
 
 use super::{short, words};
 
-/// What the measurement says of a law.
+/// Result of the test of a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
     /// It holds.
     Holds,
     /// It does not.
     Broken,
-    /// It cannot be told; why.
+    /// Undecided, with the reason.
     Unclear(&'static str),
 }
 
@@ -28,11 +29,11 @@ const WIDE: &str = "our interval lies on both sides of what is expected: more or
 /// A law's finding.
 pub(super) struct Found {
     pub(super) told: Told,
-    /// What was measured.
+    /// The measured value.
     pub(super) ours: String,
     /// Repeats behind it, at the point that has the fewest.
     pub(super) repeats: usize,
-    /// How far the interval lies outside; `None`: it does not, or the law has no bound.
+    /// Distance of the interval from the allowed zone; `None`: it is within, or the law has no bound.
     pub(super) beyond: Option<Beyond>,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Beyond {
     pub(super) bound: f64,
 }
 
-/// How far an interval lies outside.
+/// Distance of an interval from a zone.
 fn beyond(interval: Option<(f64, f64)>, (low, high): Zone) -> Option<Beyond> {
     match interval? {
         (_, to) if to < low => Some(Beyond { measured: to, bound: low }),
@@ -54,13 +55,13 @@ fn beyond(interval: Option<(f64, f64)>, (low, high): Zone) -> Option<Beyond> {
     }
 }
 
-/// What was found, or what is missing.
+/// The finding, or the missing data.
 type Finding = Result<Found, String>;
 
-/// What is allowed, both ends included.
+/// Allowed range, both limits included.
 type Zone = (f64, f64);
 
-/// Where an interval lies.
+/// Position of an interval relative to a zone.
 fn within(interval: Option<(f64, f64)>, (low, high): Zone) -> Told {
     match interval {
         None => Told::Unclear(ONE_REPEAT),
@@ -116,7 +117,7 @@ struct Asked<'a> {
     confidence: f64,
 }
 
-/// What the results say of an expectation; `Err`: what is missing.
+/// Result of an expectation; `Err`: the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Finding {
     let asked = Asked { results, expect, confidence: results.scenario.measure.confidence };
     match &expect.law {
@@ -161,7 +162,8 @@ impl Asked<'_> {
         Answer::from_estimate(estimate, self.confidence).text()
     }
 
-    /// All matching points must lie in the zone; shown is the first that does not, or else the first that cannot be told.
+    /// All matching points must lie in the zone. The result shows the first point outside, or else the first
+    /// undecided one.
     fn every(&self, zone: Zone) -> Finding {
         let seen = self.seen(&self.expect.filter)?;
         let one = |seen: &Seen<'_>| within(seen.number.estimate.interval(self.confidence), zone);

@@ -17,13 +17,13 @@ const DISTURBED_WHY: &str =
 const SHARE_UNKNOWN: f64 = 0.5;
 /// The largest share that is reckoned with; above it the factor has no meaning.
 const SHARE_MAX: f64 = 0.98;
-/// How much further other work can change a metric than its share of the machine says.
+/// Factor by which other work can change a metric beyond its share of the machine.
 const MARGIN: f64 = 2.0;
-/// How much longer a latency can become because the system waits for a CPU, in seconds.
+/// Maximum increase of a latency because the system waits for a CPU, in seconds.
 const DELAY_MAX_S: f64 = 0.5;
 
-/// What the results say of an expectation. Undisturbed repeats come first; disturbed ones refute it only where other work
-/// cannot explain the result. `Err`: what is missing.
+/// Result of an expectation. Undisturbed repeats take precedence; disturbed ones refute it only if other work
+/// cannot explain the result. `Err`: the missing data.
 pub(super) fn find(results: &Results, expect: &Expect) -> Result<Found, String> {
     let Some(share) = disturbed_share(results, expect) else {
         return laws::find(results, expect);
@@ -97,7 +97,7 @@ fn undisturbed(results: &Results) -> Results {
     }
 }
 
-/// Whether other work that used this share of the machine can be why an expectation does not hold.
+/// Whether other work with this share of the machine can explain why an expectation does not hold.
 fn explained(results: &Results, expect: &Expect, found: &Found, share: f64) -> bool {
     let Some(metric) = results.metric(&expect.metric) else { return true };
     let factor = match metric.noise {

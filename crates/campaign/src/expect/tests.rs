@@ -57,7 +57,7 @@ fn each_law_gets_its_verdict() {
             Holds,
             Holds,
             Holds,
-            // What rises and falls is no power law: the regression's own interval says so.
+            // A curve that rises and falls is not a power law; the interval of the regression shows it.
             Inconclusive,
             Holds,
             Differs,
@@ -86,7 +86,7 @@ fn an_interval_wider_than_the_tolerance_tells_nothing() {
     assert_eq!(told, [Inconclusive, Inconclusive, Holds, Fails]);
 }
 
-/// What each law says at 1 worker (1,000 a second) and at 10 (5,263).
+/// Laws tested at 1 worker (1,000 per second) and at 10 (5,263).
 const LAWS: [&str; 5] = [
     "where = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\nvalue = 1000.0\ntolerance = 0.5",
     "where = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\nat_least = 600.0\nat_most = 1400.0",

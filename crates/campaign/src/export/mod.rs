@@ -59,7 +59,7 @@ pub struct Table {
     pub columns: Vec<(String, Column)>,
 }
 
-/// What a column's values are made of.
+/// Type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Truth values.
@@ -77,9 +77,9 @@ pub enum Type {
 /// A column before its values are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// Name, of its own in the table.
+    /// Unique name in the table.
     pub name: String,
-    /// What its values are made of.
+    /// Type of its values.
     pub of: Type,
     /// Unit of its values; empty if they have none.
     pub unit: String,
@@ -133,7 +133,7 @@ pub enum Column {
 }
 
 impl Column {
-    /// How many values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Bool(values) => values.len(),
@@ -143,12 +143,12 @@ impl Column {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the column is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the values are made of.
+    /// Type of the values.
     pub fn of(&self) -> Type {
         match self {
             Self::Bool(_) => Type::Bool,
@@ -180,7 +180,7 @@ fn csv_field(cell: Option<Cell<'_>>) -> String {
 }
 
 impl Table {
-    /// How many rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }

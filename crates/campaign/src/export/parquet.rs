@@ -79,7 +79,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file: without its footer nobody reads it.
+    /// Finishes the file: without its footer it is not readable.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.group()?;
         let footer = footer(&self.headings, &self.notes, &self.groups);
@@ -98,7 +98,7 @@ struct Group {
     chunks: Vec<Chunk>,
 }
 
-/// Where a column's values of a row group are, from the page's header on.
+/// Position of a column's values in a row group, starting at the page header.
 struct Chunk {
     offset: usize,
     length: usize,

@@ -1,4 +1,4 @@
-//! Which tables there are: points, repeats, series, distributions, verdicts.
+//! Export tables: points, repeats, series, distributions, verdicts.
 
 use std::collections::BTreeSet;
 
@@ -103,7 +103,7 @@ pub fn distributions(results: &Results) -> Table {
     rows.table("value", "count")
 }
 
-/// What the paper says against what was measured.
+/// Statements of the paper and the measured values.
 pub fn verdicts(judged: &[Judged]) -> Table {
     let text = |of: fn(&Judged) -> &str| texts(judged, |row| of(row).to_owned());
     Table {

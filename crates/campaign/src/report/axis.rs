@@ -1,4 +1,4 @@
-//! A range of numbers on pixels, and the round numbers beside it.
+//! A range of numbers mapped to pixels, with round numbers as ticks.
 
 use crate::expect::short;
 

@@ -35,7 +35,7 @@ pub fn beside(
         let filter: BTreeMap<String, Value> =
             per.zip(value).map(|(per, value)| (per.to_owned(), value)).into_iter().collect();
         all.scenario.plots = vec![plot(&all, metric, filter, &name)];
-        // What is measured apart has a picture of its own.
+        // A separately measured setting has a picture for each value.
         for (number, figure) in figures(&all).into_iter().enumerate() {
             let name = if number == 0 { name.clone() } else { format!("{name}-{}", number + 1) };
             pictures.push((name, figure));

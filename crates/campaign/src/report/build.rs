@@ -18,11 +18,11 @@ use super::pooled::{Group, groups, marks, name_at, number, percentile, places, p
 use super::words::{self, label, quantity, why_nothing};
 use super::{contour, latency, law, trials, waterfall};
 
-/// The most series of a figure; more cannot be told apart. The rest is left out and said.
+/// Maximum number of series in a figure; more are not distinguishable. The figure states how many it omits.
 const SERIES_MAX: usize = 8;
 /// The most samples of a drawn line; longer ones are thinned evenly.
 const LINE_SAMPLES_MAX: usize = 2_000;
-/// Where the whiskers of a distribution's box end.
+/// Ends of the whiskers of a distribution's box.
 const WHISKERS: (f64, f64) = (0.01, 0.99);
 
 /// A figure, and what it was made from; those of a search are made from its trials.
@@ -44,7 +44,8 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn> {
     trials.chain(plots.into_iter().map(|plot| (build(results, &plot), Some(plot)))).collect()
 }
 
-/// A figure for each value of what is measured apart, unless it asks for one of them; one of which there is no point is none.
+/// A figure for each value of a separately measured setting, unless the plot selects one of them. Values
+/// without points get no figure.
 fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
     let mut all = vec![plot];
     for axis in results.scenario.sweep.axes.iter().filter(|axis| axis.apart) {
@@ -75,7 +76,8 @@ fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
     all
 }
 
-/// Whether a plot of its points has something to show, or to say: where something was measured, but not this, it has not.
+/// Whether a plot has data to show or a gap to explain. A plot has neither if its points have results but not
+/// of this metric.
 fn shows(results: &Results, plot: &Plot) -> bool {
     let points: Vec<&PointResult> = results.matching(&plot.filter).collect();
     let mean = matches!(plot.kind, PlotKind::Lines | PlotKind::Points | PlotKind::Bars | PlotKind::Heat);
@@ -269,7 +271,7 @@ fn box_of(points: &[&PointResult], name: &str) -> Option<[f64; 5]> {
         .then(|| [WHISKERS.0, 0.25, 0.5, 0.75, WHISKERS.1].map(|share| all.quantile(share) as f64))
 }
 
-/// What the drawn intervals are, of how many repeats, and what became of distributions.
+/// Adds the meaning of the drawn intervals, the number of repeats, and the handling of distributions.
 fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure, form: Form, own: bool) {
     let points = || groups.iter().flat_map(|(_, points)| points);
     let counting = |point: &PointResult| point.runs.iter().filter(|run| run.outcome.counts()).count();
@@ -300,7 +302,7 @@ fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Fi
     }
 }
 
-/// How each series grows: the exponent of a power law through its points, where x is a number.
+/// Growth of each series: the exponent of a power law through its points, if x is a number.
 fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure) -> Table {
     let (mut names, mut exponents) = (Vec::new(), Vec::new());
     if !matches!(figure.x, Across::Numbers { .. }) {

@@ -11,7 +11,7 @@ use super::words::quantity;
 
 /// Lines that are drawn if the scenario names none.
 const LEVELS_WANTED: f64 = 6.0;
-/// The most lines of a figure; more cannot be told apart.
+/// Maximum number of lines in a figure; more are not distinguishable.
 const LEVELS_MAX: usize = 8;
 
 /// A straight part of a line, from end to end.

@@ -1,5 +1,6 @@
-//! What a report says, as one document: `web/report.js` shows it, saved with it or live. In it stand the question, when and where it
-//! was measured, the answer, what changes its reading, the figures, and every point.
+//! Content of a report, as one document, which `web/report.js` shows, saved or live. It contains the
+//! question, the time and place of the measurement, the result, its qualifications, the figures, and every
+//! point.
 
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -14,20 +15,20 @@ use crate::value::Value;
 use super::figure::Figure;
 use super::{Drawn, findings, words};
 
-/// What the page says beside the results.
+/// Content of the page in addition to the results.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     /// Doubts that change how the figures are read, one sentence each: they stand above them.
     pub warnings: Vec<String>,
-    /// What else is worth knowing about machine and measurement: it stands below the main figure.
+    /// Further remarks on machine and measurement, shown below the main figure.
     pub remarks: Vec<String>,
-    /// What the rig makes of its results, in words: stands above everything else.
+    /// The rig's assessment of its results, in words: shown above all other content.
     pub verdict: Vec<String>,
-    /// How to measure again (`ranlab bench run file.toml`).
+    /// Command that repeats the measurement (`ranlab bench run file.toml`).
     pub command: String,
 }
 
-/// What a page reads first to know that it understands the rest.
+/// Format name that a page checks first.
 const FORMAT: &str = "ranlab-report/1";
 /// The most values (points times metrics) of a document; the CSV has all.
 const VALUES_MAX: usize = 100_000;
@@ -44,11 +45,11 @@ pub struct Document {
     pub quick: bool,
     /// When, where, with which version.
     pub meta: Vec<String>,
-    /// How to measure again.
+    /// Command that repeats the measurement.
     pub command: String,
-    /// What was asked for.
+    /// Results that the scenario requested.
     pub answers: Vec<String>,
-    /// What changes how numbers are read.
+    /// Warnings that change the meaning of numbers.
     pub warnings: Vec<String>,
     figures: Vec<Shown>,
     cards: Vec<Card>,
@@ -80,7 +81,7 @@ struct Shown {
     expected: Vec<usize>,
 }
 
-/// What a figure of points was asked to show, for who wants to see it otherwise.
+/// The plot's selection, for a reader who wants to view it differently.
 #[derive(Debug, Clone, Serialize)]
 struct Asked {
     x: String,
@@ -88,7 +89,7 @@ struct Asked {
     by: Option<String>,
 }
 
-/// How many of something there are.
+/// A number of items, with its label.
 #[derive(Debug, Clone, Serialize)]
 struct Card {
     count: usize,
@@ -387,7 +388,7 @@ fn in_words(axis: &Axis) -> String {
     }
 }
 
-/// What was done, in words that need no paper.
+/// Summary of the measurement that is understandable without a paper.
 fn summary(results: &Results) -> String {
     let scenario = &results.scenario;
     let axes: Vec<String> = scenario.sweep.axes.iter().map(in_words).collect();

@@ -1,4 +1,4 @@
-//! Drawing a figure, once for SVG and pixels alike.
+//! Drawing of a figure, with one implementation for SVG and pixels.
 
 use std::sync::OnceLock;
 
@@ -21,13 +21,14 @@ use crate::search::Gave;
 pub(super) const SIZE: (u32, u32) = (860, 480);
 /// Pixels of the PNG for each of the SVG.
 const SCALE: u32 = 2;
-/// Up to so many measured values are the marks of the axis themselves.
+/// Up to this number, the measured values themselves are the ticks of the axis.
 const TICKS_MEASURED_MAX: usize = 16;
 const FONT: &str = "sans-serif";
 pub(super) const INTER: &[u8] = include_bytes!("../../font/inter-subset.otf");
 /// Lines, text and frames, on white.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1b, 0x1c);
-/// Told apart by eyes that lack a colour (Okabe and Ito; its yellow and black, faint or ours, replaced); the marks differ too.
+/// Colours that are distinguishable with colour blindness (Okabe and Ito; two are replaced: yellow is too
+/// faint and black is the text colour). The marks differ as well.
 pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xb2),
     RGBColor(0xd5, 0x5e, 0x00),
@@ -63,7 +64,7 @@ pub fn svg(figure: &Figure) -> Result<String, DrawError> {
 /// Ground and font of a file by itself.
 const STYLE: &str = "svg{background:#fff}text{font-family:Inter,system-ui,sans-serif}";
 
-/// The same with a ground and a font of its own, for a file.
+/// The same with a background and an embedded font, for a file.
 pub(super) fn standalone(svg: &str) -> String {
     let Some(end) = svg.find("<svg").and_then(|from| Some(from + svg[from..].find('>')? + 1)) else {
         return svg.to_owned();
@@ -301,7 +302,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.px(7) * (2 * color as i32 - (series - 1)) / 2
     }
 
-    /// A bar or a box, beside those of the other series at the same name.
+    /// A bar or a box, next to those of the other series at the same name.
     fn block(&self, (form, color): (Form, usize), s: &Sample, index: usize) -> Result<(), DrawError> {
         let color = PALETTE[color % PALETTE.len()];
         let count = self.figure.series.len().max(1) as f64;
@@ -493,7 +494,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.area.draw(&Text::new(text.to_owned(), at, style)).map_err(wrong)
     }
 
-    /// As much of a text as so many pixels hold.
+    /// The part of a text that fits into this number of pixels.
     fn fitted(&self, text: &str, size: i32, room: i32) -> String {
         let all = text.chars().count();
         (1..=all)

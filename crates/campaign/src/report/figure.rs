@@ -1,4 +1,4 @@
-//! What a figure shows, apart from where it comes from and how it is drawn.
+//! Content of a figure, independent of its source and of its drawing.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -22,15 +22,15 @@ pub struct Figure {
     pub y_label: String,
     /// Logarithmic upwards.
     pub log_y: bool,
-    /// Whether numbers across and upwards begin at 0.
+    /// Whether the horizontal and the vertical axis begin at 0.
     pub zero: (bool, bool),
-    /// What is shown.
+    /// Data series.
     pub series: Vec<Series>,
-    /// What is expected at single places.
+    /// Expected values at single positions.
     pub marks: Vec<Mark>,
-    /// What is expected everywhere: lines across.
+    /// Expected bounds, as horizontal lines.
     pub bounds: Vec<Bound>,
-    /// What a search found: a line upwards in its interval.
+    /// Result of a search: a vertical line in its interval.
     pub answer: Option<Answer>,
     /// Numbers that belong to the figure and are read better in a table.
     #[serde(serialize_with = "rows")]
@@ -53,7 +53,7 @@ fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> 
     map.end()
 }
 
-/// What lies across.
+/// Kind of the horizontal axis.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Across {
@@ -71,15 +71,15 @@ pub enum Across {
 pub struct Series {
     /// In the legend, or at the end of its line.
     pub name: String,
-    /// How it is drawn.
+    /// Form of the drawing.
     pub form: Form,
-    /// Which colour; series of one colour share an entry in the legend.
+    /// Index of the colour; series with the same colour share a legend entry.
     pub color: usize,
     /// In the order of x.
     pub samples: Vec<Sample>,
 }
 
-/// How a series is drawn.
+/// Form of a series' drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A line through means in a band.
@@ -109,7 +109,7 @@ pub enum Form {
     /// Trials of a search: circles that passed, crosses that failed, triangles whose load was not sent. Bold ones took the
     /// full time.
     Trials {
-        /// What they gave.
+        /// Results of the trials.
         gave: Gave,
         /// They took the full time.
         full: bool,
@@ -136,7 +136,7 @@ impl Form {
         }
     }
 
-    /// Whether each sample has an interval or edges of its own.
+    /// Whether each sample has an interval or edges.
     fn ranged(self) -> bool {
         matches!(self, Self::Band | Self::Whiskers | Self::Bars | Self::Falls | Self::Boxes | Self::Area)
     }
@@ -215,18 +215,18 @@ pub struct Bound {
     pub y: f64,
     /// Colour of the series that it belongs to; `None`: of all or none.
     pub color: Option<usize>,
-    /// Beside the line.
+    /// Label at the line.
     pub name: String,
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Answer {
     /// Across.
     pub x: f64,
     /// Its interval.
     pub interval: (f64, f64),
-    /// Beside the line.
+    /// Label at the line.
     pub name: String,
 }
 
@@ -236,7 +236,8 @@ pub(super) fn whose(published: bool) -> &'static str {
 }
 
 impl Figure {
-    /// What is drawn, as numbers: series, place across (a name's own text), value, interval; what is expected last.
+    /// The drawn data, as numbers: series, horizontal position (a name's own text), value, interval;
+    /// expectations last.
     pub fn drawn(&self) -> Table {
         // Series, x, y, and the interval of y.
         type Row = (String, Option<f64>, Option<f64>, Option<(f64, f64)>);

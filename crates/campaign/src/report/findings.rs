@@ -1,4 +1,4 @@
-//! What a campaign found, in sentences for somebody who has read neither the scenario nor the paper.
+//! Findings of a campaign, in sentences for readers who know neither the scenario nor the paper.
 
 use crate::expect::{Judged, Verdict, short};
 use crate::results::PointResult;
@@ -11,12 +11,12 @@ use super::trials;
 
 /// Metrics that are spoken of; a first screen holds no more.
 const METRICS_MAX: usize = 3;
-/// Answers of a search that are told in full; the table has all.
+/// Maximum number of search results described in full; the table has all.
 const ANSWERS_MAX: usize = 4;
-/// Statements of a paper that are told in full on the first screen; the table has all.
+/// Maximum number of a paper's statements described in full on the first screen; the table has all.
 const DEPARTURES_MAX: usize = 2;
 
-/// What was asked for: what a search found, and what became of the expectations.
+/// Requested results: those of a search, and those of the expectations.
 pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
     let found = trials::answers(results);
     let more = found.len().saturating_sub(ANSWERS_MAX);
@@ -28,13 +28,13 @@ pub(super) fn answers(results: &Results, judged: &[Judged]) -> Vec<String> {
     sentences
 }
 
-/// What else there is to know, the most important first.
+/// Further findings, the most important first.
 pub(super) fn findings(results: &Results) -> Vec<String> {
     let spoken = spoken_of(results);
     spoken.iter().filter_map(|metric| range(results, metric)).chain(noise(results)).collect()
 }
 
-/// What changes how numbers are read: points without them or with a limit broken, and means of one repeat.
+/// Qualifications of numbers: points without results or with a broken limit, and means of one repeat.
 pub(super) fn doubts(results: &Results) -> Vec<String> {
     let mut doubts = outcomes(results);
     // A stored result says itself how it was made.
@@ -56,7 +56,7 @@ pub(super) fn doubts(results: &Results) -> Vec<String> {
     doubts
 }
 
-/// What became of what was published, and of the user's own expectations.
+/// Verdicts on published statements, and on the user's own expectations.
 fn verdicts(results: &Results, judged: &[Judged]) -> Vec<String> {
     let work = results.scenario.paper.as_ref().map_or("", |paper| &paper.work);
     let of_class =

@@ -1,4 +1,4 @@
-//! What was looked at after a search: percentiles of a distribution over shares of the load that was found.
+//! Latency after a search: percentiles of a distribution over shares of the load that was found.
 
 use crate::results::{PointResult, Results};
 use crate::scenario::{After, Search};
@@ -10,7 +10,7 @@ use crate::export::Table;
 
 /// Percentiles that are drawn, a figure each.
 const DRAWN: [&str; 4] = ["p50", "p75", "p99", "p999"];
-/// Points that are drawn together; more cannot be told apart.
+/// Maximum number of points drawn together; more are not distinguishable.
 const POINTS_MAX: usize = 8;
 
 /// A figure for each percentile, with a line for each point; none if nothing was looked at.

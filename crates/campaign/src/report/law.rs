@@ -18,7 +18,7 @@ const CURVE_STEPS: u32 = 100;
 /// A fitted law of a plot's series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Law {
-    /// What the points have in common; empty: the plot has one series.
+    /// Common settings of the points; empty: the plot has one series.
     pub series: String,
     /// Metric upwards.
     pub metric: String,

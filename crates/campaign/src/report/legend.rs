@@ -14,7 +14,7 @@ const NAME_MAX: usize = 44;
 const END_GAP: i32 = 16;
 const END_MOVED_MAX: i32 = 24;
 
-/// What stands before a name.
+/// Sign in front of a name.
 #[derive(Clone, Copy)]
 pub(super) enum Sign {
     /// A series by its form.
@@ -54,7 +54,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         for index in 1..ends.len() {
             ends[index].0 = ends[index].0.max(ends[index - 1].0 + self.px(END_GAP));
         }
-        // What was pushed down together goes up by half of it.
+        // Moves the labels that were pushed down together up by half of that distance.
         let moved = ends.iter().zip(&wanted).map(|(end, wanted)| end.0 - wanted).max().unwrap_or(0);
         ends.iter_mut().for_each(|end| end.0 -= moved / 2);
         let far =

@@ -1,5 +1,5 @@
-//! What a campaign under way has shown so far: curves over what is offered, and the trials of the search; the figures of a
-//! report, of windows that no repeat may yet have made a result of.
+//! Intermediate results of a running campaign: curves over the offered load, and the trials of the search.
+//! The figures are those of a report, drawn from windows that may not have become a repeat yet.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -32,11 +32,11 @@ struct Seen {
     metrics: BTreeMap<String, f64>,
 }
 
-/// What was seen of a campaign.
+/// Observed data of a campaign.
 pub struct Watched {
     /// The campaign without its runs: names and units.
     campaign: Results,
-    /// What lies across, where that is a number.
+    /// Setting of the horizontal axis, if it is a number.
     across: Option<String>,
     windows: VecDeque<Seen>,
     /// The search under way: its point, its repeat and its trials.
@@ -112,7 +112,7 @@ impl Watched {
             (_, true) => Gave::Pass,
             (_, false) => Gave::Fail,
         };
-        // What is wrong with the measurement itself is tried again: it is no trial of the system.
+        // A fault of the measurement itself is retried and does not count as a trial of the system.
         if window.outcome.counts() || unsent {
             self.search.iter_mut().for_each(|(.., tried)| {
                 tried.push(Tried { load, value, share: window.share, gave });
@@ -163,7 +163,7 @@ impl Watched {
         self.windows.back().map_or_else(Vec::new, |seen| self.groups(&seen.metrics))
     }
 
-    /// What was recorded of throughput, of latency and of losses: the title of each figure, and its metrics.
+    /// Recorded metrics of throughput, of latency and of losses: the title of each figure, and its metrics.
     fn groups(&self, metrics: &BTreeMap<String, f64>) -> Vec<(&'static str, Vec<String>)> {
         let recorded = |name: &String| metrics.contains_key(name);
         let alike = |fits: &dyn Fn(&Metric) -> bool| -> Vec<String> {
@@ -324,7 +324,7 @@ mod tests {
         let latency = seen[11].iter().find(|figure| figure.title.starts_with("Latency")).unwrap();
         assert_eq!(latency.series.len(), 3, "three percentiles");
         assert!(seen[11].iter().any(|figure| figure.title.starts_with("Losses")));
-        // Who goes on with it begins with what there is.
+        // A resumed campaign starts with the stored results.
         let again = Watched::new(&results).figures();
         assert_eq!(again[0].series, throughput.series);
     }

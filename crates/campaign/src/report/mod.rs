@@ -70,7 +70,7 @@ pub fn page(title: &str, json: &str, words: &[String]) -> String {
     ranlab_page::Saved { title, entry: "saved", styles: font::face(), json, words }.html()
 }
 
-/// What a report of these results says, judged and drawn.
+/// The document of a report: judged and drawn results.
 pub fn document(results: &Results, context: &Context) -> Document {
     Document::new(results, &judge(results), &drawn(results), context)
 }

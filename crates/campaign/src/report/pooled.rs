@@ -109,7 +109,7 @@ pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -
     merged.values().filter_map(|all| all.named(suffix)).collect()
 }
 
-/// What is expected of this metric at points of this figure: single values, and bounds as lines.
+/// Expectations of this metric at points of this figure: single values, and bounds as lines.
 pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     for expect in results.scenario.expects.iter().filter(|expect| expect.metric == plot.y) {
         let published = expect.class.published();

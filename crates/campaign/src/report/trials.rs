@@ -1,4 +1,4 @@
-//! What a search found and how: the answer with its interval, and each trial against the objective's bound.
+//! Result and course of a search: the value with its interval, and each trial against the objective's bound.
 
 use crate::answer::{Answer as Found, Bound as Kind};
 use crate::expect::short;
@@ -14,7 +14,8 @@ use super::words::{capital, label, quantity, why_nothing};
 
 /// The most points whose trials are drawn; the CSV of series has all.
 const POINTS_MAX: usize = 4;
-/// Above so many times its bound an objective is drawn on a logarithmic axis: the bound would lie on the ground.
+/// Ratio to its bound above which an objective is drawn on a logarithmic axis, because a linear axis would
+/// hide the bound.
 const LINEAR_MAX: f64 = 20.0;
 
 /// The search's answers at each point, in words; nothing if there is no search.
@@ -34,7 +35,7 @@ pub(super) fn answers(results: &Results) -> Vec<String> {
         .collect()
 }
 
-/// What is looked for.
+/// Goals of the search.
 fn goals(results: &Results, search: &Search) -> Vec<String> {
     if let Search::Tune { metric, .. } = search {
         return vec![format!("best {}:", quantity(results, metric))];
@@ -48,7 +49,7 @@ fn goals(results: &Results, search: &Search) -> Vec<String> {
     goals.map(|(metric, at_most)| format!("{find} {axis} with {metric} ≤ {}:", short(at_most))).collect()
 }
 
-/// What was found for a goal at a point.
+/// Result for a goal at a point.
 fn answer_at(results: &Results, point: &PointResult, goal: usize) -> Option<Found> {
     let tune = matches!(results.scenario.search, Some(Search::Tune { .. }));
     results.answer(point, &metric(goal, if tune { "best" } else { "load" }))

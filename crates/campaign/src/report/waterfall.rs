@@ -1,4 +1,4 @@
-//! A way in steps: what each station adds, upon what those before it came to, beside what the whole never exceeds.
+//! A sum in steps: the share of each component on top of the previous ones, with the upper bound of the sum.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn bar(place: usize, y: f64, ends: (f64, f64)) -> Sample {
     Sample { x: place as f64, y, low: ends.0, high: ends.1, ends }
 }
 
-/// A line for each bound; of groups that have the same, one in nobody's colour.
+/// A line for each bound; groups with the same bound share one in a neutral colour.
 fn bounds(most: &[Option<f64>], figure: &mut Figure) {
     let mut lines: BTreeMap<u64, (f64, Vec<usize>)> = BTreeMap::new();
     for (color, most) in most.iter().enumerate() {
@@ -74,7 +74,7 @@ fn bounds(most: &[Option<f64>], figure: &mut Figure) {
     }
 }
 
-/// What names differ by, as words: without the end and the beginning that all share. A name alone stays as it is.
+/// Distinguishing words of names: without the common beginning and end. A single name stays as it is.
 fn told_apart(names: &[&str]) -> Vec<String> {
     let parts: Vec<Vec<&str>> = names.iter().map(|name| name.split_inclusive(['.', '_']).collect()).collect();
     let shortest = parts.iter().map(Vec::len).min().unwrap_or(0);
@@ -130,7 +130,7 @@ mod tests {
             }
         }
         let figure = &crate::report::figures(&results)[0];
-        // Nobody waits at the third.
+        // The third component has no waiting time.
         assert_eq!(figure.x, Across::Names(["rtt us", "rtt us service", IN_ALL].map(str::to_owned).to_vec()));
         let bars = |series: usize| -> Vec<(f64, f64, f64)> {
             figure.series[series].samples.iter().map(|s| (s.low, s.high, s.y)).collect()

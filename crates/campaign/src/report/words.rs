@@ -37,7 +37,7 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
     format!("{what}{}", only(results, plot))
 }
 
-/// Which points a figure has, where it has not all.
+/// Points of a figure, if it does not show all.
 fn only(results: &Results, plot: &Plot) -> String {
     let part = |(path, value): (&String, &Value)| {
         // Of a setting that is the same everywhere nothing is left out.
@@ -64,7 +64,7 @@ pub(super) fn layer(results: &Results, name: &str) -> String {
     results.metric(name).and_then(|metric| as_name(&metric.comment)).unwrap_or(name).to_owned()
 }
 
-/// What a suffix of a distribution says, before the distribution's name.
+/// Words for a suffix of a distribution, placed before the distribution's name.
 pub(super) fn statistic(suffix: &str) -> &'static str {
     match suffix {
         "mean" => "mean of ",
@@ -79,8 +79,9 @@ pub(super) fn statistic(suffix: &str) -> &'static str {
     }
 }
 
-/// The label of an axis: a setting in the rig's words or a metric's own name, with its unit. Drawn by name, a length of
-/// time brings its unit itself. What has no unit is told by the beginning of its description, where that says it.
+/// The label of an axis: a setting in the rig's words or the name of a metric, with its unit. If a duration
+/// is drawn by name, its value contains the unit. A metric without a unit is labelled by the beginning of its
+/// description, if suitable.
 pub(super) fn label(results: &Results, name: &str, named: bool) -> String {
     let axis = axis(results, name);
     let unit = unit(results, name, named);
@@ -126,7 +127,7 @@ pub(super) fn in_unit(words: &str, unit: &str) -> String {
     }
 }
 
-/// With a capital, unless it is a name of ours.
+/// With a capital letter, unless it is a name of this program.
 pub(super) fn capital(words: &str) -> String {
     let first = words.split(' ').next().unwrap_or_default();
     let mut letters = words.chars();

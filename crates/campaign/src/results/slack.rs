@@ -1,4 +1,4 @@
-//! How far a true value may lie from a mean besides what repeats differ by: brackets of searches, and bounds.
+//! Uncertainty of a mean in addition to the spread of repeats: brackets of searches, and bounds.
 
 use crate::answer::Bound;
 use crate::scenario::Search;

@@ -15,7 +15,7 @@ use crate::value::{Value, short};
 
 use super::{Window, seed_of};
 
-/// How often a trial is tried again that failed through the tool's own fault.
+/// Number of retries of a trial that failed through a fault of this tool.
 const INVALID_RETRIES: u32 = 2;
 
 mod after;
@@ -71,7 +71,7 @@ pub(super) fn measure(
     }
 }
 
-/// What a trial lost. An overloaded system did not keep any goal, whatever it counted.
+/// Loss of a trial. An overloaded system missed all goals, whatever its count.
 fn loss(trial: &Tried) -> f64 {
     let seen = if trial.value.is_nan() { 1.0 } else { trial.value };
     if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
@@ -97,11 +97,11 @@ fn reason_of(outcome: Outcome, recording: &Recording) -> String {
 struct Trials<'a, 'p> {
     rig: &'a mut dyn Rig,
     run: Run<'p>,
-    /// Whoever watches hears of each window.
+    /// Callback for each window.
     tell: &'a dyn Fn(Window),
 }
 
-/// What one trial gave.
+/// Result of one trial.
 struct Seen {
     outcome: Outcome,
     reason: String,
@@ -125,7 +125,8 @@ impl Trials<'_, '_> {
         })
     }
 
-    /// One trial; what the tool got wrong is tried again so often, and never held against the system.
+    /// Runs one trial. A fault of this tool causes up to `retries` retries and does not count against the
+    /// system.
     fn tried(
         &mut self,
         overrides: BTreeMap<String, Value>,
@@ -141,7 +142,7 @@ impl Trials<'_, '_> {
         self.one(overrides, share)
     }
 
-    /// Everything up, with the largest load that will be asked for. Whether loads are whole numbers.
+    /// Starts all components, with the largest load of the search. Returns whether loads are integers.
     fn start(&mut self, load: &Load) -> Result<bool, RigError> {
         let Load { axis, max, .. } = load;
         let whole = self.whole(load);
@@ -151,7 +152,7 @@ impl Trials<'_, '_> {
         Ok(whole)
     }
 
-    /// Whether the load is of whole numbers.
+    /// Whether the load is an integer.
     fn whole(&self, load: &Load) -> bool {
         let axis = &load.axis;
         let kind = |key: &Key| key.path == *axis && key.kind.accept(&Value::Int(1)) == Ok(Value::Int(1));
@@ -317,7 +318,7 @@ fn offered(axis: &str, load: f64, whole: bool) -> BTreeMap<String, Value> {
     BTreeMap::from([(axis.to_owned(), load)])
 }
 
-/// A full trial that kept the objective. What the objective allows is not held against the system.
+/// A full trial that met the objective. Effects that the objective allows do not count against the system.
 fn passed(search: &Search, seen: Seen) -> Measured {
     let goals = search.goals();
     let allowed = |metric: &String| goals.iter().any(|(goal, _)| goal == metric);
@@ -364,7 +365,7 @@ fn open(found: &Found, end: f64, find: Find, unsent: &str, budget: &str) -> Opti
     }
 }
 
-/// Why a repeat whose load was not sent is none.
+/// Reason why a repeat is invalid if its load was not sent.
 fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     let (name, share) = unsent_share(rig, recording).filter(|(_, share)| *share > UNSENT_AT_MOST)?;
     let percent = |share: f64| short(share * 100.0);
@@ -383,7 +384,7 @@ fn unsent_share<'a>(rig: &'a RigDescription, recording: &Recording) -> Option<(&
     shares.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// What remains of a search without an answer: what it tried, and the last load that was too much.
+/// Data of a search without a result: its trials, and the last load that was too high.
 fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Measured {
     let mut recording = Recording::default();
     tried::keep(&mut recording, tried);

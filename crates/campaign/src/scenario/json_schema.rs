@@ -36,7 +36,7 @@ pub fn json_schema(rigs: &[RigDescription]) -> Value {
     })
 }
 
-/// What scenarios may call it.
+/// Names of the rig that scenarios may use.
 fn names(rig: &RigDescription) -> Vec<&String> {
     std::iter::once(&rig.name).chain(&rig.aliases).collect()
 }

@@ -32,11 +32,11 @@ pub const POINTS_MAX: usize = 100_000;
 /// A checked scenario with every default filled in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// What the reader sees first.
+    /// Title of the report.
     pub title: String,
     /// A paragraph for the reader, or empty.
     pub about: String,
-    /// What it reproduces.
+    /// The paper that it reproduces.
     pub paper: Option<Paper>,
     /// Name of the rig.
     pub rig: String,
@@ -46,14 +46,14 @@ pub struct Scenario {
     pub sweep: Sweep,
     /// A search within each point.
     pub search: Option<Search>,
-    /// The setting that a rate search moves, in the rig's words; it has no values of its own.
+    /// The setting that a rate search varies, in the rig's words; the axis has no values.
     #[serde(default)]
     pub searched: Option<Axis>,
-    /// How to measure.
+    /// Measurement settings.
     pub measure: Measure,
-    /// What to draw.
+    /// Plots to draw.
     pub plots: Vec<Plot>,
-    /// What to compare with.
+    /// Expected values to compare with.
     pub expects: Vec<Expect>,
     /// Shrunk to a smoke run: watermarked, never a reproduction.
     pub quick: bool,
@@ -70,17 +70,17 @@ pub struct Paper {
     pub table: Option<String>,
 }
 
-/// What is varied.
+/// Settings to vary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// How axes combine.
+    /// Combination of the axes.
     pub mode: SweepMode,
     /// Axes in the order of the file; in outer mode the last one varies fastest.
     pub axes: Vec<Axis>,
 }
 
 named! {
-    /// How axes combine.
+    /// Combination of axes.
     pub enum SweepMode {
         /// Every combination.
         Outer = "outer",
@@ -101,10 +101,11 @@ pub struct Axis {
     /// Its unit, empty if it has none.
     #[serde(default)]
     pub unit: String,
-    /// What it is, in the rig's words.
+    /// Description, in the rig's words.
     #[serde(default)]
     pub about: String,
-    /// Whether its values are different measurements: each has figures of its own ([`crate::schema::Key::apart`]).
+    /// Whether its values are separate measurements, each with its own figures
+    /// ([`crate::schema::Key::apart`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
@@ -112,15 +113,15 @@ pub struct Axis {
 /// A longer description is no name.
 const NAME_CHARS_MAX: usize = 40;
 
-/// What a comment begins with that is understood beside the one before it alone.
+/// Beginnings of descriptions that are understandable only after the previous one.
 const NOT_ALONE: [&str; 5] = ["of ", "their ", "its ", "the same", "the first"];
 
-/// A comment that is short and plain enough to stand for what it tells of.
+/// A description that is short and plain enough to serve as a name.
 pub(crate) fn as_name(comment: &str) -> Option<&str> {
     stands_alone(comment, NAME_CHARS_MAX).filter(|comment| !comment.contains([':', ';', '(']))
 }
 
-/// Words of so many characters at most that are understood without those before them.
+/// Text of at most `most` characters that is understandable without context.
 pub(crate) fn stands_alone(words: &str, most: usize) -> Option<&str> {
     let short = !words.is_empty() && words.chars().count() <= most;
     (short && !NOT_ALONE.iter().any(|begin| words.starts_with(begin))).then_some(words)
@@ -140,7 +141,7 @@ impl Axis {
         as_name(&self.about)
     }
 
-    /// Whether another axis goes through the same values.
+    /// Whether another axis has the same values.
     pub fn same(&self, other: &Self) -> bool {
         (&self.path, &self.values) == (&other.path, &other.values)
     }
@@ -155,7 +156,7 @@ impl Sweep {
     }
 }
 
-/// How to measure.
+/// Measurement settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Recorded time of each repeat, trims included.
@@ -166,7 +167,8 @@ pub struct Measure {
     pub trim: Duration,
     /// Repeats of each point.
     pub repeats: u32,
-    /// The most that one repeat may take, bringing up included; `None`: thrice the expected time and a minute.
+    /// Maximum duration of one repeat, including set-up; `None`: three times the expected time, plus a
+    /// minute.
     pub timeout: Option<Duration>,
     /// Seed of the order and of the load.
     pub seed: u64,
@@ -174,15 +176,16 @@ pub struct Measure {
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
-    /// Repeats of one number have one seed at all points, and are compared with one another: common random numbers. What
-    /// points differ by then is theirs, and not what repeats differ by. For rigs whose randomness is the seed's.
+    /// Repeats of one number have the same seed at all points and are compared with each other: common random
+    /// numbers. Differences between points are then caused by the points, not by the spread of repeats. For
+    /// rigs whose randomness comes from the seed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paired: bool,
 }
 
 impl Measure {
-    /// Load before recording, and recorded time. What is trimmed is loaded and not recorded: no rig has to know, and no
-    /// rate or distribution holds any of it.
+    /// Load time before recording, and recorded time. The trimmed period has load and is not recorded. No rig
+    /// has to handle it, and rates and distributions exclude it.
     pub fn windows(&self) -> (Duration, Duration) {
         (self.warm_up + self.trim, self.duration.saturating_sub(self.trim * 2))
     }
@@ -254,9 +257,9 @@ named! {
         Cdf = "cdf",
         /// A series over time.
         Series = "series",
-        /// Series over time, one upon the other: who has how much of what there is.
+        /// Series over time, stacked: shares of a common resource.
         Areas = "areas",
-        /// Bars in steps: what each of several metrics adds to those before it, beside what their sum never exceeds.
+        /// Bars in steps: each metric on top of the previous ones, with the upper bound of the sum.
         Waterfall = "waterfall",
         /// Colour over two axes.
         Heat = "heat",
@@ -294,11 +297,11 @@ pub struct Expect {
     /// Values that the points in question have.
     #[serde(rename = "where")]
     pub filter: BTreeMap<String, Value>,
-    /// Which metric.
+    /// Name of the metric.
     pub metric: String,
-    /// What is expected of it.
+    /// The expected law.
     pub law: Law,
-    /// Where the number comes from.
+    /// Source of the number.
     pub source: String,
     /// Source: the published work or the author.
     #[serde(default)]
@@ -313,7 +316,7 @@ pub struct Expect {
     pub required: bool,
 }
 
-/// What is expected of a metric.
+/// Expectation of a metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Law {
@@ -351,7 +354,7 @@ pub enum Law {
         /// Its values, the largest metric first.
         order: Vec<Value>,
     },
-    /// How the metric goes along an axis.
+    /// Course of the metric along an axis.
     Shape {
         /// The axis.
         along: String,
@@ -363,7 +366,7 @@ pub enum Law {
 }
 
 named! {
-    /// How a metric goes along an axis.
+    /// Course of a metric along an axis.
     pub enum Shape {
         /// Never falls by more than the tolerance.
         Increasing = "increasing",
@@ -443,7 +446,7 @@ pub struct ScenarioError {
     pub file: String,
     /// Line from 1; 0: the file as a whole.
     pub line: u32,
-    /// What is wrong and what is allowed.
+    /// The fault and the allowed values.
     pub sentence: String,
 }
 

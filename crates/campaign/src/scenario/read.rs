@@ -13,7 +13,7 @@ use super::{
     Sweep, SweepMode, core,
 };
 
-/// The most offences that are listed; more help nobody.
+/// Maximum number of listed errors; a longer list is no help.
 const ERRORS_MAX: usize = 20;
 
 pub(super) fn finish(
@@ -32,7 +32,7 @@ pub(super) fn finish(
         let goals = if kind == "mlr" { crate::search::mlr::GOALS_MAX } else { 0 };
         rig.metrics.extend(super::search::metrics(goals, kind == "plr", seen));
     }
-    // What the command line sets is not swept as well.
+    // Settings on the command line replace a sweep of the same key.
     let fixed = overrides.sets.iter().filter_map(|set| Some(set.split_once('=')?.0.trim())).collect();
     let published = root.child("paper").is_some();
     let mut reader = Reader { rig: &rig, fixed, published, errors: Vec::new() };
@@ -135,7 +135,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Top-level keys that nobody knows.
+    /// Rejects unknown top-level keys.
     fn sections(&mut self, root: &Node) {
         let mut known: Vec<&str> =
             core::SECTIONS.iter().copied().filter(|section| *section != "settings").collect();
@@ -358,7 +358,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a key exists beside these values.
+/// Whether a key exists in combination with these values.
 pub(crate) fn applies(key: &Key, values: &Values, keys: &[Key]) -> bool {
     let Some((on, allowed)) = &key.when else { return true };
     let default = || {

@@ -24,16 +24,16 @@ pub struct Load {
     pub max: f64,
     /// Width of the result relative to itself at which the search ends.
     pub precision: f64,
-    /// What is looked at once more when the load is found.
+    /// Measurements after the load is found.
     #[serde(default)]
     pub after: After,
-    /// Which end of the passing values is looked for.
+    /// End of the passing range that the search looks for.
     #[serde(default)]
     pub find: Find,
 }
 
 named! {
-    /// Which passing value a search looks for.
+    /// Passing value that a search looks for.
     #[derive(Default)]
     pub enum Find {
         /// The largest: a load, a number of cells.
@@ -53,7 +53,7 @@ impl Find {
         }
     }
 
-    /// What the answer is where no value failed.
+    /// Bound of the result if no value failed.
     pub const fn open_bound(self) -> Bound {
         match self {
             Self::Largest => Bound::AtLeast,
@@ -97,7 +97,7 @@ impl After {
 pub enum Search {
     /// The largest load with at most a ratio of loss: NDR with 0, PDR with more.
     Rate {
-        /// What is moved.
+        /// The varied load.
         #[serde(flatten)]
         load: Load,
         /// Lost by sent that is allowed.
@@ -107,7 +107,7 @@ pub enum Search {
     },
     /// The largest loads of several ratios of loss in one search, from many trials each (MLRsearch).
     Mlr {
-        /// What is moved.
+        /// The varied load.
         #[serde(flatten)]
         load: Load,
         /// Lost by sent that each goal allows.
@@ -123,7 +123,7 @@ pub enum Search {
     },
     /// The load whose mean loss ratio is a target, by many trials and two fitted functions: a soak (PLRsearch).
     Plr {
-        /// What is moved.
+        /// The varied load.
         #[serde(flatten)]
         load: Load,
         /// Lost by sent, on average, at the critical load.
@@ -133,12 +133,12 @@ pub enum Search {
     },
     /// The largest load at which a metric keeps an objective.
     Knee {
-        /// What is moved.
+        /// The varied load.
         #[serde(flatten)]
         load: Load,
         /// Metric of the objective.
         metric: String,
-        /// What it must not exceed.
+        /// Upper limit of the metric.
         at_most: f64,
         /// The most trials.
         trials: u32,
@@ -166,7 +166,7 @@ impl Search {
         }
     }
 
-    /// How many goals an MLRsearch has; 0: it is another search.
+    /// Number of goals of an MLRsearch; 0: another search.
     pub(crate) fn mlr_goals(&self) -> usize {
         if let Self::Mlr { loss_ratios, .. } = self { loss_ratios.len() } else { 0 }
     }
@@ -201,8 +201,8 @@ pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     ["load", "throughput"].contains(&what).then_some((goal, what))
 }
 
-/// What a search adds to the metrics of a rig; `goals`: of an MLRsearch, otherwise 0; `soak`: it is a PLRsearch; `seen`: the
-/// distributions that are looked at after it.
+/// Metrics that a search adds to those of a rig; `goals`: of an MLRsearch, otherwise 0; `soak`: it is a
+/// PLRsearch; `seen`: the distributions that are measured after it.
 pub(crate) fn metrics(goals: usize, soak: bool, seen: Vec<Metric>) -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "search.load" "" "the load that was looked for: the largest (or smallest) that passed a full trial, as it was sent";

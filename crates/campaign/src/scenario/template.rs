@@ -8,7 +8,7 @@ use crate::schema::{Key, Kind, Presence};
 
 use super::core;
 
-/// What a rig starts people with: what one varies and looks at, and nothing else.
+/// A starter scenario of a rig: the settings that users usually vary and plot.
 pub fn starter(rig: &RigDescription) -> String {
     format!(
         "# {}: {}\n# Every setting: ranlab bench new {} --all\n\n{}",
@@ -54,7 +54,7 @@ pub fn template(rig: &RigDescription) -> String {
     text
 }
 
-/// What may stand in a scenario besides.
+/// Further options of a scenario.
 const MORE: &str = "
 # Of a plot:
 # type = \"lines\"                     # lines, bars, box, points, cdf, series, heat, usl, iso
@@ -76,7 +76,7 @@ fn parts(starter: &str) -> (&str, &str, &str) {
     (&starter[..axes], starter[axes..axes_to].trim_end(), &starter[plots.max(axes_to)..])
 }
 
-/// What a starter sets, by path, as it writes it.
+/// Settings of a starter by path, as written there.
 fn chosen(starter: &str) -> BTreeMap<String, String> {
     let table: toml::Table = toml::from_str(starter).unwrap_or_default();
     let sections = table.iter().filter_map(|(section, value)| Some((section, value.as_table()?)));
@@ -127,7 +127,7 @@ fn explain(key: &Key) -> String {
     if facts.is_empty() { key.comment.clone() } else { format!("{} ({})", key.comment, facts.join("; ")) }
 }
 
-/// Whether a key exists with the settings that the starter has.
+/// Whether a key exists with the settings of the starter.
 fn applies(key: &Key, rig: &RigDescription, chosen: &BTreeMap<String, String>) -> bool {
     let text = |value: &String| crate::value::Value::from(value.trim_matches('"'));
     let settings = chosen.iter().map(|(path, value)| (path.clone(), text(value))).collect();

@@ -9,14 +9,14 @@ use crate::value::Value;
 
 use super::ScenarioError;
 
-/// How deep `extends` may go; deeper is a circle.
+/// Maximum depth of `extends`; a deeper chain is circular.
 const EXTENDS_DEPTH: usize = 8;
 /// The largest scenario file. Larger ones are refused before they are parsed.
 const FILE_BYTES: u64 = 1 << 20;
 /// Tables that an extending file replaces as a whole; all others merge key by key.
 const REPLACED: [&str; 4] = ["sweep", "search", "plot", "expect"];
 
-/// Where something was written.
+/// Position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) file: Arc<str>,
@@ -82,8 +82,8 @@ pub(crate) fn parse(text: &str, file: &str, base: Option<&Path>) -> Result<Node,
     extend(parse_one(text, file)?, base, 0)
 }
 
-/// Sets `path` to a TOML value, or to text if it is none (`--set sut.type=flexran`): what text means (a time, one of a set)
-/// its key says, as in a file.
+/// Sets `path` to a TOML value, or to text if it is not a TOML value (`--set sut.type=flexran`). As in a
+/// file, the key decides how to read the text (a time, one of a set).
 pub(crate) fn set(root: &mut Node, assignment: &str) -> Result<(), ScenarioError> {
     let place = Place { file: format!("--set {assignment}").into(), line: 0 };
     let Some((path, text)) = assignment.split_once('=') else {

@@ -36,18 +36,18 @@ pub enum Unanswered {
         what: String,
         /// The setting.
         path: String,
-        /// How many it needs.
+        /// The required number.
         needed: usize,
-        /// How many there are.
+        /// The available number.
         found: usize,
     },
 }
 
 type Settings = BTreeMap<String, Value>;
 
-/// What these points of a scenario cannot answer, in the order of the file.
+/// Plots and expectations that these points of a scenario cannot provide, in the order of the file.
 pub fn unanswered(scenario: &Scenario, points: &[Point]) -> Vec<Unanswered> {
-    // What a search moves has every value.
+    // A setting varied by a search has every value.
     let searched = scenario.searched.as_ref().map(|axis| axis.path.as_str());
     let asked = Asked { points, searched };
     let plots = scenario.plots.iter().enumerate().filter_map(|(index, plot)| asked.plot(index, plot));

@@ -1,12 +1,14 @@
 //! MLRsearch (RFC 9971): the largest loads of several loss goals in one search, from many trials.
 //!
-//! A single trial says little about a system whose losses come and go: plain bisection believes it, and ends wherever the
-//! first unlucky second led. Here a load is a bound only when the trials at it, taken together, would keep their verdict
-//! whatever the missing ones gave; coarse and short targets come before fine and long ones, and goals share their trials.
+//! A single trial is weak evidence about a system whose losses vary. Plain bisection relies on it and ends
+//! wherever the first unlucky second led. In this search a load is a bound only if the trials at it, taken
+//! together, would keep their verdict whatever result the missing ones had. Coarse and short targets come
+//! before fine and long ones, and goals share their trials.
 //!
-//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package MLRsearch 1.2.1. Which loads are tried, and for how long beyond the duration sum, the RFC leaves to the search:
-//! loads are closer to each other than the answer may be wide, and the two bounds of the answer are looked at again while good and
-//! bad seconds are as many as chance makes them.
+//! The verdict on a load and the conditional throughput are those of RFC 9971 and of its authors' package
+//! MLRsearch 1.2.1. The RFC leaves the choice of loads, and trials beyond the duration sum, to the search.
+//! Here, loads are closer to each other than the requested width of the result. The two bounds of the result
+//! are tried again while chance explains the numbers of good and bad seconds.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +23,15 @@ const PRECEDING: u32 = 2;
 /// Loads that may be tried within the width that is asked for. The answer is the lower bound, and the truth is up to the bounds'
 /// distance above it: were that the whole width, a verdict could not be wrong by anything without the answer being too.
 const STEPS: f64 = 2.0;
-/// A bound of the answer is looked at until good and bad differ by so many standard deviations of what chance does ...
+/// A bound of the result is tried until good and bad differ from chance by this number of standard deviations
+/// ...
 const CLEAR: f64 = 1.4;
-/// ... or for so many duration sums.
+/// ... or for this number of duration sums.
 const SUMS_MAX: f64 = 4.0;
-/// How much farther the next step outwards goes.
+/// Factor by which the next outward step grows.
 const EXPANSION: usize = 2;
 
-/// What a load has to do to count as the goal's lower bound.
+/// Conditions for a load to be the goal's lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
     /// Goal loss ratio: a trial that lost at most this share is a low-loss one.
@@ -39,7 +42,7 @@ pub struct Goal {
     pub sum: f64,
 }
 
-/// What a trial gave.
+/// Result of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reply {
     /// The share that was lost.
@@ -48,16 +51,17 @@ pub enum Reply {
     Unsent,
 }
 
-/// What is known of a goal.
+/// Bounds of a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bounds {
     /// Relevant lower bound: the largest load of that class below the upper one.
     pub lower: Option<f64>,
-    /// Relevant upper bound: the smallest load of that class; `None` beside a lower one: even the largest load is a lower bound.
+    /// Relevant upper bound: the smallest load of that class. `None` together with a lower bound: even the
+    /// largest load is a lower bound.
     pub upper: Option<f64>,
     /// Conditional throughput: what goes through at the relevant lower bound, at the exceed ratio's quantile of the loss.
     pub throughput: Option<f64>,
-    /// Whether the bounds are as close as was asked for.
+    /// Whether the bounds are as close as requested.
     pub precise: bool,
 }
 
@@ -87,7 +91,7 @@ impl Times {
         }
     }
 
-    /// Whether the verdict is farther from the other one than chance leads, or enough time was spent on it.
+    /// Whether chance cannot turn the verdict into the other one, or enough time was spent on it.
     fn clear(&self, target: &Target) -> bool {
         let Goal { exceed_ratio, sum, .. } = target.goal;
         let seen = self.good + self.bad;
@@ -103,13 +107,13 @@ struct Target {
     goal: Goal,
     /// Share of the full duration of its trials.
     share: f64,
-    /// How far its bounds may be apart, in steps of the grid.
+    /// Maximum distance of its bounds, in steps of the grid.
     width: usize,
     /// It is the answer: its bounds have to be clear.
     last: bool,
 }
 
-/// The search: asks for trials and is told their loss.
+/// The search: requests trials and receives their loss.
 #[derive(Debug, Clone)]
 pub struct MlrSearch {
     /// Loads that may be tried, rising: neighbours are as far apart as the answer may be wide.
@@ -121,7 +125,7 @@ pub struct MlrSearch {
     goals: Vec<Vec<Target>>,
     /// Share of the full duration and loss of every trial, by load.
     seen: BTreeMap<usize, Vec<(f64, f64)>>,
-    /// What is left, in full trials.
+    /// Remaining budget, in full trials.
     budget: f64,
     spent: f64,
     trials: u32,
@@ -159,7 +163,7 @@ impl MlrSearch {
         Some(Trial { load: self.loads[index], duration_share: share })
     }
 
-    /// What the trial gave.
+    /// Records the result of the trial.
     pub fn report(&mut self, reply: Reply) {
         let Some((index, share)) = self.asked.take() else { return };
         self.trials += 1;
@@ -175,7 +179,7 @@ impl MlrSearch {
         }
     }
 
-    /// How many trials were made.
+    /// Number of trials.
     pub fn trials(&self) -> u32 {
         self.trials
     }
@@ -190,7 +194,7 @@ impl MlrSearch {
         self.unsent
     }
 
-    /// What is known of each goal, in the order in which they were given.
+    /// Bounds of each goal, in the given order.
     pub fn found(&self) -> Vec<Bounds> {
         self.goals.iter().filter_map(|chain| Some(self.bounds_of(chain.last()?))).collect()
     }
@@ -209,7 +213,7 @@ impl MlrSearch {
         (0..depths).find_map(|depth| {
             self.goals.iter().find_map(|chain| {
                 let (target, finer) = (chain.get(depth)?, &chain[depth..]);
-                // What a finer target has settled needs no coarser one any more.
+                // A finer target that is done replaces coarser ones.
                 if finer.iter().any(|target| self.done(target)) {
                     return None;
                 }
@@ -259,7 +263,8 @@ impl MlrSearch {
             return index;
         }
         match (lower, upper) {
-            // What cannot be sent says nothing of the way down to what can: by halves, from the smallest load.
+            // A load that cannot be sent gives no information about lower loads. The search halves, starting
+            // from the smallest load.
             (None, None) => {
                 if self.unsent.is_some() {
                     0
@@ -284,7 +289,7 @@ impl MlrSearch {
         }
     }
 
-    /// How far it is from a bound to the next load of its class beyond it: the last step outwards.
+    /// Distance from a bound to the next load of its class beyond it: the last outward step.
     fn of_class(&self, target: &Target, class: Class, from: usize, above: bool) -> Option<usize> {
         let is = |index: &&usize| self.class(**index, target) == class;
         if above {
@@ -305,7 +310,7 @@ impl MlrSearch {
         self.times(index, target).class(&target.goal)
     }
 
-    /// How much time at a load was good and bad.
+    /// Good and bad time at a load.
     fn times(&self, index: usize, target: &Target) -> Times {
         let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
         let (mut good, mut bad, mut good_short, mut bad_short) = (0.0, 0.0, 0.0, 0.0);

@@ -1,15 +1,18 @@
-//! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to be seen in one trial.
+//! PLRsearch (draft-vpolak-bmwg-plrsearch), a soak: the load whose mean loss ratio is a target too small to
+//! be visible in one trial.
 //!
-//! Every load loses something now and then; the *critical load* loses the target's share on average. Two functions of the load
-//! ([`Shape`]) are laid through all trials, each trial's loss wavers about them, and the posterior of the critical load is
-//! integrated. That both functions are asked shows how much of the answer is the function's: the interval is from the lower end of
-//! either to the upper end of either, of 99 % each. Trials go to where the critical load seems to be, above it after one without
-//! loss, below it after one that lost too much, until the time is over.
+//! Every load loses packets at times; the *critical load* loses the target's share on average. Two functions
+//! of the load ([`Shape`]) are fitted to all trials. Each trial's loss varies around them, and the posterior
+//! of the critical load is integrated. The difference of the two functions shows their influence on the
+//! result: the interval is from the lower end of either to the upper end of either, of 99 % each. Trials are
+//! placed where the critical load is most likely: above it after a trial without loss, below it after a trial
+//! with too much loss, until the time is over.
 //!
-//! The draft takes trials for independent, and their losses for those of packets: a system that is another one in each trial (its
-//! capacity wavers from second to second) breaks that, and such an interval misses it in half of all searches. So a third device is
-//! asked, too: one with a capacity of its own in each trial. Where trials are as likely by it as by the others, the interval
-//! reaches to its ends; where they are far likelier, it is the answer, and that is told ([`Estimate::wavers`]).
+//! The draft assumes independent trials, and independent losses of packets. A system that differs in each
+//! trial (its capacity varies from second to second) violates that, and such an interval misses it in half of
+//! all searches. This search therefore adds a third device: one with a separate capacity in each trial. If
+//! trials are as likely under it as under the others, the interval extends to its ends. If they are far more
+//! likely under it, it is the result, which [`Estimate::wavers`] reports.
 
 mod fit;
 mod shape;
@@ -23,15 +26,15 @@ use fit::{Device, Evidence, fit};
 
 /// The most trials of one search, whatever its budget of time: each is looked at again with every estimate.
 pub const TRIALS_MAX: u32 = 1_000;
-/// Up to so many trials each is followed by an estimate; after that by one when there are a quarter more.
+/// Up to this number of trials, an estimate follows each; after that, an estimate follows each increase by a
+/// quarter.
 const EACH: usize = 6;
-/// What is thought of a device is in doubt as long as the trials are not likelier by this factor's logarithm (20) if something else
-/// is.
+/// Logarithm of the likelihood factor (20) below which the choice between two devices is in doubt.
 const DOUBT: f64 = 3.0;
-/// The critical load may be beyond the loads that are tried by so much.
+/// Factor by which the critical load may lie beyond the tried loads.
 const BEYOND: f64 = 2.0;
 
-/// What is known of the critical load.
+/// Estimate of the critical load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The mean of both functions'.
@@ -40,19 +43,19 @@ pub struct Estimate {
     pub low: f64,
     /// to there it may be, by either.
     pub high: f64,
-    /// What each function says, in the order of [`Shape::ALL`].
+    /// Result of each function, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
-    /// What a device says that is another one in each trial, if that is far likelier than that packets are lost in bursts.
+    /// Result of a device that differs in each trial, if that is far more likely than losses in bursts.
     pub wavers: Option<Critical>,
 }
 
-/// The search: asks for trials and is told their loss.
+/// The search: requests trials and receives their loss.
 #[derive(Debug, Clone)]
 pub struct PlrSearch {
     range: (f64, f64),
     whole: bool,
     target: f64,
-    /// What is left, in full trials.
+    /// Remaining budget, in full trials.
     budget: u32,
     /// Seconds of a trial.
     seconds: f64,
@@ -109,7 +112,7 @@ impl PlrSearch {
         Some(Trial { load, duration_share: 1.0 })
     }
 
-    /// What the trial gave: the share of its packets that was lost.
+    /// Records the result of the trial: the share of its packets that was lost.
     pub fn report(&mut self, reply: Reply) {
         let Some(load) = self.asked.take() else { return };
         self.trials += 1;
@@ -135,7 +138,7 @@ impl PlrSearch {
         if unsent <= sent * 1.01 { sent } else { between }
     }
 
-    /// How many trials were made.
+    /// Number of trials.
     pub fn trials(&self) -> u32 {
         self.trials
     }
@@ -145,13 +148,13 @@ impl PlrSearch {
         self.unsent
     }
 
-    /// What all trials say; `None`: none was made.
+    /// Estimate from all trials; `None`: no trials yet.
     pub fn found(&mut self) -> Option<Estimate> {
         self.known = 0;
         self.current()
     }
 
-    /// Where the interval lies beyond the loads that were tried, it is open there: above, below.
+    /// Whether the interval lies beyond the tried loads, and is thus open: above, below.
     pub fn open(&self, estimate: &Estimate) -> (bool, bool) {
         let tried = |of: fn(f64, f64) -> f64| self.evidence.iter().map(|trial| trial.load).reduce(of);
         let beyond =

@@ -39,7 +39,7 @@ impl Repeats {
     }
 }
 
-/// How two sides are compared.
+/// Method of comparison of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -60,7 +60,7 @@ pub struct Change {
     pub logarithmic: bool,
     /// Two-sided probability of such a change by chance; `None` with a single repeat.
     pub p: Option<f64>,
-    /// How it was found.
+    /// Method of the comparison.
     pub method: Method,
     /// Repeats of either side that are outliers.
     pub outliers: usize,
@@ -234,7 +234,7 @@ struct Winsorized {
     values: Vec<f64>,
     /// Mean of what is left.
     mean: f64,
-    /// How many are left.
+    /// Number of remaining values.
     left: usize,
 }
 

@@ -9,14 +9,14 @@ pub struct Estimate {
     pub value: f64,
     /// Its standard error; `None`: a single repeat, of whose spread nothing is known.
     pub error: Option<f64>,
-    /// Degrees of freedom of the error; infinite where there is none.
+    /// Degrees of freedom of the error; infinite if the error is known exactly.
     pub freedom: f64,
     /// Repeats behind it, of several sources the fewest.
     pub n: usize,
-    /// How far the true value may lie below [`value`](Self::value) whatever the spread of repeats; infinite for an upper
-    /// bound.
+    /// Distance by which the true value may lie below [`value`](Self::value), independent of the spread of
+    /// repeats; infinite for an upper bound.
     pub below: f64,
-    /// How far it may lie above: the bracket of a search, infinite for a lower bound.
+    /// Distance by which it may lie above: the bracket of a search, infinite for a lower bound.
     pub above: f64,
 }
 
@@ -131,7 +131,7 @@ impl Estimate {
     }
 }
 
-/// What a weighted sum may lie below and above its value by the slack of its parts.
+/// Distances by which a weighted sum may lie below and above its value because of the slack of its terms.
 pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) {
     parts.fold((0.0, 0.0), |(below, above), (weight, part)| {
         // 0 times infinity is NaN.

@@ -134,8 +134,9 @@ pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     highest(spreads)
 }
 
-/// What means of the *same* repeats differ by, at 95 of 100 random splits into halves, scaled to the error that a mean of all of
-/// them has by it. Never more than twice the standard error at five repeats. `None` with fewer than four.
+/// Difference between means of the *same* repeats, at 95 of 100 random splits into halves, scaled to the
+/// error of a mean of all of them. Never more than twice the standard error at five repeats. `None` with
+/// fewer than four.
 pub fn split_spread(values: &[f64]) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let by = (values.len() as f64).sqrt();

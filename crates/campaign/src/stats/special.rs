@@ -3,7 +3,7 @@
 /// Steps of the continued fraction; it converges in a few dozen.
 const STEPS_MAX: usize = 500;
 
-/// Two-sided probability of |T| at least `t` with so many degrees of freedom.
+/// Two-sided probability of |T| at least `t` with `freedom` degrees of freedom.
 pub fn student_p(t: f64, freedom: f64) -> f64 {
     if !t.is_finite() {
         return 0.0;

@@ -23,7 +23,7 @@ const FORMAT: i64 = 2;
 /// Formats that are read: 1 has no bounds.
 const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
 
-/// What format 2 has in addition: metrics that are only bounds, by the names of [`Bound`].
+/// Addition of format 2: metrics that are only bounds, by the names of [`Bound`].
 const BOUNDS: &str = "
 CREATE TABLE IF NOT EXISTS bounds (
     point INTEGER NOT NULL, repeat INTEGER NOT NULL, name_id INTEGER NOT NULL, bound TEXT NOT NULL,
@@ -63,14 +63,14 @@ pub struct Store {
     connection: Connection,
 }
 
-/// What is written once, when a campaign begins.
+/// Data that is written once, when a campaign begins.
 #[derive(Debug, Clone)]
 pub struct Header<'a> {
     /// The checked scenario.
     pub scenario: &'a Scenario,
     /// Its points.
     pub plan: &'a Plan,
-    /// What the rig measures.
+    /// Metrics of the rig.
     pub metrics: &'a [Metric],
     /// Facts about the machine.
     pub host: &'a serde_json::Value,
@@ -78,7 +78,7 @@ pub struct Header<'a> {
     pub versions: &'a serde_json::Value,
 }
 
-/// What of a repeat is read back; series and histograms are large.
+/// Data of a repeat to read back; series and histograms are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// Metrics alone.
@@ -142,10 +142,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a campaign's file to read it. Nothing can be written through it.
+    /// Opens a campaign's file for reading only.
     ///
     /// # Errors
-    /// The medium's fault, or the file is none of ours.
+    /// The medium's fault, or the file is not a campaign.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(Duration::from_secs(5))?;

@@ -66,7 +66,7 @@ impl Trials<'_, '_> {
             let (_, _, recording) = unfound(search, &found(first), &unsent, &tried);
             return Ok((Outcome::Invalid, reason, recording));
         }
-        // What is shown of the system itself is a trial at the answer to the first goal that has one.
+        // The recorded data of the system is from a trial at the result of the first goal that has one.
         let answer = bounds.iter().find_map(|own| own.lower);
         let shown = last.into_iter().find(|(load, _)| Some(*load) == answer);
         let Some((_, (outcome, why, mut recording))) = shown else {

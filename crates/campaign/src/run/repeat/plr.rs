@@ -61,7 +61,7 @@ impl Trials<'_, '_> {
         };
         recording.bounds.extend(open.map(|bound| ("search.load".to_owned(), bound)));
         tried::keep(&mut recording, &tried);
-        // What the last trial lost judges nothing: losses are what a soak looks for.
+        // The losses of the last trial do not decide the outcome, because a soak looks for losses.
         Ok((Outcome::Ok, told(&machine, &own, (*target, load.max), &unsent, trials, *budget), recording))
     }
 }

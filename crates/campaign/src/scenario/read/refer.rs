@@ -9,7 +9,7 @@ use super::super::tree::{Node, Tree};
 use super::super::{Class, Expect, Law, Plot, PlotKind, Shape, core};
 use super::{Reader, Values, text};
 
-/// The most areas that can be told apart.
+/// Maximum number of distinguishable areas.
 const AREAS_MAX: usize = 8;
 
 impl Reader<'_> {

@@ -130,7 +130,7 @@ impl Reader<'_> {
         )));
     }
 
-    /// A soak counts packets, so that its load has to be of so many a second.
+    /// A soak counts packets, so its load must be a rate per second.
     fn per_second(&mut self, node: &Node, load: &Load) {
         let unit = self.rig.keys.iter().find(|key| key.path == load.axis).map(|key| key.unit.as_str());
         if unit.is_some_and(|unit| unit != "1/s") {
@@ -179,7 +179,7 @@ pub(super) fn swept_paths(sweep: Option<&Sweep>, search: Option<&Search>) -> Vec
     axes.chain(search.and_then(Search::load).map(|load| &load.axis)).cloned().collect()
 }
 
-/// How long a soak may take in a smoke run.
+/// Maximum duration of a soak in a smoke run.
 const QUICK_SOAK: Duration = Duration::from_secs(5);
 
 /// As little as a smoke run needs.

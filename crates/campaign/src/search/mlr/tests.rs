@@ -38,7 +38,7 @@ impl Device {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), capacity }
     }
 
-    /// Loss ratio of so many seconds.
+    /// Loss ratio over this number of seconds.
     fn loss(&mut self, load: f64, seconds: u32) -> f64 {
         let of = |_| f64::max(0.0, 1.0 - self.capacity.sample(&mut self.rng) / load);
         (0..seconds).map(of).sum::<f64>() / f64::from(seconds)
@@ -52,7 +52,7 @@ fn near(found: Option<f64>, truth: f64) -> usize {
     usize::from(found.is_some_and(|found| (found / truth - 1.0).abs() <= WIDTH))
 }
 
-/// How many of a hundred seeds come near each goal, and the seconds that both take.
+/// Number of seeds of a hundred that come near each goal, and the seconds that both take.
 fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
     let (mut hits, mut spent) = ([0; 2], 0.0);
     for seed in 0..100 {
@@ -70,7 +70,7 @@ fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
     (hits, spent)
 }
 
-/// The same of plain bisection, which believes a single trial of so many seconds.
+/// The same for plain bisection, which relies on a single trial of `seconds` seconds.
 fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
     let mut spent = 0.0;
     let hits = GOALS.map(|(loss_ratio, truth)| {
@@ -150,7 +150,7 @@ fn a_verdict_that_hangs_by_chance_is_looked_at_again_if_it_is_the_answer() {
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "it is over after four sums");
-    // Where one trial of high loss is too much there is no chance.
+    // If a single trial of high loss is too much, chance plays no role.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));
     // A load that fails the first ten seconds and no other is a lower bound after all, and the one above it is looked at then.
@@ -231,7 +231,7 @@ fn the_budget_of_time_is_kept_and_whole_loads_are_whole() {
     assert_eq!((found.lower, found.upper, found.precise), (Some(13.0), Some(14.0), true));
 }
 
-/// A fast bisection of our own beside it, so that a change of either is seen.
+/// Compares with a separate fast bisection, so that a change of either search shows.
 #[test]
 fn both_searches_agree_on_a_steady_device() {
     let mut plain = RateSearch::new(1.0, 1000.0, 0.01, 60);

@@ -1,5 +1,5 @@
-//! What losses say of the critical load: the posterior of a function's two parameters, integrated over a grid that closes in on
-//! where it is.
+//! Fit of losses: the posterior of a function's two parameters, integrated over a grid that narrows around
+//! the critical load.
 
 use super::shape::{Shape, ln_below, ln_density};
 
@@ -11,15 +11,15 @@ const COARSE: usize = 16;
 const GOLDEN: u32 = 30;
 /// Critical loads of a spread over which is integrated.
 const CELLS: usize = 24;
-/// What is less likely than the likeliest by this factor's logarithm is nothing.
+/// Logarithm of the likelihood ratio to the maximum below which a value counts as zero.
 const NOTHING: f64 = 14.0;
-/// How much of it is outside the interval at each end.
+/// Probability outside the interval at each end.
 const OUTSIDE: f64 = 0.005;
-/// How close losses are to independent ones. They come in bursts: a trial's loss wavers about the curve by a gamma factor of
-/// this shape, so that no trial says more than so many lost packets would, and one without a loss no more than it can.
+/// Shape of the gamma factor by which a trial's loss varies around the curve, because losses come in bursts.
+/// The factor limits the evidence of a trial to that of this number of lost packets.
 const BURSTS: f64 = 1.0;
 
-/// What is lost of fewer packets than this on average is a chance of its own, and no wavering.
+/// Mean number of lost packets below which losses are single events without bursts.
 const LEAST: f64 = 0.05;
 /// The most that wavering makes of it.
 const DISPERSION_MAX: f64 = 1_000.0;
@@ -42,7 +42,7 @@ impl Evidence {
     }
 }
 
-/// What is thought of a device: how its losses set in, and what makes trials at one load differ.
+/// Assumptions about a device: onset of its losses, and reason of the differences between trials at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Device {
     /// Packets are lost in bursts that have nothing to do with each other.
@@ -61,7 +61,7 @@ impl Device {
     }
 }
 
-/// What one function says of the critical load.
+/// Result of one function for the critical load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Critical {
     /// The posterior's mean, of logarithms.
@@ -122,7 +122,7 @@ fn likeliest(places: &[Place]) -> Place {
     places.iter().copied().fold(nowhere, |best, place| if place.1 > best.1 { place } else { best })
 }
 
-/// The critical loads of one spread, as far as there is anything; none: there are none.
+/// The critical loads of one spread with a relevant likelihood; empty if no load has one.
 fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
     let coarse = (0..COARSE).map(|cell| (cell, of(place(range, cell, COARSE))));
     let best = coarse.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|best| best.1.is_finite());
@@ -231,7 +231,7 @@ fn likelihood(device: Device, evidence: &[Evidence], ln_target: f64, ln_load: f6
             };
             let spread = ln_spread.exp();
             let of = |trial: &Evidence| {
-                // A packet more or less is a capacity of so much more or less.
+                // Capacity that corresponds to one packet.
                 let packet = trial.load / trial.packets;
                 let wide = spread.mul_add(spread, packet * packet / 4.0).sqrt();
                 let away = (trial.load - trial.lost * packet - capacity) / wide;

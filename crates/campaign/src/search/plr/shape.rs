@@ -3,14 +3,14 @@
 
 use std::sync::OnceLock;
 
-/// Where tables end; beyond, the functions are what they tend to.
+/// Limits of the tables; beyond them, the functions use their asymptotes.
 const ENDS: (f64, f64) = (-40.0, 40.0);
 /// Entries of a table for each unit: a straight line between two is right within 3e-5.
 const PER_UNIT: f64 = 64.0;
 /// Below, the normal distribution's tail is its asymptotic series, right within 6e-5.
 const TAIL: f64 = -8.0;
 
-/// How losses set in.
+/// Onset of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Its slope is the logistic function: losses begin exponentially.

@@ -12,7 +12,7 @@ const CAPACITY: f64 = 1e6;
 enum Curve {
     /// One of the search's own functions, with a spread.
     Own(Shape, f64),
-    /// What exceeds the capacity, and no other packet.
+    /// All packets beyond the capacity, and no other packet.
     Knee,
     /// Neither function: a power of the load.
     Power(i32),
@@ -54,7 +54,8 @@ impl Curve {
     }
 }
 
-/// How many of a hundred seeds have the true critical load within the stated interval, and the mean width of that.
+/// Number of a hundred seeds with the true critical load within the stated interval, and the mean width of
+/// that.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
     let (mut within, mut width, mut error, mut wavers) = (0, 0.0, 0.0, 0);
@@ -95,7 +96,7 @@ fn the_critical_load_of_a_device_that_loses_as_neither_does() {
     holds("the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
 }
 
-/// Losses that come together: each trial's are those of a capacity of its own.
+/// Losses in groups: each trial has a separate capacity.
 #[test]
 fn the_critical_load_of_a_device_that_is_another_one_in_each_trial() {
     holds("a capacity of its own each second, 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
