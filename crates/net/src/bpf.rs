@@ -22,7 +22,7 @@ const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 /// Entries that are not there before they are needed: a map for a million sessions costs little while it is empty.
 const NO_PREALLOC: u32 = 1;
-/// What the kernel's checker may say about a program.
+/// Maximum length of the message of the kernel's verifier.
 const LOG_BYTES: usize = 1 << 16;
 
 /// Room for every form of `union bpf_attr` used here; the rest stays zero, which means absent.
@@ -51,7 +51,7 @@ impl Attributes {
 }
 
 fn owned(descriptor: libc::c_long) -> OwnedFd {
-    // SAFETY: the kernel has just made this descriptor for us, and nobody else knows it.
+    // SAFETY: the kernel has just created this descriptor, and no other code has it.
     unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
 }
 
@@ -89,7 +89,7 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
         self.command(MAP_UPDATE, key, value.as_ptr())
     }
 
-    /// Takes an entry out; `None` if there was none.
+    /// Removes an entry and returns it; `None` if the key is absent.
     pub fn take(&self, key: &[u8; KEY]) -> io::Result<Option<[u8; VALUE]>> {
         let mut value = [0; VALUE];
         let pointer: *mut u8 = value.as_mut_ptr();

@@ -10,7 +10,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 const ETHTOOL_GSET: u32 = 1;
 /// `SIOCETHTOOL`, linux/sockios.h.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
-/// Mbit/s that a port tells which knows none.
+/// Mbit/s that a port without a known rate reports.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
 /// Nanoseconds by the clock of launch times: atomic time.
@@ -64,7 +64,7 @@ pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()>
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What a port of the calling thread's namespace says its rate is; `None`: it does not.
+/// Rate that a port of the calling thread's namespace reports; `None`: it reports none.
 pub fn port_bps(interface: &str) -> Option<u64> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).ok()?;
     if interface.len() >= libc::IFNAMSIZ {

@@ -1,23 +1,27 @@
 //! Socket system calls that std lacks; the only floor-0 crate with `unsafe`, each block with its reason.
 //!
-//! * [`bound_buffers`], [`limit_unsent`]: keep the kernel from hoarding data that will be stale when it leaves;
-//!   [`unacknowledged`]: how much it has; [`Readers`]: how much the other end's has, if that is here.
-//! * [`raise_open_files`]: one descriptor a peer needs more than the usual soft limit of 1024.
+//! * [`bound_buffers`], [`limit_unsent`]: limit data in the kernel that would be stale when it leaves;
+//!   [`unacknowledged`]: size of that data; [`Readers`]: the same of the other endpoint, if it is on this
+//!   machine.
+//! * [`raise_open_files`]: one descriptor per peer needs more than the usual soft limit of 1024.
 //! * [`SendBatch`], [`ReceiveBatch`], [`wait_readable`]: many datagrams in one system call.
 //! * [`BpfMap`], [`XdpProgram`]: programs of the kernel at a network device.
-//! * [`XskSocket`], [`XskSteering`]: frames past the kernel's stack (AF_XDP); [`routes`]: where its tables would send them.
-//! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a thread's CPU.
-//! * [`stamped`]: frames and datagrams with the time at which the kernel saw them; threads in other namespaces.
-//! * [`launch`]: packets that leave at a time which their sender gives; how fast a port says that it is.
-//! * [`Rest`]: waiting for a deadline more exactly than timers are, which [`exact_timers`] makes as exact as they can be.
+//! * [`XskSocket`], [`XskSteering`]: frames past the kernel's stack (AF_XDP); [`routes`]: routes from the
+//!   kernel's tables.
+//! * [`open_tun`]: IP packets between the kernel and a process; [`pin_thread`], [`thread_cpu_time`]: a
+//!   thread's CPU.
+//! * [`stamped`]: frames and datagrams with the kernel's time stamps; threads in other namespaces.
+//! * [`launch`]: packets that leave at a time given by their sender; the reported rate of a port.
+//! * [`Rest`]: waiting for a deadline more exactly than timers are; [`exact_timers`] makes timers as exact as
+//!   possible.
 //! * [`Timer`]: one deadline as a descriptor, to some tens of microseconds.
-//! * [`sctp`]: one-to-one SCTP associations carrying E2AP, and a probe that says why there are none; [`shim`]: the same between
-//!   programs of one user where there are none.
+//! * [`sctp`]: one-to-one SCTP associations that carry E2AP, and a probe that names the reason if there is no
+//!   SCTP; [`shim`]: the same between programs of one user without SCTP in the kernel.
 //! * [`memif`]: memory, rings of packets and a socket that two packet programs share.
 //! * [`own_loopback`]: loopback addresses that no other process uses.
 //!
 //! Nothing here blocks, spawns or decides. A write to a closed socket is an error and not a signal: Rust
-//! programs start with SIGPIPE ignored, and [`sctp`] passes `MSG_NOSIGNAL` besides.
+//! programs start with SIGPIPE ignored, and [`sctp`] also passes `MSG_NOSIGNAL`.
 #![deny(missing_docs)]
 
 mod bpf;

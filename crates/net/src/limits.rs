@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// How many files the process may hold open, before and after [`raise_open_files`].
+/// Limit of open files of the process, before and after [`raise_open_files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {
     /// The soft limit found.

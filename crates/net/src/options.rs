@@ -23,11 +23,12 @@ pub fn limit_unsent(socket: &impl AsFd, unsent_bytes: u32) -> io::Result<()> {
     SockRef::from(socket).set_tcp_notsent_lowat(unsent_bytes)
 }
 
-/// Octets that a TCP socket was given and the other host has not acknowledged yet (`SIOCOUTQ`, tcp(7)): those on their way
-/// and those that wait for their first transmission. What was acknowledged may still wait there for its reader.
+/// Bytes that were written to a TCP socket and that the other host has not acknowledged yet (`SIOCOUTQ`,
+/// tcp(7)): those in flight and those that wait for their first transmission. Acknowledged bytes may still
+/// wait there for their reader.
 ///
 /// # Errors
-/// The descriptor is no TCP socket.
+/// The descriptor is not a TCP socket.
 pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u64> {
     let mut octets: libc::c_int = 0;
     // SAFETY: the descriptor is open as long as `socket` is borrowed, and the kernel writes one int to a valid one.

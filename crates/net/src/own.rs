@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Mutex, PoisonError};
 
-/// Held in each network: an address that nobody else needs.
+/// Held in each network: an address that no other user needs.
 const HOST: u8 = 254;
 const PORT: u16 = 8805;
 

@@ -1,5 +1,6 @@
-//! What the program at the other end of a TCP connection has left unread, if that end is in this network namespace
-//! (sock_diag(7)): the acknowledgements that a sender sees come from its kernel, whether it reads or not.
+//! Bytes that the program at the other endpoint of a TCP connection has not read yet, if that endpoint is in
+//! this network namespace (sock_diag(7)). Acknowledgements do not show this: they come from its kernel,
+//! whether the program reads or not.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -18,12 +19,12 @@ const RQUEUE: usize = HEADER + 4 + 48 + 4;
 /// `INET_DIAG_INFO`: the attribute with a `tcp_info`, and the bit that requests it.
 const TCP_INFO: u16 = 2;
 const WITH_TCP_INFO: u8 = 1 << (TCP_INFO - 1);
-/// Where attributes begin in an answer: behind `idiag_rqueue`, `wqueue`, `uid` and `inode`.
+/// Offset of attributes in a response: behind `idiag_rqueue`, `wqueue`, `uid` and `inode`.
 const ATTRIBUTES: usize = RQUEUE + 16;
 /// Where `tcpi_bytes_received` is in a `tcp_info`.
 const BYTES_RECEIVED: usize = 128;
 
-/// What the kernel at the other end knows of a connection.
+/// State of a connection in the kernel at the other endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
     /// Octets that it holds for the program.
@@ -49,11 +50,11 @@ impl Readers {
         Ok(Self { kernel, asked: 0 })
     }
 
-    /// What the kernel holds for the program at `peer` of the connection from `local`; `None` if that socket is not in this
-    /// network namespace.
+    /// Data that the kernel holds for the program at `peer` of the connection from `local`; `None` if that
+    /// socket is not in this network namespace.
     ///
     /// # Errors
-    /// The kernel does not answer.
+    /// The kernel does not respond.
     pub fn unread(&mut self, local: SocketAddr, peer: SocketAddr) -> io::Result<Option<Reader>> {
         self.asked = self.asked.wrapping_add(1);
         self.kernel.write_all(&question(self.asked, peer, local))?;
@@ -153,7 +154,7 @@ mod tests {
                 std::thread::yield_now();
             }
             program.read_exact(&mut [0; 400]).unwrap();
-            // What it received is known at once, whenever it acknowledges.
+            // Received bytes are known at once, before they are acknowledged.
             assert_eq!(reader(), Reader { unread: 600, received: Some(1_000) });
             drop((program, listener));
         }

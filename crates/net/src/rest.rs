@@ -39,7 +39,7 @@ impl Rest {
 
     /// A timer was so late.
     fn learn(&mut self, late_ns: u64) {
-        // Quick to grow, slow to shrink: who wakes late cannot make good for it, who wakes early only spins.
+        // Grows fast and shrinks slowly: a late wake-up cannot be corrected, an early one only spins.
         let faded = self.margin_ns - self.margin_ns / 16;
         self.margin_ns = faded.max(late_ns + late_ns / 4).clamp(LEAST_NS, MOST_NS);
     }

@@ -1,6 +1,6 @@
-//! What the kernel's tables say about the way to an address: routes, devices and neighbours (rtnetlink(7)).
+//! Routes, devices and neighbours of an address, from the kernel's tables (rtnetlink(7)).
 //!
-//! Each question is asked when it matters and costs a socket of its own; nothing is kept.
+//! Each query opens a new socket when it is needed; results are not cached.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -159,7 +159,7 @@ fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     content(&answer).map(<[u8]>::to_vec)
 }
 
-/// What the first message of an answer holds.
+/// Content of the first message of a response.
 fn content(answer: &[u8]) -> io::Result<&[u8]> {
     let cut = || io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink is cut short");
     let [a, b, c, d, kind @ ..] = *answer.first_chunk::<6>().ok_or_else(cut)?;
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_an_error_or_none() {
         assert!(device(0x7fff_ffff).is_err());
-        // TEST-NET-3 is nobody's neighbour on loopback.
+        // TEST-NET-3 is not a neighbour on loopback.
         assert_eq!(neighbour(1, [203, 0, 113, 77].into()).unwrap(), None);
         assert!(route([203, 0, 113, 1].into(), [203, 0, 113, 2].into()).is_err(), "not an address of ours");
     }

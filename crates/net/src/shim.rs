@@ -1,8 +1,10 @@
-//! SCTP where the kernel has none: one association is one Unix `SEQPACKET` connection in a folder of one user.
+//! SCTP without support by the kernel: one association is one Unix `SEQPACKET` connection in a folder of one
+//! user.
 //!
-//! What `bindings/preload` gives a stock program, and what our own programs meet it with. A folder stands for a network: an
-//! endpoint that listens at `10.0.0.1:36421` is the socket of that name in it, whatever addresses the machine has. Nobody
-//! but the folder's owner gets in: the folder has mode 0700, and each end asks the kernel who the other one is.
+//! `bindings/preload` gives it to an unmodified program, and the programs of this project use it directly. A
+//! folder represents a network: an endpoint that listens at `10.0.0.1:36421` is the socket of that name in
+//! it, whatever addresses the machine has. Only the folder's owner has access: the folder has mode 0700, and
+//! each endpoint checks the user of the other one.
 #![allow(unsafe_code)]
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -14,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Octets of one SCTP message, at most: it must fit in a Unix socket's buffer beside others.
+/// Maximum bytes of one SCTP message: it must fit in a Unix socket's buffer with others.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 /// Octets in front of every message.
 pub const HEAD_BYTES: usize = 12;
@@ -22,10 +24,11 @@ pub const HEAD_BYTES: usize = 12;
 const BACKLOG: i32 = 1024;
 const MAGIC: [u8; 3] = *b"rl1";
 
-/// What passes on an association.
+/// Kind of a message on an association.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The first message of who connected; the body is its own address as text, or empty. Whoever does not begin so is nobody.
+    /// The first message of the connecting endpoint; the body is its address as text, or empty. Any other
+    /// start is invalid.
     Hello = 1,
     /// The program's message.
     Data = 2,
@@ -33,14 +36,14 @@ pub enum Kind {
     Abort = 3,
 }
 
-/// What stands in front of a message's octets.
+/// Header of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What follows.
+    /// Kind of the body.
     pub kind: Kind,
     /// Number of the stream.
     pub stream: u16,
-    /// Whether the order among others did not matter.
+    /// Whether the message was sent unordered.
     pub unordered: bool,
     /// The payload protocol identifier, in the octets in which the program gave it.
     pub ppid: [u8; 4],
@@ -60,7 +63,7 @@ impl Head {
         [r, l, one, self.kind as u8, high, low, u8::from(self.unordered), 0, a, b, c, d]
     }
 
-    /// Reads it from the front of a message; `None`: whoever sent that is none of us.
+    /// Reads the header of a message; `None`: the sender does not use this format.
     pub fn read(message: &[u8]) -> Option<Self> {
         let [r, l, one, kind, high, low, unordered, 0, a, b, c, d] = *message.first_chunk::<HEAD_BYTES>()?
         else {
@@ -111,7 +114,7 @@ fn this_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Who is at the other end, if it is this user; the process's number.
+/// Checks that the peer runs as this user, and returns its process id.
 fn same_user(socket: &impl AsFd) -> io::Result<u32> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -141,7 +144,7 @@ pub struct Listener {
     socket: Socket,
     path: PathBuf,
     v6_only: Option<PathBuf>,
-    // Held as long as the place is: nobody has to connect to learn whether somebody is there.
+    // Held as long as the address is in use: a lock check shows a listener without a connection.
     _lock: File,
 }
 
@@ -149,7 +152,7 @@ impl Listener {
     /// Listens in `folder` at an address, which need not be the machine's.
     ///
     /// # Errors
-    /// The folder is not ours alone, or somebody listens there (`AddrInUse`).
+    /// The folder is accessible to other users, or another process listens there (`AddrInUse`).
     pub fn bind(folder: &Path, at: SocketAddr) -> io::Result<Self> {
         Self::bind_as(folder, at, false)
     }
@@ -187,7 +190,7 @@ impl Listener {
         Ok(Self { socket, path, v6_only, _lock: lock })
     }
 
-    /// The next newcomer, who has not said hello yet, and its process's number; or `WouldBlock`.
+    /// The next connection, which has not sent its hello yet, and its process id; or `WouldBlock`.
     ///
     /// # Errors
     /// As accept(2); `PermissionDenied`: it is another user, and closed.
@@ -224,8 +227,8 @@ fn v6_only_mark(folder: &Path, at: SocketAddr) -> PathBuf {
     folder.join(format!("{at}.v6only"))
 }
 
-/// Where a listener for `to` may be, the most exact address first. As in Linux (`bindv6only` 0), a listener at `[::]` takes
-/// IPv4 associations unless its socket has `IPV6_V6ONLY`.
+/// Possible locations of a listener for `to`, the most specific address first. As in Linux (`bindv6only` 0),
+/// a listener at `[::]` takes IPv4 associations unless its socket has `IPV6_V6ONLY`.
 fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
     let to = canonical(to);
     let any_v6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), to.port());
@@ -246,12 +249,12 @@ fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
 pub struct Association(Socket);
 
 impl Association {
-    /// Associates with who listens in `folder` at `to`, or at any address with that port; `from` is the own address, if the
-    /// program chose one.
+    /// Associates with the listener in `folder` at `to`, or at any address with that port; `from` is the
+    /// local address, if the program chose one.
     ///
     /// # Errors
-    /// `ConnectionRefused`: nobody listens there; `WouldBlock`: its queue of newcomers is full; the folder is not ours alone, or
-    /// whoever listens is another user.
+    /// `ConnectionRefused`: no listener; `WouldBlock`: its backlog is full; the folder is accessible to other
+    /// users, or the listener runs as another user.
     pub fn connect(folder: &Path, to: SocketAddr, from: Option<SocketAddr>) -> io::Result<Self> {
         check_folder(folder)?;
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;

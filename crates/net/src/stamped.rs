@@ -23,7 +23,7 @@ pub enum Clock {
     Card,
 }
 
-/// Who took a time stamp; the later ones are nearer to the wire.
+/// Source of a time stamp; the later ones are nearer to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// This program, after it had been scheduled.
@@ -39,7 +39,7 @@ pub struct Stamped {
     pub bytes: usize,
     /// When, ns since 1970.
     pub at_ns: u64,
-    /// Who says so.
+    /// Source of the stamp.
     pub rung: Rung,
     /// When, by the card's own clock, if that was asked for and the card stamped it.
     pub card_ns: Option<u64>,
@@ -77,8 +77,8 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     if index == 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: plain arguments; a result that is no error is a new descriptor that nobody else owns. The address is an
-    // all-zero `sockaddr_ll`, which is valid, and outlives the call.
+    // SAFETY: plain arguments; a result that is not an error is a new descriptor without another owner. The
+    // address is an all-zero `sockaddr_ll`, which is valid, and outlives the call.
     unsafe {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         let raw = libc::socket(libc::AF_PACKET, kind, i32::from(ethertype.to_be()));
@@ -141,8 +141,8 @@ pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Asks for the kernel's stamps of received packets, for room to hold `buffer_bytes`, and for a wait of at most `timeout`. A
-/// card's own stamps are of its own clock: [`stamp_by_card`].
+/// Enables the kernel's stamps of received packets, a buffer of `buffer_bytes`, and a wait of at most
+/// `timeout`. A card's stamps use the card's clock: [`stamp_by_card`].
 pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration) -> io::Result<()> {
     let options = SockRef::from(socket);
     options.set_recv_buffer_size(buffer_bytes)?;
@@ -150,13 +150,14 @@ pub fn stamp_received(socket: &impl AsFd, buffer_bytes: usize, timeout: Duration
     ask_for(socket, libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE)
 }
 
-/// Asks a socket of [`stamp_received`] for the card's own stamps beside the kernel's, where its port was told to take some.
+/// Adds the card's stamps to those of the kernel on a socket of [`stamp_received`], if its port is configured
+/// to stamp.
 pub fn stamp_by_card(socket: &impl AsFd) -> io::Result<()> {
     let kernels = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     ask_for(socket, kernels | libc::SOF_TIMESTAMPING_RX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE)
 }
 
-/// Which stamps a socket gets.
+/// Selects the stamps of a socket.
 fn ask_for(socket: &impl AsFd, wanted: libc::c_uint) -> io::Result<()> {
     // SAFETY: the option is an int that outlives the call, its size is given.
     let result = unsafe {

@@ -1,4 +1,4 @@
-//! What a thread may ask of the kernel: a CPU of its own, and what it has used.
+//! CPU affinity, timer accuracy and CPU time of a thread.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -26,7 +26,8 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
 
 /// Lets the calling thread's timers pass when they are due: the kernel otherwise waits up to 50 µs for others to join.
 pub fn exact_timers() {
-    // SAFETY: the call takes no pointers, and concerns this thread alone. It cannot fail for a thread of ours.
+    // SAFETY: the call takes no pointers and affects this thread alone. It cannot fail for the calling
+    // thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 

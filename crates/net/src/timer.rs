@@ -21,14 +21,15 @@ impl Timer {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just given this descriptor to us, and nobody else knows it.
+        // SAFETY: the kernel has just returned this descriptor, and no other code has it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Passes once, so long after now. An earlier deadline is forgotten, whether it has passed or not.
+    /// Sets the deadline to `after` from now. It replaces an earlier deadline, whether that has passed or
+    /// not.
     ///
     /// # Errors
-    /// None that the kernel documents for a valid timer.
+    /// The kernel documents none for a valid timer.
     pub fn arm(&self, after: Duration) -> io::Result<()> {
         // Zero would disarm it.
         let after = after.max(Duration::from_nanos(1));
@@ -46,7 +47,7 @@ impl Timer {
         Ok(())
     }
 
-    /// Whether the deadline has passed since it was armed or asked last.
+    /// Whether the deadline has passed since it was set or last checked.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`]: not yet.

@@ -154,7 +154,7 @@ fn memory_that_could_vanish_is_not_taken() {
         Err(RegionError::Short { announced: 4097, found: 4096 })
     ));
     assert!(matches!(Region::accept(again(), 0), Err(RegionError::Short { .. })));
-    // Ours cannot be cut afterwards, whoever holds it.
+    // The region of this endpoint cannot be truncated afterwards by any holder.
     assert!(file(&region).set_len(0).is_err() && file(&region).set_len(8192).is_err());
     // Files on disk, devices, sockets, interrupts.
     let path = std::env::temp_dir().join(format!("ranlab-memif-file-{}", std::process::id()));
@@ -199,7 +199,7 @@ fn a_place_is_taken_over_only_from_the_dead() {
     // The failed attempt above has asked whether anybody is there, too: it has gone.
     drop(listener);
     assert!(!path.exists());
-    // Left behind by who was killed: bound, and nobody listens.
+    // Left behind by a killed process: bound, without a listener.
     drop(std::os::unix::net::UnixDatagram::bind(&path).unwrap());
     let again = Listener::bind(&path);
     std::fs::remove_file(&path).unwrap_or_default();

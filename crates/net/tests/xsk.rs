@@ -51,7 +51,7 @@ impl Link {
         format!("{}-{end}", self.0)
     }
 
-    /// Runs `what` in the namespace, in a thread of its own.
+    /// Runs `what` in the namespace, on a separate thread.
     fn within<T: Send + 'static>(&self, end: &str, what: impl FnOnce() -> T + Send + 'static) -> T {
         let file = Path::new("/run/netns").join(self.space(end));
         let ran = std::thread::spawn(move || {
@@ -214,7 +214,7 @@ fn what_a_full_ring_loses_is_counted_exactly() {
         steering.steer(0, &socket).unwrap();
         (socket, steering)
     });
-    // 64 frames receive; nobody reads meanwhile.
+    // 64 frames are available to receive, and no reader runs in the meantime.
     for n in 0..100_u8 {
         theirs.send_to(&[n; 8], "10.9.0.1:2152").unwrap();
     }

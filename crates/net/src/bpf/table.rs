@@ -10,7 +10,7 @@ const MAP_DELETE: libc::c_long = 3;
 const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_LPM_TRIE: u32 = 11;
 
-/// How a table finds its entries.
+/// Lookup method of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BpfTableKind {
     /// By number: keys of four octets; all entries are there, of zeros.
@@ -88,10 +88,10 @@ impl BpfTable {
         }
     }
 
-    /// An entry; `None` if there is none.
+    /// The value of a key; `None` if the key is absent.
     ///
     /// # Errors
-    /// The kernel's, or `InvalidInput` as of [`Self::set`].
+    /// The kernel's, or `InvalidInput` as for [`Self::set`].
     pub fn get(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let mut value = vec![0; self.value_bytes];
         let pointer: *mut u8 = value.as_mut_ptr();

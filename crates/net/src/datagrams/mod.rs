@@ -18,12 +18,12 @@ use socket2::{Domain, Protocol, Socket, Type};
 /// Datagrams of one batch at most.
 pub const MAX_BATCH: usize = 1024;
 
-/// How a socket for many datagrams is made.
+/// Options of a socket for many datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramOptions {
     /// Receive buffer asked for; forced beyond `net.core.rmem_max` where the process may.
     pub receive_bytes: usize,
-    /// Send buffer asked for, forced likewise.
+    /// Requested send buffer, forced in the same way.
     pub send_bytes: usize,
     /// Several sockets share the address, and the kernel spreads the flows over them.
     pub reuse_port: bool,
@@ -152,7 +152,8 @@ mod tests {
         assert_eq!(received.oversized, 1);
     }
 
-    /// Sends runs of lengths alike, and others, from a batch that segments; what the other socket gets.
+    /// Sends runs of equal lengths, and others, from a batch that segments; returns what the other socket
+    /// gets.
     fn cross(options: DatagramOptions, received: &mut ReceiveBatch) -> (Vec<Vec<u8>>, usize) {
         let any = "127.0.0.1:0".parse().unwrap();
         let (a, b) = (bind_datagrams(any, options).unwrap(), bind_datagrams(any, options).unwrap());
@@ -166,7 +167,7 @@ mod tests {
             let datagram = vec![n as u8; len];
             assert!(batch.copy(to, &datagram));
             if n == 110 {
-                // Somebody else's between two of a run.
+                // A datagram of another run within a run.
                 assert!(batch.copy(Some(other.local_addr().unwrap()), &[9; 300]));
             }
             expected.push(datagram);
@@ -205,7 +206,7 @@ mod tests {
         let options = DatagramOptions { stamp: true, ..Default::default() };
         let any = "127.0.0.1:0".parse().unwrap();
         let (a, b) = (bind_datagrams(any, options).unwrap(), bind_datagrams(any, options).unwrap());
-        // The kernel begins to stamp shortly after somebody has asked for it.
+        // The kernel begins to stamp shortly after the first request.
         std::thread::sleep(Duration::from_millis(20));
         let before = crate::monotonic_ns();
         a.send_to(&[1], b.local_addr().unwrap()).unwrap();

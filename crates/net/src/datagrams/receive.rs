@@ -151,13 +151,13 @@ impl ReceiveBatch {
         Ok(())
     }
 
-    /// What was received, with its sender.
+    /// Received datagrams, with their sender.
     pub fn datagrams(&mut self) -> impl Iterator<Item = (SocketAddr, &[u8])> {
         self.stamped().map(|(from, datagram, _)| (from, datagram))
     }
 
-    /// What was received, with its sender and its time of arrival by [`monotonic_ns`]: the kernel's where the socket
-    /// stamps, that of the reading otherwise.
+    /// Received datagrams, with their sender and their time of arrival by [`monotonic_ns`]: the kernel's if
+    /// the socket stamps, otherwise the time of the read.
     pub fn stamped(&mut self) -> impl Iterator<Item = (SocketAddr, &[u8], u64)> {
         let (max, each, room) = (self.max_bytes, self.each, &self.room);
         let lengths = |message: &Message| {

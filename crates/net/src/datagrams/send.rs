@@ -5,7 +5,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// What a batch has room for on average, for datagrams that may be longer.
+/// Average room per datagram of a batch; single datagrams may be longer.
 const TYPICAL_BYTES: usize = 2_048;
 /// Messages of one system call.
 const PIECE: usize = 64;
@@ -22,18 +22,18 @@ pub struct SendBatch {
     batch: usize,
     /// Octets of `room` in use.
     used: usize,
-    /// Where each datagram begins, and its length; each begins where the one before ends.
+    /// Start and length of each datagram; each starts at the end of the previous one.
     parts: Vec<(usize, usize)>,
     to: Vec<Option<SockAddr>>,
     /// Traffic class (ToS) of each datagram; 0: the socket's.
     classes: Vec<u8>,
     /// Already sent of the batch.
     done: usize,
-    /// Whether runs of one length to one place go as one message.
+    /// Whether runs of the same length and destination form one message.
     segmenting: bool,
 }
 
-/// What became of a batch.
+/// Result of sending a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
     /// Datagrams that the kernel took.
@@ -74,14 +74,14 @@ impl SendBatch {
         }
     }
 
-    /// As [`new`](Self::new); datagrams of one length to one place that follow each other go through the kernel as one
-    /// message (`UDP_SEGMENT`, Linux 4.18). Each arrives by itself all the same, in the same order. Where kernel or
-    /// device refuse, they go one by one from then on.
+    /// As [`new`](Self::new); consecutive datagrams of the same length and destination pass through the
+    /// kernel as one message (`UDP_SEGMENT`, Linux 4.18). Each still arrives as a separate datagram, in the
+    /// same order. If the kernel or the device refuses, later ones are sent one by one.
     pub fn segmenting(batch: usize, max_bytes: usize) -> Self {
         Self { segmenting: true, ..Self::new(batch, max_bytes) }
     }
 
-    /// Whether nothing more fits before a [`send`](Self::send).
+    /// Whether no more datagrams fit before a [`send`](Self::send).
     pub fn is_full(&self) -> bool {
         self.parts.len() >= self.batch || self.used + self.max_bytes > self.room.len()
     }
@@ -91,7 +91,7 @@ impl SendBatch {
         self.parts.len() - self.done
     }
 
-    /// Whether nothing waits.
+    /// Whether no datagrams wait.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -141,7 +141,7 @@ impl SendBatch {
         })
     }
 
-    /// Sends what waits. What the socket has no room for stays, and goes with the next call.
+    /// Sends the waiting datagrams. Those that the socket has no room for stay for the next call.
     pub fn send(&mut self, socket: &UdpSocket) -> io::Result<Sent> {
         let mut sent = Sent::default();
         while self.done < self.parts.len() {
@@ -231,7 +231,7 @@ impl SendBatch {
     }
 }
 
-/// Tells the kernel how long each datagram of a message is.
+/// Sets the length of each datagram in a message for the kernel.
 fn segment_length(header: &mut libc::msghdr, control: &mut Control, len: u16) {
     header.msg_control = control.as_mut_ptr().cast();
     // SAFETY: the area is aligned and as long as one control message with two octets needs; the macros compute within it.

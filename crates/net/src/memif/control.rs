@@ -1,4 +1,4 @@
-//! The socket between two packet programs: whole records, and descriptors beside them. Nothing waits.
+//! The socket between two packet programs: whole records, and descriptors attached to them. No call waits.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Descriptors beside one record that are looked at; the kernel closes those beyond.
+/// Maximum number of accepted descriptors per record; the kernel closes further ones.
 pub const DESCRIPTORS_MAX: usize = 4;
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 8;
@@ -25,9 +25,9 @@ struct Ancillary([u8; ANCILLARY]);
 pub struct Received {
     /// Its octets, as far as there was room.
     pub octets: usize,
-    /// What came beside it, in order.
+    /// Descriptors attached to it, in order.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether there was more of either than there is room for.
+    /// Whether the record or the descriptors exceeded the available room.
     pub cut: bool,
 }
 
@@ -36,10 +36,11 @@ pub struct Received {
 pub struct Control(Socket);
 
 impl Control {
-    /// Connects to who listens at a path.
+    /// Connects to the listener at a path.
     ///
     /// # Errors
-    /// As connect(2): `NotFound` and `ConnectionRefused`, nobody is there; `WouldBlock`, its queue of newcomers is full.
+    /// As connect(2): `NotFound` and `ConnectionRefused`: no listener; `WouldBlock`: the listener's backlog
+    /// is full.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
         socket.set_nonblocking(true)?;
@@ -58,10 +59,10 @@ impl Control {
         Ok((Self(near), Self(far)))
     }
 
-    /// Sends a record, and a descriptor beside it.
+    /// Sends a record, with a descriptor attached if given.
     ///
     /// # Errors
-    /// As sendmsg(2): `WouldBlock` if the peer does not read, `BrokenPipe` if it has gone.
+    /// As sendmsg(2): `WouldBlock` if the peer does not read, `BrokenPipe` if it has closed the connection.
     pub fn send(&self, record: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut part = libc::iovec { iov_base: record.as_ptr().cast_mut().cast(), iov_len: record.len() };
         let mut ancillary = Ancillary([0; ANCILLARY]);
@@ -89,10 +90,11 @@ impl Control {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Takes a record; no octets are the peer's end. Descriptors are closed when a program is executed.
+    /// Receives a record; an empty one means that the peer has closed the connection. Descriptors are closed
+    /// when a program is executed.
     ///
     /// # Errors
-    /// As recvmsg(2): `WouldBlock` if there is none.
+    /// As recvmsg(2): `WouldBlock` if no record waits.
     pub fn receive(&self, record: &mut [u8]) -> io::Result<Received> {
         let mut part = libc::iovec { iov_base: record.as_mut_ptr().cast(), iov_len: record.len() };
         let mut ancillary = Ancillary([0; ANCILLARY]);
@@ -113,7 +115,7 @@ impl Control {
     }
 }
 
-/// The descriptors that the kernel has put beside a record.
+/// The descriptors that the kernel has attached to a record.
 fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     let mut found = Vec::new();
     // SAFETY: the kernel has filled the ancillary data and said its length; the macros stay within it. Each descriptor of
@@ -142,10 +144,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at a path. A socket there at which nobody listens any more is replaced.
+    /// Listens at a path. A socket file without a listener is replaced.
     ///
     /// # Errors
-    /// `AddrInUse`: somebody listens there, or the path is something else; as bind(2).
+    /// `AddrInUse`: another process listens there, or the path is something else; as bind(2).
     pub fn bind(path: &Path) -> io::Result<Self> {
         let stale = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
             && Control::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
@@ -163,7 +165,7 @@ impl Listener {
     /// The next peer, if there is one.
     ///
     /// # Errors
-    /// As accept(2); `WouldBlock`: nobody.
+    /// As accept(2); `WouldBlock`: no peer.
     pub fn accept(&self) -> io::Result<Control> {
         let (socket, _) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
@@ -189,6 +191,6 @@ pub fn interrupt() -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made it for us, and nobody else knows it.
+    // SAFETY: the kernel has just created it, and no other code has it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

@@ -1,9 +1,10 @@
-//! What two packet programs on one machine share by memif: memory, rings of descriptors in it, and the socket on which
-//! descriptors of both travel. Who says what when is not known here.
+//! Memory, rings of descriptors in it, and the socket that carries descriptors between two packet programs on
+//! one machine (memif). The order of messages is not defined here.
 //!
-//! The peer is not trusted. It may write anything to the shared memory at any time, so every index, length and place that it
-//! owns is read once, checked, and only then used; what this end owns is never read back. Memory can neither shrink
-//! ([`Region::accept`]) nor make this end wait, so that a peer can spoil packets and nothing else.
+//! The peer is not trusted. It may write anything to the shared memory at any time. Every index, length and
+//! offset that it owns is therefore read once, checked, and only then used; values of this endpoint are never
+//! read back. The memory cannot shrink ([`Region::accept`]), and this endpoint never waits for the peer, so a
+//! peer can only spoil packets.
 mod control;
 mod region;
 mod ring;

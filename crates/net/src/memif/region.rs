@@ -24,9 +24,9 @@ pub enum RegionError {
     /// It is shorter than was said.
     #[error("a region of {announced} octets was announced, there are {found}")]
     Short {
-        /// What was said.
+        /// Size in the message.
         announced: u64,
-        /// What there is.
+        /// Size of the file.
         found: u64,
     },
     /// The kernel does not map it.
@@ -61,7 +61,7 @@ impl Region {
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made it for us, and nobody else knows it.
+        // SAFETY: the kernel has just created it, and no other code has it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let length = libc::off_t::try_from(octets).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: no pointers.
@@ -111,7 +111,7 @@ impl Region {
 
     fn map(descriptor: OwnedFd, len: usize) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping where the kernel likes it, over nothing of ours.
+        // SAFETY: a new mapping at an address of the kernel's choice, which overlaps no other mapping.
         let at = unsafe {
             libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, descriptor.as_raw_fd(), 0)
         };
@@ -198,7 +198,8 @@ fn seal(descriptor: &OwnedFd, seals: i32) -> io::Result<()> {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: what `map` has mapped, once; references into it cannot outlive it. There is nobody to tell of a failure.
+        // SAFETY: `map` has mapped this range, once; references into it cannot outlive it. A drop cannot
+        // report a failure.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
     }
 }

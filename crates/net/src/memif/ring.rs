@@ -1,8 +1,9 @@
 //! Rings of packet descriptors in shared memory, one producer and one consumer, without locks.
 //!
-//! Who owns the memory counts `head`, the other counts `tail`, in both directions: on the ring away from the owner, it offers
-//! packets by `head` and they come back by `tail`; on the ring towards it, it offers empty buffers by `head` and they come
-//! back filled by `tail`. Both count modulo 2^16. Copies only: a buffer is used by one end while a descriptor says so.
+//! The owner of the memory counts `head`, the peer counts `tail`, in both directions. On the ring away from
+//! the owner, it offers packets by `head` and they return by `tail`. On the ring towards it, it offers empty
+//! buffers by `head` and they return filled by `tail`. Both count modulo 2^16. Packets are copied: one
+//! endpoint uses a buffer while a descriptor assigns it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,23 +26,23 @@ const POLLED: u16 = 1;
 /// In a descriptor's flags: the packet goes on in the next.
 const NEXT: u16 = 1;
 
-/// Where a ring is.
+/// Location of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Number of its region.
     pub region: u16,
-    /// Where in the region, a multiple of 8.
+    /// Offset in the region, a multiple of 8.
     pub offset: u32,
     /// Binary logarithm of its descriptors, at most [`LOG2_RING_MAX`].
     pub log2_size: u8,
 }
 
-/// Where the owner has the buffers of a ring: one for each descriptor, one after the other.
+/// Location of a ring's buffers in the owner's memory: one for each descriptor, contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     /// Number of their region.
     pub region: u16,
-    /// Where in the region.
+    /// Offset in the region.
     pub offset: u32,
     /// Octets of each.
     pub octets: u32,
@@ -57,7 +58,7 @@ pub enum RingFault {
     Place {
         /// Where.
         offset: u32,
-        /// How large.
+        /// Binary logarithm of the size.
         log2_size: u8,
     },
     /// Its buffers are not within the memory.
@@ -65,7 +66,7 @@ pub enum RingFault {
     Buffers {
         /// Where.
         offset: u32,
-        /// How large each.
+        /// Size of each.
         octets: u32,
     },
     /// It does not begin as rings do.
@@ -74,7 +75,7 @@ pub enum RingFault {
     /// The peer's index went back, or further than there are descriptors.
     #[error("the peer's index of a ring is {found}; allowed are {least} to {most}, modulo 2^16")]
     Index {
-        /// What it says.
+        /// The index found.
         found: u16,
         /// From where.
         least: u16,
@@ -91,7 +92,7 @@ pub enum DescriptorFault {
     Outside {
         /// Region.
         region: u16,
-        /// Where in it.
+        /// Offset in it.
         offset: u32,
         /// Octets.
         length: u32,
@@ -161,7 +162,7 @@ impl Ring {
         }
     }
 
-    /// What the peer counts, read once.
+    /// The peer's counter, read once.
     fn peers(&self) -> u16 {
         let at = if self.buffers.is_some() { TAIL } else { HEAD };
         self.memory().u16(self.at + at).map_or(0, |field| field.load(Ordering::Acquire))
@@ -215,7 +216,8 @@ impl Ring {
         }
     }
 
-    /// Where the buffer of a descriptor is, and its length: the owner knows, the other is told and checks.
+    /// Position of a descriptor's buffer, and its length. The owner knows them; the other endpoint checks the
+    /// descriptor's values.
     fn buffer(&self, index: u16, told: (u16, u32, u32)) -> Result<(u16, u32, u32), DescriptorFault> {
         let (region, length, offset) = told;
         if let Some(own) = self.buffers {
@@ -307,12 +309,12 @@ impl Sender {
     }
 }
 
-/// What was taken.
+/// Result of taking a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
     /// Nothing is there.
     Nothing,
-    /// A packet of so many octets.
+    /// A packet with this number of bytes.
     Packet(usize),
     /// A packet that was no use and is gone.
     Lost(DescriptorFault),

@@ -28,7 +28,7 @@ impl Ancillary {
         Self { bytes: [0; CAPACITY_BYTES], len: CAPACITY_BYTES }
     }
 
-    /// What goes out with a message.
+    /// Control data of an outgoing message.
     pub(super) fn sending(info: MessageInfo) -> Self {
         let mut control = Self { bytes: [0; CAPACITY_BYTES], len: HEADER_BYTES + SEND_INFO_BYTES };
         let word = size_of::<usize>();
@@ -40,7 +40,8 @@ impl Ancillary {
         control
     }
 
-    /// What came with a message, from the first `filled` bytes; `None` if the kernel told nothing of the kind.
+    /// Control data of a received message, from the first `filled` bytes; `None` if the kernel gave none of
+    /// this kind.
     pub(super) fn info(&self, filled: usize) -> Option<MessageInfo> {
         let bytes = self.bytes.get(..filled)?;
         let word = size_of::<usize>();
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(control.len(), HEADER_BYTES + SEND_INFO_BYTES);
     }
 
-    /// What the kernel would write for stream 5 and the given identifier.
+    /// Data as the kernel writes it for stream 5 and the given identifier.
     fn received(kind: i32, ppid: u32) -> (Ancillary, usize) {
         let length = HEADER_BYTES + size_of::<libc::sctp_rcvinfo>();
         let mut control = Ancillary::receiving();

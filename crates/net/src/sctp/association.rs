@@ -23,7 +23,7 @@ pub struct Listener(Socket);
 #[derive(Debug)]
 pub struct Association(Socket);
 
-/// What one [`Association::receive`] brought.
+/// Result of one [`Association::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Bytes written to the buffer; 0 with `whole` false is the peer's shutdown.
@@ -32,7 +32,7 @@ pub struct Received {
     pub whole: bool,
     /// A notification of the kernel and no message of the peer.
     pub notification: Option<Notification>,
-    /// The stream and the payload protocol identifier, if the kernel told them.
+    /// The stream and the payload protocol identifier, if the kernel reported them.
     pub info: Option<MessageInfo>,
 }
 

@@ -1,4 +1,4 @@
-//! What SCTP says about a message beside its bytes.
+//! Properties of an SCTP message in addition to its bytes.
 
 /// What SCTP says about a message (RFC 6458 §5.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +14,13 @@ pub(super) const ASSOC_CHANGE: u16 = 0x8001;
 /// `SCTP_RESTART` of `sac_state`.
 const RESTART: u16 = 2;
 
-/// What the kernel says of an association (RFC 6458 §6.1).
+/// The kernel's notification about an association (RFC 6458 §6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// The peer knows nothing of what was: it has begun anew (RFC 9260 §5.2). What follows is a new association's.
+    /// The peer has restarted without its earlier state (RFC 9260 §5.2). Later messages belong to a new
+    /// association.
     Restarted,
-    /// Anything else. Ends are also told by the next call.
+    /// Any other notification. The next call also reports a shutdown.
     Other,
 }
 

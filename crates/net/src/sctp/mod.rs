@@ -25,7 +25,7 @@ pub enum SctpUnavailable {
     /// The kernel was built without SCTP, or its module is not loaded.
     #[error("this kernel has no SCTP{}", if *.module { " yet: try `modprobe sctp`" } else { ", nor a module of it" })]
     NotInKernel {
-        /// Whether a module is installed that could be loaded.
+        /// Whether a loadable module is installed.
         module: bool,
     },
     /// A sandbox forbids it.
@@ -55,8 +55,8 @@ fn unavailable(error: io::Error) -> SctpUnavailable {
     }
 }
 
-/// Whether the running kernel's modules, as they lie on the disk, hold SCTP: in a container they are not there, and a hint to
-/// load one would help nobody.
+/// Whether the module folder of the running kernel contains SCTP. A container does not have that folder, so a
+/// hint to load the module would not help there.
 fn has_module() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let list = std::fs::read_to_string(format!("/lib/modules/{}/modules.dep", release.trim()));

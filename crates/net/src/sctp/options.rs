@@ -1,4 +1,4 @@
-//! Options of SCTP sockets (RFC 6458 §8): what each of ours has, and lists of addresses.
+//! Options of SCTP sockets (RFC 6458 §8): those of all sockets here, and lists of addresses.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -17,7 +17,7 @@ const HEARTBEATS: u32 = 1;
 
 /// Between two heartbeats on an idle path, in milliseconds. The kernel's own 30 s would make a dead peer's end a matter of minutes.
 const HEARTBEAT_MS: u32 = 5_000;
-/// A message is sent again at the latest after so long, in milliseconds (RFC 9260 §16 has 60 s), at first after a second.
+/// Maximum retransmission timeout, in milliseconds (RFC 9260 §16 has 60 s); the initial one is a second.
 const RTO_MAX_MS: u32 = 4_000;
 const RTO_INITIAL_MS: u32 = 1_000;
 /// Attempts that may fail in a row before a path is left, and before the peer counts as gone.
@@ -29,13 +29,13 @@ const PATH_INTERVAL: usize = 132;
 const PATH_RETRIES: usize = 136;
 const PATH_FLAGS: usize = 146;
 
-/// What every association of ours has: messages leave at once, their stream and identifier are told, so is a restart of the
-/// peer; a peer or path that is silent is noticed within some tens of seconds.
+/// Sets the options of every association: messages leave at once, and their stream and identifier are
+/// reported, as is a restart of the peer. A silent peer or path is detected within some tens of seconds.
 pub(super) fn prepare(socket: &Socket) -> io::Result<()> {
     set(socket, libc::SCTP_NODELAY, &1_i32.to_ne_bytes())?;
     set(socket, libc::SCTP_RECVRCVINFO, &1_i32.to_ne_bytes())?;
     set(socket, EVENT, &association_changes())?;
-    // An association of its own: identifier 0. The least time between two sendings stays the kernel's: 0.
+    // Identifier 0: this socket's association. A minimum of 0 keeps the kernel's default.
     set(socket, libc::SCTP_RTOINFO, &words([0, RTO_INITIAL_MS, RTO_MAX_MS, 0]))?;
     set(socket, libc::SCTP_ASSOCINFO, &words([0, u32::from(ATTEMPTS), 0, 0, 0]))?;
     set(socket, libc::SCTP_PEER_ADDR_PARAMS, &heartbeats())

@@ -11,7 +11,7 @@ const ORIGIN_TIMESTAMPING: u8 = 4;
 /// `SCM_TSTAMP_SND`: when it left, not when it was queued or acknowledged.
 const LEFT: u32 = 0;
 
-/// When a packet left.
+/// Time at which a packet left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentStamp {
     /// Its number among those that this socket has sent since it was asked for stamps, from 0.
@@ -20,25 +20,25 @@ pub struct SentStamp {
     pub at_ns: u64,
 }
 
-/// Asks for stamps of what this socket sends: the card's own, where its port was told to take some, or the kernel's, when a packet is
-/// given to the driver. They are numbered from 0, each time anew.
+/// Enables stamps of packets that this socket sends: the card's, if its port is configured to stamp, or the
+/// kernel's, taken when a packet is given to the driver. Each call numbers them from 0.
 ///
 /// # Errors
-/// The kernel knows no such stamps.
+/// The kernel does not support such stamps.
 pub fn stamp_sent(socket: &impl AsFd, clock: Clock) -> io::Result<()> {
     let wanted = match clock {
         Clock::Card => libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RAW_HARDWARE,
         Clock::Kernel => libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE,
     };
-    // Asked for nothing first: numbers begin anew. Then the number without the packet.
+    // The empty request restarts the numbers. The second one enables the number, without the packet.
     ask_for(socket, 0)?;
     ask_for(socket, wanted | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY)
 }
 
-/// Waits for the next stamp of a socket of [`stamp_sent`]; `None`: there was none for so long.
+/// Waits for the next stamp of a socket of [`stamp_sent`]; `None`: none arrived within `patience`.
 ///
 /// # Errors
-/// The kernel's word.
+/// The kernel's error.
 pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::Result<Option<SentStamp>> {
     let descriptor = socket.as_fd().as_raw_fd();
     // An error queue with something in it is an error, which needs not be asked for.
@@ -56,7 +56,7 @@ pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::R
     }
 }
 
-/// What stands first in the error queue; `None`: no stamp.
+/// First entry of the error queue; `None`: not a stamp.
 fn next(descriptor: i32, clock: Clock) -> io::Result<Option<SentStamp>> {
     let mut control = [0_u64; 32];
     // SAFETY: the message points to the control area, alive and of the size given; the kernel writes within it. Control messages are

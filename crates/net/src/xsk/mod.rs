@@ -29,7 +29,7 @@ const CALL_BUDGET: libc::c_int = 64;
 /// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h.
 const MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
-/// How a socket is made.
+/// Options of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XskOptions {
     /// Octets of memory for a frame: one of [`XSK_FRAME_BYTES`].
@@ -83,7 +83,7 @@ pub enum XskError {
         /// The queue.
         queue: u32,
     },
-    /// Somebody else has the queue.
+    /// Another socket has the queue.
     #[error("queue {queue} has an AF_XDP socket already")]
     Busy {
         /// Index of the device.
@@ -96,9 +96,9 @@ pub enum XskError {
     Driver {
         /// Index of the device.
         device: u32,
-        /// Whether zero copy was asked for.
+        /// Whether zero copy was requested.
         zero_copy: bool,
-        /// What the kernel says.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Another step failed.
@@ -111,7 +111,7 @@ pub enum XskError {
     },
 }
 
-/// What a socket could not do, since it was made.
+/// Failures of a socket since it was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XskStatistics {
     /// Frames for this socket that the kernel dropped: too long, or no frame free in FILL.
@@ -156,7 +156,7 @@ pub struct XskSocket {
     to_send: Producer<libc::xdp_desc>,
     completed: Consumer<u64>,
     memory: Mapping,
-    /// Where frames are that may be written for sending.
+    /// Positions of frames that are free for sending.
     free: Vec<u64>,
     frame_bytes: u32,
     zero_copy: bool,
@@ -167,7 +167,7 @@ impl XskSocket {
     /// A socket at queue `queue` of the device with index `device`, in the calling thread's namespace.
     pub fn bind(device: u32, queue: u32, options: XskOptions) -> Result<Self, XskError> {
         check(&options)?;
-        // SAFETY: plain arguments; a result that is no error is a new descriptor that nobody else owns.
+        // SAFETY: plain arguments; a result that is not an error is a new descriptor without another owner.
         let raw = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if raw < 0 {
             return Err(match io::Error::last_os_error() {
@@ -208,7 +208,7 @@ impl XskSocket {
         })
     }
 
-    /// Whether no frame can be added before a [`send`](Self::send) that gets some out.
+    /// Whether no frame can be added before a [`send`](Self::send) that releases some.
     pub fn is_full(&mut self) -> bool {
         if self.free.is_empty() {
             self.reclaim();
@@ -231,7 +231,8 @@ impl XskSocket {
         self.to_send.push(libc::xdp_desc { addr: at, len: len as u32, options: 0 })
     }
 
-    /// Has the kernel send what was added, as far as it takes it; frames that stay go with the next call. How many stay.
+    /// Asks the kernel to send the added frames; it may leave some for the next call. Returns the number of
+    /// those.
     pub fn send(&mut self) -> io::Result<usize> {
         self.to_send.publish();
         let (mut waiting, mut fruitless) = (self.to_send.waiting(), 0);
@@ -288,7 +289,8 @@ impl XskSocket {
 
     /// Shows `each` at most `most` of the frames that have come before the call, and gives them back; how many there were.
     pub fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
-        // What comes meanwhile is left for the next call: the caller's time is that of before.
+        // Frames that arrive from now on wait for the next call, because the caller took its time stamp
+        // earlier.
         let count = most.min(self.received.available() as usize);
         for _ in 0..count {
             let Some(entry) = self.received.pop() else { break };
@@ -324,7 +326,7 @@ impl XskSocket {
         self.tx_dropped
     }
 
-    /// What got lost here.
+    /// Losses of this socket.
     pub fn statistics(&self) -> io::Result<XskStatistics> {
         // SAFETY: integers, for which all zeroes is a valid value; a kernel that knows fewer leaves the rest so.
         let mut told: libc::xdp_statistics = unsafe { std::mem::zeroed() };

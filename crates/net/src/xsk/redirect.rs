@@ -15,7 +15,7 @@ const ETHERNET: i16 = 14;
 const UDP_BYTES: i16 = 8;
 const UDP: i32 = 17;
 
-/// Which datagrams are ours: UDP to one of `count` addresses from `first` on, and to `port`.
+/// Datagrams to redirect: UDP to one of `count` addresses from `first` on, and to `port`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XskTarget {
     /// The first address; IPv6 counts within the last 32 bits.
@@ -124,7 +124,7 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
     code.copy(6, 1);
     code.load(FOUR, 2, 1, DATA);
     code.load(FOUR, 3, 1, DATA_END);
-    // Register 4: where the UDP header ends; a frame that is shorter is none of ours.
+    // Register 4: end of the UDP header; a shorter frame is passed on.
     code.copy(4, 2);
     code.put(0x07, 4, 0, 0, i32::from(ETHERNET + ip_bytes + UDP_BYTES));
     code.to_end.push(code.instructions.len());
@@ -197,8 +197,9 @@ mod tests {
         frame
     }
 
-    /// The verdict of the kernel; `None` where it lets nobody here try. Without an entry for the queue, what would be
-    /// redirected is passed, so the table's own answer is made visible: the program falls back to another number.
+    /// The verdict of the kernel; `None` if this user may not run the test. Without an entry for the queue, a
+    /// frame that would be redirected is passed. To make the table's response visible, the program falls back
+    /// to another number.
     fn verdict(target: XskTarget, frame: &[u8]) -> Option<u32> {
         let map = match BpfMap::sockets(4) {
             Ok(map) => map,

@@ -30,7 +30,7 @@ impl Mapping {
     fn map(descriptor: i32, len: usize, flags: i32, offset: u64) -> io::Result<Self> {
         let offset = libc::off_t::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping where the kernel likes it, over nothing of ours.
+        // SAFETY: a new mapping at an address of the kernel's choice, which overlaps no other mapping.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, descriptor, offset) };
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -55,12 +55,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: what `map` has mapped, once; nobody borrows from it any more. There is nobody to tell of a failure.
+        // SAFETY: `map` has mapped this range, once; no borrow of it remains. A drop cannot report a failure.
         unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
     }
 }
 
-/// Where in its mapping a ring has what.
+/// Offsets of a ring's fields in its mapping.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub(super) producer: usize,
@@ -81,7 +81,7 @@ impl From<&libc::xdp_ring_offset> for Layout {
     }
 }
 
-/// What producer and consumer have in common.
+/// State that producer and consumer share.
 #[derive(Debug)]
 struct Shared<T> {
     mapping: Mapping,
@@ -135,10 +135,10 @@ impl<T: Copy> Shared<T> {
 #[derive(Debug)]
 pub(super) struct Producer<T> {
     shared: Shared<T>,
-    /// The next entry's number; those behind what is published are seen by nobody yet.
+    /// Number of the next entry; entries beyond `published` are not visible to the other side.
     next: u32,
     published: u32,
-    /// How far the other side was when it was last looked at.
+    /// Position of the other side at the last read.
     consumed: u32,
 }
 
@@ -180,7 +180,7 @@ impl<T: Copy> Producer<T> {
     /// Shows the other side what was added.
     pub(super) fn publish(&mut self) {
         if self.published != self.next {
-            // Release: the entries are written before the number that tells of them.
+            // Release: the entries are written before the number that publishes them.
             self.shared.producer().store(self.next, Ordering::Release);
             self.published = self.next;
         }
@@ -191,7 +191,7 @@ impl<T: Copy> Producer<T> {
         self.published.wrapping_sub(self.shared.consumer().load(Ordering::Acquire))
     }
 
-    /// Whether the kernel wants a system call before it looks at the ring.
+    /// Whether the kernel needs a system call before it reads the ring.
     pub(super) fn needs_wakeup(&self) -> bool {
         // The flag is read after the kernel can see what was published, or both would wait for each other.
         fence(Ordering::SeqCst);
@@ -204,7 +204,7 @@ impl<T: Copy> Producer<T> {
 pub(super) struct Consumer<T> {
     shared: Shared<T>,
     next: u32,
-    /// How far the other side was when it was last looked at.
+    /// Position of the other side at the last read.
     produced: u32,
 }
 
@@ -223,13 +223,14 @@ impl<T: Copy> Consumer<T> {
     /// The next entry; its place is the other side's again after [`release`](Self::release).
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.next == self.produced {
-            // Acquire: the entries are read after the number that tells of them.
+            // Acquire: the entries are read after the number that publishes them.
             self.produced = self.shared.producer().load(Ordering::Acquire);
             if self.next == self.produced {
                 return None;
             }
         }
-        // SAFETY: the other side has written the entry, told of it, and leaves it alone until it is released.
+        // SAFETY: the other side has written and published the entry, and does not touch it until it is
+        // released.
         let entry = unsafe { self.shared.entry(self.next).read() };
         self.next = self.next.wrapping_add(1);
         Some(entry)
