@@ -1,15 +1,17 @@
-//! Endpoints of the protocols beside E2 as pure machines: time and bytes in, bytes, events and the next deadline out.
+//! Endpoints of the protocols other than E2 as pure machines: time and bytes in, bytes, events and the next
+//! deadline out.
 //!
-//! | module | speaks |
+//! | module | protocol |
 //! |---|---|
-//! | [`memif`] | memif, both ends: shared memory with rings of packets |
-//! | [`n4`] | PFCP, both ends: session management function and user plane function |
-//! | [`southbound`] | what the SD-RAN protocols beside E2 have in common |
-//! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x, both ends |
-//! | [`empower`] | OpenEmpower v1 and v2, both ends |
+//! | [`memif`] | memif, both endpoints: shared memory with rings of packets |
+//! | [`n4`] | PFCP, both endpoints: session management function and user plane function |
+//! | [`southbound`] | common parts of the SD-RAN protocols other than E2 |
+//! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x, both endpoints |
+//! | [`empower`] | OpenEmpower v1 and v2, both endpoints |
 //!
-//! One contract. A driver (sockets, virtual time, a test) tells what happened with `handle(now, Input)`, asks what
-//! follows with `poll()` until `None`, and calls `handle(now, Wake)` no later than `wake_at()`.
+//! All machines have one contract. A driver (sockets, virtual time, a test) reports events with `handle(now,
+//! Input)`, calls `poll()` for the resulting actions until `None`, and calls `handle(now, Wake)` no later
+//! than `wake_at()`.
 #![deny(missing_docs)]
 
 pub mod empower;

@@ -26,7 +26,8 @@ fn compare(message_type: u8, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Where rs-pfcp 0.5 is stricter than the standard: a refused establishment needs no F-SEID (§7.5.3, table 7.5.3-1).
+/// Cases where rs-pfcp 0.5 is stricter than the standard: a refused establishment needs no F-SEID (§7.5.3,
+/// table 7.5.3-1).
 fn known(message_type: u8, fault: &str) -> bool {
     message_type == pfcp::message_type::SESSION_ESTABLISHMENT_RESPONSE
         && fault.contains("Missing mandatory Fseid IE")

@@ -13,7 +13,7 @@ const PRBS: u8 = 6;
 /// Slices at most, as announced.
 const MAX_SLICES: u16 = 8;
 
-/// What a slice has.
+/// Settings of a slice.
 #[derive(Debug, Clone, Copy)]
 struct Slice {
     rbgs: u16,
@@ -36,15 +36,16 @@ impl Slice {
         self
     }
 
-    /// What is told of it: never its UEs. The published controller takes a list of C-RNTIs as an order to move whoever is
-    /// not in it and sends one command for each, so that an agent that gives its own list back is asked without end.
+    /// The reported elements of a slice, which never include its UEs. The published controller treats a list
+    /// of C-RNTIs as an order to move each UE that is not in it, and sends one command for each. An agent
+    /// that reports its own list would therefore receive commands without end.
     fn tlvs(self) -> Vec<Tlv> {
         let Self { rbgs, sched_id } = self;
         vec![Tlv::SliceRbgs(SliceRbgs { rbgs }), Tlv::SliceScheduler(SliceScheduler { sched_id })]
     }
 }
 
-/// What version 1 holds.
+/// State specific to version 1.
 #[derive(Debug)]
 pub struct Version1 {
     slices: BTreeMap<u8, Slice>,

@@ -11,7 +11,7 @@ const PRBS: u8 = 50;
 /// Lowest value of an RSRP range in dBm (TS 36.133 §9.1.4).
 const RSRP_RANGE_0_DBM: i16 = -141;
 
-/// Version 2 holds nothing of its own.
+/// Version 2 has no specific state.
 #[derive(Debug, Default)]
 pub struct Version2;
 

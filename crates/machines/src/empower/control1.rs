@@ -11,10 +11,10 @@ use std::time::Duration;
 /// Measurements that one session may have asked for: one for each UE of a base station.
 const MAX_MEASUREMENTS: usize = 65_536;
 
-/// How long an agent that reads one message at a time has for its answer before it is asked the next thing.
+/// Time that an agent which reads one message at a time has for its response before the next request.
 const ANSWER_WAIT: Duration = Duration::from_millis(500);
 
-/// What version 1 holds.
+/// State specific to version 1.
 #[derive(Debug, Default)]
 pub struct Version1 {
     pci: u16,
@@ -24,7 +24,7 @@ pub struct Version1 {
     slicing: bool,
     /// Transactions of UE measurements by C-RNTI.
     measurements: BTreeMap<u16, u32>,
-    /// What is still to be asked of an agent that reads one message at a time.
+    /// Pending requests to an agent that reads one message at a time.
     later: VecDeque<Step>,
     /// Since when it owes an answer.
     asked_at: Time,
@@ -38,7 +38,7 @@ pub type EmpowerSession1 = Session<Version1>;
 enum Step {
     UeReports,
     Slice,
-    /// Nobody answers a set slice: the cell's measurement follows at once.
+    /// A set slice has no response: the cell's measurement follows at once.
     SetSliceAndCell,
 }
 

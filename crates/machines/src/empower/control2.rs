@@ -7,10 +7,10 @@ use ranlab_wire::empower::EmpowerError;
 use ranlab_wire::empower::v2::*;
 use std::time::Duration;
 
-/// How often the published controller's worker asks for the use of a cell.
+/// Interval at which the published controller's worker requests the use of a cell.
 const CELL_POLL: Duration = Duration::from_secs(2);
 
-/// What version 2 holds.
+/// State specific to version 2.
 #[derive(Debug, Default)]
 pub struct Version2 {
     cell: Option<Beat>,

@@ -1,4 +1,4 @@
-//! What both versions' agents have in common: connection, timing, UEs, measurements.
+//! Functions common to both versions' agents: connection, timing, UEs, measurements.
 use super::EmpowerAgentSettings;
 use crate::Time;
 use crate::southbound::{
@@ -200,7 +200,7 @@ impl Core {
         [self.hello.map(|beat| beat.due), cell, ue].into_iter().flatten().min()
     }
 
-    /// Whether a beat is due; moves it on.
+    /// Returns the due time of a beat if it is due, and advances the beat.
     pub(super) fn strike(beat: &mut Beat, now: Time, skipped: &mut u64) -> Option<Time> {
         (beat.due <= now).then(|| {
             let due = beat.due;
@@ -210,7 +210,8 @@ impl Core {
     }
 }
 
-/// An agent of one version; `own` is what that holds beside the [`Core`]. See the [module](super).
+/// An agent of one version; `own` is the version's state in addition to the [`Core`]. See the
+/// [module](super).
 #[derive(Debug)]
 pub struct Agent<V> {
     pub(super) settings: EmpowerAgentSettings,
@@ -225,7 +226,7 @@ impl<V: Default> Agent<V> {
     }
 }
 
-/// What the versions do not have in common.
+/// Functions specific to a version.
 pub(super) trait Station {
     /// A message.
     type Pdu;

@@ -28,9 +28,9 @@ pub struct EmpowerAgentSettings {
     pub mac: Mac,
     /// Physical cell identity.
     pub pci: u16,
-    /// How often to say hello; 2 s as published.
+    /// Interval of hellos; 2 s as published.
     pub hello: Duration,
-    /// Whether the controller's periods count; MARC reports every 500 ms whatever was asked.
+    /// Whether the controller's periods apply; MARC reports every 500 ms whatever the request.
     pub period: ReportPeriod,
     /// Network of the UEs: a zero octet and three of BCD.
     pub plmn: [u8; 4],
@@ -52,14 +52,14 @@ impl EmpowerAgentSettings {
     }
 }
 
-/// What a controller wants from its base stations, in either version.
+/// Settings of a controller for its base stations, in either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmpowerSessionSettings {
     /// Period of UE measurements.
     pub ue_period: Duration,
     /// Period of cell measurements.
     pub cell_period: Duration,
-    /// Whether a slice is set after configuration, and of how many resource block groups.
+    /// Resource block groups of the slice that is set after configuration, if one is set.
     pub slice_rbgs: Option<u16>,
     /// Network whose slice that is.
     pub plmn: [u8; 4],
@@ -87,7 +87,7 @@ pub struct ReportedUe {
     pub tmsi: u32,
 }
 
-/// What a controller hears of a base station, in either version.
+/// Event from a base station at a controller, in either version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmpowerEvent {
@@ -98,7 +98,7 @@ pub enum EmpowerEvent {
         /// Its interval.
         interval: Duration,
     },
-    /// What its cell can.
+    /// Capabilities of its cell.
     Capabilities {
         /// Physical cell identity.
         pci: u16,
@@ -109,7 +109,7 @@ pub enum EmpowerEvent {
     UeUp(ReportedUe),
     /// A UE went.
     UeDown(ReportedUe),
-    /// What a UE measured.
+    /// Measurement of a UE.
     UeMeasured {
         /// C-RNTI.
         rnti: u16,
@@ -139,7 +139,8 @@ pub enum EmpowerEvent {
         /// C-RNTI here.
         target_rnti: u16,
     },
-    /// A measurement that nobody asked for, or with the wrong xid: thrown away, as published. MARC's UE reports end here.
+    /// A measurement that was not requested, or has the wrong xid: discarded, as in the published controller.
+    /// MARC's UE reports end here.
     Discarded,
     /// The base station broke the protocol.
     Fault(String),
@@ -150,7 +151,7 @@ pub(crate) fn station(mac: Mac) -> u64 {
     mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
 }
 
-/// Which version an agent speaks.
+/// An agent of either version.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum EmpowerAgent {

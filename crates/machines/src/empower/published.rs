@@ -1,7 +1,10 @@
-//! The published controller's habits (5G-EmPOWER, version 1), as far as they answer what a base station says: who gives it
-//! a list of C-RNTIs is sent one command for each UE that is not in it; who names a slice that it does not know is told
-//! to remove it; a UE that comes is asked to measure, and again every five seconds; three hello intervals without a hello
-//! end a connection, and hellos wait behind everything else on its one thread.
+//! Quirks of the published controller (5G-EmPOWER, version 1), as far as they respond to a base station's
+//! messages:
+//! - A list of C-RNTIs triggers one command for each UE that is not in it.
+//! - An unknown slice triggers a command to remove it.
+//! - A new UE triggers a measurement request, repeated every five seconds.
+//! - Three hello intervals without a hello end a connection; hellos wait behind everything else on its one
+//!   thread.
 use super::*;
 use crate::southbound::{
     ControllerInput, ControllerOutput, Radio, ReportPeriod, SouthboundAgent, SouthboundController,
@@ -12,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// What a message costs the published interpreter.
+/// Processing time of a message in the published interpreter.
 const MESSAGE_COST: Duration = Duration::from_micros(350);
 /// It goes on for ever in a storm; a test does not.
 const MESSAGES_MAX: u64 = 200_000;
@@ -28,7 +31,7 @@ struct KnownUe {
     slice: u8,
 }
 
-/// What all its connections have in common.
+/// State common to all its connections.
 #[derive(Debug, Default)]
 struct Tenant {
     /// In the order in which they came.
@@ -165,7 +168,7 @@ impl Published {
         }
     }
 
-    /// Its measurements are taken back and asked for again, each in a message of its own.
+    /// Cancels and requests its measurements again, each in a separate message.
     fn poll_ues(&mut self) {
         let ues: Vec<(u64, u16)> = {
             let tenant = self.tenant.borrow();

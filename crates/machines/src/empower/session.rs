@@ -1,4 +1,4 @@
-//! What both versions' sessions have in common: the connection, who is at its other end, and since when it is silent.
+//! Functions common to both versions' sessions: the connection, the peer's identity, and its last activity.
 use super::{EmpowerEvent, EmpowerSessionSettings, SILENT_INTERVALS};
 use crate::Time;
 use crate::southbound::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
@@ -6,9 +6,9 @@ use ranlab_wire::empower::{EmpowerError, Mac};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A controller's end of one connection in one version; `own` is what that holds beside the rest. See the
-/// [module](super). What comes is processed at once; a policy that must see the hello first (to refuse strangers) reads
-/// [`EmpowerEvent::Hello`] and drops the session.
+/// A controller's endpoint of one connection in one version; `own` is the version's state. See the
+/// [module](super). Messages are processed at once. A policy that must see the hello first (to refuse unknown
+/// peers) reads [`EmpowerEvent::Hello`] and drops the session.
 #[derive(Debug)]
 pub struct Session<V> {
     pub(super) settings: EmpowerSessionSettings,
@@ -41,12 +41,12 @@ impl<V: Default> Session<V> {
 }
 
 impl<V> Session<V> {
-    /// Who it is, once it said hello.
+    /// MAC address of the agent, after its hello.
     pub fn mac(&self) -> Option<Mac> {
         self.agent
     }
 
-    /// When silence ends the connection; `None` before the first hello.
+    /// Time at which silence ends the connection; `None` before the first hello.
     pub fn silent_at(&self) -> Option<Time> {
         self.agent.map(|_| self.heard + self.interval * SILENT_INTERVALS)
     }
@@ -99,7 +99,7 @@ impl<V> Session<V> {
     }
 }
 
-/// What the versions do not have in common.
+/// Functions specific to a version.
 pub trait Speaker {
     /// A message.
     type Pdu;
@@ -111,7 +111,7 @@ pub trait Speaker {
     fn take(&mut self, now: Time, pdu: Self::Pdu);
     /// Asks for what is due.
     fn ask_due(&mut self, now: Time);
-    /// When something is due that no message brings.
+    /// Time of the next event that is not triggered by a message.
     fn due_at(&self) -> Option<Time>;
 }
 

@@ -31,7 +31,7 @@ pub struct FlexranAgentSettings {
     pub station: u64,
     /// Physical cell identity.
     pub pci: u16,
-    /// Whether the controller's period counts.
+    /// Whether the controller's period applies.
     pub period: ReportPeriod,
     /// Which FlexRAN.
     pub dialect: FlexranDialect,
@@ -63,7 +63,7 @@ pub struct FlexranAgent {
     requested_at: Option<Time>,
     /// The controller has this connection's UEs, and hears of each change.
     announced: bool,
-    /// But for these, which it is still to be told of.
+    /// UEs that the controller does not know yet.
     unannounced: VecDeque<u16>,
     /// It asked for the configuration since the last report.
     asked: bool,
@@ -117,7 +117,7 @@ impl FlexranAgent {
         self.settings.dialect == FlexranDialect::Mosaic
     }
 
-    /// Whether it could be said.
+    /// Sends a message; returns whether it could be encoded.
     pub(super) fn send(
         &mut self,
         direction: Option<Direction>,
@@ -134,7 +134,7 @@ impl FlexranAgent {
                 self.push(octets, due);
                 true
             }
-            // Too many UEs for one body: what ends a real agent is a fault that is told here.
+            // Too many UEs for one body: a real agent would stop, this one reports a fault.
             Err(error) => {
                 self.fault(format!("a message of ours: {error}"));
                 false
@@ -367,7 +367,8 @@ impl FlexranAgent {
         StatsReply { header, ue_report, cell_report }
     }
 
-    /// What the radio says of a UE: the cell if there is one, and not more resource blocks than its slice has if there is none.
+    /// Radio state of a UE: from the cell if there is one, otherwise with at most the resource blocks of its
+    /// slice.
     fn radio(&self, rnti: u16, ue: &Ue) -> Radio {
         if let Some(steering) = &self.steering {
             return steering.ue(rnti).unwrap_or(ue.radio);

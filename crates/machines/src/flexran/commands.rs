@@ -31,7 +31,7 @@ impl FlexranAgent {
             return;
         };
         let ended = steering.push(name.as_deref().unwrap_or_default(), &payload);
-        // What code does is not for an emulated base station: it keeps the name.
+        // An emulated base station does not run pushed code: it stores the name only.
         self.counters.discarded_bytes += payload.len() as u64;
         self.done(header.as_ref(), ended);
     }
@@ -48,7 +48,7 @@ impl FlexranAgent {
         self.done(change.header.as_ref(), ended);
     }
 
-    /// Who has what in a subframe.
+    /// Allocations of a subframe.
     pub(super) fn decision(&mut self, config: &DlMacConfig) {
         self.counters.commands += 1;
         let Some(steering) = &mut self.steering else { return };
@@ -57,7 +57,7 @@ impl FlexranAgent {
         self.done(config.header.as_ref(), ended);
     }
 
-    /// Tells the controller that a subframe begins, if it is to decide on subframes.
+    /// Sends the controller a trigger for a new subframe, if it decides on subframes.
     pub(super) fn trigger(&mut self) {
         let Some(steering) = self.steering.as_mut().filter(|_| self.connected) else { return };
         if let Some(sfn_sf) = steering.trigger() {
@@ -127,7 +127,7 @@ impl FlexranAgent {
         Ok(())
     }
 
-    /// One UE is to go to another cell: whoever drives the agent sees to that.
+    /// Hands a UE over to another cell: the caller that drives the agent carries it out.
     pub(super) fn handover(&mut self, command: HoCommand) {
         let rnti = command.rnti.and_then(|rnti| u16::try_from(rnti).ok());
         let target = command.target_phy_cell_id.and_then(|pci| u16::try_from(pci).ok());

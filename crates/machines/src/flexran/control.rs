@@ -1,5 +1,5 @@
-//! What a controller of Mosaic5G 2.x set at its base station: slices, UEs in them, who decides on handovers. It asks for the
-//! configuration again every second and believes what it is told there.
+//! Settings that a controller of Mosaic5G 2.x makes at its base station: slices, UEs in them, control of
+//! handovers. It requests the configuration every second and relies on it.
 use super::report;
 use crate::southbound::Ue;
 use ranlab_wire::flexran::*;
@@ -107,7 +107,8 @@ fn groups(slice: &Slice) -> u16 {
     u16::try_from(high.saturating_sub(low).saturating_add(1)).unwrap_or(u16::MAX)
 }
 
-/// As the published agent: another algorithm begins anew, a slice with a number alone is removed, others are set.
+/// As in the published agent: another algorithm starts from an empty set, a slice with only a number is
+/// removed, others are set.
 fn apply(slices: &mut SliceDlUlConfig, told: &SliceDlUlConfig) -> Result<(), String> {
     if told.algorithm.is_some() && told.algorithm != slices.algorithm {
         *slices = SliceDlUlConfig { algorithm: told.algorithm, ..SliceDlUlConfig::default() };

@@ -23,9 +23,9 @@ struct Mosaic {
     open: u64,
     open_max: u64,
     activations: u64,
-    /// Whether it asks again after an activation.
+    /// Whether it does not repeat a request after an activation.
     incurious: bool,
-    /// What base stations say of their cell and UEs, and the last report of each.
+    /// Reports of base stations about their cell and UEs, and the last report of each.
     cell: CellConfig,
     configured: Vec<UeConfig>,
     reported: BTreeMap<u32, UeStatsReport>,
@@ -204,7 +204,8 @@ fn a_controller_that_asks_nothing_more_hears_of_every_ue_all_the_same() {
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
 }
 
-/// What it sets it reads back, every second, before it lets anybody use it: without NetControl it refuses handovers.
+/// The controller reads its settings back, every second, before other parties may use them: without
+/// NetControl it refuses handovers.
 #[test]
 fn what_a_mosaic_controller_sets_is_in_the_configuration_and_the_reports_from_then_on() {
     let mut pair = pair(0, Mosaic::default());

@@ -1,4 +1,4 @@
-//! What an agent reports of a cell and its UEs.
+//! Reports of an agent about a cell and its UEs.
 use crate::southbound::{Radio, Ue};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::flexran::*;
@@ -115,7 +115,7 @@ pub(super) fn ue_config(rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
     }
 }
 
-/// An FDD cell in band 7, as MARC's of 10 MHz, with so many resource blocks.
+/// An FDD cell in band 7, as MARC's of 10 MHz, with this number of resource blocks.
 pub(super) fn cell_config(pci: u16, prbs: u16) -> CellConfig {
     CellConfig {
         phy_cell_id: Some(pci.into()),
@@ -153,7 +153,8 @@ pub(super) fn cell_config(pci: u16, prbs: u16) -> CellConfig {
     }
 }
 
-/// What a message that changes the agent wants of its downlink scheduler: as text, or as Mosaic5G 2.x takes it apart.
+/// Policy for the downlink scheduler in a reconfiguration message: as text, or in the form that Mosaic5G 2.x
+/// parses.
 pub(super) fn policy_of(change: &AgentReconfiguration) -> Result<Policy, Refusal> {
     let mut policy = match &change.policy {
         Some(text) => {

@@ -9,7 +9,7 @@ use ranlab_wire::flexran::*;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How a controller treats its agents.
+/// Settings of a controller for its agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSettings {
     /// Reporting period that is asked for; FlexRAN's own statistics application asks for 4 ms.
@@ -34,7 +34,7 @@ impl Default for SessionSettings {
     }
 }
 
-/// What a controller hears of an agent.
+/// Event from an agent at a controller.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
@@ -107,7 +107,7 @@ impl FlexranSession {
         }
     }
 
-    /// What a body means.
+    /// Processes a body.
     pub fn process(&mut self, body: Bytes) {
         let envelope = match decode(body) {
             Ok(envelope) => envelope,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const PUSHED_MAX: usize = 16;
 /// Octets of their names, at most.
 const NAME_BYTES_MAX: usize = 64;
-/// Frames are numbered again after so many ms.
+/// Period after which frame numbers repeat, ms.
 const FRAMES_MS: i64 = 10_240;
 /// No slice of a base station has a higher MCS to forbid.
 const MCS_MAX: u32 = 28;
@@ -42,7 +42,7 @@ pub(super) struct Steering {
     /// scheduler that it has is that scheduler.
     pushed: BTreeMap<String, Option<UeScheduler>>,
     scheduler: UeScheduler,
-    /// What policies said of slices so far.
+    /// Slice settings of policies so far.
     said: Policy,
     /// Slices over which UEs are spread in turn, as FlexRAN 0.x does; 0: none.
     spread: usize,
@@ -92,7 +92,7 @@ impl Steering {
         Ok(())
     }
 
-    /// The subframe to tell the controller of: each once, while it is the one that schedules.
+    /// The subframe to report to the controller: each once, while the controller schedules.
     pub(super) fn trigger(&mut self) -> Option<u32> {
         let subframe = self.cell.subframe();
         if self.scheduler != UeScheduler::Remote || self.triggered == Some(subframe) {
@@ -102,7 +102,8 @@ impl Steering {
         Some(sfn_sf(subframe))
     }
 
-    /// The connection ended: who nobody schedules schedules itself. Slices stay.
+    /// Handles the end of the connection: UEs that the controller scheduled get a local scheduler. Slices
+    /// stay.
     pub(super) fn alone(&mut self) {
         if self.scheduler == UeScheduler::Remote {
             let local = Policy::of_behavior(Policy::LOCAL);
@@ -198,7 +199,7 @@ impl Steering {
         };
         let name = slice.scheduler.as_deref().or(told.scheduler.as_deref()).filter(|name| !name.is_empty());
         let scheduler = match name {
-            // Who the controller schedules it schedules in every slice.
+            // A controller that schedules does so in every slice.
             Some(_) if self.scheduler == UeScheduler::Remote => self.scheduler,
             Some(name) => self.named(name)?,
             None => self.scheduler,

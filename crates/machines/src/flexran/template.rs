@@ -5,7 +5,7 @@ const TWO_OCTETS: std::ops::Range<u32> = 1 << 7..1 << 14;
 /// Two numbers whose octets all differ.
 const PROBES: [u32; 2] = [0x0081, 0x3ffe];
 
-/// What was reported last.
+/// The last report.
 #[derive(Debug, Default)]
 pub(super) enum Replies {
     /// The UEs, or what is asked of them, changed since.
@@ -101,7 +101,7 @@ mod tests {
     fn frame(sfn_sf: u32, ues: u16) -> Option<Vec<u8>> {
         let radio = Radio { queue_bytes: 1 << 20, ..Radio::default() };
         let flags = UeFlags::PUBLISHED;
-        // Values of their own that look like a probe's.
+        // UEs with values that resemble a probe's.
         let rnti = |ue: u16| ue + PROBES[0] as u16;
         let ue_report =
             (0..ues).map(|ue| report::ue_report(rnti(ue), &radio, flags, sfn_sf, false)).collect();

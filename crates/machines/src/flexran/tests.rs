@@ -322,7 +322,7 @@ fn steered() -> (StreamPair<FlexranAgent, FlexranSession>, std::rc::Rc<std::cell
     (pair, fake)
 }
 
-/// How commands with a number ended.
+/// Outcomes of commands with a number.
 fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Option<String>)> {
     let ended = |event: FlexranEvent| match event {
         FlexranEvent::Outcome { xid, refusal } => Some((xid, refusal)),

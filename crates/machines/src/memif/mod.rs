@@ -1,11 +1,12 @@
-//! memif, both ends of its control channel: who says what in which order, and which announced numbers are taken.
+//! memif, both endpoints of its control channel: the order of messages, and the limits of announced numbers.
 //!
-//! The driver carries messages and descriptors (of memory and of interrupts), which this machine only counts: it says which
-//! message a descriptor leaves with, and what a received one is for. A peer is not trusted: every number that it announces has
-//! a bound here, by a name, and a breach ends the connection with a reason that the peer is told.
+//! The driver carries messages and descriptors (of memory and of interrupts). This machine only counts
+//! descriptors: it states which message one leaves with, and the purpose of a received one. A peer is not
+//! trusted: every number that it announces has a named limit here. A breach ends the connection with a reason
+//! that is sent to the peer.
 //!
-//! Order: the master says Hello; the slave says Init, its regions, its rings and Connect, one at a time, each after the master's
-//! Ack; the master ends with Connected.
+//! Order: the master sends Hello; the slave sends Init, its regions, its rings and Connect, one at a time,
+//! each after the master's Ack; the master ends with Connected.
 mod settings;
 
 pub use settings::{
@@ -22,19 +23,19 @@ use ranlab_wire::memif::{
 
 use crate::Time;
 
-/// How long a connection may take from its begin until packets can flow.
+/// Maximum time of a connection from its start until packets can flow.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Outputs that may wait for the driver: the longest answer to one input is a region, a message and an event.
 const OUTPUTS_MAX: usize = 8;
 
-/// What happened.
+/// Event reported by the driver.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// A record came, with so many descriptors beside it.
+    /// A record arrived, with attached descriptors.
     Received {
         /// Its octets.
         message: &'a [u8],
-        /// How many descriptors.
+        /// Number of descriptors.
         descriptors: usize,
     },
     /// The peer closed its socket, or died.
@@ -45,19 +46,19 @@ pub enum Input<'a> {
     Wake,
 }
 
-/// A descriptor that leaves beside a message.
+/// A descriptor attached to an outgoing message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attachment {
     /// The owner's region.
     Region,
     /// For interrupts of the ring towards the master (`true`) or towards the slave.
     Interrupt {
-        /// Which ring.
+        /// Direction of the ring.
         to_master: bool,
     },
 }
 
-/// What follows.
+/// Action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// The owner makes its region and rings like this, before anything else is sent.
@@ -66,7 +67,7 @@ pub enum Output {
     Send {
         /// Its octets.
         message: Box<[u8; MESSAGE_BYTES]>,
-        /// What leaves beside it.
+        /// Attached descriptor.
         attachment: Option<Attachment>,
     },
     /// The descriptor that came is a region's, the next in order.
@@ -105,7 +106,7 @@ pub enum Down {
     Refused(#[from] Refusal),
 }
 
-/// What a peer must not do.
+/// Reason to reject a peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// No message.
@@ -119,9 +120,9 @@ pub enum Refusal {
     Descriptors {
         /// Of which message.
         message: &'static str,
-        /// How many belong to it.
+        /// Expected number.
         wanted: usize,
-        /// How many came.
+        /// Received number.
         came: usize,
     },
     /// Versions have none in common.
@@ -135,9 +136,9 @@ pub enum Refusal {
     /// The socket has no such interface.
     #[error("there is no interface {asked} here; allowed is {ours}")]
     Interface {
-        /// What was asked for.
+        /// Requested identifier.
         asked: u32,
-        /// What there is.
+        /// Identifier here.
         ours: u32,
     },
     /// Packets that are no frames.
@@ -175,10 +176,10 @@ pub enum Refusal {
         region: u16,
         /// Announced place.
         offset: u32,
-        /// What the region has, if there is one.
+        /// Size of the region, if it exists.
         octets: Option<u64>,
     },
-    /// Octets in front of packets that nobody has agreed on.
+    /// Bytes in front of packets that were not agreed.
     #[error("{0} private octets in front of packets are announced; allowed are 0")]
     Private(u16),
     /// The end of the announcements without a ring in each direction, or with a gap among them.
@@ -189,15 +190,15 @@ pub enum Refusal {
     FewRings {
         /// In which direction.
         way: &'static str,
-        /// How many the peer offers, or takes.
+        /// Number that the peer offers or accepts.
         there: u16,
-        /// How many this end needs.
+        /// Number that this endpoint needs.
         needed: u16,
     },
     /// Time is up.
     #[error("no connection after {} s", HANDSHAKE.as_secs())]
     Slow,
-    /// What the driver found out about a region or a ring.
+    /// The driver's fault report about a region or a ring.
     #[error("{0}")]
     Memory(String),
 }
@@ -206,7 +207,7 @@ pub enum Refusal {
 enum State {
     /// Master: Init is next. Slave: Hello is next.
     Greeting,
-    /// Master: announcements. Slave: so many messages are acknowledged, of two and one for each ring.
+    /// Master: announcements. Slave: number of acknowledged messages, of two and one for each ring.
     Announcing(u8),
     Up,
     Over,
@@ -260,7 +261,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Tells what happened.
+    /// Handles an event.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         let result = match input {
             _ if self.state == State::Over => return,
@@ -286,7 +287,7 @@ impl Machine {
         }
     }
 
-    /// What follows next.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
@@ -376,7 +377,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether there are as many rings, to the master and to the slave, as this end needs.
+    /// Checks that there are as many rings, to the master and to the slave, as this endpoint needs.
     fn enough(&self, rings: [u16; 2]) -> Result<(), Refusal> {
         let needed = self.settings.rings_least;
         let few = ["to the master", "to the slave"].into_iter().zip(rings).find(|(_, there)| *there < needed);

@@ -1,21 +1,23 @@
-//! What an end of a memif connection is told, and how the owner lays its memory out.
+//! Settings of an endpoint of a memif connection, and the layout of the owner's memory.
 
 use ranlab_wire::memif::{Ring, SECRET_BYTES};
 
-/// Binary logarithm of the descriptors of a ring, at most: with one more, 16-bit indices could not tell full from empty.
+/// Maximum binary logarithm of a ring's descriptors: with one more, 16-bit indices could not distinguish full
+/// from empty.
 pub const LOG2_RING_MAX: u8 = 14;
 /// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
 pub const REGIONS_MAX: usize = 16;
-/// Rings in each direction, at most: a switch sends by one for each of its threads, and receives by several likewise.
+/// Maximum rings in each direction: a switch sends on one for each of its threads, and receives on several in
+/// the same way.
 pub const RINGS_MAX: u16 = 16;
 /// Octets of a region, at most: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
 /// Octets of a packet buffer, least and most.
 pub const BUFFER_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_536;
-/// Where rings may begin: multiples of this, so that their indices and descriptors can be read in one piece.
+/// Alignment of rings, so that their indices and descriptors can be read in one piece.
 pub const RING_ALIGNMENT: u32 = 8;
 
-/// Who this end is.
+/// Role of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Listens and maps what the peer offers ("master", "server").
@@ -24,10 +26,10 @@ pub enum Role {
     Slave,
 }
 
-/// What an end is told.
+/// Settings of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Who this end is.
+    /// Role of this endpoint.
     pub role: Role,
     /// Number of the interface at the socket; both ends have the same.
     pub id: u32,
@@ -67,16 +69,17 @@ impl Settings {
         }
     }
 
-    /// The same with so many rings in each direction: offered by a slave, and none fewer taken by either.
+    /// The same with this number of rings in each direction: a slave offers it, and both endpoints reject
+    /// fewer.
     #[must_use]
     pub fn each_way(self, rings: u16) -> Self {
         Self { rings_to_slave: rings, rings_to_master: rings, rings_least: rings, ..self }
     }
 
-    /// Whether this can be.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// Names what cannot and what is allowed.
+    /// Names the invalid setting and the allowed values.
     pub fn check(&self) -> Result<(), SettingsError> {
         if self.log2_ring > LOG2_RING_MAX {
             return Err(SettingsError::Ring(self.log2_ring));
@@ -95,8 +98,8 @@ impl Settings {
         if octets > REGION_OCTETS_MAX { Err(SettingsError::Memory(octets)) } else { Ok(()) }
     }
 
-    /// The owner's memory, where the peer takes rings of so many descriptors, and so many of them: towards the master, and
-    /// towards the slave.
+    /// Layout of the owner's memory for the given size and number of rings: towards the master, and towards
+    /// the slave.
     pub(super) fn layout(&self, log2_ring: u8, rings: [u16; 2]) -> Layout {
         let rings = [self.rings_to_master.min(rings[0]), self.rings_to_slave.min(rings[1])];
         Layout::new(self.log2_ring.min(log2_ring), self.buffer_octets, rings)
@@ -125,8 +128,8 @@ pub enum SettingsError {
     Memory(u64),
 }
 
-/// Where in the owner's one region everything is: the rings towards the master, those towards the owner, then the buffers of all
-/// in the same order, a buffer for each descriptor.
+/// Positions in the owner's one region: the rings towards the master, those towards the owner, then the
+/// buffers of all in the same order, a buffer for each descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
@@ -149,7 +152,7 @@ impl Layout {
         Self { octets: (all * (ring + buffers)).next_multiple_of(4096), ..layout }
     }
 
-    /// Where a ring and its buffers begin.
+    /// Offsets of a ring and of its buffers.
     #[must_use]
     pub fn place(&self, to_master: bool, index: u16) -> (u32, u32) {
         let (ring, buffers) = self.steps();

@@ -135,7 +135,7 @@ fn initiated() -> Machine {
     master
 }
 
-/// A refusal of what a master is told after Init and a region of 4,096 octets.
+/// The master's reason to reject a message after Init and a region of 4,096 bytes.
 fn at_master(message: &Message, descriptors: usize) -> Refusal {
     refused(&received(&mut initiated(), message, descriptors))
 }
@@ -173,7 +173,8 @@ fn every_announced_number_has_a_bound() {
     );
 }
 
-/// A switch as slave has a ring for each of its threads: all are taken, in any order, and a gap is none of ours to guess at.
+/// A switch as slave has a ring for each of its threads: the master accepts all of them in any order, and
+/// rejects gaps.
 #[test]
 fn a_master_takes_several_rings_and_no_gap_among_them() {
     let announce = |rings: &[(bool, u16)]| {
@@ -383,7 +384,8 @@ fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
     }
 }
 
-/// A switch of several cores needs a ring for each in either direction: who has fewer is told so, whichever end it is.
+/// A switch of several cores needs a ring for each in either direction: an endpoint with fewer is rejected
+/// with a reason, as master or slave.
 #[test]
 fn fewer_rings_than_cores_are_refused_in_words_and_as_many_are_announced_each_once() {
     let of = |role, settings: &dyn Fn(Settings) -> Settings| {

@@ -35,7 +35,7 @@ impl StreamBuffer {
         self.held.extend_from_slice(octets);
     }
 
-    /// The next whole message; `message_bytes` tells its length from its beginning.
+    /// The next whole message; `message_bytes` returns its length from its beginning.
     pub fn next<E>(
         &mut self,
         message_bytes: impl Fn(&[u8]) -> Result<Option<usize>, E>,
@@ -64,7 +64,7 @@ impl StreamBuffer {
         self.held.len() - self.read
     }
 
-    /// Whether nothing is held.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! The cell under an agent, where there is one: what it tells and what commands it takes.
+//! The cell under an agent, if there is one: its reports and its commands.
 use super::Radio;
 use ranlab_wire::e2sm::control::Refusal;
 use ranlab_wire::e2sm::slice::{SliceCommand, SliceSet};
@@ -15,8 +15,9 @@ pub struct Allocation {
     pub mcs: Option<u8>,
 }
 
-/// A cell that an agent reports of and that its controller steers. Whoever refuses a command has changed nothing. Slices are
-/// in the terms of E2's SLICE model, whatever the agent speaks: there is one scheduler to be told.
+/// A cell that an agent reports and that its controller steers. A rejected command changes nothing. Slices
+/// are in the terms of E2's SLICE model, whatever protocol the agent uses: there is one scheduler to
+/// configure.
 pub trait CellControl: fmt::Debug {
     /// Resource blocks of the downlink.
     fn prbs(&self) -> u16;
@@ -24,10 +25,10 @@ pub trait CellControl: fmt::Debug {
     /// The subframe that begins next, in ms since the cell began.
     fn subframe(&self) -> u64;
 
-    /// What the radio says of a UE now.
+    /// Current radio state of a UE.
     fn ue(&self, rnti: u16) -> Option<Radio>;
 
-    /// How the downlink is shared.
+    /// The slice set of the downlink.
     fn set(&self) -> SliceSet;
 
     /// The slice of a UE.

@@ -1,7 +1,7 @@
-//! What published controllers and agents need of who talks to them, and how they show who they are.
+//! Requirements of published controllers and agents, and the messages by which they are recognised.
 use std::time::Duration;
 
-/// What is framed how.
+/// Framing of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     /// FlexRAN's protobuf behind a length.
@@ -19,21 +19,22 @@ pub struct Dialect {
     pub name: &'static str,
     /// Whose it is.
     pub title: &'static str,
-    /// What it speaks.
+    /// Protocol.
     pub language: Language,
-    /// Where its controllers listen.
+    /// Port of its controllers.
     pub port: u16,
     /// MARC's reporting period of it.
     pub period: Duration,
-    /// Whether agents begin with a hello, and say it again: silence of three intervals ends the connection. Otherwise the
-    /// controller begins, and nobody says hello twice.
+    /// Whether agents start with a hello and repeat it: silence of three intervals ends the connection.
+    /// Otherwise the controller starts, and no hello is repeated.
     pub agent_greets: bool,
-    /// Whether a controller makes UEs of activations alone, so that those who were there before are activated one after the
-    /// other on each connection.
+    /// Whether a controller creates UEs from activations only. UEs that existed earlier are then activated
+    /// one after the other on each connection.
     pub activations: bool,
-    /// Whether a controller keeps one connection of each source address.
+    /// Whether a controller keeps one connection per source address.
     pub source_per_agent: bool,
-    /// Whether an agent is asked one thing at a time, each in a piece of its own: it forgets the rest of what it reads.
+    /// Whether an agent gets one request at a time, each in a separate segment: it discards the rest of each
+    /// read.
     pub one_at_a_time: bool,
 }
 
@@ -115,7 +116,7 @@ mod tests {
     };
     use crate::{Time, empower};
 
-    /// What a controller says first, to an agent that greets if it is its part.
+    /// First message of a controller, after a greeting if the agent starts.
     fn first<C: SouthboundController>(mut controller: C, greeting: &[u8]) -> Vec<u8> {
         controller.handle(Time::ZERO, ControllerInput::Connected);
         controller.handle(Time::ZERO, ControllerInput::Received(greeting));

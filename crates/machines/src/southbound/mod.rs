@@ -1,7 +1,9 @@
-//! What the SD-RAN protocols beside E2 have in common: an agent at each base station, one controller, one TCP stream.
+//! Common parts of the SD-RAN protocols other than E2: an agent at each base station, one controller, one TCP
+//! stream.
 //!
-//! A further protocol needs a codec and one [`SouthboundAgent`]; the emulator, the benchmark and [`StreamPair`] take any
-//! of them. The five phases are MARC's: initialisation, configuration, reporting, UE activation, UE deactivation.
+//! A further protocol needs a codec and one [`SouthboundAgent`]; the emulator, the benchmark and
+//! [`StreamPair`] take any of them. The five phases are MARC's: initialisation, configuration, reporting, UE
+//! activation, UE deactivation.
 mod buffer;
 mod cell;
 mod dialect;
@@ -18,7 +20,7 @@ use crate::Time;
 use ranlab_wire::e2sm::control::Refusal;
 use std::time::Duration;
 
-/// What happened to an agent.
+/// Event reported to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentInput<'a> {
     /// The driver begins to connect: initialisation is timed from here.
@@ -33,7 +35,7 @@ pub enum AgentInput<'a> {
     Ue(UeEvent),
     /// Control of the UEs was delegated to the base station (`true`): nothing is reported until it is taken back.
     Delegated(bool),
-    /// The handover that [`AgentEvent::Handover`] told of was carried out, or refused.
+    /// The handover of [`AgentEvent::Handover`] was carried out, or refused.
     HandoverEnded {
         /// Who.
         rnti: u16,
@@ -44,7 +46,7 @@ pub enum AgentInput<'a> {
     Wake,
 }
 
-/// What an agent wants.
+/// Action of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentOutput {
     /// Octets to send. A driver whose bound is reached drops reports (those with a due time) and counts them; anything
@@ -52,7 +54,7 @@ pub enum AgentOutput {
     Send {
         /// Whole messages.
         octets: Vec<u8>,
-        /// When a periodical report was due.
+        /// Due time of a periodical report.
         due: Option<Time>,
     },
     /// End the connection: the controller broke the protocol.
@@ -88,8 +90,8 @@ pub enum AgentEvent {
         /// Resource block groups.
         rbgs: u16,
     },
-    /// The controller shows that it speaks the dialect of this name, and not what the agent was told; one that can speaks it
-    /// from here on.
+    /// The controller uses the dialect of this name, and not the configured one. An agent that supports it
+    /// uses it from here on.
     Speaks(&'static str),
     /// A command that the base station cannot carry out; nothing has changed.
     Refused(String),
@@ -97,7 +99,7 @@ pub enum AgentEvent {
     Fault(String),
 }
 
-/// Whether the controller's reporting period counts.
+/// Whether the controller's reporting period applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportPeriod {
     /// As asked for.
@@ -118,7 +120,7 @@ impl ReportPeriod {
     }
 }
 
-/// What an agent did and saw.
+/// Counters of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentCounters {
     /// Times that the stream stood.
@@ -143,7 +145,7 @@ pub struct AgentCounters {
     pub rounds: u64,
     /// Scheduling and slicing commands.
     pub commands: u64,
-    /// Subframes that the controller was told of, to decide on them or on later ones.
+    /// Subframes reported to the controller, to decide on them or on later ones.
     pub triggers: u64,
     /// Its decisions on subframes that the cell took.
     pub decisions: u64,
@@ -158,19 +160,19 @@ pub struct AgentCounters {
 /// An agent of any SD-RAN protocol. The contract is that of all machines: `handle`, then `poll` until `None`, then
 /// `handle` with [`AgentInput::Wake`] no later than `wake_at`.
 pub trait SouthboundAgent {
-    /// Tells what happened.
+    /// Handles an event.
     fn handle(&mut self, now: Time, input: AgentInput<'_>);
-    /// What follows; `None` when there is nothing more.
+    /// Returns the next action; `None` when there is nothing more.
     fn poll(&mut self) -> Option<AgentOutput>;
-    /// When to wake it at the latest.
+    /// Latest time of the next wake-up.
     fn wake_at(&self) -> Option<Time>;
-    /// Whether the controller has asked for reports on this connection.
+    /// Whether the controller has requested reports on this connection.
     fn is_reporting(&self) -> bool;
-    /// What it did so far.
+    /// Counters so far.
     fn counters(&self) -> &AgentCounters;
     /// UEs active now.
     fn ues(&self) -> usize;
-    /// UEs among them that the controller was told of on this connection.
+    /// UEs among them that were reported to the controller on this connection.
     fn announced_ues(&self) -> usize;
     /// Since when the controller owes an answer that the published ones give at once.
     fn unanswered_since(&self) -> Option<Time> {
@@ -212,7 +214,7 @@ impl<A: SouthboundAgent + ?Sized> SouthboundAgent for Box<A> {
     }
 }
 
-/// What happened to a controller's end of one connection.
+/// Event reported to a controller's endpoint of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ControllerInput<'a> {
     /// An agent connected.
@@ -225,7 +227,7 @@ pub enum ControllerInput<'a> {
     Wake,
 }
 
-/// What a controller's end wants.
+/// Action of a controller's endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ControllerOutput<E> {
     /// Octets to send.
@@ -238,13 +240,13 @@ pub enum ControllerOutput<E> {
 
 /// A controller's end of one connection.
 pub trait SouthboundController {
-    /// What the policy hears.
+    /// Event for the policy.
     type Event;
-    /// Tells what happened.
+    /// Handles an event.
     fn handle(&mut self, now: Time, input: ControllerInput<'_>);
-    /// What follows; `None` when there is nothing more.
+    /// Returns the next action; `None` when there is nothing more.
     fn poll(&mut self) -> Option<ControllerOutput<Self::Event>>;
-    /// When to wake it at the latest.
+    /// Latest time of the next wake-up.
     fn wake_at(&self) -> Option<Time>;
 }
 

@@ -8,8 +8,8 @@ use ranlab_wire::pfcp::Random;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What the stream does. TCP loses nothing, so its faults are cuts at any octet, delays, resets and, behind a broken
-/// middle box, damage.
+/// Faults of the stream. TCP loses no data, so its faults are cuts at any byte, delays, resets and, behind a
+/// broken middlebox, damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFaults {
     /// Least delay.
@@ -22,7 +22,7 @@ pub struct StreamFaults {
     pub reset_permille: u16,
     /// Pieces of a thousand in which an octet is wrong.
     pub damage_permille: u16,
-    /// How long the agent waits before it connects again.
+    /// Time that the agent waits before it connects again.
     pub reconnect: Duration,
 }
 
@@ -55,9 +55,9 @@ pub struct StreamPair<A, C: SouthboundController> {
     pub agent: A,
     /// The other end.
     pub controller: C,
-    /// What the agent has told, in order.
+    /// Events of the agent, in order.
     pub agent_events: Vec<AgentEvent>,
-    /// What the controller has told, in order.
+    /// Events of the controller, in order.
     pub controller_events: Vec<C::Event>,
     /// Octets sent: by the agent, by the controller.
     pub octets: (u64, u64),
@@ -102,7 +102,7 @@ impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
         self.now = self.now.max(end);
     }
 
-    /// Tells the agent of something now.
+    /// Passes an event to the agent now.
     pub fn tell_agent(&mut self, input: AgentInput<'_>) {
         self.agent.handle(self.now, input);
         self.flush();

@@ -2,7 +2,7 @@
 use crate::Time;
 use std::collections::BTreeMap;
 
-/// What the radio says of a UE; goes into reports as it is.
+/// Radio state of a UE; copied into reports unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Radio {
     /// Wideband CQI, 0 to 15.
@@ -54,11 +54,11 @@ pub struct Ue {
     pub tmsi: u32,
     /// C-RNTI that the cell under the agent gave it; none: the agent gives one.
     pub rnti: Option<u16>,
-    /// What the radio says.
+    /// Radio state.
     pub radio: Radio,
 }
 
-/// What happened to a UE.
+/// Change of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeChange {
     /// It came.
@@ -71,7 +71,7 @@ pub enum UeChange {
     Arrived {
         /// The UE.
         ue: Ue,
-        /// Where from.
+        /// Previous base station.
         station: u64,
         /// From which cell.
         pci: u16,
@@ -83,7 +83,7 @@ pub enum UeChange {
 /// An event of the data plane: type and time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UeEvent {
-    /// When it happens.
+    /// Time of the change.
     pub at: Time,
     /// To whom, by IMSI.
     pub imsi: u64,
@@ -160,12 +160,12 @@ impl UeTable {
         self.by_rnti.iter().map(|(rnti, ue)| (*rnti, ue))
     }
 
-    /// How many.
+    /// Number of changes.
     pub fn len(&self) -> usize {
         self.by_rnti.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no change.
     pub fn is_empty(&self) -> bool {
         self.by_rnti.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Responses as other user planes send them: with further elements, and malformed requests of theirs.
+//! Responses of other user planes: with further elements, and malformed requests.
 use super::*;
 use ranlab_wire::pfcp::{
     Cause, Message, OffendingIe, Pdu, Random, RawIe, ReportType, SessionReportRequest, decode, encode,
