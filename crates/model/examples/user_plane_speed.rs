@@ -124,10 +124,12 @@ fn slots(name: &str, kbps: u32) -> Result<(), Failure> {
 fn fleet(name: &str, kbps: u32) -> Result<(), Failure> {
     const STATIONS: u64 = 200;
     const TENTHS: [u64; 2] = [10, 300];
-    let (mut slots, mut fluid) = (Vec::new(), Vec::new());
+    let mut slots = Vec::new();
+    let mut fluid = Vec::new();
     for seed in 0..STATIONS {
         let config = CellConfig { seed, ..CellConfig::new(Carrier::n78(106)) };
-        let (mut exact, mut coarse) = (Cell::new(config.clone())?, FluidCell::new(config, 20)?);
+        let mut exact = Cell::new(config.clone())?;
+        let mut coarse = FluidCell::new(config, 20)?;
         for id in 0..UES {
             exact.attach(ue(id, kbps, 0.99))?;
             coarse.attach(&ue(id, kbps, 0.99))?;

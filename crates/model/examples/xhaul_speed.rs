@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ];
     for (name, scheduler) in schedulers {
         let network = reference_network(&scheduler, false);
-        let (mut best, mut bare_best) = (0.0_f64, 0.0_f64);
+        let mut best = 0.0_f64;
+        let mut bare_best = 0.0_f64;
         let mut shares = Vec::new();
         for seed in 0..REPEATS {
             let simulation = Simulation::new(&network, Options { duration_ps: S, seed })?;
@@ -46,7 +47,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let one =
         |seed| Simulation::new(&network, Options { duration_ps: S, seed }).map_or(0, |one| one.run().events);
     let run = |turn| (turn * SEEDS..(turn + 1) * SEEDS).map(one).sum();
-    let (mut gains, mut machine, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+    let mut gains = Vec::new();
+    let mut machine = Vec::new();
+    let mut shares = Vec::new();
     for seed in 0..REPEATS {
         let before = two_threads(arithmetic, seed * 2)?;
         let gain = two_threads(run, seed * 2)?;

@@ -191,7 +191,8 @@ impl UeState {
 
 impl RlcReceptionStats {
     pub(crate) fn of(ul: &LinkStats) -> Self {
-        let (pdus, bytes) = (ul.rlc_retx_pdus / 4, ul.rlc_retx_bytes / 4);
+        let pdus = ul.rlc_retx_pdus / 4;
+        let bytes = ul.rlc_retx_bytes / 4;
         Self {
             duplicate_pdus: pdus,
             duplicate_bytes: bytes,
@@ -207,8 +208,10 @@ impl RlcReceptionStats {
 
 impl PdcpStats {
     pub(crate) fn of(dl: &LinkStats, ul: &LinkStats) -> Self {
-        let (tx_pdus, tx_pdu_bytes) = (dl.rlc_sdus_in, dl.rlc_sdu_bytes_in);
-        let (rx_pdus, rx_pdu_bytes) = (ul.rlc_sdus_out, ul.rlc_sdu_bytes_out);
+        let tx_pdus = dl.rlc_sdus_in;
+        let tx_pdu_bytes = dl.rlc_sdu_bytes_in;
+        let rx_pdus = ul.rlc_sdus_out;
+        let rx_pdu_bytes = ul.rlc_sdu_bytes_out;
         Self {
             tx_sdus: tx_pdus,
             tx_sdu_bytes: tx_pdu_bytes - tx_pdus * PDCP_HEADER_BYTES,

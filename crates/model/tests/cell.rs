@@ -276,7 +276,10 @@ fn same_seed_same_cell() {
 }
 
 fn row(ue: &UeState) -> String {
-    let (identity, radio, dl, ul) = (ue.identity(), ue.radio(), ue.dl(), ue.ul());
+    let identity = ue.identity();
+    let radio = ue.radio();
+    let dl = ue.dl();
+    let ul = ue.ul();
     format!(
         "{:5} {:8x} cqi {:2} snr {:5} | dl {} {} {} {:?} {} {} | ul {} {} {} {:?} {} {}",
         identity.rnti,

@@ -512,7 +512,8 @@ fn mixed(seed: u64, until_us: u64) -> Cell {
 
 #[test]
 fn runs_that_differ_in_a_command_are_the_same_before_it() {
-    let (mut one, mut other) = (mixed(5, SECOND), mixed(5, SECOND));
+    let mut one = mixed(5, SECOND);
+    let mut other = mixed(5, SECOND);
     assert!(format!("{one:?}") == format!("{other:?}"));
     let rnti = one.rntis().next().unwrap();
     other.command(&Command::Tc(Some(rnti), TcCommand::Pacer(Pacer::BDP))).unwrap();
@@ -568,7 +569,8 @@ fn fluid_against_slots(
 ) -> f64 {
     let mut config = CellConfig { seed: 2, cqi_slots, ..CellConfig::new(Carrier::lte(25)) };
     config.down.slices[0].scheduler = UeScheduler::ProportionalFair { window_slots };
-    let (mut slots, mut fluid) = (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 100).unwrap());
+    let mut slots = Cell::new(config.clone()).unwrap();
+    let mut fluid = FluidCell::new(config, 100).unwrap();
     for id in 0..ues {
         let channel = Channel::Fading { mean_db: 8.0 + 2.0 * (id % 6) as f32, correlation };
         let ue = UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic.clone())]) };

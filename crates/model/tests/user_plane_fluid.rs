@@ -8,7 +8,8 @@ const SECOND: u64 = 1_000_000;
 
 fn cells(traffic: &Traffic, ues: u32) -> (Cell, FluidCell) {
     let config = CellConfig { seed: 3, cell_id: 7, ..CellConfig::new(Carrier::n78(106)) };
-    let (mut slots, mut fluid) = (Cell::new(config.clone()).unwrap(), FluidCell::new(config, 20).unwrap());
+    let mut slots = Cell::new(config.clone()).unwrap();
+    let mut fluid = FluidCell::new(config, 20).unwrap();
     for id in 1..=ues {
         let channel = Channel::Fading { mean_db: 8.0 + 2.0 * (id % 6) as f32, correlation: 0.99 };
         let ue = UeConfig { channel, ..UeConfig::fixed(id, 0, vec![FlowConfig::new(traffic.clone())]) };
@@ -24,8 +25,8 @@ fn check(link: &LinkStats) {
     assert!(link.curr_tbs_bytes <= link.tbs_bytes && link.sched_prbs <= link.prbs, "{link:?}");
     assert!(link.retx_prbs <= link.prbs, "{link:?}");
     assert!(link.harq.is_sorted_by(|earlier, later| earlier >= later), "{link:?}");
-    let (bytes, sdus) =
-        (link.rlc_sdu_bytes_out + link.rlc_dropped_bytes, link.rlc_sdus_out + link.rlc_dropped_sdus);
+    let bytes = link.rlc_sdu_bytes_out + link.rlc_dropped_bytes;
+    let sdus = link.rlc_sdus_out + link.rlc_dropped_sdus;
     assert_eq!(link.rlc_sdu_bytes_in, bytes + link.queue_bytes);
     assert_eq!(link.rlc_sdus_in, sdus + link.queue_sdus);
     assert!(link.rlc_pdu_bytes >= link.rlc_sdu_bytes_out, "{link:?}");
@@ -84,15 +85,18 @@ fn statistics_are_those_of_slots() {
             ("PRBs", 0.05, |link| link.prbs),
             ("bytes of blocks", 0.05, |link| link.tbs_bytes),
         ] {
-            let (exact, coarse) = (sum(slots.reports().collect(), of), sum(fluid.reports().collect(), of));
+            let exact = sum(slots.reports().collect(), of);
+            let coarse = sum(fluid.reports().collect(), of);
             let off = coarse / exact - 1.0;
             assert!(off.abs() < within, "{name}, {what}: {exact} by slots, {coarse} by steps");
         }
         let share = |all: Vec<UeReport>| {
-            let (again, first) = (sum(all.clone(), |link| link.harq[1]), sum(all, |link| link.harq[0]));
+            let again = sum(all.clone(), |link| link.harq[1]);
+            let first = sum(all, |link| link.harq[0]);
             again / first
         };
-        let (exact, coarse) = (share(slots.reports().collect()), share(fluid.reports().collect()));
+        let exact = share(slots.reports().collect());
+        let coarse = share(fluid.reports().collect());
         assert!((exact - coarse).abs() < 0.03, "{name}: {exact} and {coarse} of blocks are sent again");
     }
 }

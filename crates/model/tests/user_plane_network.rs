@@ -49,7 +49,8 @@ fn ues_move_and_are_handed_over_to_the_cell_they_hear_best() {
 
 #[test]
 fn a_way_is_the_same_whatever_is_commanded() {
-    let (mut one, mut other) = (network(2, 4), network(2, 4));
+    let mut one = network(2, 4);
+    let mut other = network(2, 4);
     let target = (one.measured().next().unwrap().cell + 1) % 3;
     other.hand_over(0, target).unwrap();
     assert_eq!(other.measured().next().unwrap().cell, target);

@@ -181,7 +181,8 @@ fn shares(seed: u64, schedulers: u64) -> Option<Vec<f64>> {
         let report =
             Simulation::new(&network, Options { duration_ps: 6 * MS, seed: seed ^ phase }).unwrap().run();
         for (index, flow) in report.flows.iter().enumerate() {
-            let (least, most) = (bound[index].least_ps, bound[index].delay_ps);
+            let least = bound[index].least_ps;
+            let most = bound[index].delay_ps;
             let context = || format!("seed {seed} phase {phase} {}: {network:#?}", flow.name);
             assert_eq!(flow.sent, flow.delays.count(), "{}", context());
             assert!(flow.delays.max_ps() <= most, "{} of {most}: {}", flow.delays.max_ps(), context());

@@ -61,7 +61,8 @@ fn uplink_iq_delays_are_those_of_the_reference_and_reach_the_bounds() {
         let bound = bounds(&network, Curves::TokenBuckets).unwrap();
         let tight = bounds(&network, Curves::Steps).unwrap();
         for (index, flow) in network.flows.iter().enumerate() {
-            let (bound, tight) = (bound[index].delay_ps as f64 / 1e6, tight[index].delay_ps as f64 / 1e6);
+            let bound = bound[index].delay_ps as f64 / 1e6;
+            let tight = tight[index].delay_ps as f64 / 1e6;
             println!("{name:16} {:14} {:8.3} <= {tight:8.3} <= {bound:8.3}", flow.name, simulated[index]);
             assert!(simulated[index] <= tight && tight <= bound * 1.001, "{name} {}", flow.name);
         }

@@ -237,7 +237,9 @@ fn background_in_the_other_direction_leaves_a_queue_alone() {
         run(&Network { flows, ..full.clone() }, 100 * MS).flows[0].delays.clone()
     };
     // IQ down alone, with the background up (the published direction), with the background down.
-    let (alone, other, shared) = (with(&[0]), with(&[0, 4]), with(&[0, 5]));
+    let alone = with(&[0]);
+    let other = with(&[0, 4]);
+    let shared = with(&[0, 5]);
     assert_eq!(alone, other);
     assert!(shared.max_ps() > alone.max_ps() + 5 * US);
 }

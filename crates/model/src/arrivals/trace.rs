@@ -85,7 +85,8 @@ pub fn parse_line(number: usize, text: &str) -> Result<Option<TraceLine>, TraceE
     }
     let wrong = || TraceError::Form { line: number, text: text.to_owned() };
     let mut words = text.split([' ', '\t', ',']).filter(|word| !word.is_empty());
-    let (first, second) = (words.next().ok_or_else(wrong)?, words.next().ok_or_else(wrong)?);
+    let first = words.next().ok_or_else(wrong)?;
+    let second = words.next().ok_or_else(wrong)?;
     let (time, event) = if first.starts_with(|c: char| c.is_ascii_alphabetic()) && first != "now" {
         (second, first)
     } else {

@@ -89,7 +89,9 @@ impl Cell {
     }
 
     fn allocate_slice(&mut self, wanted: &SliceAllocation) -> Result<(), Refusal> {
-        let (leg, id, now) = (self.leg(wanted.direction), wanted.slice, self.slot());
+        let leg = self.leg(wanted.direction);
+        let id = wanted.slice;
+        let now = self.slot();
         let slice = leg.slices.index(id).ok_or(SliceError::NoSlice(id))?;
         if leg.slices.set.slices[usize::from(slice)].scheduler != UeScheduler::Remote {
             return Err(Refusal::NotRemote(id));
@@ -113,7 +115,9 @@ impl Cell {
         (slots, slice): (RangeInclusive<u64>, Option<u32>),
         wanted: &[Allocation],
     ) -> Result<(), Refusal> {
-        let (now, prbs, mcs) = (self.slot(), self.config.carrier.prbs, self.config.carrier.table.highest());
+        let now = self.slot();
+        let prbs = self.config.carrier.prbs;
+        let mcs = self.config.carrier.table.highest();
         let ahead = now..=now + ALLOCATE_AHEAD_MAX;
         if let Some(&slot) = [slots.start(), slots.end()].into_iter().find(|slot| !ahead.contains(slot)) {
             return Err(Refusal::Deadline { slot, now });

@@ -189,7 +189,9 @@ impl Carrier {
             Rat::Nr => {
                 let (modulation, rate_q11) = self.table.scheme(mcs);
                 let layers = if direction == Direction::Down { self.layers } else { 1 };
-                let (dmrs, overhead, scaling_log2) = (self.dmrs, 0, 0);
+                let dmrs = self.dmrs;
+                let overhead = 0;
+                let scaling_log2 = 0;
                 nr_tbs(&NrBlock { prbs, symbols, dmrs, overhead, modulation, rate_q11, layers, scaling_log2 })
             }
         }
@@ -203,7 +205,9 @@ impl Carrier {
             _ => return Err(CarrierError::Numerology(self.numerology)),
         };
         if !allowed.contains(&self.prbs) {
-            let (rat, numerology, prbs) = (self.rat, self.numerology, self.prbs);
+            let rat = self.rat;
+            let numerology = self.numerology;
+            let prbs = self.prbs;
             return Err(CarrierError::Prbs { rat, numerology, prbs, allowed });
         }
         if let Duplex::Tdd { down, mixed_down_symbols, mixed_up_symbols, up } = self.duplex {

@@ -111,7 +111,8 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn new(carrier: &Carrier) -> Self {
-        let (blocks, decoder) = (Blocks::new(carrier), Decoder::new(carrier.table));
+        let blocks = Blocks::new(carrier);
+        let decoder = Decoder::new(carrier.table);
         Self { carrier: *carrier, blocks: Arc::new(blocks), decoder: Arc::new(decoder) }
     }
 }
@@ -243,7 +244,8 @@ impl Cell {
     }
 
     fn step(&mut self) {
-        let (slot, now_us) = (self.slot, self.now_us());
+        let slot = self.slot;
+        let now_us = self.now_us();
         let end_us = now_us + self.config.carrier.slot_us();
         if self.due_first <= now_us {
             self.send_due(now_us);
@@ -259,8 +261,9 @@ impl Cell {
             [(&mut self.down, Direction::Down, 1.0), (&mut self.up, Direction::Up, self.uplink_factor)]
         {
             let kind = common.carrier.kind(slot, direction);
-            let (sizes, decoder, carrier) =
-                (common.blocks.of(direction, kind), &*common.decoder, &common.carrier);
+            let sizes = common.blocks.of(direction, kind);
+            let decoder = &*common.decoder;
+            let carrier = &common.carrier;
             let air = Air { slot, end_us, carrier, kind, sizes, decoder, links: &self.links, factor };
             leg.pass(&air, sr_slots);
         }
@@ -336,7 +339,8 @@ impl Cell {
         for (index, ue) in self.ues.iter_mut().enumerate() {
             let Some(ue) = ue else { continue };
             let Some(tc) = ue.tc.as_mut().filter(|tc| tc.waits()) else { continue };
-            let (leg, slot) = (&mut self.down, self.slot);
+            let leg = &mut self.down;
+            let slot = self.slot;
             let held = u64::from(leg.bearers[index].rlc.backlog());
             let mut full = Vec::new();
             let pass = |packet: Packet| {
@@ -366,7 +370,8 @@ impl Cell {
     /// Link adaptation of a UE, both directions.
     fn adapt(&mut self, ue: usize) {
         let link = &self.links[ue];
-        let (decoder, blocks) = (&self.common.decoder, &self.common.blocks);
+        let decoder = &self.common.decoder;
+        let blocks = &self.common.blocks;
         for (leg, direction, factor) in
             [(&mut self.down, Direction::Down, 1.0), (&mut self.up, Direction::Up, self.uplink_factor)]
         {
@@ -465,8 +470,9 @@ impl Cell {
         // From there on there are more C-RNTIs than UEs.
         let first = self.config.first_rnti.clamp(1, crate::RNTI_MAX - UES_MAX as u16);
         let rnti = (first..=crate::RNTI_MAX).find(|rnti| !taken(rnti)).unwrap_or(crate::RNTI_MAX);
-        let (seed, id, processes) =
-            (self.config.seed, u64::from(config.id), self.config.carrier.harq_processes());
+        let seed = self.config.seed;
+        let id = u64::from(config.id);
+        let processes = self.config.carrier.harq_processes();
         let here = u64::from(self.config.cell_id) << 32 | id;
         let link = Link::new(&config.channel, &self.common.decoder, seed, here);
         let phase = Stream::new(seed, Purpose::Phase, id).bits(0) % u64::from(self.config.sr_slots);
@@ -526,7 +532,8 @@ impl Cell {
             self.events.pop_front();
             self.events_lost += 1;
         }
-        let (plmn, snssai) = (ue.config.plmn, ue.config.snssai);
+        let plmn = ue.config.plmn;
+        let snssai = ue.config.snssai;
         self.events.push_back(RrcEvent {
             at_us,
             kind,

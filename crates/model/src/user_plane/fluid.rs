@@ -490,8 +490,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Precomputes the aging for the most frequent slot distances. Two decisions are less than two holds
-    /// apart.
+    /// Precomputes the aging for frequent slot distances. Two decisions are less than two holds apart.
     fn age(&mut self, hold: f64) {
         let last = HARQ_SLOTS.max(2 * hold.ceil() as usize);
         self.aging = (0..=last).map(|slots| self.over(slots as u64)).collect();

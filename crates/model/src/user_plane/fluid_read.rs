@@ -43,7 +43,8 @@ impl FluidCell {
 
     fn report_at(&self, index: usize) -> UeReport {
         let [down, up] = &self.legs;
-        let (ue, path) = (&down.ues[index], &self.paths[index]);
+        let ue = &down.ues[index];
+        let path = &self.paths[index];
         let slice = |leg: &FluidLeg| leg.slices.set.slices[usize::from(leg.hot[index].slice)].id;
         // A cell has fewer UEs than there are C-RNTIs.
         let identity = UeIdentity::new(self.config.cell_id, index as u16 + 1);
@@ -69,12 +70,14 @@ fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let packets = |bytes: f64| (bytes / PACKET_BYTES as f64) as u64;
     // A flow that always has something keeps the buffer full.
     let waiting = ue.waiting.min(f64::from(ue.rlc.buffer_bytes));
-    let (out, dropped) = (packets(stats.delivered), packets(stats.dropped));
+    let out = packets(stats.delivered);
+    let dropped = packets(stats.dropped);
     let came = packets(stats.delivered + stats.dropped + waiting);
     let queued = came.saturating_sub(out + dropped);
     let sdu_bytes = PACKET_BYTES + PDCP_HEADER_BYTES;
     let harq: [u64; HARQ_ROUNDS] = std::array::from_fn(|round| stats.harq[round] as u64);
-    let (sent, again) = (harq.iter().sum::<u64>(), harq[1..].iter().sum::<u64>());
+    let sent = harq.iter().sum::<u64>();
+    let again = harq[1..].iter().sum::<u64>();
     let (decision, block, prbs) = ue.latest;
     let (curr_tbs_bytes, sched_prbs) = if decision == leg.decision { (block, prbs) } else { (0.0, 0.0) };
     LinkStats {

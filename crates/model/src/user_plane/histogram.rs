@@ -37,7 +37,8 @@ impl Histogram {
 
     /// Middle of a bucket.
     fn middle(bucket: usize) -> u64 {
-        let (power, step) = (bucket as u64 / STEPS, bucket as u64 % STEPS);
+        let power = bucket as u64 / STEPS;
+        let step = bucket as u64 % STEPS;
         match power {
             0 => step,
             power => ((STEPS + step) << (power - 1)) + (1 << (power - 1)) / 2,
@@ -57,7 +58,8 @@ impl Histogram {
     /// The values counted since `earlier`, an older copy of this histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.counts.iter().zip(&earlier.counts).map(|(now, then)| now.saturating_sub(*then));
-        let (total, sum) = (self.total - earlier.total.min(self.total), self.sum - earlier.sum.min(self.sum));
+        let total = self.total - earlier.total.min(self.total);
+        let sum = self.sum - earlier.sum.min(self.sum);
         Self { counts: counts.collect(), total, sum }
     }
 

@@ -286,7 +286,8 @@ impl Leg {
 
     /// Gives PRBs to the UEs of a slice; returns what was used, and the bytes.
     fn serve(&mut self, slice: u8, prbs: u16, air: &Air<'_>) -> (u16, u32) {
-        let (mut left, mut bytes) = (prbs, 0);
+        let mut left = prbs;
+        let mut bytes = 0;
         let stamp = air.slot as u32;
         if self.pending > 0 {
             for ue in 0..self.hot.len() {
@@ -308,7 +309,8 @@ impl Leg {
                 |hot: &Hot| hot.slice == slice && hot.stamp != stamp && hot.free != 0 && hot.is_ready();
             let Some(ue) = scheduler.pick(&self.hot, turn, ready) else { break };
             self.slices.turns[usize::from(slice)] = ue as u32 + 1;
-            let (mcs, demand) = (self.hot[ue].mcs, self.hot[ue].demand);
+            let mcs = self.hot[ue].mcs;
+            let demand = self.hot[ue].demand;
             let (fit, size) = air.sizes.fit(mcs, demand, left);
             self.hot[ue].stamp = stamp;
             if size > 0 && self.send(ue, mcs, (fit, size), air) {
@@ -349,7 +351,8 @@ impl Leg {
 
     /// A new transport block; false if nothing fits into it.
     fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &Air<'_>) -> bool {
-        let (hot, bearer) = (&mut self.hot[ue], &mut self.bearers[ue]);
+        let hot = &mut self.hot[ue];
+        let bearer = &mut self.bearers[ue];
         let piece = bearer.rlc.transmit(bytes, air.end_us);
         if piece.is_none() && self.direction == Direction::Down {
             hot.demand = bearer.rlc.demand();
@@ -372,7 +375,9 @@ impl Leg {
         }
         let process = hot.free.trailing_zeros() as u8;
         hot.free &= !(1 << process);
-        let (kind, tries, sinr) = (air.kind, 0, 0.0);
+        let kind = air.kind;
+        let tries = 0;
+        let sinr = 0.0;
         bearer.processes[usize::from(process)] = Process { piece, kind, mcs, tries, prbs, sinr };
         self.transmit(ue, process, air);
         true
@@ -447,7 +452,8 @@ impl Leg {
     }
 
     fn happen(&mut self, ue: usize, what: What, air: &Air<'_>, sr_slots: u64) {
-        let (hot, bearer) = (&mut self.hot[ue], &mut self.bearers[ue]);
+        let hot = &mut self.hot[ue];
+        let bearer = &mut self.bearers[ue];
         match what {
             What::Free(process) => hot.free |= 1 << process,
             What::Again(process) => {
@@ -489,7 +495,8 @@ impl Leg {
     }
 
     fn give_up(&mut self, ue: usize, piece: Piece) {
-        let (delivered, lost) = (&mut self.delivered, &mut self.lost);
+        let delivered = &mut self.delivered;
+        let lost = &mut self.lost;
         let rlc = &mut self.bearers[ue].rlc;
         rlc.gave_up(
             piece,

@@ -67,7 +67,8 @@ pub(crate) fn cbrt(x: f64) -> f64 {
 /// Bessel function of the first kind of order zero, for arguments up to about 12.
 pub(crate) fn bessel_j0(x: f64) -> f64 {
     let quarter = x * x / 4.0;
-    let (mut term, mut sum) = (1.0, 1.0);
+    let mut term = 1.0;
+    let mut sum = 1.0;
     for k in 1..60 {
         term *= -quarter / f64::from(k * k);
         sum += term;

@@ -253,7 +253,8 @@ impl Network {
 
     /// Event A3.
     fn wants(&mut self, index: usize) -> Option<usize> {
-        let (hysteresis, patience) = (from_db(self.config.hysteresis_db), self.config.time_to_trigger_ms);
+        let hysteresis = from_db(self.config.hysteresis_db);
+        let patience = self.config.time_to_trigger_ms;
         let mobile = &mut self.mobiles[index];
         let target = best(&mobile.received);
         if mobile.received[target] <= mobile.received[mobile.told.cell] * hysteresis {
@@ -288,7 +289,8 @@ impl Network {
         let stream = Stream::new(self.config.cell.seed, Purpose::Waypoint, u64::from(mobile.told.ue));
         while step > 0.0 {
             let (x, y) = mobile.told.place_m;
-            let (dx, dy) = (mobile.target_m.0 - x, mobile.target_m.1 - y);
+            let dx = mobile.target_m.0 - x;
+            let dy = mobile.target_m.1 - y;
             let far = (dx * dx + dy * dy).sqrt();
             if far > step {
                 mobile.told.place_m = (x + dx / far * step, y + dy / far * step);
@@ -318,10 +320,8 @@ impl Network {
     }
 
     fn distance_m(&self, mobile: &Mobile, site: usize) -> f64 {
-        let (dx, dy) = (
-            self.config.sites[site].0 - mobile.told.place_m.0,
-            self.config.sites[site].1 - mobile.told.place_m.1,
-        );
+        let dx = self.config.sites[site].0 - mobile.told.place_m.0;
+        let dy = self.config.sites[site].1 - mobile.told.place_m.1;
         (dx * dx + dy * dy).sqrt()
     }
 

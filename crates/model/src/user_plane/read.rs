@@ -30,7 +30,8 @@ impl Cell {
 
     fn report_at(&self, index: usize) -> Option<UeReport> {
         let ue = self.ues[index].as_ref()?;
-        let (now, now_us) = (self.slot(), self.now_us());
+        let now = self.slot();
+        let now_us = self.now_us();
         let stats = |leg: &Leg, direction| {
             let bearer = &leg.bearers[index];
             let (slot, bytes, prbs) = bearer.last;

@@ -58,7 +58,8 @@ mod tests {
             let mut all = Sequences::new(7);
             names.iter().map(|name| all.of(1, name).next_u64()).collect()
         };
-        let (two, three) = (of(&["a", "b"]), of(&["a", "c", "b"]));
+        let two = of(&["a", "b"]);
+        let three = of(&["a", "c", "b"]);
         assert_eq!((two[0], two[1]), (three[0], three[2]));
         assert_ne!(two[0], two[1]);
         // Two of one name are not one.

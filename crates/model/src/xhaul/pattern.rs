@@ -174,7 +174,8 @@ impl Pattern {
     pub(super) fn envelope(&self) -> Option<Envelope> {
         let of = |frames: &[u32], period_ps, jitter_ps| {
             let bytes = frames.iter().map(|&frame| u64::from(frame)).sum();
-            let (largest, smallest) = (frames.iter().copied().max()?, frames.iter().copied().min()?);
+            let largest = frames.iter().copied().max()?;
+            let smallest = frames.iter().copied().min()?;
             Some(Envelope { bytes, frames: frames.len() as u64, largest, smallest, period_ps, jitter_ps })
         };
         match self {
@@ -196,7 +197,8 @@ impl Pattern {
         match self {
             Self::Periodic { period_ps, releases, .. } => Some(spread(index, *period_ps, *releases)),
             Self::Tdd { slot_ps, slots, releases, .. } => {
-                let (slot, within) = (index / u64::from(*releases), index % u64::from(*releases));
+                let slot = index / u64::from(*releases);
+                let within = index % u64::from(*releases);
                 let own = slots.iter().filter(|&&own| own).count() as u64;
                 let nth = (slot % own) as usize;
                 let position = slots.iter().enumerate().filter(|&(_, &own)| own).nth(nth)?.0 as u64;

@@ -257,8 +257,10 @@ impl<'s> Builder<'s> {
         }
         for link in &scenario.links {
             let what = format!("link {}-{}", link.a, link.b);
-            let (a, b) = (builder.node(&what, &link.a)?, builder.node(&what, &link.b)?);
-            let (there, back) = (builder.port(link, a, b), builder.port(link, b, a));
+            let a = builder.node(&what, &link.a)?;
+            let b = builder.node(&what, &link.b)?;
+            let there = builder.port(link, a, b);
+            let back = builder.port(link, b, a);
             builder.links.push((a, b, there, back));
         }
         Ok(builder)

@@ -189,7 +189,8 @@ fn time_domain(carrier: &Carrier, mtu: u32) -> Load {
     let hz = u64::from(carrier.sampling_hz);
     // An integer number of frames in an integer number of seconds, without rounding.
     let common = greatest_common_divisor(carrier.sampling_hz, samples);
-    let (releases, seconds) = (carrier.sampling_hz / common, samples / common);
+    let releases = carrier.sampling_hz / common;
+    let seconds = samples / common;
     let (releases, period_ps) =
         if seconds <= 10 { (releases, u64::from(seconds) * S) } else { (1, u64::from(samples) * S / hz) };
     let pattern = Pattern::Periodic { period_ps, releases, frames, jitter_ps: 0 };

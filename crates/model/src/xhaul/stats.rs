@@ -257,7 +257,8 @@ fn bucket_of(value: u64) -> usize {
 
 /// The greatest value of a bucket.
 fn bucket_end(bucket: usize) -> u64 {
-    let (block, offset) = (bucket as u64 >> BUCKETS_BITS, bucket as u64 & ((1 << BUCKETS_BITS) - 1));
+    let block = bucket as u64 >> BUCKETS_BITS;
+    let offset = bucket as u64 & ((1 << BUCKETS_BITS) - 1);
     if block == 0 {
         return offset;
     }
@@ -272,7 +273,8 @@ mod tests {
 
     /// iperf3's arithmetic on (sent, received) in seconds, written from its published formula.
     fn iperf3(packets: &[(Ps, Ps)]) -> f64 {
-        let (mut jitter, mut previous) = (0.0_f64, None);
+        let mut jitter = 0.0_f64;
+        let mut previous = None;
         for &(sent, received) in packets {
             let transit = (received - sent) as f64 / 1e12;
             if let Some(previous) = previous {

@@ -89,7 +89,8 @@ impl Quantiles {
     /// From points (share of values that are not above, ps), straight between them. `None` unless there are 2 to 1024, the
     /// shares rise from 0 to 1, and the values do not fall.
     pub fn new(points: &[(f64, Ps)]) -> Option<Self> {
-        let (first, last) = (points.first()?, points.last()?);
+        let first = points.first()?;
+        let last = points.last()?;
         let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
         if !(2..=POINTS_MAX).contains(&points.len()) || first.0 != 0.0 || last.0 != 1.0 || !rises {
             return None;
@@ -117,7 +118,8 @@ impl Quantiles {
 
     fn sample(&self, random: u64) -> Ps {
         let step = (random >> 56) as usize;
-        let (low, high) = (self.0[step], self.0[step + 1]);
+        let low = self.0[step];
+        let high = self.0[step + 1];
         // The place within the step, in 2^-32.
         low + ((u128::from(high - low) * u128::from(random as u32)) >> 32) as Ps
     }

@@ -92,7 +92,8 @@ pub struct FlowConfig {
 impl FlowConfig {
     /// A downlink flow that never ends, from time zero.
     pub fn new(traffic: Traffic) -> Self {
-        let (direction, tuple) = (Direction::Down, FiveTuple::default());
+        let direction = Direction::Down;
+        let tuple = FiveTuple::default();
         Self { direction, tuple, traffic, start_us: 0, stop_us: u64::MAX, measured: false }
     }
 }
@@ -156,7 +157,8 @@ impl FlowConfig {
             Traffic::Voip => Some(f64::from(VOIP_IP_BYTES) * 1e6 / VOIP_INTERVAL_US as f64),
             Traffic::GreedyTcp { .. } | Traffic::FullBuffer => None,
             Traffic::OnOff { kbps, on_ms, off_ms, .. } => {
-                let (on, off) = (f64::from(*on_ms), f64::from(*off_ms));
+                let on = f64::from(*on_ms);
+                let off = f64::from(*off_ms);
                 Some(f64::from(*kbps) * 125.0 * on / (on + off))
             }
             Traffic::Trace { packets, repeat_us } => {
@@ -307,7 +309,8 @@ impl Flow {
                     VOIP_IP_BYTES
                 }
                 Traffic::OnOff { kbps, packet_bytes, .. } => {
-                    let (bytes, kbps) = (*packet_bytes, u64::from(*kbps));
+                    let bytes = *packet_bytes;
+                    let kbps = u64::from(*kbps);
                     self.next_us += (u64::from(bytes) * 8000).div_ceil(kbps);
                     self.pass_off();
                     bytes

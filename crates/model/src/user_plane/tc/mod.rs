@@ -267,7 +267,8 @@ impl Tc {
 
     pub(crate) fn stats(&self) -> TcStats {
         let queue = |(queue, limits): &(Queue, Limits)| {
-            let (shaper, policer) = (limits.shaper.map(|s| s.0), limits.policer.map(|p| p.0));
+            let shaper = limits.shaper.map(|s| s.0);
+            let policer = limits.policer.map(|p| p.0);
             QueueReport { id: queue.id, kind: queue.kind, shaper, policer, stats: queue.stats }
         };
         TcStats {

@@ -113,7 +113,8 @@ impl Queue {
     pub(super) fn pop(&mut self, now_us: u64, mut dropped: impl FnMut(Packet)) -> Option<Packet> {
         let mut packet = self.take()?;
         if let QueueKind::CoDel { target_us, interval_us } = self.kind {
-            let (target, interval) = (u64::from(target_us), u64::from(interval_us));
+            let target = u64::from(target_us);
+            let interval = u64::from(interval_us);
             while self.codel.drops(
                 now_us,
                 (self.sojourn(&packet, now_us), self.stats.bytes),

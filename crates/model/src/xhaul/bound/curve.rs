@@ -247,7 +247,8 @@ impl Group {
         if to - from < 2 || below(from, false) == below(to, true) {
             return None;
         }
-        let (mut low, mut high) = (from, to);
+        let mut low = from;
+        let mut high = to;
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if below(middle, false) == below(from, false) { low = middle } else { high = middle }

@@ -220,8 +220,10 @@ impl Server {
         let busy = self.busy_ps()?;
         let mut best = 0;
         for pair in self.own.corners(busy).windows(2) {
-            let (from, to) = (pair[0], pair[1]);
-            let (first, last) = (self.end(self.own.at(from, false))?, self.end(self.own.at(to, true))?);
+            let from = pair[0];
+            let to = pair[1];
+            let first = self.end(self.own.at(from, false))?;
+            let last = self.end(self.own.at(to, true))?;
             best = best.max(first.saturating_sub(from)).max(last.saturating_sub(to));
             let straight = self.higher.is_empty() && self.service.is_straight();
             if !straight || to - from < 3 {
@@ -345,7 +347,8 @@ impl Windows {
         let whole = (work - 1) / served;
         let rest = work - whole * served;
         let walk = |from: usize| {
-            let (mut left, mut time) = (rest, 0);
+            let mut left = rest;
+            let mut time = 0;
             for &(gap, length) in self.pieces.iter().cycle().skip(from) {
                 if left <= length {
                     return time + gap + left;
@@ -386,7 +389,8 @@ pub(super) fn meets_window(
         service: Service::Always,
     };
     let delay = server.delay_ps()?;
-    let (windows, cycle) = (gates.windows(usize::from(class))?, gates.cycle_ps());
+    let windows = gates.windows(usize::from(class))?;
+    let cycle = gates.cycle_ps();
     for other in own() {
         let flow = &network.flows[other.flow];
         let Pattern::Periodic { period_ps, releases, jitter_ps, .. } = flow.pattern else { return None };

@@ -20,7 +20,8 @@ pub(super) fn round_robin(
     waits: &[Ps; CLASSES],
     base: Server,
 ) -> Vec<Server> {
-    let (work, undisturbed) = (base.work, base.undisturbed);
+    let work = base.work;
+    let undisturbed = base.undisturbed;
     let class = usize::from(guest.class);
     let quantum = |class: usize| work.of_frame(quanta[class]);
     // The deficit that a round leaves is smaller than the frame that did not fit, in whole bytes.
@@ -118,7 +119,8 @@ impl Slopes<'_> {
         let has = |class| self.guests.iter().any(|guest| guest.class == class);
         let urgent = || (class + 1..CLASSES as u8).filter(|&other| has(other));
         let sum = |all: &dyn Fn(u8) -> Option<Taken>| -> Option<Ps> {
-            let (mut at_once, mut bps) = (lower, idle);
+            let mut at_once = lower;
+            let mut bps = idle;
             for other in urgent() {
                 let taken = all(other)?;
                 at_once = at_once.saturating_add(taken.at_once);
@@ -164,7 +166,8 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
         let of_class = guests.iter().filter(|guest| guest.class == other);
         sum.and(Sum::new(network, of_class, work, waits[usize::from(other)]))
     });
-    let (blocking, undisturbed) = (base.blocking, base.undisturbed);
+    let blocking = base.blocking;
+    let undisturbed = base.undisturbed;
     let by_arrivals = Server { own: own(), higher, blocking, undisturbed, service: Service::Always, work };
     let taken: Option<Vec<Taken>> =
         shaped.iter().map(|&other| slopes.by_credit(other, slopes.of(other)?)).collect();
@@ -203,7 +206,8 @@ pub(super) fn regulate(
                 .map_or(Some(0), |bucket| guest.arrival.held_by(bucket))
                 .ok_or_else(|| unshaped(guest.flow))?,
             Some(_) => {
-                let (from, class) = (guest.from, guest.class);
+                let from = guest.from;
+                let class = guest.class;
                 let of_group = |other: &&Guest| other.from == from && other.class == class;
                 let group = || before.iter().filter(of_group);
                 let waits = |other: &&Guest| {

@@ -282,7 +282,8 @@ impl<'n> Simulation<'n> {
 
     /// Plans the next release of a flow, unless it is beyond the end.
     fn plan_release(&mut self, index: usize) {
-        let (flow, state) = (&self.network.flows[index], &mut self.flows[index]);
+        let flow = &self.network.flows[index];
+        let state = &mut self.flows[index];
         let due = match flow.pattern {
             Pattern::Poisson { gap_ps, .. } => {
                 state.poisson_ps += exponential(gap_ps, state.random.next_u64());

@@ -177,7 +177,8 @@ fn first_ready(now: Ps, ready_at: impl Iterator<Item = (Ps, usize)>) -> Picked {
 
 impl Credit {
     fn new(idle_bps: u64, link_bps: u64) -> Self {
-        let (idle_bps, link_bps) = (i128::from(idle_bps), i128::from(link_bps));
+        let idle_bps = i128::from(idle_bps);
+        let link_bps = i128::from(link_bps);
         Self { idle_bps, link_bps, value: 0, since: 0, sending_until: 0, waiting: false }
     }
 
