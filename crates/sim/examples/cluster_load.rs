@@ -49,7 +49,8 @@ fn main() -> ExitCode {
     };
     let mut points = Vec::new();
     for rics in rics {
-        let (settle, counted) = (Duration::from_secs(5), Duration::from_secs(10));
+        let settle = Duration::from_secs(5);
+        let counted = Duration::from_secs(10);
         let outcome = match (ClusterLoad { rics, nodes, xapps, settle, counted }).run(1) {
             Ok(outcome) => outcome,
             Err(violation) => {
@@ -82,7 +83,8 @@ fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     // A RIC that receives a report from another RIC sends it to its own xApps; each RIC serves an equal share
     // of the xApps.
     let relayed = (read - 1.0).max(0.0);
-    let (written, written_on) = (per_report - read, relayed * xapps as f64 / rics as f64);
+    let written = per_report - read;
+    let written_on = relayed * xapps as f64 / rics as f64;
     println!(
         "{{\"rics\": {rics}, \"reports\": {reports}, \"messages_per_report\": {per_report:.3}, \"read_per_report\": {read:.3}, \
          \"relayed_written_per_report\": {written_on:.3}, \"busiest_share\": {share:.3}}}"

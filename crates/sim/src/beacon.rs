@@ -57,7 +57,10 @@ impl Beat {
             return None;
         }
         let subscription = u64::from(word(6)?) | u64::from(word(7)?) << 32;
-        let (node, life, count, tag) = (word(1)?, word(2)?, word(3)?, word(4)?);
+        let node = word(1)?;
+        let life = word(2)?;
+        let count = word(3)?;
+        let tag = word(4)?;
         Some(Self {
             node,
             life,
@@ -143,13 +146,14 @@ impl RanFunction for Beacon {
         ctx: &mut FunctionContext<'_>,
         subscription: SubscriptionRequest<'_>,
     ) -> Result<Admission, Cause> {
-        let (id, unsupported) =
-            (subscription.id, Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported));
+        let id = subscription.id;
+        let unsupported = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
         let (period, tag) = subscription.event_trigger.split_at_checked(4).ok_or(unsupported)?;
         let period = stats::period(period)?;
         let tag = tag.try_into().map(u32::from_le_bytes).map_err(|_| unsupported)?;
         let admission = Admission::each(subscription.actions, |_| Ok(()));
-        let (next, actions) = (ctx.now() + period, admission.admitted.clone());
+        let next = ctx.now() + period;
+        let actions = admission.admitted.clone();
         self.rhythms.insert(id, Rhythm { next, period, actions, tag, count: 0 });
         if let Some(controller) = ctx.controller() {
             self.logbook.log().live.insert(id, (controller, subscription.request_id));
@@ -173,7 +177,9 @@ impl RanFunction for Beacon {
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
-        let (now, function, oid) = (ctx.now(), ctx.function_id(), oid_mark(&self.oid));
+        let now = ctx.now();
+        let function = ctx.function_id();
+        let oid = oid_mark(&self.oid);
         let mut message = Vec::with_capacity(BEAT_LEN);
         for (&subscription, rhythm) in &mut self.rhythms {
             if rhythm.next > now {
@@ -183,12 +189,17 @@ impl RanFunction for Beacon {
                 rhythm.next += rhythm.period;
             }
             for &action in &rhythm.actions {
-                let (node, life, count, tag) = (self.node, self.life, rhythm.count, rhythm.tag);
+                let node = self.node;
+                let life = self.life;
+                let count = rhythm.count;
+                let tag = rhythm.tag;
                 rhythm.count += 1;
                 message.clear();
                 Beat { node, life, subscription: subscription.0, count, tag, function, oid }
                     .write(&mut message);
-                let (kind, header, message) = (RicIndicationType::Report, &[0; 4][..], &message[..]);
+                let kind = RicIndicationType::Report;
+                let header = &[0; 4][..];
+                let message = &message[..];
                 let indication =
                     Indication { subscription, action, kind, header, message, call_process_id: None };
                 // It cannot fail: the subscription is there, or it would have been deleted here.

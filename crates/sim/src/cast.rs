@@ -37,7 +37,8 @@ impl World {
         make: impl Fn(Time, u32) -> Agent + 'static,
     ) -> PartyId {
         let make: MakeAgent = Box::new(move |now, life, _| make(now, life));
-        let (rics, logbook) = (Vec::new(), Logbook::default());
+        let rics = Vec::new();
+        let logbook = Logbook::default();
         self.add(name, Kind::Agent(AgentHost { make, node_id, rics, logbook, judged: false }))
     }
 

@@ -111,8 +111,8 @@ impl World {
         }
         for host in &self.hosts {
             if let Some((agent, machine)) = host.agent() {
-                let (has, wanted) =
-                    (machine.subscriptions(), at_nodes.get(&agent.node_id).copied().unwrap_or(0));
+                let has = machine.subscriptions();
+                let wanted = at_nodes.get(&agent.node_id).copied().unwrap_or(0);
                 if has != wanted || agent.logbook.live().len() != wanted {
                     let what = format!("{} has {has} subscriptions, the RICs {wanted}", host.name);
                     result = result.and(Err(what));
@@ -154,7 +154,8 @@ impl World {
             let of = |p: &usize| *self.hosts[*p].name == *xapp.info.peer;
             let wanted = wishes.iter().find(|(p, _)| of(p)).map_or(0, |(_, wanted)| wanted.len());
             if xapp.subscriptions.len() != wanted || xapp.requests > 0 {
-                let (has, under_way) = (xapp.subscriptions.len(), xapp.requests);
+                let has = xapp.subscriptions.len();
+                let under_way = xapp.requests;
                 let peer = &xapp.info.peer;
                 return Err(format!(
                     "{peer} owns {has} subscriptions, wishes {wanted}, {under_way} under way"
@@ -248,7 +249,8 @@ impl World {
 
     /// Losses so far, by the party that lost the reports.
     pub fn losses(&self) -> LossReport {
-        let (mut xapps, mut agents) = (BTreeMap::new(), BTreeMap::new());
+        let mut xapps = BTreeMap::new();
+        let mut agents = BTreeMap::new();
         for ric in self.rics().filter_map(|p| self.hosts[p].ric()) {
             for c in ric.snapshot().connections {
                 let party = self.hosts.iter().position(|h| *h.name == *c.peer);

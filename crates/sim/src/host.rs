@@ -198,7 +198,8 @@ impl XappHost {
 }
 
 fn subscribe(xapp: &mut Xapp, wish: &Wish) -> Result<Made, SubscribeError> {
-    let (trigger, actions) = (trigger(wish.period_ms, wish.tag), vec![ActionToBeSetup::report(0)]);
+    let trigger = trigger(wish.period_ms, wish.tag);
+    let actions = vec![ActionToBeSetup::report(0)];
     match wish.node {
         None => xapp.subscribe_all(wish.oid.as_str(), trigger, actions).map(Made::Standing),
         Some(node) => xapp.subscribe(node, wish.oid.as_str(), trigger, actions).map(Made::Single),

@@ -118,8 +118,8 @@ impl Impostor {
         let turn = self.turn;
         // Every second time under its own id: then the node is not for it, or the request not its own.
         let xapp_id = if turn.is_multiple_of(2) { own } else { FIRST_XAPP_ID + turn / 2 % VICTIMS };
-        let (request_id, function_id) =
-            (RicRequestId { requestor: 1 + turn / 6 % 64, instance: 0 }, 1 + turn % 2);
+        let request_id = RicRequestId { requestor: 1 + turn / 6 % 64, instance: 0 };
+        let function_id = 1 + turn % 2;
         let Some(&node_id) = self.nodes.get(usize::from(turn) % self.nodes.len().max(1)) else { return };
         let message = match turn / 2 % 3 {
             0 => e42::Message::SubscriptionDeleteRequest(e42::SubscriptionDeleteRequest {

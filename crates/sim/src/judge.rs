@@ -76,7 +76,8 @@ impl World {
         }) {
             return Err(format!("never wished for {beat:?}"));
         }
-        let (life, connection) = (host.life, host.ends.get(&0).copied().unwrap_or(0));
+        let life = host.life;
+        let connection = host.ends.get(&0).copied().unwrap_or(0);
         self.ledger.reached_xapp((party, life), connection, handle, beat)
     }
 }

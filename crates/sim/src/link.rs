@@ -138,7 +138,8 @@ mod tests {
 
     #[test]
     fn a_pipe_keeps_order_takes_time_and_fills() {
-        let (mut pipe, ms) = (Pipe::default(), Duration::from_millis);
+        let mut pipe = Pipe::default();
+        let ms = Duration::from_millis;
         let pdu = || Item::Pdu(Bytes::from_static(&[0; 996]));
         let first = pipe.send(Time::ZERO, pdu(), ms(30), 1_000_000);
         let second = pipe.send(Time::ZERO, pdu(), ms(1), 1_000_000);

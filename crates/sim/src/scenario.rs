@@ -44,7 +44,8 @@ pub struct Trial {
 impl Default for Trial {
     /// 20 agents, 40 faults in a minute and a half, a minute to recover.
     fn default() -> Self {
-        let (trouble, recovery) = (Duration::from_secs(90), Duration::from_secs(60));
+        let trouble = Duration::from_secs(90);
+        let recovery = Duration::from_secs(60);
         Self { agents: 20, faults: 40, trouble, recovery }
     }
 }
@@ -83,7 +84,8 @@ impl Trial {
     /// Runs the trial in an empty world, e.g. one that is traced.
     pub fn run_in(&self, mut world: World) -> Result<Outcome, Violation> {
         let parties = self.populate(&mut world);
-        let (from, until) = (Time::ZERO, Time::ZERO + self.trouble);
+        let from = Time::ZERO;
+        let until = Time::ZERO + self.trouble;
         world.disturb(Disturbance {
             from,
             until,
@@ -117,7 +119,8 @@ impl Trial {
         let before = world.losses();
         for &party in parties {
             if world.chance.happens(30) {
-                let (bytes_per_second, lasting) = (30, Duration::from_secs(10));
+                let bytes_per_second = 30;
+                let lasting = Duration::from_secs(10);
                 world.plan(world.now, Fault::Throttle { party, bytes_per_second, lasting });
             }
         }
@@ -199,7 +202,8 @@ fn ric(directory: Directory) -> Ric {
 }
 
 fn add_agent(world: &mut World, id: GlobalE2NodeId, name: &str, rics: &[&str]) -> PartyId {
-    let (party, seed) = (world.next_party(), world.chance.seed());
+    let party = world.next_party();
+    let seed = world.chance.seed();
     let version = if world.chance.happens(20) { Version::V3_01 } else { Version::V2_03 };
     let addresses: Vec<String> = rics.iter().map(|&r| r.to_owned()).collect();
     world.agent(name, id, rics, move |now, life, logbook| {

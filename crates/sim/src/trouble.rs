@@ -109,7 +109,8 @@ impl World {
     }
 
     fn crash(&mut self, party: usize, polite: bool, away: Duration) {
-        let (now, host) = (self.now, &mut self.hosts[party]);
+        let now = self.now;
+        let host = &mut self.hosts[party];
         if host.machine.take().is_none() {
             return;
         }

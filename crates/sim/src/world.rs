@@ -208,7 +208,8 @@ impl World {
     }
 
     fn wake(&mut self, party: usize) {
-        let (now, host) = (self.now, &mut self.hosts[party]);
+        let now = self.now;
+        let host = &mut self.hosts[party];
         if host.armed.is_none_or(|at| at > now) {
             return;
         }
@@ -301,8 +302,9 @@ impl World {
 
     fn arrive(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        let (client, ric, back) =
-            (connection.ends[0], connection.ends[1].party, self.now + connection.latency);
+        let client = connection.ends[0];
+        let ric = connection.ends[1].party;
+        let back = self.now + connection.latency;
         connection.arrived = true;
         if self.hosts[ric].machine.is_none() {
             if !client.open {
@@ -323,7 +325,8 @@ impl World {
         }
         self.hosts[ric].ends.insert(number, number);
         self.agenda.plan(back, Happening::Established(number));
-        let (peer, side) = (self.hosts[client.party].name.clone(), self.hosts[client.party].side());
+        let peer = self.hosts[client.party].name.clone();
+        let side = self.hosts[client.party].side();
         self.note(|w| format!("{} accepts {number} of {peer}", w.hosts[ric].name));
         self.tell(ric, |machine, now| {
             if let Machine::Ric(machine) = machine {
@@ -344,7 +347,8 @@ impl World {
         let pipe = &mut connection.pipes[1 - to];
         let Some(item) = pipe.arrive() else { return };
         let unblocked = std::mem::take(&mut pipe.blocked);
-        let (receiver, sender) = (connection.ends[to], connection.ends[1 - to]);
+        let receiver = connection.ends[to];
+        let sender = connection.ends[1 - to];
         match item {
             Item::Pdu(pdu) if receiver.open => {
                 self.delivered += 1;
@@ -354,7 +358,8 @@ impl World {
                 self.digest.bytes(&pdu);
                 if self.trace_pdus {
                     self.note(|w| {
-                        let (from, to) = (&w.hosts[sender.party].name, &w.hosts[receiver.party].name);
+                        let from = &w.hosts[sender.party].name;
+                        let to = &w.hosts[receiver.party].name;
                         let code = &pdu[..2.min(pdu.len())];
                         format!("{from} -> {to} on {number}: {} octets, code {code:02x?}", pdu.len())
                     });
@@ -393,7 +398,8 @@ impl World {
     /// The peer of this end hears that no more comes.
     pub(crate) fn say_end(&mut self, number: u64, end: usize) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        let (delay, rate) = (connection.latency, self.profile.bytes_per_second);
+        let delay = connection.latency;
+        let rate = self.profile.bytes_per_second;
         if let Some(at) = connection.pipes[end].send(self.now, Item::End, delay, rate) {
             self.agenda.plan(at, Happening::Deliver(number, 1 - end));
         }

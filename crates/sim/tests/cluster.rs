@@ -22,7 +22,8 @@ fn a_thousand_faults_leave_every_node_with_one_owner() {
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
     assert!(broken.is_empty(), "{} of {SEEDS} worlds:\n{}", broken.len(), broken.join("\n"));
     let sum = |what: fn(&ClusterOutcome) -> u64| results.iter().flatten().map(what).sum::<u64>();
-    let (faults, acknowledged) = (sum(|it| it.faults as u64), sum(|it| it.acknowledged));
+    let faults = sum(|it| it.faults as u64);
+    let acknowledged = sum(|it| it.acknowledged);
     println!(
         "{faults} faults, {} ownership intervals, {} elections, {} commits; {acknowledged} controls acknowledged, {} not; {} indications",
         sum(|it| it.intervals as u64),

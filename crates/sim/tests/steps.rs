@@ -115,7 +115,8 @@ fn calls_come_at_their_times_and_in_the_order_of_asking() {
 fn who_asks_from_outside_is_answered_while_the_ric_lives() {
     let mut lab = lab();
     let ask = |lab: &mut Lab| {
-        let (token, body) = (9, Bytes::new());
+        let token = 9;
+        let body = Bytes::new();
         let request = NorthboundRequest { token, method: Method::Get, path: "x".into(), body, party: None };
         let echo = lab.echo.get().unwrap();
         lab.world.with_ric(lab.ric, |ric, now| ric.northbound(now, echo, request)).map(|()| {
@@ -123,7 +124,8 @@ fn who_asks_from_outside_is_answered_while_the_ric_lives() {
         })
     };
     assert_eq!(ask(&mut lab), Some(vec![(9, Bytes::from_static(b"x"))]));
-    let (ric, agent) = (lab.ric, lab.agent);
+    let ric = lab.ric;
+    let agent = lab.agent;
     assert!(lab.world.with_ric(agent, |_, _| ()).is_none() && lab.world.with_agent(ric, |_, _| ()).is_none());
     lab.world.plan(lab.world.now(), Fault::Crash { party: ric, polite: true, away: SECOND });
     lab.pass(MS * 500);
@@ -137,7 +139,8 @@ fn who_asks_from_outside_is_answered_while_the_ric_lives() {
 #[test]
 fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
     let mut lab = lab();
-    let (now, agent) = (lab.world.now(), lab.agent);
+    let now = lab.world.now();
+    let agent = lab.agent;
     assert_eq!(lab.delivered_in(SECOND * 5), 0, "reports are due each minute");
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!(lab.delivered_in(MS * 2), 1);

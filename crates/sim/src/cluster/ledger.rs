@@ -94,7 +94,8 @@ pub(super) struct Orders {
 impl Run {
     /// An order about a node at a RIC, if that lives and knows the node.
     pub(super) fn order(&mut self, ric: usize, station: usize) -> bool {
-        let (party, node) = (self.watcher.rics[ric], self.watcher.stations[station].node);
+        let party = self.watcher.rics[ric];
+        let node = self.watcher.stations[station].node;
         if self.world.frozen_until(party).is_some() {
             return false;
         }

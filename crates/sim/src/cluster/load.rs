@@ -61,7 +61,8 @@ impl ClusterLoad {
         };
         let mut run = trial.begin(ClusterTrial::world(seed));
         run.pass(Time::ZERO + self.settle)?;
-        let (before, heard) = (loads(&run), run.watcher.indications);
+        let before = loads(&run);
+        let heard = run.watcher.indications;
         run.pass(Time::ZERO + self.settle + self.counted)?;
         let rics = loads(&run)
             .into_iter()

@@ -293,7 +293,8 @@ impl Store {
     }
 
     fn answer(&mut self, proposal: &Proposal, outcome: Result<u64, WriteFailure>) {
-        let (client, id) = (proposal.client, proposal.write.id);
+        let client = proposal.client;
+        let id = proposal.write.id;
         if self.chance.happens(self.losing) {
             return;
         }
@@ -324,7 +325,9 @@ impl Store {
                 continue;
             }
             watching.last = watching.last.max(self.now + delay);
-            let (client, number, last) = ((party, *life), *number, watching.last);
+            let client = (party, *life);
+            let number = *number;
+            let last = watching.last;
             for at in std::mem::replace(&mut watching.cursor, upto)..upto {
                 let (key, value) = self.log[at].clone();
                 self.news
@@ -338,7 +341,8 @@ impl Store {
         let party = client.0;
         let Some(server) = self.home(party).filter(|_| !self.cut.contains_key(&party)) else { return };
         self.last_watch += 1;
-        let (number, applied) = (self.last_watch, self.servers[server].applied);
+        let number = self.last_watch;
+        let applied = self.servers[server].applied;
         let last = self.now + self.chance.between(ms(1), ms(5));
         let mut latest = BTreeMap::new();
         for (at, (key, _)) in self.log[..applied].iter().enumerate() {

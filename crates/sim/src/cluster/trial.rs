@@ -202,7 +202,9 @@ impl ClusterTrial {
     fn populate(&self, run: &mut Run) {
         let names: Vec<String> = (0..self.rics).map(|n| format!("ric-{n}")).collect();
         for (at, name) in names.iter().enumerate() {
-            let (own, timers, claims) = (name.clone(), self.timers.clone(), self.claims);
+            let own = name.clone();
+            let timers = self.timers.clone();
+            let claims = self.claims;
             let shelf = self.orders.then(|| run.orders.shelf.clone());
             let party = run.world.ric(name, move |life| {
                 let mut ric = ric(&own, life, &timers, claims);
@@ -219,10 +221,12 @@ impl ClusterTrial {
         for n in 0..self.nodes {
             let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), n, 32);
             let logbook = Logbook::default();
-            let (book, seed) = (logbook.clone(), run.chance.seed());
+            let book = logbook.clone();
+            let seed = run.chance.seed();
             let mut around = names.clone();
             around.rotate_left(n as usize % self.rics);
-            let (number, patience) = (run.world.next_party(), self.setup_timeout_max);
+            let number = run.world.next_party();
+            let patience = self.setup_timeout_max;
             run.world.node(&format!("agent-{n}"), node, move |now, life| {
                 let beacon = Beacon::new(OID, number, life, book.clone());
                 agent(now, node, seed, (&around, patience), beacon)
@@ -342,8 +346,8 @@ impl Run {
         let station = self.chance.below(self.watcher.stations.len());
         self.watcher.control(&mut self.world, client, station, OID);
         if self.ordering {
-            let (ric, station) =
-                (self.chance.below(self.watcher.rics.len()), self.chance.below(self.watcher.stations.len()));
+            let ric = self.chance.below(self.watcher.rics.len());
+            let station = self.chance.below(self.watcher.stations.len());
             self.order(ric, station);
         }
     }

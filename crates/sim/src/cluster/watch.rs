@@ -102,7 +102,8 @@ impl Watcher {
     /// A client sends a control to a station, if it knows it.
     pub(super) fn control(&mut self, world: &mut World, client: PartyId, station: usize, function: &str) {
         self.next_control += 1;
-        let (number, node) = (self.next_control, self.stations[station].node);
+        let number = self.next_control;
+        let node = self.stations[station].node;
         let message = Bytes::copy_from_slice(&number.to_le_bytes());
         let sent = world.with_client(client, |xapp, now| {
             let sent = xapp.control(now, node, function, Bytes::new(), message, true);
