@@ -62,8 +62,10 @@ impl CpuQuota {
 
     fn below(root: &Path, share: f64) -> Result<Self, CgroupError> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-        let (mounts, groups) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
-        let (second, first) = (second(&mounts, &groups), first(&mounts, &groups, "cpu"));
+        let mounts = text("proc/self/mountinfo");
+        let groups = text("proc/self/cgroup");
+        let second = second(&mounts, &groups);
+        let first = first(&mounts, &groups, "cpu");
         let quota_us = ((share * PERIOD_US as f64) as u64).max(QUOTA_US_MIN);
         let name = own_name();
         let mut lacks = "none is mounted".to_owned();
@@ -176,7 +178,8 @@ fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut kind = kind.split(' ');
-        let (name, options) = (kind.next()?, kind.nth(1).unwrap_or(""));
+        let name = kind.next()?;
+        let options = kind.nth(1).unwrap_or("");
         wanted(name, options).then(|| place.split(' ').nth(4).map(str::to_owned))?
     })
 }

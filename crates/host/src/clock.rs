@@ -34,7 +34,8 @@ mod tests {
 
     #[test]
     fn clocks_of_this_process_go_on_and_those_of_nobody_are_absent() {
-        let (process, thread) = (of_process(std::process::id()).unwrap(), of_this_thread().unwrap());
+        let process = of_process(std::process::id()).unwrap();
+        let thread = of_this_thread().unwrap();
         assert!(process > 0 && thread > 0);
         let mut sum = 0_u64;
         while of_this_thread().unwrap() == thread {

@@ -65,7 +65,9 @@ impl User {
         let all = crate::trusted::read(Path::new("/etc/passwd"), PASSWD_MAX).map_err(|_| unknown())?;
         let found = all.lines().find_map(|line| {
             let mut fields = line.split(':');
-            let (name, uid, gid) = (fields.next()?, fields.nth(1)?, fields.next()?);
+            let name = fields.next()?;
+            let uid = fields.nth(1)?;
+            let gid = fields.next()?;
             (name == text).then(|| Some(Self { uid: uid.parse().ok()?, gid: gid.parse().ok()? }))?
         });
         found
@@ -186,7 +188,9 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
 
 /// Has whatever this process holds open beyond its three, or was started with, end where another program begins.
 fn own_descriptors() {
-    let (first, last, at_exec) = (3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    let first = 3_u32;
+    let last = u32::MAX;
+    let at_exec = libc::CLOSE_RANGE_CLOEXEC;
     // SAFETY: system calls with numbers alone; nothing is closed here.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, last, at_exec) != 0 {
@@ -206,7 +210,8 @@ pub fn is_hidden(path: &Path) -> bool {
 /// Mounts private folders in place of the world-writable ones and of shared memory.
 fn own_folders(options: &CStr) -> io::Result<()> {
     let none = std::ptr::null();
-    let (flags, kind) = (libc::MS_NOSUID | libc::MS_NODEV, c"tmpfs".as_ptr());
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    let kind = c"tmpfs".as_ptr();
     // SAFETY: system calls with numbers and with strings that outlive them; what is null is not read by them.
     unsafe {
         // Mounts from here on do not propagate to the host.
@@ -341,7 +346,9 @@ mod tests {
             let mut child = command.spawn().unwrap();
             // Until it has met its bound, however slow the machine is, and a while longer, in which it would be many times as
             // many. The shell ends when it may not fork; those that it began stay.
-            let (mut until, mut most, mut met) = (Instant::now() + Duration::from_secs(20), 0, false);
+            let mut until = Instant::now() + Duration::from_secs(20);
+            let mut most = 0;
+            let mut met = false;
             while Instant::now() < until {
                 most = most.max(to.user.processes().len());
                 let meets = group.as_ref().map_or(most >= 10, |group| group.struck().processes > 0);

@@ -199,7 +199,8 @@ fn idle_states(root: &Path) -> Vec<IdleState> {
     let folder = root.join("sys/devices/system/cpu/cpu0/cpuidle");
     let state = |index: usize| {
         let word = |name: &str| fs::read_to_string(folder.join(format!("state{index}")).join(name)).ok();
-        let (name, latency) = (word("name")?, word("latency")?);
+        let name = word("name")?;
+        let latency = word("latency")?;
         let disabled = word("disable").is_some_and(|word| word.trim() == "1");
         let state = IdleState { name: name.trim().to_owned(), exit_latency_us: latency.trim().parse().ok()? };
         Some((state, disabled))

@@ -191,7 +191,8 @@ mod tests {
         assert_eq!(Phc::open(987_654).unwrap_err().kind(), io::ErrorKind::NotFound);
         // If this machine has a card clock, it advances, and the two system times enclose its reading.
         let Ok(phc) = Phc::open(0) else { return };
-        let (first, second) = (phc.read().unwrap(), phc.read().unwrap());
+        let first = phc.read().unwrap();
+        let second = phc.read().unwrap();
         assert!(second.card_ns > first.card_ns && first.after_ns >= first.before_ns);
     }
 }

@@ -148,7 +148,8 @@ impl SubjectMeter {
 
     fn sum(&self) -> SubjectSample {
         let mut all = self.ended;
-        let (mut rss, mut threads) = (0, 0);
+        let mut rss = 0;
+        let mut threads = 0;
         for sample in self.alive.values() {
             all.add(sample);
             rss += sample.rss_bytes;

@@ -57,7 +57,8 @@ impl Group {
 
     fn below(root: &Path, bounds: &Bounds) -> Result<Self, CgroupError> {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-        let (mounts, groups) = (text("proc/self/mountinfo"), text("proc/self/cgroup"));
+        let mounts = text("proc/self/mountinfo");
+        let groups = text("proc/self/cgroup");
         let name = own_name();
         let second = second(&mounts, &groups).map(|parent| root.join(parent));
         let mut lacks = match second.map(|parent| Self::make_second(&parent, &name, bounds)) {

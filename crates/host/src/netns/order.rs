@@ -283,7 +283,8 @@ fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<
 /// Arguments of `cbs` for a class with this mean rate on a device with this port rate: the credits of IEEE
 /// 802.1Q annex L.
 fn credit(idle_bps: u64, port_bps: u64) -> String {
-    let (idle, port) = ((idle_bps / 1000).max(1) as i64, (port_bps / 1000).max(2) as i64);
+    let idle = (idle_bps / 1000).max(1) as i64;
+    let port = (port_bps / 1000).max(2) as i64;
     let idle = idle.min(port - 1);
     let send = idle - port;
     let most = (FRAME_BYTES * idle + port - 1) / port;

@@ -344,7 +344,8 @@ mod tests {
         run("ip", &["link", "add", own, "type", "veth", "peer", "name", far]).unwrap();
         let here = || Path::new(PORTS).join(own).exists();
         let mut testbed = Testbed::new().unwrap();
-        let (cu, switch) = (testbed.namespace("cu").unwrap(), testbed.namespace("switch").unwrap());
+        let cu = testbed.namespace("cu").unwrap();
+        let switch = testbed.namespace("switch").unwrap();
         testbed.take(own, &cu, "nic").unwrap();
         testbed.take(far, &switch, "p-cu").unwrap();
         testbed.await_carrier(&cu, "nic").unwrap();

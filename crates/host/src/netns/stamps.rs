@@ -115,7 +115,8 @@ impl Testbed {
     pub fn stamp(&mut self, namespace: &str, inside: &str, config: StampConfig) -> Result<(), NetnsError> {
         let before = within(namespace, || Ok(StampConfig::of(inside)));
         let told = before.and_then(|before| {
-            let (namespace, inside) = (namespace.to_owned(), inside.to_owned());
+            let namespace = namespace.to_owned();
+            let inside = inside.to_owned();
             self.note(Loan::Stamps { namespace, inside, before }).map_err(io::Error::other)
         });
         let told = told.and_then(|()| within(namespace, || config.tell(inside)));
