@@ -27,7 +27,8 @@ pub struct Assembler {
 impl Assembler {
     /// `trusting`: the user says that the capture holds nothing but E2 or E42.
     pub fn new(trusting: bool) -> Self {
-        let (sctp, tcp) = (Associations::new(MAX_HELD_BYTES / 2), Streams::new(MAX_HELD_BYTES / 2));
+        let sctp = Associations::new(MAX_HELD_BYTES / 2);
+        let tcp = Streams::new(MAX_HELD_BYTES / 2);
         Self { sctp, tcp, trusting }
     }
 

@@ -118,7 +118,8 @@ impl Dissector {
         let mut all: Vec<_> = self.connections.values().collect();
         all.sort_by_key(|state| state.rank);
         let reported = |&State { flow, side, version, pdus, .. }: &State| {
-            let (a, b) = (flow.source.to_string(), flow.destination.to_string());
+            let a = flow.source.to_string();
+            let b = flow.destination.to_string();
             Connection { transport: flow.transport, a, b, side, e2ap: version.to_string(), pdus }
         };
         all.into_iter().map(reported).collect()

@@ -39,7 +39,8 @@ impl<'a> Exported<'a> {
     pub(super) fn parse(data: &'a [u8]) -> Option<Self> {
         let mut rest = data;
         let mut protocol = String::new();
-        let (mut source, mut destination) = (Endpoint::default(), Endpoint::default());
+        let mut source = Endpoint::default();
+        let mut destination = Endpoint::default();
         let mut transport = Transport::Exported;
         let v4 = |value: &[u8]| Some(IpAddr::V4(Ipv4Addr::from(*value.first_chunk::<4>()?)));
         let v6 = |value: &[u8]| Some(IpAddr::V6(Ipv6Addr::from(*value.first_chunk::<16>()?)));

@@ -70,8 +70,10 @@ mod tests {
 
     #[test]
     fn every_link_layer_gives_its_ip_packet() {
-        let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
-        let (payload_bytes, protocol) = (2, Protocol::SCTP);
+        let src = [10, 0, 0, 1].into();
+        let dst = [10, 0, 0, 2].into();
+        let payload_bytes = 2;
+        let protocol = Protocol::SCTP;
         let head = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
         let packet = [&head[..], &[7, 8]].concat();
         let with = |head: &[u8]| [head, &packet, &[0; 9]].concat();

@@ -236,7 +236,8 @@ impl Progress {
             let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
             u64::try_from(us).unwrap_or(0)
         });
-        let (link_type, name) = (interface.link_type, interface.name.as_deref());
+        let link_type = interface.link_type;
+        let name = interface.name.as_deref();
         // Without padding.
         let data = data.get(..kept as usize).unwrap_or(data);
         each(Packet { number, link_type, interface: name, time_us, cut, data }, found);

@@ -55,7 +55,8 @@ impl Flow {
     /// The connection: the same for both directions.
     #[must_use]
     pub fn connection(self) -> Self {
-        let (source, destination) = (self.source.min(self.destination), self.source.max(self.destination));
+        let source = self.source.min(self.destination);
+        let destination = self.source.max(self.destination);
         Self { source, destination, ..self }
     }
 

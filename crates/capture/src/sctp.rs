@@ -225,7 +225,8 @@ mod tests {
         /// Within the window it is a set.
         #[test]
         fn what_came_is_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
-            let (mut seen, mut known) = (Seen::default(), BTreeSet::new());
+            let mut seen = Seen::default();
+            let mut known = BTreeSet::new();
             for step in steps {
                 prop_assert_eq!(seen.is_new(base.wrapping_add(step)), known.insert(step));
             }
@@ -237,8 +238,10 @@ mod tests {
             chunks in prop::collection::vec((0..6_u32, any::<u8>(), 0..4_u8, 0..400_usize), 1..200),
         ) {
             const LIMIT: usize = 2000;
-            let (mut associations, mut found) = (Associations::new(LIMIT), Findings::default());
-            let (source, destination) = (Endpoint::default(), Endpoint::default());
+            let mut associations = Associations::new(LIMIT);
+            let mut found = Findings::default();
+            let source = Endpoint::default();
+            let destination = Endpoint::default();
             let flow = Flow { transport: Transport::Sctp, source, destination };
             let place = Place { flow, time_us: None, number: 1 };
             for (tag, tsn, flags, size) in chunks {

@@ -113,7 +113,8 @@ impl Sequence {
         if sets_up && self.rics.len() < ENDS_MAX {
             self.rics.insert(destination);
         }
-        let (from, to) = (self.lane(source, *side), self.lane(destination, *side));
+        let from = self.lane(source, *side);
+        let to = self.lane(destination, *side);
         let at_us = pdu.time_us.zip(self.begin_us).map(|(time, begin)| time as i64 - begin as i64);
         let answers = self.answered(dissected, &told);
         let took_us = answers.and_then(|index| Some(at_us? - self.messages[index].at_us?));
@@ -226,7 +227,8 @@ impl Sequence {
             .iter()
             .map(|note| format!("{} times: {} (first: {})", note.count, note.note, note.first))
             .collect();
-        let (shown, left_out) = (self.messages.len(), self.left_out);
+        let shown = self.messages.len();
+        let left_out = self.left_out;
         if left_out > 0 {
             notes.push(if self.newest {
                 format!("The newest {shown} messages are shown, {left_out} before them are only counted.")

@@ -96,7 +96,8 @@ impl Streams {
 
 impl Direction {
     fn new(place: Place) -> Self {
-        let (stream, early) = (BytesMut::new(), BTreeMap::new());
+        let stream = BytesMut::new();
+        let early = BTreeMap::new();
         let framing = Framing::Searching;
         Self { first: None, next: None, framing, stream, early, early_bytes: 0, last: place }
     }
@@ -261,7 +262,8 @@ mod tests {
             segments in prop::collection::vec((0..6_u16, any::<u16>(), 0..8_u8, 0..400_usize), 1..200),
         ) {
             const LIMIT: usize = 2000;
-            let (mut streams, mut found) = (Streams::new(LIMIT), Findings::default());
+            let mut streams = Streams::new(LIMIT);
+            let mut found = Findings::default();
             for (port, sequence, flags, size) in segments {
                 let end = |port| Endpoint { address: None, port };
                 let flow = Flow { transport: Transport::Tcp, source: end(port), destination: end(36_421) };

@@ -77,7 +77,8 @@ impl Trace {
     /// compare.
     pub fn new(known: Known, verify: bool) -> Self {
         let summary = Summary { differing: verify.then_some(0), ..Summary::default() };
-        let (trusting, dissector) = (known.side.is_some(), Dissector::new(known));
+        let trusting = known.side.is_some();
+        let dissector = Dissector::new(known);
         Self { trusting, dissector, notes: Notes::default(), summary }
     }
 
@@ -155,7 +156,8 @@ impl Trace {
     }
 
     fn difference(&mut self, dissected: &Dissected) -> Option<(&'static str, String)> {
-        let (count, decoded) = (self.summary.differing.as_mut()?, dissected.message.as_ref().ok()?);
+        let count = self.summary.differing.as_mut()?;
+        let decoded = dissected.message.as_ref().ok()?;
         let difference = verify::verify(decoded, dissected.version, &dissected.pdu.bytes)?;
         *count += 1;
         Some(("differing", difference.to_string()))
@@ -167,7 +169,8 @@ fn sole_pdu(mut octets: Vec<u8>, rest: impl Read) -> Result<Pdu, TraceError> {
     if octets.len() > MAX_PDU_BYTES {
         return Err(TraceError::TooLong);
     }
-    let (source, destination) = (Endpoint::default(), Endpoint::default());
+    let source = Endpoint::default();
+    let destination = Endpoint::default();
     let flow = Flow { transport: Transport::File, source, destination };
     Ok(Pdu { flow, time_us: None, side: None, bytes: Bytes::from(octets) })
 }

@@ -55,9 +55,11 @@ pub(super) fn verify(
 
 /// The first difference that is not merely a length around another difference.
 fn explain(received: &[u8], ours: &[u8]) -> Difference {
-    let (mut at, mut our_at) = (0, 0);
+    let mut at = 0;
+    let mut our_at = 0;
     for _ in 0..MAX_LENGTHS {
-        let (theirs, mine) = (&received[at..], &ours[our_at..]);
+        let theirs = &received[at..];
+        let mine = &ours[our_at..];
         let same = theirs.iter().zip(mine).take_while(|(a, b)| a == b).count();
         let octet = at + same;
         // Both forms of a length begin at the difference, or it lies in the second octet of two.

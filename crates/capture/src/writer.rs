@@ -29,7 +29,8 @@ impl<W: Write> PcapWriter<W> {
     /// Appends a packet that was seen at `at_ns`, in nanoseconds since the epoch; beyond 65,535 octets it is cut.
     pub fn packet(&mut self, at_ns: u64, data: &[u8]) -> io::Result<()> {
         let kept = &data[..data.len().min(SNAP_BYTES)];
-        let (seconds, nanos) = (at_ns / NS_PER_S, at_ns % NS_PER_S);
+        let seconds = at_ns / NS_PER_S;
+        let nanos = at_ns % NS_PER_S;
         let words = [seconds as u32, nanos as u32, kept.len() as u32, data.len() as u32];
         self.out.write_all(words.map(u32::to_le_bytes).as_flattened())?;
         self.out.write_all(kept)
@@ -92,7 +93,8 @@ impl<W: Write> PcapngWriter<W> {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         self.block(ENHANCED_PACKET, |body| {
-            let (high, low) = ((at_ns >> 32) as u32, at_ns as u32);
+            let high = (at_ns >> 32) as u32;
+            let low = at_ns as u32;
             let words = [interface, high, low, data.len() as u32, sent_bytes as u32];
             body.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
             body.extend_from_slice(data);

@@ -22,7 +22,8 @@ const FLEXRIC: &[u8] =
 type Seen = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
 
 fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
-    let (mut seen, mut found) = (Vec::new(), Findings::default());
+    let mut seen = Vec::new();
+    let mut found = Findings::default();
     let each = |p: Packet<'_>, _: &mut Findings| {
         assert_eq!(p.number, seen.len() as u64 + 1);
         let interface = p.interface.map(str::to_owned);
@@ -88,7 +89,8 @@ proptest! {
         }
         let mut expected: Vec<Seen> = Vec::new();
         for (n, (at_ns, data)) in packets_in.iter().enumerate() {
-            let (interface, missing) = (n % names.len(), n % 3);
+            let interface = n % names.len();
+            let missing = n % 3;
             writer.packet(interface as u32, *at_ns, data, data.len() + missing).unwrap();
             let name = Some(names[interface].clone());
             expected.push((1, name, Some(at_ns / 1000), missing > 0, data.clone()));
@@ -146,7 +148,8 @@ fn times_are_read_in_either_order_and_resolution() {
 fn what_is_recorded_comes_back_and_what_is_cut_is_no_pdu() {
     let huge = vec![0; 300_000];
     let end = |address: [u8; 4], port| Endpoint { address: Some(address.into()), port };
-    let (source, destination) = (end([10, 0, 0, 1], 5000), end([11, 0, 0, 1], 6000));
+    let source = end([10, 0, 0, 1], 5000);
+    let destination = end([11, 0, 0, 1], 6000);
     let flow = Flow { transport: Transport::Sctp, source, destination };
     let six = Flow { source: Endpoint { address: Some("fd00::1".parse().unwrap()), port: 7 }, ..flow };
     let nowhere = Flow { transport: Transport::Exported, destination: Endpoint::default(), ..six };
@@ -161,7 +164,8 @@ fn what_is_recorded_comes_back_and_what_is_cut_is_no_pdu() {
         recorder.write(side, 1_700_000_000_123_456_789, &flow, pdu).unwrap();
     }
     recorder.flush().unwrap();
-    let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+    let mut assembler = Assembler::new(false);
+    let mut found = Findings::default();
     let capture = recorder.into_inner();
     assert!(is_capture(&capture) && !is_capture(&DELETE));
     read(&capture[..], &mut found, |packet, found| assembler.packet(&packet, found)).unwrap();
@@ -235,7 +239,9 @@ fn a_capture_that_grows_is_read_as_it_does() {
     for piece in [29, 1_000, 70_000] {
         let pauses = Arc::new(AtomicUsize::new(0));
         let source = Growing { rest: FLEXRIC, piece, left: piece, pauses: Arc::clone(&pauses) };
-        let (mut trace, mut early, mut all) = (Trace::new(Known::default(), true), 0, 0);
+        let mut trace = Trace::new(Known::default(), true);
+        let mut early = 0;
+        let mut all = 0;
         let last = FLEXRIC.len().div_ceil(piece) - 1;
         trace
             .read(source, |_, problem| {

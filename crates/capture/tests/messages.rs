@@ -20,7 +20,8 @@ fn encoded(name: &str, version: Version) -> Bytes {
 
 #[test]
 fn a_connection_speaks_what_its_setup_says() {
-    let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+    let mut dissector = Dissector::new(Known::default());
+    let mut notes = Notes::default();
     for version in Version::ALL {
         let port = 1000 + version as u16;
         let setup = pdu(Transport::Tcp, port, encoded("E2setupRequest", version));

@@ -88,7 +88,8 @@ fn early_segments_keep_their_order_across_the_wrap() {
 #[test]
 fn fragments_join_in_any_order_and_across_the_wrap() {
     let first = data(BEGIN, u32::MAX, 1, 70, b"abc");
-    let (middle, last) = (data(0, 0, 1, 70, b"de"), data(END, 1, 1, 70, b"f"));
+    let middle = data(0, 0, 1, 70, b"de");
+    let last = data(END, 1, 1, 70, b"f");
     for order in [[&first, &middle, &last], [&last, &first, &middle], [&middle, &last, &first]] {
         let packets: Vec<_> = order.map(|chunk| sctp(1, std::slice::from_ref(chunk))).into();
         assert_eq!(assembled(&packets, false), (vec![Bytes::from("abcdef")], vec![]));
@@ -133,7 +134,8 @@ fn a_datagram_is_a_pdu_on_our_ports_or_if_it_begins_like_one() {
 #[test]
 fn half_a_datagram_is_no_pdu() {
     let whole = udp(E2_PORT, &DELETE);
-    let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+    let mut assembler = Assembler::new(false);
+    let mut found = Findings::default();
     let cut =
         ranlab_capture::packets::Packet { cut: true, ..packet(1, LinkType::RAW, &whole[..whole.len() - 1]) };
     assembler.packet(&cut, &mut found);
@@ -202,7 +204,8 @@ proptest! {
         let wrap = |segment: Vec<u8>| {
             if six { v6(Protocol::TCP, &segment) } else { v4(Protocol::TCP, &segment) }
         };
-        let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+        let mut assembler = Assembler::new(false);
+        let mut found = Findings::default();
         let part = |&(from, to): &(usize, usize)| {
             let fin = if to == stream.len() { FIN } else { 0 };
             segment(base.wrapping_add(1 + from as u32), fin, &stream[from..to])
@@ -267,7 +270,8 @@ proptest! {
         let mut keyed: Vec<_> = seeds.iter().cycle().enumerate().map(|(i, s)| s.rotate_left(i as u32)).zip(chunks).collect();
         keyed.sort_by_key(|(key, _)| *key);
         let chunks: Vec<_> = keyed.into_iter().map(|(_, chunk)| chunk).collect();
-        let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+        let mut assembler = Assembler::new(false);
+        let mut found = Findings::default();
         for (number, bundle) in (1..).zip(chunks.chunks(bundled)) {
             assembler.packet(&packet(number, LinkType::RAW, &sctp(7, bundle)), &mut found);
         }
@@ -306,7 +310,8 @@ proptest! {
             let at = at.index(octets.len());
             octets[at] = value;
         }
-        let (mut assembler, mut found) = (Assembler::new(trusting), Findings::default());
+        let mut assembler = Assembler::new(trusting);
+        let mut found = Findings::default();
         for data in [&octets[..], &octets[..keep.index(octets.len() + 1)]] {
             assembler.packet(&packet(1, LinkType(link), data), &mut found);
         }
@@ -319,7 +324,8 @@ proptest! {
 #[test]
 fn what_waits_for_ever_is_given_up() {
     const ONE: usize = 16 << 20;
-    let (mut assembler, mut found) = (Assembler::new(false), Findings::default());
+    let mut assembler = Assembler::new(false);
+    let mut found = Findings::default();
     assembler.packet(&packet(1, LinkType::RAW, &tcp(0, SYN, &[])), &mut found);
     let payload = vec![0xff; 60_000];
     for n in 0..1000_u32 {

@@ -7,7 +7,8 @@ use ranlab_capture::{Endpoint, Flow, Recorder, Side, Trace, Transport};
 use serde_json::Value;
 
 fn document(octets: &[u8]) -> Value {
-    let (mut trace, mut sequence) = (Trace::new(Known::default(), true), Sequence::default());
+    let mut trace = Trace::new(Known::default(), true);
+    let mut sequence = Sequence::default();
     trace.read(octets, |dissected, problem| sequence.take(dissected, problem)).unwrap();
     serde_json::from_str(&sequence.finish("<b>trace</b>", &trace.finish()).json()).unwrap()
 }
@@ -34,7 +35,8 @@ fn a_recorded_session_has_lanes_answers_and_delays() {
         assert!(message["took_us"].as_i64().unwrap() >= 0);
         // E2setupRequest and E2setupResponse: what is before their last word is the same.
         let stem = |name: &Value| name.as_str().unwrap().trim_end_matches("Request").to_owned();
-        let (asked, answer) = (stem(&asked["name"]), message["name"].as_str().unwrap());
+        let asked = stem(&asked["name"]);
+        let answer = message["name"].as_str().unwrap();
         assert!(
             answer.starts_with(&asked) || answer.contains("ubscription") || answer.contains("ontrol"),
             "{asked} {answer}"
@@ -76,7 +78,8 @@ fn what_cannot_be_read_is_a_fault_and_everything_is_bounded() {
 #[test]
 fn of_a_trace_without_an_end_the_newest_are_kept_and_answers_find_their_requests() {
     let capture = include_bytes!("../../wire/tests/vectors/flexric_e2_e42_sctp.pcap");
-    let (mut trace, mut sequence) = (Trace::new(Known::default(), false), Sequence::newest());
+    let mut trace = Trace::new(Known::default(), false);
+    let mut sequence = Sequence::newest();
     // The same session three times: more messages than are kept.
     for _ in 0..3 {
         trace.read(&capture[..], |dissected, problem| sequence.take(dissected, problem)).unwrap();

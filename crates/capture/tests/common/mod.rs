@@ -15,15 +15,18 @@ pub(crate) const BEGIN: u8 = 2;
 pub(crate) const END: u8 = 1;
 
 pub(crate) fn v4(protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let (src, dst) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+    let src = [10, 0, 0, 1].into();
+    let dst = [10, 0, 0, 2].into();
     let payload_bytes = payload.len() as u16;
     let head = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
     [&head[..], payload].concat()
 }
 
 pub(crate) fn v6(protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let (src, dst) = ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
-    let (payload_bytes, next_header) = (payload.len() as u16, protocol);
+    let src = "fd00::1".parse().unwrap();
+    let dst = "fd00::2".parse().unwrap();
+    let payload_bytes = payload.len() as u16;
+    let next_header = protocol;
     let head = Ipv6Header { traffic_class: 0, payload_bytes, next_header, hop_limit: 64, src, dst }.write();
     [&head[..], payload].concat()
 }
@@ -75,7 +78,8 @@ pub(crate) fn packet(number: u64, link_type: LinkType, data: &[u8]) -> Packet<'_
 
 /// The PDUs of bare IP packets, and the notes on them.
 pub(crate) fn assembled(packets: &[Vec<u8>], trusting: bool) -> (Vec<Bytes>, Vec<String>) {
-    let (mut assembler, mut found) = (Assembler::new(trusting), Findings::default());
+    let mut assembler = Assembler::new(trusting);
+    let mut found = Findings::default();
     for (number, data) in (1..).zip(packets) {
         assembler.packet(&packet(number, LinkType::RAW, data), &mut found);
     }
