@@ -41,7 +41,8 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
 /// Hundreds of workers, each with as many request rates as `points` needs.
 fn measure(directory: &Path, points: usize) -> Result<usize, Box<dyn Error>> {
     let list = |most: usize| (1..=most).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
-    let (workers, requests) = (list(100), list((points / 100).max(1)));
+    let workers = list(100);
+    let requests = list((points / 100).max(1));
     let repeats = if points < 10_000 { 3 } else { 1 };
     let text = format!(
         "title = \"{points} points </script><script>window.hit=1</script>\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [{workers}]\n\

@@ -123,7 +123,9 @@ macro_rules! metrics {
 impl Metric {
     /// A metric of that kind.
     pub fn new(name: &str, unit: &str, kind: MetricKind, better: Better, comment: &str) -> Self {
-        let (name, unit, comment) = (name.to_owned(), unit.to_owned(), comment.to_owned());
+        let name = name.to_owned();
+        let unit = unit.to_owned();
+        let comment = comment.to_owned();
         let own = name.starts_with("sut.cpu") || name.starts_with("sut.rss");
         let noise = if own { Noise::Bounded } else { Noise::Time };
         Self {

@@ -121,7 +121,8 @@ impl Recorder {
     }
 
     /// The outcome of the first limit that was broken, `ok` if no limit was broken. All broken limits with
-    /// that outcome form the repeat's reason. XX
+    /// that outcome form the repeat's reason. A second call, which checks the machine after the system,
+    /// replaces the reason if it finds a broken limit.
     pub fn judge(&mut self, limits: impl IntoIterator<Item = (Outcome, Option<Breach>)>) -> Outcome {
         let broken: Vec<(Outcome, Breach)> =
             limits.into_iter().filter_map(|(outcome, breach)| Some((outcome, breach?))).collect();
@@ -219,7 +220,8 @@ impl Distribution {
         if self.counts.len() <= KEPT.len() {
             return self.clone();
         }
-        let (mut counts, mut before) = (Vec::<(u64, u64)>::with_capacity(KEPT.len()), 0);
+        let mut counts = Vec::<(u64, u64)>::with_capacity(KEPT.len());
+        let mut before = 0;
         for share in KEPT {
             let rank = rank(share, count);
             let more = rank - before;

@@ -22,7 +22,8 @@ pub fn growth(samples: &[(f64, f64)], confidence: f64) -> Option<Growth> {
         samples.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).map(|(x, y)| (x.ln(), y.ln())).collect();
     let n = logs.len();
     let mean = |of: fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / n as f64;
-    let (mean_x, mean_y) = (mean(|point| point.0), mean(|point| point.1));
+    let mean_x = mean(|point| point.0);
+    let mean_y = mean(|point| point.1);
     let xx: f64 = logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
     let xy: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
     if n < 2 || xx < 1e-12 {

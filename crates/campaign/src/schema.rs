@@ -74,7 +74,8 @@ macro_rules! keys {
 impl Key {
     /// A required key; see [`Self::or`] and [`Self::optional`].
     pub fn new(path: &str, kind: Kind, comment: &str) -> Self {
-        let (path, comment) = (path.to_owned(), comment.to_owned());
+        let path = path.to_owned();
+        let comment = comment.to_owned();
         Self {
             path,
             kind,
@@ -308,7 +309,8 @@ mod tests {
 
     #[test]
     fn one_or_more_stays_as_it_is_written_and_where_one_is_meant_a_list_is_told_so() {
-        let (one, two) = (Value::from("a"), Value::List(vec!["a".into(), "b".into()]));
+        let one = Value::from("a");
+        let two = Value::List(vec!["a".into(), "b".into()]);
         let places = Kind::OneOrMore(Box::new(Kind::Text));
         assert_eq!((places.accept(&one), places.accept(&two)), (Ok(one), Ok(two.clone())));
         let allowed = "text in quotes, or a list of such".to_owned();

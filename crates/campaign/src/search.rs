@@ -72,8 +72,13 @@ pub struct RateSearch {
 impl RateSearch {
     /// Between `min` and `max` (above 0), to a width of `precision` relative to the load.
     pub fn new(min: f64, max: f64, precision: f64, trials_max: u32) -> Self {
-        let (passed, failed, asked) = (None, None, None);
-        let (grain, trials, phase, step) = (0.0, 0, 0, 0.0);
+        let passed = None;
+        let failed = None;
+        let asked = None;
+        let grain = 0.0;
+        let trials = 0;
+        let phase = 0;
+        let step = 0.0;
         let unsent = false;
         let sign = 1.0;
         Self {
@@ -338,7 +343,8 @@ mod tests {
     fn the_threshold_is_found_to_the_precision_that_was_asked_for() {
         for threshold in [1.5, 17.0, 423.7, 999.0] {
             let found = search(RateSearch::new(1.0, 1000.0, 0.005, 60), |trial| trial.load <= threshold);
-            let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+            let lower = found.lower.unwrap();
+            let upper = found.upper.unwrap();
             assert!(lower <= threshold && threshold < upper, "{found:?}");
             assert!(upper - lower <= 0.005 * upper, "{found:?}");
             assert!(found.precise && found.trials < 30, "{found:?}");
@@ -358,7 +364,8 @@ mod tests {
         for threshold in [1.5, 17.0, 423.7, 999.0] {
             let found =
                 search(RateSearch::new(1.0, 1000.0, 0.005, 60).smallest(), |trial| trial.load >= threshold);
-            let (passed, failed) = (found.lower.unwrap(), found.upper.unwrap());
+            let passed = found.lower.unwrap();
+            let failed = found.upper.unwrap();
             assert!(failed < threshold && threshold <= passed, "{found:?}");
             assert!(found.precise && passed - failed <= 0.005 * passed, "{found:?}");
         }
@@ -392,7 +399,8 @@ mod tests {
         let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
             trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }
         });
-        let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+        let lower = found.lower.unwrap();
+        let upper = found.upper.unwrap();
         assert!(lower <= 400.0 && upper > 400.0 && upper - lower <= 0.01 * upper, "{found:?}");
     }
 

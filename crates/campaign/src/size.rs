@@ -122,8 +122,8 @@ impl At {
         let answer = |name: &str| results.answer(point, name);
         let rate = answer(&self.metric).filter(|answer| answer.value > 0.0 && answer.value.is_finite());
         let rate = rate.ok_or_else(|| {
-            let (label, why) =
-                (point.point.label(), point.runs.first().map_or("", |run| &run.recording.reason));
+            let label = point.point.label();
+            let why = point.runs.first().map_or("", |run| &run.recording.reason);
             format!("`{}` was not measured at {label} {why}", self.metric)
         })?;
         if rate.bound == Bound::AtMost {
@@ -267,7 +267,8 @@ fn check(demand: &Demand, blade: &Blade, capacity: &Capacity) -> Result<(), Size
         return Err(SizeError::Headroom);
     }
     if capacity.cores_per_instance > blade.cores {
-        let (instance, blade) = (capacity.cores_per_instance, blade.cores);
+        let instance = capacity.cores_per_instance;
+        let blade = blade.cores;
         return Err(SizeError::InstanceTooLarge { instance, blade });
     }
     Ok(())
@@ -362,7 +363,8 @@ mod tests {
             let ours = size(&demand(subscribers), &BLADE, &capacity(per_blade / 24.0)).unwrap().linear;
             assert_eq!((ours.blades, ours.racks), (blades, racks), "{switch}");
             assert!((ours.users_per_blade - per_blade).abs() < 1e-6);
-            let (ours_kw, ours_mw) = (ours.kw.unwrap(), ours.mw_per_user.unwrap());
+            let ours_kw = ours.kw.unwrap();
+            let ours_mw = ours.mw_per_user.unwrap();
             assert!(prints(ours_kw, kw), "{switch}: {ours_kw} kW, printed {kw}");
             assert!(prints(ours_mw, mw), "{switch}: {ours_mw} mW, printed {mw}");
         }

@@ -92,7 +92,8 @@ impl Stored {
         }
         for (name, metric) in stored.points.iter().flat_map(|point| &point.metrics) {
             if !metric.values.is_empty() && metric.values.len() != metric.n {
-                let (values, n) = (metric.values.len(), metric.n);
+                let values = metric.values.len();
+                let n = metric.n;
                 return Err(StoredError(format!("`{name}` has {values} values and claims {n} repeats")));
             }
         }
@@ -292,7 +293,8 @@ mod tests {
             let scenario = Scenario::parse(text, "t.toml", &over, std::slice::from_ref(&rig)).unwrap();
             Ok::<_, String>(judge(&stored.results(scenario, &rig)).remove(0).verdict)
         };
-        let (one, two) = (", \"values\": [2.0, 10.0, 18.0]", ", \"values\": [3.0, 11.0, 19.5]");
+        let one = ", \"values\": [2.0, 10.0, 18.0]";
+        let two = ", \"values\": [3.0, 11.0, 19.5]";
         assert_eq!(told([one, two]), Ok(Verdict::Holds));
         // The repeat that a stand-in belongs to is unknown.
         assert_eq!(told(["", ""]), Ok(Verdict::Inconclusive));

@@ -284,7 +284,8 @@ type Parameters = [f64; 3];
 
 /// n/X is linear in 1/λ, σ/λ and κ/λ: a start that needs no guess.
 fn linear_start(samples: &[(f64, f64)]) -> Option<Parameters> {
-    let (mut matrix, mut right) = ([[0.0; 3]; 3], [0.0; 3]);
+    let mut matrix = [[0.0; 3]; 3];
+    let mut right = [0.0; 3];
     for (n, x) in samples {
         // Weights make the error relative: d(n/X) = (n/X) * dX/X.
         let weight = x / n;
@@ -342,7 +343,9 @@ fn normal(samples: &[(f64, f64)], parameters: Parameters) -> [[f64; 3]; 3] {
 /// Levenberg-Marquardt on the logarithms; `bounded` keeps σ and κ at 0 or above by projection.
 fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Parameters {
     let cost = |parameters| residuals(samples, parameters).iter().map(|r| r * r).sum::<f64>();
-    let (mut best, mut best_cost, mut damping) = (start, cost(start), 1e-3);
+    let mut best = start;
+    let mut best_cost = cost(start);
+    let mut damping = 1e-3;
     for _ in 0..STEPS_MAX {
         let mut matrix = normal(samples, best);
         // A parameter that rests on its bound and wants to cross it stays there.
@@ -391,7 +394,10 @@ fn inverse(matrix: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     let scale = [0, 1, 2].map(|i| if matrix[i][i] > 0.0 { 1.0 / matrix[i][i].sqrt() } else { 1.0 });
     let m = [0, 1, 2].map(|i| [0, 1, 2].map(|j| matrix[i][j] * scale[i] * scale[j]));
     let minor = |i: usize, j: usize| {
-        let (a, b, c, d) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
+        let a = (i + 1) % 3;
+        let b = (i + 2) % 3;
+        let c = (j + 1) % 3;
+        let d = (j + 2) % 3;
         m[a][c] * m[b][d] - m[a][d] * m[b][c]
     };
     let determinant = (0..3).map(|j| m[0][j] * minor(0, j)).sum::<f64>();

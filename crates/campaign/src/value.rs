@@ -174,7 +174,8 @@ pub const UNITS_ALLOWED: &str = "ns, us, ms, s, min, h, d";
 pub fn parse_span(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = (&text[..digits], text[digits..].trim_start());
+    let number = &text[..digits];
+    let unit = text[digits..].trim_start();
     let (_, unit_ns) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
         return None;

@@ -42,7 +42,8 @@ fn scenario(text: &str) -> (Scenario, Plan) {
 
 fn open(path: &Path, scenario: &Scenario, plan: &Plan) -> Result<Store, StoreError> {
     let metrics = MockRig::default().describe().metrics;
-    let (host, versions) = (serde_json::json!({"cores": 2}), serde_json::json!({"ranlab": "0.1.0"}));
+    let host = serde_json::json!({"cores": 2});
+    let versions = serde_json::json!({"ranlab": "0.1.0"});
     Store::open(path, &Header { scenario, plan, metrics: &metrics, host: &host, versions: &versions })
 }
 

@@ -355,7 +355,8 @@ fn two_sides_of_one_campaign_are_compared_with_a_picture_for_each_value() {
          \"sut.sigma\" = [0.1, 0.5]\n\"load.workers\" = [1, 2, 400]\n[measure]\nrepeats = 3\n",
     );
     let of = |value: &str| side(&results, "sut.build", &Value::from(value)).unwrap();
-    let (one, other) = (of("one"), of("other"));
+    let one = of("one");
+    let other = of("other");
     let compared =
         compare(&one, &other, &Options { metrics: vec!["throughput".to_owned()], ..Options::default() });
     assert_eq!((compared.rows.len(), compared.unmatched), (6, (0, 0)));

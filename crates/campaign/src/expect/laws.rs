@@ -183,7 +183,8 @@ impl Asked<'_> {
     fn ratio(&self, against: &BTreeMap<String, Value>, zone: Zone) -> Finding {
         let mut filter = self.expect.filter.clone();
         filter.extend(against.clone());
-        let (ours, theirs) = (self.mean(&self.expect.filter)?, self.mean(&filter)?);
+        let ours = self.mean(&self.expect.filter)?;
+        let theirs = self.mean(&filter)?;
         if theirs.estimate.value == 0.0 {
             return Err(format!("{} is 0 at {}", self.expect.metric, words(&filter)));
         }
@@ -231,7 +232,8 @@ impl Asked<'_> {
             return Err(format!("{} points along {along} show no shape", points.len()));
         }
         let ys: Vec<Number> = points.iter().map(|(_, y)| y.clone()).collect();
-        let (first, last) = (&ys[0], &ys[ys.len() - 1]);
+        let first = &ys[0];
+        let last = &ys[ys.len() - 1];
         let mut ours = format!("{} to {}", self.words(&first.estimate), self.words(&last.estimate));
         let told = match shape {
             Shape::Increasing => {

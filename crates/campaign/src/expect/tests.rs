@@ -19,7 +19,8 @@ fn verdicts_at(noise: f64, repeats: u32, quick: bool, expects: &str) -> Vec<(Ver
     let over = Overrides { sets: Vec::new(), quick };
     let scenario = Scenario::parse(&text, "t", &over, &[rig.describe()]).unwrap();
     let plan = Plan::new(&scenario, &rig.describe());
-    let (mut journal, metrics) = (MemoryJournal::default(), rig.describe().metrics);
+    let mut journal = MemoryJournal::default();
+    let metrics = rig.describe().metrics;
     crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
     let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished));
     judged
@@ -132,7 +133,8 @@ fn paired_repeats_tell_what_alone_they_cannot() {
         let rig = MockRig::default();
         let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
         let plan = Plan::new(&scenario, &rig.describe());
-        let (mut journal, metrics) = (MemoryJournal::default(), rig.describe().metrics);
+        let mut journal = MemoryJournal::default();
+        let metrics = rig.describe().metrics;
         crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
         let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished)).remove(0);
         (judged.verdict, judged.ours)

@@ -198,7 +198,9 @@ mod tests {
 
     #[test]
     fn a_column_has_the_narrowest_type() {
-        let (int, float, text) = (Value::Int(1), Value::Float(0.5), Value::from("x"));
+        let int = Value::Int(1);
+        let float = Value::Float(0.5);
+        let text = Value::from("x");
         let span = Value::Span(Duration::from_millis(50));
         let of =
             |values: &[&Value]| column("a", &values.iter().map(|value| Some(*value)).collect::<Vec<_>>());

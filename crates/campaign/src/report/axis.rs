@@ -28,8 +28,8 @@ impl Axis {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         let air = if high > low { (high - low) * 0.04 } else { high.abs().max(1.0) * 0.5 };
-        let (below, above) =
-            (if zero && low == 0.0 { 0.0 } else { air }, if zero && high == 0.0 { 0.0 } else { air });
+        let below = if zero && low == 0.0 { 0.0 } else { air };
+        let above = if zero && high == 0.0 { 0.0 } else { air };
         let (low, high) = (low - below, if high > low - below { high + above } else { low + air });
         Self { low, high, log, pixels: (0, 0) }
     }

@@ -99,8 +99,13 @@ fn default_plot(results: &Results) -> Option<Plot> {
     let y = found.into_iter().chain(names).find(|name| measured.contains(name))?;
     let numeric = results.points.iter().all(|point| number(point, &x).is_some());
     let kind = if numeric { PlotKind::Lines } else { PlotKind::Bars };
-    let (group_by, z, levels, filter) = (None, None, Vec::new(), BTreeMap::new());
-    let (title, log, zero) = (String::new(), String::new(), "xy".to_owned());
+    let group_by = None;
+    let z = None;
+    let levels = Vec::new();
+    let filter = BTreeMap::new();
+    let title = String::new();
+    let log = String::new();
+    let zero = "xy".to_owned();
     let stack = Vec::new();
     Some(Plot { title, kind, x, y, group_by, z, levels, stack, log, zero, filter })
 }
@@ -304,7 +309,8 @@ fn explain(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Fi
 
 /// Growth of each series: the exponent of a power law through its points, if x is a number.
 fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure) -> Table {
-    let (mut names, mut exponents) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut exponents = Vec::new();
     if !matches!(figure.x, Across::Numbers { .. }) {
         return Table::default();
     }
@@ -330,7 +336,8 @@ fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure
 
 fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some(z) = &plot.z else { return };
-    let (columns, rows) = (names(results, plot, &plot.x), names(results, plot, &plot.y));
+    let columns = names(results, plot, &plot.x);
+    let rows = names(results, plot, &plot.y);
     // Points that share a cell are taken together.
     let mut cells: BTreeMap<(usize, usize), Vec<&PointResult>> = BTreeMap::new();
     for point in results.matching(&plot.filter) {
@@ -412,7 +419,8 @@ fn stacked(results: &Results, plot: &Plot, figure: &mut Figure) {
             after => own[after - 1].1.max(0.0),
         };
         let samples = times.iter().zip(&mut edge).map(|(at, edge)| {
-            let (y, low) = (height(at), *edge);
+            let y = height(at);
+            let low = *edge;
             *edge += y;
             Sample { x: at.as_secs_f64(), y, low, high: *edge, ends: (low, *edge) }
         });
@@ -448,10 +456,18 @@ mod tests {
             let samples = samples.iter().map(|&(x, y)| Sample::at(x, y)).collect();
             Series { name: (*name).to_owned(), color, form: Form::Bars, samples }
         });
-        let (title, caption, missing) = ("t".to_owned(), String::new(), String::new());
-        let (x_label, y_label, table) = ("x".to_owned(), "y".to_owned(), Table::default());
-        let (marks, bounds, answer, series) = (Vec::new(), Vec::new(), None, series.collect());
-        let (log_y, zero) = (false, (true, true));
+        let title = "t".to_owned();
+        let caption = String::new();
+        let missing = String::new();
+        let x_label = "x".to_owned();
+        let y_label = "y".to_owned();
+        let table = Table::default();
+        let marks = Vec::new();
+        let bounds = Vec::new();
+        let answer = None;
+        let series = series.collect();
+        let log_y = false;
+        let zero = (true, true);
         Figure {
             title,
             caption,

@@ -32,7 +32,8 @@ pub(super) fn iso(results: &Results, plot: &Plot, figure: &mut Figure) {
     let measured: Vec<Sample> = grid.measured().map(|(x, y, _)| Sample::at(x, y)).collect();
     let values: Vec<f64> = grid.measured().map(|(.., value)| value).collect();
     let levels = if plot.levels.is_empty() { round_levels(&values) } else { plot.levels.clone() };
-    let (log_x, log_y) = (plot.log.contains('x'), plot.log.contains('y'));
+    let log_x = plot.log.contains('x');
+    let log_y = plot.log.contains('y');
     let unit = results.unit(z);
     let mut missed = Vec::new();
     for (color, level) in levels.iter().take(LEVELS_MAX).enumerate() {
@@ -72,7 +73,8 @@ impl Grid {
             axis.dedup();
             axis
         };
-        let (x, y) = (axis(|point| point.0), axis(|point| point.1));
+        let x = axis(|point| point.0);
+        let y = axis(|point| point.1);
         // Points that share a place are taken together.
         let at = |column: f64, row: f64| {
             let here = points.iter().filter(|point| point.0 == column && point.1 == row);
@@ -152,7 +154,8 @@ fn joined(mut pieces: Vec<Piece>) -> Vec<Vec<(f64, f64)>> {
     while let Some((from, to)) = pieces.pop() {
         let mut line = std::collections::VecDeque::from([from, to]);
         loop {
-            let (first, last) = (line[0], line[line.len() - 1]);
+            let first = line[0];
+            let last = line[line.len() - 1];
             let next =
                 pieces.iter().position(|(a, b)| [*a, *b].iter().any(|end| *end == first || *end == last));
             let Some(next) = next else { break };
@@ -190,7 +193,8 @@ mod tests {
     use super::*;
 
     fn plane(of: fn(f64, f64) -> f64) -> Grid {
-        let (x, y) = (vec![0.0, 1.0, 2.0, 4.0], vec![0.0, 1.0, 3.0]);
+        let x = vec![0.0, 1.0, 2.0, 4.0];
+        let y = vec![0.0, 1.0, 3.0];
         let values = y.iter().map(|y| x.iter().map(|x| Some(of(*x, *y))).collect()).collect();
         Grid { x, y, values }
     }

@@ -78,7 +78,8 @@ pub(super) fn standalone(svg: &str) -> String {
 /// # Errors
 /// Our own fault.
 pub fn png(figure: &Figure) -> Result<Vec<u8>, DrawError> {
-    let (width, height) = (SIZE.0 * SCALE, SIZE.1 * SCALE);
+    let width = SIZE.0 * SCALE;
+    let height = SIZE.1 * SCALE;
     let mut pixels = vec![255_u8; (width * height * 3) as usize];
     {
         let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
@@ -223,9 +224,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     fn axes(&self) -> Result<(), DrawError> {
-        let (left, right, bottom, top) = (self.x.pixels.0, self.x.pixels.1, self.y.pixels.0, self.y.pixels.1);
-        let (faint, line) =
-            (INK.mix(0.14).stroke_width(self.scale as u32), INK.stroke_width(self.scale as u32));
+        let left = self.x.pixels.0;
+        let right = self.x.pixels.1;
+        let bottom = self.y.pixels.0;
+        let top = self.y.pixels.1;
+        let faint = INK.mix(0.14).stroke_width(self.scale as u32);
+        let line = INK.stroke_width(self.scale as u32);
         let title = self.fitted(&self.figure.title, 17, right - self.px(14));
         self.text(&title, (self.px(14), self.px(12)), 17, HPos::Left, VPos::Top)?;
         for (tick, text) in self.y_ticks() {
@@ -308,7 +312,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let count = self.figure.series.len().max(1) as f64;
         let width = 0.76 / count;
         let middle = s.x + (index as f64 - (count - 1.0) / 2.0) * width;
-        let (from, to) = (self.x.at(middle - width * 0.45), self.x.at(middle + width * 0.45));
+        let from = self.x.at(middle - width * 0.45);
+        let to = self.x.at(middle + width * 0.45);
         let middle = (from + to) / 2;
         let stroke = color.stroke_width(self.px(2) as u32);
         let zero = if self.figure.log_y { self.y.low } else { 0.0 };
@@ -325,7 +330,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
         let half = self.px(4);
         for (end, edge) in [(ends.0, s.low), (ends.1, s.high)] {
-            let (end, edge) = (self.y.at(end), self.y.at(edge));
+            let end = self.y.at(end);
+            let edge = self.y.at(edge);
             self.path(vec![(middle, end), (middle, edge)], stroke)?;
             self.path(vec![(middle - half, end), (middle + half, end)], stroke)?;
         }
@@ -334,10 +340,11 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     fn cells(&self, samples: &[Sample]) -> Result<(), DrawError> {
         let values = samples.iter().map(|s| s.ends.0);
-        let (low, high) =
-            (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        let high = values.fold(f64::NEG_INFINITY, f64::max);
         let half = |axis: &Axis| (axis.at(1.0) - axis.at(0.0)).abs() / 2 - self.scale;
-        let (dx, dy) = (half(&self.x), half(&self.y));
+        let dx = half(&self.x);
+        let dy = half(&self.y);
         for s in samples {
             let (x, y) = self.at(s.x, s.y);
             let share = if high > low { (s.ends.0 - low) / (high - low) } else { 0.5 };
@@ -402,8 +409,10 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     fn bounds(&self) -> Result<(), DrawError> {
         let (left, right) = self.x.pixels;
         for bound in &self.figure.bounds {
-            let (y, color) = (self.y.at(bound.y), bound.color.map_or(INK, |of| PALETTE[of % PALETTE.len()]));
-            let (dash, stroke) = (self.px(6), color.stroke_width(self.scale as u32));
+            let y = self.y.at(bound.y);
+            let color = bound.color.map_or(INK, |of| PALETTE[of % PALETTE.len()]);
+            let dash = self.px(6);
+            let stroke = color.stroke_width(self.scale as u32);
             for from in (left..right).step_by(2 * dash.max(1) as usize) {
                 self.path(vec![(from, y), ((from + dash).min(right), y)], stroke)?;
             }
@@ -415,11 +424,15 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     /// The name of a bound, above or below its line: where no other name is nor, if it can be, another bound's line or a value.
     fn bound_name(&self, bound: &Bound, taken: &mut Vec<[(i32, i32); 2]>) -> Result<(), DrawError> {
         let ((left, right), (bottom, top)) = (self.x.pixels, self.y.pixels);
-        let (y, gap) = (self.y.at(bound.y), self.px(2));
-        let (width, height) = (self.width(&bound.name, 13) + self.px(8), self.px(17));
+        let y = self.y.at(bound.y);
+        let gap = self.px(2);
+        let width = self.width(&bound.name, 13) + self.px(8);
+        let height = self.px(17);
         let others = self.figure.bounds.iter().filter(|other| other.y != bound.y);
         let lines: Vec<i32> = others.map(|other| self.y.at(other.y)).collect();
-        let (above, below, middle) = (y - gap - height, y + gap, (left + right - width) / 2);
+        let above = y - gap - height;
+        let below = y + gap;
+        let middle = (left + right - width) / 2;
         let places: Vec<(i32, i32)> =
             [right - width, left + gap, middle].into_iter().flat_map(|x| [(x, above), (x, below)]).collect();
         let of_names = |&(x, from): &(i32, i32)| {
@@ -460,7 +473,9 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     fn whisker(&self, x: i32, (low, high): (f64, f64), stroke: ShapeStyle) -> Result<(), DrawError> {
-        let (low, high, half) = (self.y.at(low), self.y.at(high), self.px(4));
+        let low = self.y.at(low);
+        let high = self.y.at(high);
+        let half = self.px(4);
         self.path(vec![(x, low), (x, high)], stroke)?;
         self.path(vec![(x - half, low), (x + half, low)], stroke)?;
         self.path(vec![(x - half, high), (x + half, high)], stroke)
@@ -517,7 +532,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
 
     /// A mark whose shape differs with the series, as its colour does.
     pub(super) fn dot(&self, (x, y): (i32, i32), series: usize) -> Result<(), DrawError> {
-        let (fill, r) = (PALETTE[series % PALETTE.len()].filled(), self.px(4));
+        let fill = PALETTE[series % PALETTE.len()].filled();
+        let r = self.px(4);
         let shape = match series % 4 {
             0 => return self.area.draw(&Circle::new((x, y), self.px(3), fill)).map_err(wrong),
             1 => vec![

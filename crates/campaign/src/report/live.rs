@@ -144,7 +144,8 @@ impl Watched {
         let groups = self.groups(metrics);
         let names = groups.into_iter().flat_map(|(_, names)| names.into_iter().take(2));
         let numbers = found.chain(names).filter_map(|name| {
-            let (value, unit) = (metrics.get(&name)?, self.campaign.unit(&name));
+            let value = metrics.get(&name)?;
+            let unit = self.campaign.unit(&name);
             Some(format!("{name} {} {unit}", crate::value::short(*value)).trim_end().to_owned())
         });
         load.into_iter().chain(numbers).take(most).collect()
@@ -204,7 +205,8 @@ impl Watched {
 
     fn curve(&self, title: &str, names: &[String]) -> Figure {
         let windows = self.alike();
-        let (results, last) = (&self.campaign, self.windows.back().map_or(0, |seen| seen.point));
+        let results = &self.campaign;
+        let last = self.windows.back().map_or(0, |seen| seen.point);
         let x_label = self.across.as_ref().map_or_else(
             || "windows, in the order of measuring".to_owned(),
             |path| words::label(results, path, false),
@@ -219,8 +221,8 @@ impl Watched {
             at.sort_by(|a, b| a.0.total_cmp(&b.0));
             let samples = at.chunk_by(|a, b| a.0 == b.0).map(|here| {
                 let values = || here.iter().map(|(_, y)| *y);
-                let (low, high) =
-                    (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+                let low = values().fold(f64::INFINITY, f64::min);
+                let high = values().fold(f64::NEG_INFINITY, f64::max);
                 let y = values().sum::<f64>() / here.len() as f64;
                 Sample { x: here[0].0, y, low, high, ends: (low, high) }
             });
@@ -292,10 +294,12 @@ mod tests {
         let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
         let rig = MockRig::default();
         let scenario = Scenario::parse(&text, "test.toml", &Overrides::default(), &[rig.describe()]).unwrap();
-        let (plan, metrics) = (Plan::new(&scenario, &rig.describe()), rig.describe().metrics);
+        let plan = Plan::new(&scenario, &rig.describe());
+        let metrics = rig.describe().metrics;
         let before = Results::new(scenario.clone(), metrics, plan.points.clone(), Vec::new());
-        let (mut watched, mut seen, mut journal) =
-            (Watched::new(&before), Vec::new(), MemoryJournal::default());
+        let mut watched = Watched::new(&before);
+        let mut seen = Vec::new();
+        let mut journal = MemoryJournal::default();
         let mut hear = |event: Event| {
             if watched.take(&event) {
                 seen.push(watched.figures());

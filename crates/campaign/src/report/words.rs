@@ -10,7 +10,8 @@ const BEGIN_CHARS_MAX: usize = 48;
 
 /// The title of a figure whose author gave none.
 pub(super) fn title(results: &Results, plot: &Plot) -> String {
-    let (x, y) = (plot.x.as_str(), plot.y.as_str());
+    let x = plot.x.as_str();
+    let y = plot.y.as_str();
     let what = match (&plot.kind, &plot.z) {
         (PlotKind::Heat | PlotKind::Iso, Some(z)) => {
             format!(
@@ -178,10 +179,12 @@ pub(super) fn when(results: &Results) -> String {
 
 /// Day and minute of a time in milliseconds since 1970, in UTC.
 fn date(unix_ms: u64) -> (String, String) {
-    let (days, minute) = (unix_ms / 86_400_000, unix_ms / 60_000 % 1_440);
+    let days = unix_ms / 86_400_000;
+    let minute = unix_ms / 60_000 % 1_440;
     // Counted in eras of 400 years that begin on a 1 March, so that leap days come last.
     let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let era = shifted / 146_097;
+    let day = shifted % 146_097;
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;

@@ -399,7 +399,8 @@ fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Mea
     let last =
         search.goals().first().copied().zip(tried.last()).filter(|(_, trial)| trial.gave == Gave::Fail);
     let why = last.map_or_else(String::new, |((metric, at_most), trial)| {
-        let (load, value) = (short(trial.load), short(trial.value));
+        let load = short(trial.load);
+        let value = short(trial.value);
         if trial.value.is_nan() {
             return format!(": at {load} the system is overloaded");
         }

@@ -43,7 +43,8 @@ fn names(rig: &RigDescription) -> Vec<&String> {
 
 /// The rig's settings by their paths: one value of each, and a list of values of each.
 fn tables(rig: &RigDescription) -> (Value, Value) {
-    let (mut settings, mut axes) = (Map::new(), Map::new());
+    let mut settings = Map::new();
+    let mut axes = Map::new();
     for key in &rig.keys {
         let value = key.kind.json_schema();
         axes.insert(key.path.clone(), json!({"type": "array", "minItems": 1, "items": value}));

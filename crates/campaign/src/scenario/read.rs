@@ -245,7 +245,8 @@ impl Reader<'_> {
                 }
             }
         }
-        let (unit, about) = (key.unit.clone(), key.comment.clone());
+        let unit = key.unit.clone();
+        let about = key.comment.clone();
         Some(Axis { path: path.to_owned(), values, unit, about, apart: key.apart })
     }
 

@@ -71,7 +71,9 @@ const MORE: &str = "
 /// A starter's settings, axes, and plots with what follows them.
 fn parts(starter: &str) -> (&str, &str, &str) {
     let at = |mark: &str| starter.find(mark).unwrap_or(starter.len());
-    let (axes, measure, plots) = (at("[sweep.axes]"), at("[measure]"), at("[[plot]]"));
+    let axes = at("[sweep.axes]");
+    let measure = at("[measure]");
+    let plots = at("[[plot]]");
     let axes_to = measure.max(axes);
     (&starter[..axes], starter[axes..axes_to].trim_end(), &starter[plots.max(axes_to)..])
 }

@@ -89,7 +89,8 @@ pub(crate) fn set(root: &mut Node, assignment: &str) -> Result<(), ScenarioError
     let Some((path, text)) = assignment.split_once('=') else {
         return Err(ScenarioError::at(&place, "must be path=value, such as load.nodes=10"));
     };
-    let (path, text) = (path.trim(), text.trim());
+    let path = path.trim();
+    let text = text.trim();
     if path.is_empty() || path.split('.').any(str::is_empty) {
         return Err(ScenarioError::at(&place, "must be path=value, such as load.nodes=10"));
     }

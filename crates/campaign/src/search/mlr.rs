@@ -146,7 +146,8 @@ impl MlrSearch {
     ) -> Self {
         let loads = grid(range, precision / STEPS, whole);
         let goals = goals.iter().take(GOALS_MAX).map(|goal| chain(*goal, initial)).collect();
-        let (top, seen) = (loads.len().saturating_sub(1), BTreeMap::new());
+        let top = loads.len().saturating_sub(1);
+        let seen = BTreeMap::new();
         Self { loads, top, unsent: None, goals, seen, budget, spent: 0.0, trials: 0, asked: None }
     }
 
@@ -212,7 +213,8 @@ impl MlrSearch {
         let depths = self.goals.iter().map(Vec::len).max()?;
         (0..depths).find_map(|depth| {
             self.goals.iter().find_map(|chain| {
-                let (target, finer) = (chain.get(depth)?, &chain[depth..]);
+                let target = chain.get(depth)?;
+                let finer = &chain[depth..];
                 // A finer target that is done replaces coarser ones.
                 if finer.iter().any(|target| self.done(target)) {
                     return None;
@@ -313,7 +315,10 @@ impl MlrSearch {
     /// Good and bad time at a load.
     fn times(&self, index: usize, target: &Target) -> Times {
         let Goal { loss_ratio, exceed_ratio, .. } = target.goal;
-        let (mut good, mut bad, mut good_short, mut bad_short) = (0.0, 0.0, 0.0, 0.0);
+        let mut good = 0.0;
+        let mut bad = 0.0;
+        let mut good_short = 0.0;
+        let mut bad_short = 0.0;
         for (share, loss) in self.seen.get(&index).into_iter().flatten() {
             let of = match (*share >= target.share * (1.0 - 1e-9), *loss <= loss_ratio) {
                 (true, true) => &mut good,

@@ -91,7 +91,8 @@ impl PlrSearch {
 
     /// The next trial; `None`: the time is over, or not even the smallest load can be sent.
     pub fn next_trial(&mut self) -> Option<Trial> {
-        let (min, max) = (self.range.0, self.top());
+        let min = self.range.0;
+        let max = self.top();
         if self.trials >= self.budget || min > max || self.unsent.is_some_and(|unsent| unsent <= min) {
             return None;
         }
@@ -175,7 +176,9 @@ impl PlrSearch {
             let of = |device| fit(device, &self.evidence, self.target, loads);
             let [(a, of_a), (b, of_b)] = Shape::ALL.map(|shape| of(Device::Bursts(shape)));
             let (own, of_own) = of(Device::Wavers);
-            let (load, low, high) = ((a.load * b.load).sqrt(), a.low.min(b.low), a.high.max(b.high));
+            let load = (a.load * b.load).sqrt();
+            let low = a.low.min(b.low);
+            let high = a.high.max(b.high);
             let mut estimate = Estimate { load, low, high, by: [a, b], wavers: None };
             let ahead = of_own - of_a.max(of_b);
             if ahead > -DOUBT {

@@ -85,8 +85,10 @@ impl Estimate {
     /// The interval of this by another one (Fieller: exact for normal means, and open to a numerator of 0). `None` where
     /// one is a single repeat; unbounded where the divisor may be 0.
     pub fn ratio(self, by: Self, confidence: f64) -> Option<(f64, f64)> {
-        let (va, vb) = (self.error?.powi(2), by.error?.powi(2));
-        let (a, b) = (self.value, by.value);
+        let va = self.error?.powi(2);
+        let vb = by.error?.powi(2);
+        let a = self.value;
+        let b = by.value;
         // Degrees of freedom of a - rb at the ratio r that was found.
         let spread = Self::sum(&[(1.0, self), (-a / b, by)]);
         let interval = fieller((a, b), (va, vb, 0.0), spread.freedom, confidence);
@@ -107,7 +109,8 @@ impl Estimate {
             .into_iter()
             .flat_map(|a| [by_low, by.value + by.above].map(|b| corner(a, b)));
         let centre = self.value / by.value;
-        let (mut low, mut high) = (centre, centre);
+        let mut low = centre;
+        let mut high = centre;
         for ratio in corners {
             low = low.min(ratio);
             high = high.max(ratio);
@@ -160,7 +163,8 @@ pub(crate) fn fieller(
     confidence: f64,
 ) -> (f64, f64) {
     let t2 = if va + vb > 0.0 { quantile(confidence, freedom).powi(2) } else { 0.0 };
-    let (across, divisor) = (a * b - t2 * cab, b * b - t2 * vb);
+    let across = a * b - t2 * cab;
+    let divisor = b * b - t2 * vb;
     if divisor <= 0.0 || divisor.is_nan() {
         return (f64::NEG_INFINITY, f64::INFINITY);
     }
@@ -203,9 +207,11 @@ mod tests {
         let mut draw = |mean: f64, sd: f64, n: usize| -> Vec<f64> {
             (0..n).map(|_| mean + sd * Distribution::<f64>::sample(&StandardNormal, &mut rng)).collect()
         };
-        let (mut difference, mut ratio) = (0, 0);
+        let mut difference = 0;
+        let mut ratio = 0;
         for _ in 0..2000 {
-            let (a, b) = (of(&draw(30.0, 3.0, 5)), of(&draw(10.0, 0.5, 3)));
+            let a = of(&draw(30.0, 3.0, 5));
+            let b = of(&draw(10.0, 0.5, 3));
             let holds = |interval: Option<(f64, f64)>, truth: f64| {
                 let (low, high) = interval.unwrap();
                 i32::from((low..=high).contains(&truth))

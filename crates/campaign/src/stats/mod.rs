@@ -64,7 +64,8 @@ pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     let last = sorted.len().checked_sub(1)?;
     Some([0.0, 0.25, 0.5, 0.75, 1.0].map(|share| {
         let at = share * last as f64;
-        let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+        let low = sorted[at.floor() as usize];
+        let high = sorted[at.ceil() as usize];
         low + (high - low) * at.fract()
     }))
 }

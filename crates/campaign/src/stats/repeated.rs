@@ -68,9 +68,11 @@ impl Number {
             return (self.estimate.ratio(by.estimate, confidence), false);
         }
         let of = |number: &Self| shared.iter().map(|repeat| number.own[repeat]).collect::<Vec<f64>>();
-        let (ours, theirs) = (of(self), of(by));
+        let ours = of(self);
+        let theirs = of(by);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n as f64;
-        let (a, b) = (mean(&ours), mean(&theirs));
+        let a = mean(&ours);
+        let b = mean(&theirs);
         // Of the means, hence by n once more.
         let moment = |one: &[f64], other: &[f64]| {
             let products = one.iter().zip(other).map(|(x, y)| (x - mean(one)) * (y - mean(other)));
@@ -109,7 +111,8 @@ mod tests {
 
     #[test]
     fn what_repeats_share_is_in_no_difference() {
-        let (a, b) = (of(&[11.0, 21.0, 31.5]), of(&[10.0, 20.0, 30.0]));
+        let a = of(&[11.0, 21.0, 31.5]);
+        let b = of(&[10.0, 20.0, 30.0]);
         let (low, high) = a.minus(&b).estimate.interval(0.95).unwrap();
         // Student's, over 1, 1 and 1.5: mean 7/6, deviation 0.2887, t(0.975, 2) = 4.3027.
         assert!(
@@ -129,7 +132,8 @@ mod tests {
 
     #[test]
     fn repeats_that_one_lacks_are_left_out_and_too_few_stand_alone() {
-        let (a, mut b) = (of(&[1.0, 2.0, 4.0]), of(&[1.0, 2.0, 4.0]));
+        let a = of(&[1.0, 2.0, 4.0]);
+        let mut b = of(&[1.0, 2.0, 4.0]);
         b.own.remove(&1);
         let difference = a.minus(&b);
         assert_eq!((difference.estimate.n, difference.estimate.interval(0.95)), (2, Some((0.0, 0.0))));
@@ -143,7 +147,9 @@ mod tests {
     fn paired_intervals_hold_what_they_promise() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);
         let mut draw = || Distribution::<f64>::sample(&StandardNormal, &mut rng);
-        let (mut difference, mut ratio, mut narrower) = (0, 0, 0);
+        let mut difference = 0;
+        let mut ratio = 0;
+        let mut narrower = 0;
         for _ in 0..2000 {
             let shared: Vec<f64> = (0..6).map(|_| 10.0 + 2.0 * draw()).collect();
             let a = of(&shared.iter().map(|x| 1.5 * x + 0.05 * draw()).collect::<Vec<_>>());

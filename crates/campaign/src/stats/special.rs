@@ -14,7 +14,8 @@ pub fn student_p(t: f64, freedom: f64) -> f64 {
 /// The value that T does not exceed with probability `p` (0.5 to 1), by bisection.
 pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     let tail = 2.0 * (1.0 - p.clamp(0.5, 1.0 - 1e-12));
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut low = 0.0;
+    let mut high = 1.0;
     while student_p(high, freedom) > tail && high < 1e12 {
         high *= 2.0;
     }
@@ -71,7 +72,8 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
 
 /// Logarithm of the gamma function for arguments above 0: Stirling's series after shifting upwards.
 fn ln_gamma(x: f64) -> f64 {
-    let (mut x, mut shift) = (x, 0.0);
+    let mut x = x;
+    let mut shift = 0.0;
     while x < 10.0 {
         shift -= x.ln();
         x += 1.0;

@@ -17,7 +17,8 @@ pub(super) fn of_distribution(distribution: &Distribution) -> Vec<u8> {
 }
 
 pub(super) fn distribution_of(mut bytes: &[u8]) -> Option<Distribution> {
-    let (mut counts, mut last) = (Vec::new(), 0_u64);
+    let mut counts = Vec::new();
+    let mut last = 0_u64;
     while !bytes.is_empty() {
         last = last.checked_add(read(&mut bytes)?)?;
         counts.push((last, read(&mut bytes)?));

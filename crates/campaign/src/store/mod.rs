@@ -203,7 +203,8 @@ impl Store {
             insert.execute(params!["seed", header.scenario.measure.seed.to_string()])?;
             let mut insert = transaction.prepare("INSERT INTO points VALUES (?1, ?2, ?3, ?4)")?;
             for point in &header.plan.points {
-                let (axes, settings) = (json(&point.axes)?, json(&point.settings)?);
+                let axes = json(&point.axes)?;
+                let settings = json(&point.settings)?;
                 insert.execute(params![point.index as i64, point.label(), axes, settings])?;
             }
         }

@@ -36,7 +36,8 @@ impl Store {
         }
         let columns: Vec<String> = statement.column_names().iter().map(|&name| name.to_owned()).collect();
         let mut cursor = statement.query([]).map_err(refuse)?;
-        let (mut rows, mut more) = (Vec::new(), false);
+        let mut rows = Vec::new();
+        let mut more = false;
         while let Some(row) = cursor.next().map_err(refuse)? {
             if rows.len() == QUERY_ROWS_MAX {
                 more = true;

@@ -21,7 +21,9 @@ impl Trials<'_, '_> {
         let trials = (budget.as_secs_f64() / seconds * (1.0 + 1e-9)) as u32;
         let mut machine = PlrSearch::new((load.min, load.max), whole, *target, trials.max(1), seconds);
         let seed = self.run.seed;
-        let (mut unsent, mut tried, mut last) = (String::new(), Vec::new(), None);
+        let mut unsent = String::new();
+        let mut tried = Vec::new();
+        let mut last = None;
         while let Some(trial) = machine.next_trial() {
             // Trials at one load differ as repeats do: a simulated system would otherwise lose the same each time.
             self.run.seed = seed_of(seed, tried.len(), 0);
@@ -37,7 +39,8 @@ impl Trials<'_, '_> {
             last = Some(seen.recording);
             machine.report(Reply::Loss(loss(&this)));
         }
-        let (trials, beyond) = (machine.trials(), machine.unsent());
+        let trials = machine.trials();
+        let beyond = machine.unsent();
         let Some((mut recording, own)) = last.zip(machine.found()) else {
             let found = Found { lower: None, upper: None, unsent: beyond, precise: false, trials };
             return Ok(unfound(search, &found, &unsent, &tried));
@@ -75,7 +78,9 @@ fn told(
     trials: u32,
     budget: std::time::Duration,
 ) -> String {
-    let (load, low, high) = (short(own.load), short(own.low), short(own.high));
+    let load = short(own.load);
+    let low = short(own.low);
+    let high = short(own.high);
     let mut text = format!(
         "{} is lost on average at {load} (between {low} and {high}) by {trials} trials in {}",
         short(target),

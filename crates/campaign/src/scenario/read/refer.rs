@@ -133,7 +133,8 @@ impl Reader<'_> {
 
     fn law(&mut self, node: &Node, values: &Values, against: Values) -> Option<Law> {
         let number = |key: &str| values.get(key).and_then(Value::number);
-        let (at_least, at_most) = (number("expect.at_least"), number("expect.at_most"));
+        let at_least = number("expect.at_least");
+        let at_most = number("expect.at_most");
         let tolerance = number("expect.tolerance")?;
         let along = text(values, "expect.along").map(str::to_owned);
         if let Some(along) = &along {

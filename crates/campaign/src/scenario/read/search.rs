@@ -78,7 +78,8 @@ impl Reader<'_> {
             self.errors.push(node.child("axis").unwrap_or(node).error(unknown(&axis, &known)));
         }
         let number = |key: &str| values.get(key).and_then(Value::number);
-        let (min, max) = (number("search.min")?, number("search.max")?);
+        let min = number("search.min")?;
+        let max = number("search.max")?;
         if min >= max || min <= 0.0 {
             self.errors.push(node.error("`search.min` must be above 0 and below `search.max`"));
         }
@@ -166,7 +167,8 @@ pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
 pub(super) fn searched(rig: &RigDescription, search: Option<&Search>) -> Option<Axis> {
     let load = search?.load()?;
     let key = rig.keys.iter().find(|key| key.path == load.axis)?;
-    let (unit, about) = (key.unit.clone(), key.comment.clone());
+    let unit = key.unit.clone();
+    let about = key.comment.clone();
     Some(Axis { path: load.axis.clone(), values: Vec::new(), unit, about, apart: key.apart })
 }
 

@@ -54,7 +54,8 @@ fn near(found: Option<f64>, truth: f64) -> usize {
 
 /// Number of seeds of a hundred that come near each goal, and the seconds that both take.
 fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
-    let (mut hits, mut spent) = ([0; 2], 0.0);
+    let mut hits = [0; 2];
+    let mut spent = 0.0;
     for seed in 0..100 {
         let mut device = Device::new(seed, deviation);
         let search = MlrSearch::new(RANGE, WIDTH, false, &[usual(0.0), usual(0.005)], 1.0, 1200.0);
@@ -62,7 +63,8 @@ fn mlrsearch(deviation: f64) -> ([usize; 2], f64) {
         spent += search.spent() / 100.0;
         for ((hits, found), (_, truth)) in hits.iter_mut().zip(search.found()).zip(GOALS) {
             assert!(found.precise, "{found:?}");
-            let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+            let lower = found.lower.unwrap();
+            let upper = found.upper.unwrap();
             assert!(upper - lower <= WIDTH * upper, "wider than was asked for: {found:?}");
             *hits += near(found.lower, truth * capacity(seed));
         }
@@ -111,7 +113,8 @@ fn a_steady_device_takes_an_rfc_2544_goal_a_few_trials() {
         let search = MlrSearch::new(RANGE, WIDTH, false, &[goal], 1.0 / 60.0, 1200.0);
         let search = run(search, |trial| f64::max(0.0, 1.0 - capacity / trial.load));
         let found = search.found()[0];
-        let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+        let lower = found.lower.unwrap();
+        let upper = found.upper.unwrap();
         assert!(lower <= capacity && capacity < upper && upper - lower <= WIDTH * upper * 1.001, "{found:?}");
         assert_eq!((found.precise, found.throughput), (true, Some(lower)));
         assert!(search.trials() <= 20 && search.spent() < 4.0, "{} {}", search.trials(), search.spent());
@@ -179,7 +182,8 @@ fn a_lucky_higher_load_does_not_count() {
     let search =
         run(search, |trial| if trial.load < 50.0 || (60.0..65.0).contains(&trial.load) { 0.0 } else { 0.01 });
     let found = search.found()[0];
-    let (lower, upper) = (found.lower.unwrap(), found.upper.unwrap());
+    let lower = found.lower.unwrap();
+    let upper = found.upper.unwrap();
     assert!(lower < upper && upper <= 65.7, "{found:?}");
 }
 

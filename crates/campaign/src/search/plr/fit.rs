@@ -96,14 +96,16 @@ pub(super) fn fit(device: Device, evidence: &[Evidence], target: f64, loads: (f6
     let worth: Vec<Place> = first.iter().map(|column| likeliest(column)).collect();
     let (best, most) = (0..SPREADS)
         .fold((0, f64::NEG_INFINITY), |best, at| if worth[at].1 > best.1 { (at, worth[at].1) } else { best });
-    let (peak, spread) = (worth[best].0, place(all, best, SPREADS));
+    let peak = worth[best].0;
+    let spread = place(all, best, SPREADS);
     let dispersion = match device {
         Device::Bursts(shape) => dispersion(shape, evidence, target.ln(), peak, spread),
         // That is what it is about.
         Device::Wavers => 1.0,
     };
     let counts = |at: &usize| worth[*at].1 > most - NOTHING * dispersion;
-    let (from, to) = ((0..SPREADS).find(counts), (0..SPREADS).rev().find(counts));
+    let from = (0..SPREADS).find(counts);
+    let to = (0..SPREADS).rev().find(counts);
     let width = (all.1 - all.0) / SPREADS as f64;
     let edge = |cells: f64| width.mul_add(cells, all.0).clamp(all.0, all.1);
     let closer = (edge(from.unwrap_or(0) as f64 - 1.0), edge(to.unwrap_or(SPREADS) as f64 + 2.0));
@@ -149,8 +151,10 @@ fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
 /// The largest value between two ends, and where it is.
 fn golden((mut low, mut high): Range, of: &dyn Fn(f64) -> f64) -> Place {
     let share = (5.0_f64.sqrt() - 1.0) / 2.0;
-    let (mut a, mut b) = (high - share * (high - low), low + share * (high - low));
-    let (mut of_a, mut of_b) = (of(a), of(b));
+    let mut a = high - share * (high - low);
+    let mut b = low + share * (high - low);
+    let mut of_a = of(a);
+    let mut of_b = of(b);
     for _ in 0..GOLDEN {
         if of_a > of_b {
             (high, b, of_b) = (b, a, of_a);
@@ -180,7 +184,8 @@ fn critical(places: &[Place], range: Range) -> Critical {
         found.map_or(beyond, |place| place.0).exp()
     };
     if !(whole > 0.0 && mean.is_finite()) {
-        let (low, high) = (range.0.exp(), range.1.exp());
+        let low = range.0.exp();
+        let high = range.1.exp();
         return Critical { load: (low * high).sqrt(), low, high };
     }
     Critical { load: mean.exp(), low: quantile(OUTSIDE, range.0), high: quantile(1.0 - OUTSIDE, range.1) }
@@ -189,7 +194,8 @@ fn critical(places: &[Place], range: Range) -> Critical {
 /// Packets a second that are lost at a critical load and a spread, as a function of the load: its logarithm. `None`: there is no
 /// such function.
 fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
-    let (capacity, spread) = (capacity(shape, ln_target, ln_load, ln_spread)?, ln_spread.exp());
+    let capacity = capacity(shape, ln_target, ln_load, ln_spread)?;
+    let spread = ln_spread.exp();
     Some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
 }
 

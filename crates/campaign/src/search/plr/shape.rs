@@ -42,8 +42,10 @@ impl Shape {
             return self.exact(x);
         }
         let place = (x - ENDS.0) * PER_UNIT;
-        let (table, at) = (self.table(), place as usize);
-        let (here, next) = (table[at], table[(at + 1).min(table.len() - 1)]);
+        let table = self.table();
+        let at = place as usize;
+        let here = table[at];
+        let next = table[(at + 1).min(table.len() - 1)];
         (next - here).mul_add(place - at as f64, here)
     }
 
@@ -117,7 +119,8 @@ pub(super) fn ln_below(x: f64) -> f64 {
     });
     let place = (x - ENDS.0) * PER_UNIT;
     let at = place as usize;
-    let (here, next) = (table[at], table[(at + 1).min(table.len() - 1)]);
+    let here = table[at];
+    let next = table[(at + 1).min(table.len() - 1)];
     (next - here).mul_add(place - at as f64, here)
 }
 
@@ -138,7 +141,8 @@ fn below(x: f64) -> f64 {
     if x < -2.0 {
         return density(x) / tail(-x);
     }
-    let (mut term, mut sum) = (x, x);
+    let mut term = x;
+    let mut sum = x;
     for step in 1..60 {
         term *= x * x / f64::from(2 * step + 1);
         sum += term;
@@ -172,12 +176,14 @@ mod tests {
         };
         for shape in Shape::ALL {
             for end in [-6.0, -1.0, 0.0, 2.5, 20.0] {
-                let (begin, steps) = (-60.0_f64, 40_000);
+                let begin = -60.0_f64;
+                let steps = 40_000;
                 let width = (end - begin) / f64::from(steps);
                 let weight = |at: i32| if at == 0 || at == steps { 1.0 } else { f64::from(2 + 2 * (at % 2)) };
                 let sum: f64 =
                     (0..=steps).map(|at| weight(at) * slope(shape, begin + width * f64::from(at))).sum();
-                let (integral, own) = (sum * width / 3.0, shape.ln_loss(end).exp());
+                let integral = sum * width / 3.0;
+                let own = shape.ln_loss(end).exp();
                 assert!((own / integral - 1.0).abs() < 1e-3, "{shape:?} at {end}: {own} for {integral}");
             }
         }

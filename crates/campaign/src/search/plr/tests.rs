@@ -34,7 +34,8 @@ impl Curve {
 
     /// The load with that ratio, by bisection.
     fn critical(self, target: f64) -> f64 {
-        let (mut low, mut high) = (1.0, 1e8);
+        let mut low = 1.0;
+        let mut high = 1e8;
         for _ in 0..200 {
             let middle = f64::midpoint(low, high);
             *(if self.ratio(middle) < target { &mut low } else { &mut high }) = middle;
@@ -58,7 +59,10 @@ impl Curve {
 /// that.
 fn of_100(curve: Curve, target: f64, trials: u32) -> (u32, f64, f64) {
     let truth = curve.critical(target);
-    let (mut within, mut width, mut error, mut wavers) = (0, 0.0, 0.0, 0);
+    let mut within = 0;
+    let mut width = 0.0;
+    let mut error = 0.0;
+    let mut wavers = 0;
     for seed in 0..100 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut search = PlrSearch::new(RANGE, false, target, trials, 1.0);
