@@ -146,7 +146,8 @@ mod tests {
             // A socket of IPv6 serves IPv4 too.
             let mut sender = TcpStream::connect(("127.0.0.1", port)).unwrap();
             let (mut program, _) = listener.accept().unwrap();
-            let (local, peer) = (sender.local_addr().unwrap(), sender.peer_addr().unwrap());
+            let local = sender.local_addr().unwrap();
+            let peer = sender.peer_addr().unwrap();
             let mut reader = || readers.unread(local, peer).unwrap().unwrap();
             assert_eq!(reader(), Reader { unread: 0, received: Some(0) });
             sender.write_all(&[7; 1_000]).unwrap();

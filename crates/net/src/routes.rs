@@ -144,7 +144,8 @@ fn attributes(message: &[u8], fixed: usize) -> impl Iterator<Item = (u16, &[u8])
 
 /// Asks the kernel one thing; the answer without its header.
 fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let (domain, routes) = (Domain::from(libc::AF_NETLINK), Protocol::from(libc::NETLINK_ROUTE));
+    let domain = Domain::from(libc::AF_NETLINK);
+    let routes = Protocol::from(libc::NETLINK_ROUTE);
     let mut socket = Socket::new(domain, Type::RAW, Some(routes))?;
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut request = Vec::with_capacity(HEADER + body.len());

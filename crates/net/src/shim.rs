@@ -75,7 +75,8 @@ impl Head {
             3 => Kind::Abort,
             _ => return None,
         };
-        let (stream, ppid) = (u16::from_be_bytes([high, low]), [a, b, c, d]);
+        let stream = u16::from_be_bytes([high, low]);
+        let ppid = [a, b, c, d];
         ([r, l, one] == MAGIC && unordered <= 1).then_some(Self {
             kind,
             stream,
@@ -98,7 +99,8 @@ pub fn check_folder(folder: &Path) -> io::Result<()> {
         _ => {}
     }
     let found = fs::symlink_metadata(folder)?;
-    let (user, mode) = (this_user(), found.mode() & 0o7777);
+    let user = this_user();
+    let mode = found.mode() & 0o7777;
     match () {
         () if !found.is_dir() => refuse("it is no folder".to_owned()),
         () if found.uid() != user => {
@@ -415,7 +417,8 @@ mod tests {
 
     #[test]
     fn messages_keep_what_sctp_says_of_them_and_the_end_comes_after_the_last() {
-        let (path, at) = (folder("messages"), "10.9.8.7:36421".parse().unwrap());
+        let path = folder("messages");
+        let at = "10.9.8.7:36421".parse().unwrap();
         let refused = |to| Association::connect(&path, to, None).unwrap_err().kind();
         assert_eq!(refused(at), io::ErrorKind::ConnectionRefused);
         let listener = Listener::bind(&path, at).unwrap();

@@ -237,7 +237,8 @@ mod tests {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         stamp_received(&receiver, 65_536, Duration::from_secs(2)).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let (mut buffer, mut tries) = ([0; 64], 0);
+        let mut buffer = [0; 64];
+        let mut tries = 0;
         // The kernel begins to stamp some moments after it was asked to.
         let (before, stamped) = loop {
             let before = real_ns();

@@ -58,7 +58,8 @@ fn packets_arrive_whole_and_in_order_until_the_ring_is_full() {
     for owner_sends in [true, false] {
         let (mut sender, mut receiver) = pair(owner_sends);
         let mut into = [0; 128];
-        let (mut put, mut taken) = (0_u32, 0);
+        let mut put = 0_u32;
+        let mut taken = 0;
         // 70,000 packets: the indices go round 16 bits.
         while taken < 70_000 {
             let burst = 1 + put % 11;
@@ -214,11 +215,14 @@ fn a_peer_that_scribbles_over_everything_spoils_packets_and_nothing_else() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    let (mut packets, mut lost, mut dead) = (0, 0, 0);
+    let mut packets = 0;
+    let mut lost = 0;
+    let mut dead = 0;
     for round in 0..4_000 {
         let (own, theirs) = shared();
         let scribble = file(&own[0]);
-        let (to_us, from_us) = (place(3), Place { offset: 1024, ..place(3) });
+        let to_us = place(3);
+        let from_us = Place { offset: 1024, ..place(3) };
         let other = Some(Buffers { offset: 8192, ..buffers().unwrap() });
         // Even rounds own the memory, odd ones have it from the peer.
         let (mut sender, mut receiver) = if round % 2 == 0 {

@@ -35,7 +35,8 @@ impl Link {
                 return None;
             }
         }
-        let (a, b) = (link.space("a"), link.space("b"));
+        let a = link.space("a");
+        let b = link.space("b");
         ip(&format!("-n {a} link add n3 type veth peer name n3 netns {b}"));
         for (space, addresses) in [(&a, &["10.9.0.1", "10.9.0.2", "10.9.0.3"][..]), (&b, &["10.9.0.9"])] {
             ip(&format!("-n {space} link set lo up"));
@@ -102,7 +103,8 @@ fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
 
 /// Datagrams that are there, and come within a while: the first may take its time on a busy machine.
 fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
-    let (mut buffer, mut came) = ([0; 2_048], Vec::new());
+    let mut buffer = [0; 2_048];
+    let mut came = Vec::new();
     let mut patience = Duration::from_secs(2);
     while wait_readable(&[socket.as_fd()], patience).unwrap() {
         let len = socket.recv(&mut buffer).unwrap();
@@ -149,7 +151,8 @@ fn out(socket: &mut XskSocket, theirs: &UdpSocket, own: [u8; 6], peer: [u8; 6]) 
 
 fn both_ways(test: &str, native: bool) {
     let Some(link) = Link::new(test) else { return };
-    let (ours, theirs) = (link.socket("a", "10.9.0.1"), link.socket("b", "10.9.0.9"));
+    let ours = link.socket("a", "10.9.0.1");
+    let theirs = link.socket("b", "10.9.0.9");
     let third = link.socket("a", "10.9.0.3");
     let (index, own, peer) = tables(&link, &ours, &theirs);
     let target = XskTarget { first: address("10.9.0.1"), count: 2, port: PORT };
@@ -205,7 +208,8 @@ fn the_drivers_own_mode_does_the_same() {
 #[test]
 fn what_a_full_ring_loses_is_counted_exactly() {
     let Some(link) = Link::new("full") else { return };
-    let (ours, theirs) = (link.socket("a", "10.9.0.1"), link.socket("b", "10.9.0.9"));
+    let ours = link.socket("a", "10.9.0.1");
+    let theirs = link.socket("b", "10.9.0.9");
     let (index, ..) = tables(&link, &ours, &theirs);
     let (mut socket, _steering) = link.within("a", move || {
         let socket = XskSocket::bind(index, 0, SMALL).unwrap();

@@ -115,7 +115,8 @@ mod tests {
     #[test]
     fn a_batch_arrives_whole_and_in_order_with_its_sender() {
         let (a, b) = pair();
-        let (from, to) = (a.local_addr().unwrap(), b.local_addr().unwrap());
+        let from = a.local_addr().unwrap();
+        let to = b.local_addr().unwrap();
         let mut batch = SendBatch::new(100, 64);
         for n in 0..100_u8 {
             assert!(batch.copy(Some(to), &[n; 3]));
@@ -156,7 +157,8 @@ mod tests {
     /// gets.
     fn cross(options: DatagramOptions, received: &mut ReceiveBatch) -> (Vec<Vec<u8>>, usize) {
         let any = "127.0.0.1:0".parse().unwrap();
-        let (a, b) = (bind_datagrams(any, options).unwrap(), bind_datagrams(any, options).unwrap());
+        let a = bind_datagrams(any, options).unwrap();
+        let b = bind_datagrams(any, options).unwrap();
         let other = bind_datagrams(any, options).unwrap();
         let mut batch = SendBatch::segmenting(200, 300);
         let to = Some(b.local_addr().unwrap());
@@ -173,7 +175,8 @@ mod tests {
             expected.push(datagram);
         }
         assert_eq!(batch.send(&a).unwrap(), Sent { datagrams: expected.len() + 1, refused: 0 });
-        let (mut seen, mut calls) = (Vec::new(), 0);
+        let mut seen = Vec::new();
+        let mut calls = 0;
         let begin = crate::monotonic_ns();
         while wait_readable(&[b.as_fd()], Duration::from_millis(20)).unwrap() {
             calls += 1;
@@ -205,7 +208,8 @@ mod tests {
     fn the_kernels_stamp_is_of_the_arrival_and_not_of_the_reading() {
         let options = DatagramOptions { stamp: true, ..Default::default() };
         let any = "127.0.0.1:0".parse().unwrap();
-        let (a, b) = (bind_datagrams(any, options).unwrap(), bind_datagrams(any, options).unwrap());
+        let a = bind_datagrams(any, options).unwrap();
+        let b = bind_datagrams(any, options).unwrap();
         // The kernel begins to stamp shortly after the first request.
         std::thread::sleep(Duration::from_millis(20));
         let before = crate::monotonic_ns();

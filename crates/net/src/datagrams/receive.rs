@@ -137,7 +137,8 @@ impl ReceiveBatch {
             )
         };
         let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-        let (now_ns, real_ns) = (monotonic_ns(), if self.controls.is_empty() { 0 } else { real_ns() });
+        let now_ns = monotonic_ns();
+        let real_ns = if self.controls.is_empty() { 0 } else { real_ns() };
         self.messages.extend(headers[..received].iter().map(|header| {
             let octets = header.msg_len as usize;
             let (segment, stamp) = told(&header.msg_hdr);
@@ -159,7 +160,9 @@ impl ReceiveBatch {
     /// Received datagrams, with their sender and their time of arrival by [`monotonic_ns`]: the kernel's if
     /// the socket stamps, otherwise the time of the read.
     pub fn stamped(&mut self) -> impl Iterator<Item = (SocketAddr, &[u8], u64)> {
-        let (max, each, room) = (self.max_bytes, self.each, &self.room);
+        let max = self.max_bytes;
+        let each = self.each;
+        let room = &self.room;
         let lengths = |message: &Message| {
             let message = *message;
             (0..message.datagrams()).map(move |n| message.datagram(n).len())
@@ -180,7 +183,8 @@ impl ReceiveBatch {
 
 /// Segment length and kernel time that came with a message.
 fn told(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
-    let (mut segment, mut stamp) = (None, None);
+    let mut segment = None;
+    let mut stamp = None;
     if header.msg_control.is_null() {
         return (segment, stamp);
     }
@@ -221,7 +225,8 @@ fn address(storage: &sockaddr_storage) -> Option<SocketAddr> {
             libc::AF_INET6 => {
                 let v6 = &*storage.cast::<libc::sockaddr_in6>();
                 let ip = std::net::Ipv6Addr::from(v6.sin6_addr.s6_addr);
-                let (port, flow) = (u16::from_be(v6.sin6_port), v6.sin6_flowinfo);
+                let port = u16::from_be(v6.sin6_port);
+                let flow = v6.sin6_flowinfo;
                 Some(std::net::SocketAddrV6::new(ip, port, flow, v6.sin6_scope_id).into())
             }
             _ => None,

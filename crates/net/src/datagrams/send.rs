@@ -171,7 +171,8 @@ impl SendBatch {
         if !self.segmenting || len == 0 || self.classes[index] != 0 {
             return 1;
         }
-        let (mut run, mut octets) = (1, len);
+        let mut run = 1;
+        let mut octets = len;
         for (part, to) in self.parts[index + 1..].iter().zip(&self.to[index + 1..]) {
             octets += part.1;
             let fits = run < MAX_SEGMENTS && octets <= MAX_MESSAGE && (1..=len).contains(&part.1);
@@ -193,7 +194,8 @@ impl SendBatch {
         let mut call: Call = unsafe { std::mem::zeroed() };
         let mut index = self.done;
         while call.count < PIECE && index < self.parts.len() {
-            let (slot, run) = (call.count, self.run(index));
+            let slot = call.count;
+            let run = self.run(index);
             let (at, len) = self.parts[index];
             let octets: usize = self.parts[index..index + run].iter().map(|(_, len)| len).sum();
             let room = &mut self.room[at..at + octets];

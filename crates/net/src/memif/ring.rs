@@ -127,7 +127,8 @@ impl Ring {
     fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
         let Place { region, offset, log2_size } = place;
         let fault = RingFault::Place { offset, log2_size };
-        let (at, region) = (offset as usize, usize::from(region));
+        let at = offset as usize;
+        let region = usize::from(region);
         let memory = regions.get(region).filter(|_| log2_size <= LOG2_RING_MAX).ok_or(fault)?;
         let size = 1_u16 << log2_size;
         let end = at + RING_HEAD_BYTES + DESCRIPTOR * usize::from(size);
@@ -183,7 +184,8 @@ impl Ring {
         let limit = found.wrapping_add(ahead);
         let left = limit.wrapping_sub(self.next);
         if left > self.size || left < self.left() {
-            let (least, most) = (self.limit.wrapping_sub(ahead), self.next.wrapping_add(self.size));
+            let least = self.limit.wrapping_sub(ahead);
+            let most = self.next.wrapping_add(self.size);
             return Err(RingFault::Index { found, least, most: most.wrapping_sub(ahead) });
         }
         self.limit = limit;
@@ -199,7 +201,8 @@ impl Ring {
         let at = self.slot(index);
         let word = |at| self.memory().u64(at).map_or(0, |word| word.load(Ordering::Relaxed)).to_ne_bytes();
         let ([a, b, c, d, e, f, g, h], [i, j, k, l, ..]) = (word(at), word(at + 8));
-        let (flags, region) = (u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d]));
+        let flags = u16::from_ne_bytes([a, b]);
+        let region = u16::from_ne_bytes([c, d]);
         (flags, region, u32::from_ne_bytes([e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
     }
 
@@ -363,7 +366,8 @@ impl Receiver {
 
     /// The next packet, if all of it is there.
     fn whole(&mut self, into: &mut [u8]) -> Option<Taken> {
-        let (mut filled, mut fault) = (0, None);
+        let mut filled = 0;
+        let mut fault = None;
         for count in 0..self.0.left() {
             let index = self.0.next.wrapping_add(count);
             let (flags, region, length, offset) = self.0.descriptor(index);
@@ -398,7 +402,8 @@ impl Receiver {
         if length > room {
             return Err(DescriptorFault::Room { packet: length as usize, room: room as usize });
         }
-        let (packet, room) = (*filled + length as usize, into.len());
+        let packet = *filled + length as usize;
+        let room = into.len();
         let to = into.get_mut(*filled..packet).ok_or(DescriptorFault::Room { packet, room })?;
         let memory = &self.0.regions[usize::from(region)];
         if !memory.read(offset as usize, to) {

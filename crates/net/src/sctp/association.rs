@@ -110,7 +110,8 @@ impl Association {
         // true capacity; both outlive the call. The descriptor is open because `self` owns it.
         let read = unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, 0) };
         let bytes = usize::try_from(read).map_err(|_| io::Error::last_os_error())?;
-        let (flags, control_bytes) = (message.msg_flags, message.msg_controllen);
+        let flags = message.msg_flags;
+        let control_bytes = message.msg_controllen;
         let told = buffer.get(..bytes).unwrap_or_default();
         Ok(Received {
             bytes,

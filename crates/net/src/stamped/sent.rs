@@ -69,7 +69,8 @@ fn next(descriptor: i32, clock: Clock) -> io::Result<Option<SentStamp>> {
         if libc::recvmsg(descriptor, &raw mut message, flags) < 0 {
             return Err(io::Error::last_os_error());
         }
-        let (mut at_ns, mut number) = (None, None);
+        let mut at_ns = None;
+        let mut number = None;
         let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
         while !entry.is_null() {
             match ((*entry).cmsg_level, (*entry).cmsg_type) {

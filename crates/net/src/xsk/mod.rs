@@ -193,7 +193,8 @@ impl XskSocket {
         attach(&socket, device, queue, options.zero_copy)?;
         let Rings { fill, received, to_send, completed } = rings;
         let free = (options.ring..2 * options.ring).map(frame).collect();
-        let (frame_bytes, zero_copy) = (options.frame_bytes, options.zero_copy);
+        let frame_bytes = options.frame_bytes;
+        let zero_copy = options.zero_copy;
         Ok(Self {
             socket,
             fill,
@@ -235,7 +236,8 @@ impl XskSocket {
     /// those.
     pub fn send(&mut self) -> io::Result<usize> {
         self.to_send.publish();
-        let (mut waiting, mut fruitless) = (self.to_send.waiting(), 0);
+        let mut waiting = self.to_send.waiting();
+        let mut fruitless = 0;
         while waiting > 0 && fruitless < FRUITLESS_CALLS && self.to_send.needs_wakeup() {
             self.wake()?;
             let left = self.to_send.waiting();
@@ -307,7 +309,8 @@ impl XskSocket {
         if self.fill.needs_wakeup() {
             // SAFETY: no room and no address; the descriptor is open. It only wakes the driver, and says nothing of use.
             unsafe {
-                let (none, no_address) = (std::ptr::null_mut(), std::ptr::null_mut());
+                let none = std::ptr::null_mut();
+                let no_address = std::ptr::null_mut();
                 libc::recvfrom(
                     self.socket.as_raw_fd(),
                     none,
@@ -349,7 +352,8 @@ impl AsFd for XskSocket {
 }
 
 fn check(options: &XskOptions) -> Result<(), XskError> {
-    let (frame, ring) = (options.frame_bytes, options.ring);
+    let frame = options.frame_bytes;
+    let ring = options.ring;
     if !XSK_FRAME_BYTES.contains(&frame) {
         return Err(XskError::Size { what: "octets for a frame", given: frame, allowed: "2048 and 4096" });
     }
