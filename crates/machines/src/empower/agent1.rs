@@ -201,7 +201,8 @@ impl Station for EmpowerAgent1 {
                     return self.core.fault(format!("a handover of {}, who is not here", request.rnti));
                 }
                 let target_station = Some(station(request.target.mac));
-                let (rnti, target_pci) = (request.rnti, request.target_pci);
+                let rnti = request.rnti;
+                let target_pci = request.target_pci;
                 let event = AgentEvent::Handover { rnti, target_station, target_pci };
                 self.core.outputs.push_back(AgentOutput::Event(event));
             }
@@ -258,7 +259,8 @@ impl Station for EmpowerAgent1 {
         if let Some((beat, xid)) = &mut self.core.cell
             && let Some(due) = Core::strike(beat, now, &mut self.core.counters.skipped)
         {
-            let (xid, interval_ms) = (*xid, u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX));
+            let xid = *xid;
+            let interval_ms = u32::try_from(beat.period.as_millis()).unwrap_or(u32::MAX);
             let (dl_prbs_used, ul_prbs_used) = self.core.use_prbs();
             let report =
                 MacPrbsReport { dl_prbs_total: PRBS, dl_prbs_used, ul_prbs_total: PRBS, ul_prbs_used };

@@ -65,7 +65,8 @@ impl EmpowerSession1 {
     /// `cell` is as the header says it. MARC's agents take the first message of each read and forget the others, and end if one
     /// that they wait for was among those.
     fn capabilities(&mut self, now: Time, cell: u16, tlvs: &[Tlv]) {
-        let (mut slicing, mut patient) = (false, false);
+        let mut slicing = false;
+        let mut patient = false;
         for tlv in tlvs {
             match tlv {
                 Tlv::CellCaps(caps) => {
@@ -203,7 +204,8 @@ impl Speaker for EmpowerSession1 {
                 for tlv in &tlvs {
                     match (rnti, tlv) {
                         (Some(rnti), Tlv::RrcMeasureReport(report)) => {
-                            let (rsrp, rsrq) = (report.rsrp, report.rsrq);
+                            let rsrp = report.rsrp;
+                            let rsrq = report.rsrq;
                             self.event(EmpowerEvent::UeMeasured { rnti, rsrp, rsrq });
                         }
                         _ => self.event(EmpowerEvent::Discarded),
@@ -214,7 +216,8 @@ impl Speaker for EmpowerSession1 {
                 for tlv in &tlvs {
                     match tlv {
                         Tlv::MacPrbsReport(report) if xid == self.own.cell_xid => {
-                            let (dl_prbs, ul_prbs) = (report.dl_prbs_used, report.ul_prbs_used);
+                            let dl_prbs = report.dl_prbs_used;
+                            let ul_prbs = report.ul_prbs_used;
                             self.event(EmpowerEvent::CellMeasured { dl_prbs, ul_prbs });
                         }
                         _ => self.event(EmpowerEvent::Discarded),
@@ -222,7 +225,8 @@ impl Speaker for EmpowerSession1 {
                 }
             }
             Body::HandoverResponse(response) => {
-                let (origin_rnti, target_rnti) = (response.origin_rnti, response.target_rnti);
+                let origin_rnti = response.origin_rnti;
+                let target_rnti = response.target_rnti;
                 self.event(EmpowerEvent::HandedOver { origin_rnti, target_rnti });
             }
             Body::SliceResponse(slice, tlvs) => {

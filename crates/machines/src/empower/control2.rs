@@ -71,7 +71,8 @@ impl EmpowerSession2 {
                 self.ask(Operation::Create, action::UE_MEASUREMENTS, tlvs);
             }
             Tlv::UeMeasurementReport(report) => {
-                let (rsrp, rsrq) = (report.rsrp.into(), report.rsrq.into());
+                let rsrp = report.rsrp.into();
+                let rsrq = report.rsrq.into();
                 self.event(EmpowerEvent::UeMeasured { rnti: report.rnti, rsrp, rsrq });
             }
             Tlv::MacPrbReport(report) => {

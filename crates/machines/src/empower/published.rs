@@ -128,7 +128,8 @@ impl Published {
         match (known, ue.state) {
             (Some(at), 1) => drop(tenant.ues.remove(at)),
             (None, 0) => {
-                let (imsi, rnti) = (ue.imsi, ue.rnti);
+                let imsi = ue.imsi;
+                let rnti = ue.rnti;
                 tenant.ues.push(KnownUe { station: self.station, imsi, rnti, slice: 0 });
             }
             _ => {}
@@ -271,7 +272,8 @@ fn the_published_controller_is_not_driven_into_a_storm() {
         let everybody = u64::from(stations) * ues;
         assert_eq!((tenant.ues.len() as u64, tenant.measured.len() as u64), (everybody, everybody));
         // Hello, cell and UEs, each every two seconds; and twice each UE every five.
-        let (received, commands) = (tenant.received - before.0, tenant.commands - before.1);
+        let received = tenant.received - before.0;
+        let commands = tenant.commands - before.1;
         let expected = 5 * (u64::from(stations) * 2 + everybody);
         assert!(received <= expected, "{received} messages to the controller, {expected} are its own wish");
         assert_eq!(commands, 2 * 2 * everybody, "what it does by itself, and nothing else");

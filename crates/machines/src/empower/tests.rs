@@ -175,7 +175,8 @@ fn resets_cuts_and_damage_never_panic_and_agents_come_back() {
             reconnect: 20 * MS,
             ..StreamFaults::delay(MS)
         };
-        let (mut one, mut two) = (v1(faults, seed), v2(faults, seed));
+        let mut one = v1(faults, seed);
+        let mut two = v2(faults, seed);
         for imsi in 0..20 {
             one.tell_agent(up(imsi));
             two.tell_agent(up(imsi));

@@ -353,7 +353,8 @@ impl FlexranAgent {
     }
 
     fn stats_reply(&self, reporting: &Reporting, sfn: u32) -> StatsReply {
-        let (flags, mosaic) = (reporting.ue_flags, self.mosaic());
+        let flags = reporting.ue_flags;
+        let mosaic = self.mosaic();
         let ue_report = match flags {
             0 => Vec::new(),
             _ => {

@@ -48,7 +48,8 @@ impl Control {
         }
         let dl = told.dl.clone().unwrap_or_default();
         apply(self.slices.dl.get_or_insert_default(), &dl)?;
-        let (downlink, uplink) = (ids(self.slices.dl.as_ref()), ids(self.slices.ul.as_ref()));
+        let downlink = ids(self.slices.dl.as_ref());
+        let uplink = ids(self.slices.ul.as_ref());
         for (dl, ul) in self.ues.values_mut() {
             *dl = dl.filter(|id| downlink.contains(id));
             *ul = ul.filter(|id| uplink.contains(id));
@@ -103,7 +104,8 @@ fn ids(slices: Option<&SliceDlUlConfig>) -> Vec<u32> {
 /// Resource block groups of a slice.
 fn groups(slice: &Slice) -> u16 {
     let Some(SliceParameters::Fixed(groups)) = &slice.params else { return 0 };
-    let (low, high) = (groups.pos_low.unwrap_or(0), groups.pos_high.unwrap_or(0));
+    let low = groups.pos_low.unwrap_or(0);
+    let high = groups.pos_high.unwrap_or(0);
     u16::try_from(high.saturating_sub(low).saturating_add(1)).unwrap_or(u16::MAX)
 }
 

@@ -204,7 +204,8 @@ impl FlexranSession {
     /// ended; those of others do not say.
     pub fn hand_over(&mut self, xid: u32, rnti: u16, target_pci: u16) {
         let header = Some(Header::of(Kind::HoCommand, xid));
-        let (rnti, target_phy_cell_id) = (Some(rnti.into()), Some(target_pci.into()));
+        let rnti = Some(rnti.into());
+        let target_phy_cell_id = Some(target_pci.into());
         self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
     }
 

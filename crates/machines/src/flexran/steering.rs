@@ -189,7 +189,8 @@ impl Steering {
         let Some(SliceParameters::Fixed(groups)) = &slice.params else {
             return refuse(Reason::Invalid, format!("slice {id} has no resource block groups"));
         };
-        let (low, high) = (groups.pos_low.unwrap_or(0), groups.pos_high.unwrap_or(0));
+        let low = groups.pos_low.unwrap_or(0);
+        let high = groups.pos_high.unwrap_or(0);
         let Some(range) = prbs_of_groups(self.cell.prbs(), low, high) else {
             let last = rbgs(self.cell.prbs()).saturating_sub(1);
             return refuse(
@@ -288,7 +289,8 @@ fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet,
     let mut before = 0;
     let mut slices = Vec::new();
     for (id, share) in (0..).zip(&shares[..count]) {
-        let (low, end) = (edge(before), edge(before + u64::from(*share)));
+        let low = edge(before);
+        let end = edge(before + u64::from(*share));
         before += u64::from(*share);
         if end <= low {
             return refuse(Reason::Invalid, format!("slice {id} would have no resource block of {prbs}"));

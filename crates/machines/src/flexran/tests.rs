@@ -91,7 +91,8 @@ fn the_offered_load_is_that_of_marc() {
         let mut pair = pair(StreamFaults::delay(MS), 1);
         (0..ues).for_each(|imsi| pair.tell_agent(up(imsi)));
         pair.run_until(at(1_000));
-        let (octets, sent) = (pair.octets.0, pair.agent.counters().sent);
+        let octets = pair.octets.0;
+        let sent = pair.agent.counters().sent;
         pair.run_until(at(11_000));
         let sent = pair.agent.counters().sent - sent;
         assert_eq!(sent, 200, "twenty a second for ten seconds");
@@ -128,7 +129,8 @@ fn fixed(slices: &[(u32, u32, u32)]) -> SliceDlUlConfig {
         params: Some(SliceParameters::Fixed(SliceStatic { pos_low: Some(*low), pos_high: Some(*high) })),
         ..Slice::default()
     };
-    let (algorithm, slices) = (Some(SliceAlgorithm::Static.into()), slices.iter().map(slice).collect());
+    let algorithm = Some(SliceAlgorithm::Static.into());
+    let slices = slices.iter().map(slice).collect();
     SliceDlUlConfig { algorithm, slices, scheduler: None }
 }
 
@@ -239,7 +241,8 @@ fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
             assert_eq!(reply.ue_report.len(), ues);
             let sfn = reply.cell_report[0].noise_inter_report.as_ref().unwrap().sfn_sf.unwrap();
             for ue in &reply.ue_report {
-                let (dl, ul) = (ue.dl_cqi_report.as_ref().unwrap(), ue.ul_cqi_report.as_ref().unwrap());
+                let dl = ue.dl_cqi_report.as_ref().unwrap();
+                let ul = ue.ul_cqi_report.as_ref().unwrap();
                 assert_eq!((dl.sfn_sn, ul.sfn_sn), (Some(sfn), Some(sfn)));
             }
             let last = reply.ue_report.last().unwrap().dl_cqi_report.as_ref().unwrap();

@@ -364,7 +364,8 @@ impl Machine {
     }
 
     fn greeted(&mut self, hello: &Hello) -> Result<(), Refusal> {
-        let (least, most) = (hello.min_version, hello.max_version);
+        let least = hello.min_version;
+        let most = hello.max_version;
         if !(least..=most).contains(&VERSION) {
             return Err(Refusal::Version { least, most });
         }
@@ -404,7 +405,8 @@ impl Machine {
             0 => (Message::Init(self.init()), None),
             1 => (Message::AddRegion { index: 0, octets: layout.octets }, Some(Attachment::Region)),
             done if done < self.last() => {
-                let (index, masters) = (u16::from(done - 2), layout.rings[0]);
+                let index = u16::from(done - 2);
+                let masters = layout.rings[0];
                 if index < masters { ring(true, index) } else { ring(false, index - masters) }
             }
             _ => (Message::Connect(Name::new(&self.settings.name)), None),

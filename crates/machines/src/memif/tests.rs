@@ -55,7 +55,8 @@ fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
 
 #[test]
 fn two_ends_agree_on_memory_and_rings() {
-    let (mut master, mut slave) = (end(Role::Master), end(Role::Slave));
+    let mut master = end(Role::Master);
+    let mut slave = end(Role::Slave);
     let [at_master, at_slave] = talk(&mut master, &mut slave);
     let layout = Layout::new(10, 2048, [1, 1]);
     let to = |to_master, offset| {
@@ -98,7 +99,8 @@ fn a_layout_has_no_two_things_at_one_place() {
     for log2 in 0..=LOG2_RING_MAX {
         for (buffer, rings) in [(64, [1, 1]), (2048, [1, 3]), (2048, [16, 16]), (65_536, [2, 1])] {
             let layout = Layout::new(log2, buffer, rings);
-            let (ring, buffers) = (Ring::octets(log2), u64::from(buffer) << log2);
+            let ring = Ring::octets(log2);
+            let buffers = u64::from(buffer) << log2;
             if layout.octets > REGION_OCTETS_MAX {
                 let [rings_to_master, rings_to_slave] = rings;
                 let settings = Settings {
@@ -391,7 +393,8 @@ fn fewer_rings_than_cores_are_refused_in_words_and_as_many_are_announced_each_on
     let of = |role, settings: &dyn Fn(Settings) -> Settings| {
         Machine::new(Time::ZERO, settings(Settings { log2_ring: 4, ..Settings::new(role, 0) })).unwrap()
     };
-    let (mut master, mut slave) = (of(Role::Master, &|s| s.each_way(3)), of(Role::Slave, &|s| s.each_way(3)));
+    let mut master = of(Role::Master, &|s| s.each_way(3));
+    let mut slave = of(Role::Slave, &|s| s.each_way(3));
     let [at_master, _] = talk(&mut master, &mut slave);
     assert!(master.is_up() && slave.is_up());
     let rings: Vec<(bool, u16)> = at_master
@@ -404,7 +407,8 @@ fn fewer_rings_than_cores_are_refused_in_words_and_as_many_are_announced_each_on
     assert_eq!(rings, [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)]);
     for (to_master, to_slave, way, there) in [(2, 3, "to the master", 2), (3, 1, "to the slave", 1)] {
         let offers = |s: Settings| Settings { rings_to_master: to_master, rings_to_slave: to_slave, ..s };
-        let (mut master, mut slave) = (of(Role::Master, &|s| s.each_way(3)), of(Role::Slave, &offers));
+        let mut master = of(Role::Master, &|s| s.each_way(3));
+        let mut slave = of(Role::Slave, &offers);
         let [at_master, at_slave] = talk(&mut master, &mut slave);
         let few = Refusal::FewRings { way, there, needed: 3 };
         assert_eq!(at_master.last(), Some(&Output::Down(Down::Refused(few))));

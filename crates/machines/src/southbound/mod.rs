@@ -289,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_period_is_honoured_or_overridden_and_never_zero() {
-        let (asked, own) = (Duration::from_millis(4), Duration::from_millis(50));
+        let asked = Duration::from_millis(4);
+        let own = Duration::from_millis(50);
         assert_eq!(ReportPeriod::Honour.of(asked), asked);
         assert_eq!(ReportPeriod::Override(own).of(asked), own);
         assert_eq!(ReportPeriod::Honour.of(Duration::ZERO), Duration::from_millis(1));

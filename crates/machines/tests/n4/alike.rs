@@ -14,7 +14,9 @@ impl Ends {
     fn tell(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         let answers = [&mut self.quick, &mut self.general].map(|upf| {
             upf.handle(now, UpfInput::Received(from, datagram));
-            let (mut sent, mut deleted, mut recognised) = (Vec::new(), Vec::new(), 0);
+            let mut sent = Vec::new();
+            let mut deleted = Vec::new();
+            let mut recognised = 0;
             while let Some(output) = upf.poll() {
                 match output {
                     UpfOutput::Send(to, octets) => sent.push((to, octets)),
@@ -109,7 +111,8 @@ fn recognised_sessions_are_answered_as_decoded_ones_octet_by_octet() {
         let mut ends = Ends { quick, general: Upf::new(settings), recognised: 0 };
         let templates = associate(&mut ends, dialect);
         let mut random = Random::new(seed as u64 + 1);
-        let (mut live, mut last) = (Vec::new(), Vec::new());
+        let mut live = Vec::new();
+        let mut last = Vec::new();
         for sequence in 10..3_000_u32 {
             let mut datagram = request(&mut random, &templates, sequence, &live);
             match random.below(40) {

@@ -362,7 +362,8 @@ fn retransmission_that_is_turned_on_later_sends_what_it_has_kept() {
     let mut pair = pair_of(settings, upf_settings(Dialect::STRICT_REL17), deaf, Impairments::delay(DELAY));
     pair.smf.associate(pair.now).unwrap();
     outcomes(&mut pair, 1);
-    let (one, two) = (spec(1), spec(2));
+    let one = spec(1);
+    let two = spec(2);
     let ids = [one, two].map(|spec| pair.smf.establish(pair.now, pair.now, spec).unwrap());
     outcomes(&mut pair, 1);
     assert_eq!(pair.smf.deletable(), ids);

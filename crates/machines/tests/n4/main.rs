@@ -89,6 +89,7 @@ fn session(pair: &mut Pair, n: u32) -> (SessionId, u64) {
 
 fn forwards(pair: &Pair, seid: u64) -> (bool, bool) {
     let upf = pair.upf.upf();
-    let (session, demands) = (upf.session(seid).unwrap(), upf.settings().dialect.demands);
+    let session = upf.session(seid).unwrap();
+    let demands = upf.settings().dialect.demands;
     (session.forwards(Direction::Uplink, &demands), session.forwards(Direction::Downlink, &demands))
 }
