@@ -74,7 +74,7 @@ fn nothing_is_lost_that_is_not_counted() {
 }
 
 #[test]
-fn one_of_ten_blocks_is_sent_again_and_all_arrive() {
+fn one_block_in_ten_is_retransmitted_all_arrive() {
     let mut cell = cell(Carrier::lte(25));
     let ue = UeConfig {
         channel: Channel::Fixed { mcs: 20, bler: 0.1 },
@@ -109,7 +109,7 @@ fn treacherous(mode: RlcMode) -> FlowStats {
 }
 
 #[test]
-fn what_harq_gives_up_is_lost_in_unacknowledged_mode_and_comes_later_in_acknowledged_mode() {
+fn harq_failure_is_lost_in_um_delayed_in_am() {
     let um = treacherous(RlcMode::Um);
     assert!(um.dropped > 0 && um.dropped + um.delivered.0 == um.sent.0, "{um:?}");
     let am = treacherous(RlcMode::Am);
@@ -117,7 +117,7 @@ fn what_harq_gives_up_is_lost_in_unacknowledged_mode_and_comes_later_in_acknowle
 }
 
 #[test]
-fn rlc_holds_no_more_than_its_limits_and_counts_what_it_drops() {
+fn rlc_keeps_its_limits_and_counts_drops() {
     let unlimited = RlcConfig::default();
     for (rlc_down, most) in [
         (RlcConfig { buffer_bytes: 20_000, ..unlimited }, 20_000),
@@ -204,7 +204,7 @@ fn slices_keep_their_shares_under_random_load() {
 }
 
 #[test]
-fn what_a_slice_leaves_goes_to_others_only_if_told() {
+fn unused_prbs_are_shared_only_if_enabled() {
     let fixed = [(0, 32), (33, 49)].map(|(first, last)| SliceParams::Static { first, last });
     let shares = [0.66, 0.34].map(SliceParams::Capacity);
     for (algorithm, params) in [(SliceAlgorithm::Static, fixed), (SliceAlgorithm::Nvs, shares)] {
@@ -235,7 +235,7 @@ fn what_a_slice_leaves_goes_to_others_only_if_told() {
 }
 
 #[test]
-fn a_remote_scheduler_has_its_word_and_its_missing_words_are_counted() {
+fn remote_scheduler_decides_and_missing_allocations_count() {
     let mut cell = cell(Carrier::lte(25));
     let mut set = cell.config().down.clone();
     set.slices[0].scheduler = UeScheduler::Remote;
@@ -376,7 +376,7 @@ fn a_refused_command_changes_nothing() {
 }
 
 #[test]
-fn slices_that_go_leave_their_ues_to_the_first() {
+fn removed_slices_leave_ues_to_first() {
     let mut cell = cell(Carrier::lte(50));
     let slice = |id, share| SliceSpec {
         id,
@@ -438,7 +438,7 @@ fn a_handover_takes_flows_and_waiting_data_along() {
 }
 
 #[test]
-fn shapers_and_policers_limit_and_codel_keeps_delay_short() {
+fn shapers_limit_rate_and_codel_limits_delay() {
     let run = |commands: &[TcCommand], flow: FlowConfig| {
         let mut cell = cell(Carrier::lte(25));
         let rnti = cell.attach(UeConfig::fixed(1, 10, vec![FlowConfig { measured: true, ..flow }])).unwrap();
@@ -475,7 +475,7 @@ impl TcStage for Stubborn {
 }
 
 #[test]
-fn a_stage_of_the_users_own_decides_and_cannot_break_anything() {
+fn custom_stage_decides_without_breaking_the_cell() {
     let mut cell = cell(Carrier::lte(25));
     let voice = FiveTuple { protocol: 17, ..FiveTuple::default() };
     let flows = vec![constant(500), FlowConfig { tuple: voice, ..FlowConfig::new(Traffic::Voip) }];
@@ -511,7 +511,7 @@ fn mixed(seed: u64, until_us: u64) -> Cell {
 }
 
 #[test]
-fn runs_that_differ_in_a_command_are_the_same_before_it() {
+fn runs_are_equal_until_commands_differ() {
     let mut one = mixed(5, SECOND);
     let mut other = mixed(5, SECOND);
     assert!(format!("{one:?}") == format!("{other:?}"));
@@ -545,7 +545,7 @@ const RECORDED: [[u64; 4]; 6] = [
 ];
 
 #[test]
-fn a_flow_that_goes_on_and_off_sends_at_its_mean_rate() {
+fn on_off_flow_sends_at_mean_rate() {
     // A burst is 42 packets long; or one packet takes five bursts.
     for (kbps, on_ms, off_ms, random) in
         [(2_000, 200, 600, true), (2_000, 200, 600, false), (960, 2, 18, true), (960, 2, 18, false)]

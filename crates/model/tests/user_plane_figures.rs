@@ -55,7 +55,7 @@ fn rates(cell: &mut Cell, rntis: &[u16], seconds: u64) -> Vec<f64> {
 }
 
 #[test]
-fn figure_13a_slices_keep_the_white_ue_at_its_share() {
+fn figure_13a_slices_keep_white_ue_share() {
     for seed in [1, 2, 3] {
         let mut cell = cell(seed);
         let mut rntis =
@@ -84,7 +84,7 @@ fn figure_13a_slices_keep_the_white_ue_at_its_share() {
 }
 
 #[test]
-fn figure_13b_sharing_gives_the_idle_slice_to_the_other() {
+fn figure_13b_sharing_reuses_idle_slice() {
     for (sharing, gain) in [(true, 50.0), (false, 0.0)] {
         let mut cell = cell(1);
         let gray = cell.attach(saturated(1, 1000, 0)).unwrap();
@@ -167,7 +167,7 @@ fn figure_11(seed: u64, greedy: bool, xapp: bool) -> Figure11 {
 }
 
 #[test]
-fn figure_11_queue_filter_and_pacer_free_the_voice() {
+fn figure_11_queue_filter_pacer_free_voice() {
     for seed in [1, 2] {
         let alone = figure_11(seed, false, false);
         assert!((12_000..=40_000).contains(&alone.voice_rtt_us), "idle: {} us", alone.voice_rtt_us);

@@ -29,7 +29,7 @@ fn network(seed: u64, ues: u32) -> Network {
 }
 
 #[test]
-fn ues_move_and_are_handed_over_to_the_cell_they_hear_best() {
+fn ues_are_handed_over_to_strongest_cell() {
     let mut network = network(1, 12);
     let before: Vec<(f64, f64)> = network.measured().map(|ue| ue.place_m).collect();
     network.advance(60 * SECOND);

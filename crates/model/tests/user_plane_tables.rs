@@ -113,7 +113,7 @@ fn nr_blocks_have_the_sizes_that_matlab_computes() {
 }
 
 #[test]
-fn nr_sizes_of_all_schemes_and_widths_have_the_sums_of_exact_arithmetic() {
+fn nr_sizes_match_exact_arithmetic() {
     let sum = |number, layers| -> u64 {
         let widths =
             |mcs| (1..=273).map(move |prbs| u64::from(nr_tbs(&block(number, mcs, prbs, 12, 12, 0, layers))));
@@ -151,7 +151,7 @@ fn lte_schemes_share_sizes_where_the_modulation_changes() {
 }
 
 #[test]
-fn a_cqi_gives_the_highest_scheme_that_is_not_more_efficient() {
+fn cqi_gives_highest_scheme_within_efficiency() {
     let all = |table: McsTable| -> Vec<u8> { (1..=15).filter_map(|cqi| table.mcs_of_cqi(cqi)).collect() };
     assert_eq!(all(McsTable::Qam64), [0, 0, 2, 4, 6, 8, 11, 13, 15, 18, 20, 22, 24, 26, 28]);
     assert_eq!(all(McsTable::Qam256), [0, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27]);
@@ -165,7 +165,7 @@ fn a_cqi_gives_the_highest_scheme_that_is_not_more_efficient() {
 }
 
 #[test]
-fn one_block_of_ten_fails_at_the_sinr_that_a_scheme_needs() {
+fn one_block_in_ten_fails_at_required_sinr() {
     for table in [McsTable::Qam64, McsTable::Qam256] {
         for mcs in 0..=table.highest() {
             let at = |db| block_error_rate(table, mcs, table.needed_db(mcs) + db);

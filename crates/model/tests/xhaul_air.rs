@@ -42,7 +42,7 @@ fn jitter_ms(mbit: u64, timer_ps: Ps, error_ppm: u32) -> f64 {
 }
 
 #[test]
-fn bursts_of_100_ms_alone_make_the_published_jitter() {
+fn bursts_of_100_ms_explain_published_jitter() {
     for mbit in [9, 10, 11, 12, 13] {
         let alone: Vec<_> = [0, 30_000, 100_000].iter().map(|&ppm| jitter_ms(mbit, 100 * MS, ppm)).collect();
         println!("{mbit} Mbit/s: 100 ms timer {alone:.2?} ms, 1 ms timer {:.2} ms", jitter_ms(mbit, MS, 0));
@@ -57,7 +57,7 @@ fn bursts_of_100_ms_alone_make_the_published_jitter() {
 /// server are chosen so that the published range is met. The mechanism determines the slope and the
 /// deviation.
 #[test]
-fn a_ping_takes_33_to_39_ms_and_longer_with_its_size() {
+fn ping_takes_33_to_39_ms_growing_with_size() {
     let ping = |bytes: u32| {
         let server = Stage::Host(Host {
             name: "core and server".to_owned(),
@@ -84,7 +84,7 @@ fn a_ping_takes_33_to_39_ms_and_longer_with_its_size() {
 }
 
 #[test]
-fn blocks_that_fail_too_often_lose_their_packets_and_only_those() {
+fn failed_blocks_lose_only_their_packets() {
     let air = Air { error_ppm: 300_000, transmissions_max: 2, ..Air::lte_5_mhz_downlink() };
     let pattern = Pattern::constant(10 * MS, wire_bytes(PACKET));
     let delays = run(vec![Stage::Air(air)], pattern, 100 * S);
@@ -95,7 +95,7 @@ fn blocks_that_fail_too_often_lose_their_packets_and_only_those() {
 }
 
 #[test]
-fn a_network_with_an_air_interface_has_no_bound_and_says_so() {
+fn air_interface_has_no_bound_error_says_so() {
     let network = Network {
         stages: vec![Stage::Air(Air::lte_5_mhz_downlink())],
         flows: vec![Flow {

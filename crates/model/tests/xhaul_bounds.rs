@@ -224,14 +224,14 @@ fn at(sorted: &[f64], share: f64) -> f64 {
 }
 
 #[test]
-fn no_simulation_of_1000_random_networks_exceeds_its_bound() {
+fn no_random_network_exceeds_its_bound() {
     let all = shares_of(SCENARIOS, PLAIN);
     // Four phases do not find every worst case; bounds without meaning would be far from them.
     assert!(at(&all, 0.5) > 0.3 && at(&all, 1.0) > 0.99);
 }
 
 #[test]
-fn no_simulation_with_turns_credit_or_regulators_exceeds_its_bound() {
+fn no_shaped_network_exceeds_its_bound() {
     let all = shares_of(SHAPED, ALL);
     assert!(at(&all, 0.5) > 0.2 && at(&all, 1.0) > 0.99);
 }
@@ -271,7 +271,7 @@ fn reached(network: &Network) -> f64 {
 }
 
 #[test]
-fn a_class_with_credit_comes_close_to_its_bound() {
+fn credit_class_comes_close_to_bound() {
     let mut idle_bps = [None; CLASSES];
     idle_bps[6] = Some(250_000_000);
     let network = Network {
@@ -286,7 +286,7 @@ fn a_class_with_credit_comes_close_to_its_bound() {
 }
 
 #[test]
-fn a_class_that_takes_turns_comes_close_to_its_bound() {
+fn round_robin_class_comes_close_to_bound() {
     let quanta = [1_500; CLASSES];
     let network = Network {
         stages: vec![port(Scheduler::DeficitRoundRobin { quanta })],
@@ -300,7 +300,7 @@ fn a_class_that_takes_turns_comes_close_to_its_bound() {
 }
 
 #[test]
-fn a_second_regulator_costs_nothing_and_one_behind_a_queue_has_no_bound() {
+fn second_regulator_is_free_unless_behind_a_queue() {
     // Hardly more than the flow's mean: what one queue makes of it no longer conforms.
     let bucket = Some(TokenBucket { burst_bytes: 5 * 1000, rate_bps: 40_400_000 });
     let regulated = |class, path: &[StageId]| Flow {

@@ -52,7 +52,7 @@ fn worst_us(network: &Network) -> Vec<f64> {
 }
 
 #[test]
-fn uplink_iq_delays_are_those_of_the_reference_and_reach_the_bounds() {
+fn uplink_iq_delays_match_reference_and_reach_bounds() {
     // Simulated maximum and bound of the uplink IQ flow, µs.
     let reference = [(161.0, 163.0), (95.29, 95.29), (83.70, 84.24), (83.00, 83.00)];
     for ((name, scheduler), (expected, expected_bound)) in schedulers().into_iter().zip(reference) {

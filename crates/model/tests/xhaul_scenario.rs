@@ -93,7 +93,7 @@ fn testbed(sharing: [Duration; 2]) -> Scenario {
 }
 
 #[test]
-fn a_plan_says_rates_budgets_loads_and_what_will_go_wrong() {
+fn plan_lists_rates_budgets_loads_and_warnings() {
     let plan = testbed(free()).plan().unwrap();
     let expected = "\
 flow                 class  payload     wire  at once  budget
@@ -126,7 +126,7 @@ warning: port midhaul>CU is loaded to 94 %
 }
 
 #[test]
-fn sharing_costs_show_in_the_host_in_their_direction_and_nowhere_else() {
+fn sharing_cost_appears_only_in_its_direction() {
     let points = [(0.0, 20 * NS), (0.5, 40 * NS), (1.0, 140 * NS)];
     let drawn = Quantiles::new(&points).unwrap();
     let mean_ns = drawn.mean_ps() / 1e3;
@@ -151,7 +151,7 @@ fn sharing_costs_show_in_the_host_in_their_direction_and_nowhere_else() {
 }
 
 #[test]
-fn a_scenario_that_cannot_run_says_why_before_it_runs() {
+fn invalid_scenario_is_rejected_before_it_runs() {
     let fine = testbed(free());
     let broken = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = fine.clone();

@@ -40,7 +40,7 @@ fn max_ns(report: &Report, flow: usize) -> Ps {
 }
 
 #[test]
-fn the_same_seed_has_the_same_digest_on_any_thread_and_in_any_process() {
+fn same_seed_has_same_digest_everywhere() {
     let mut network = reference_network(&Scheduler::Preemption { express_from: 7 }, false);
     network.flows.push(flow(2, &[6, 7], 0, Pattern::Poisson { gap_ps: 150 * US, frame: 700 }));
     let digest = |seed| {
@@ -57,7 +57,7 @@ fn the_same_seed_has_the_same_digest_on_any_thread_and_in_any_process() {
 }
 
 #[test]
-fn an_express_frame_cuts_a_preemptable_one_into_fragments() {
+fn express_frame_fragments_preemptable_one() {
     let network = Network {
         stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
         flows: vec![once(0, &[0], 0, 1538), once(7, &[0], 0, 84), once(7, &[0], 2 * US, 84)],
@@ -72,7 +72,7 @@ fn an_express_frame_cuts_a_preemptable_one_into_fragments() {
 }
 
 #[test]
-fn a_frame_that_cannot_be_divided_is_finished_first() {
+fn indivisible_frame_is_finished_first() {
     for (wire, waits) in [(143, 143), (144, 84)] {
         let network = Network {
             stages: vec![port("port", Scheduler::Preemption { express_from: 7 })],
@@ -94,7 +94,7 @@ fn no_preemptable_frame_overtakes_an_interrupted_one() {
 }
 
 #[test]
-fn a_frame_waits_for_a_gate_window_that_it_fits_into() {
+fn frame_waits_for_fitting_gate_window() {
     let network = Network {
         stages: vec![port("port", Scheduler::Gates(reference_gates()))],
         // 5 µs before the window of class 7 closes a frame of 5.2 µs no longer fits.
@@ -111,7 +111,7 @@ fn a_frame_waits_for_a_gate_window_that_it_fits_into() {
 }
 
 #[test]
-fn gates_whose_clock_drifts_walk_through_the_sources_phase() {
+fn drifting_gates_cross_all_source_phases() {
     let drifting = |drift_ppb| {
         let clock = Clock { offset_ps: 0, drift_ppb };
         let network = Network {
@@ -151,7 +151,7 @@ fn round_robin_shares_by_quanta() {
 }
 
 #[test]
-fn credit_holds_a_class_to_its_slope_and_lets_others_in() {
+fn credit_limits_class_and_admits_others() {
     let mut idle_bps = [None; CLASSES];
     idle_bps[6] = Some(GIGABIT / 4);
     let network = Network {
@@ -169,7 +169,7 @@ fn credit_holds_a_class_to_its_slope_and_lets_others_in() {
 }
 
 #[test]
-fn asynchronous_shaping_spreads_a_burst_and_leaves_conforming_flows_alone() {
+fn asynchronous_shaping_delays_only_bursts() {
     let mut burst = flow(6, &[0], 0, Pattern::burst(MS, 5, 1250));
     burst.regulator = Some(TokenBucket { burst_bytes: 1250, rate_bps: 100_000_000 });
     let network = Network {
@@ -183,7 +183,7 @@ fn asynchronous_shaping_spreads_a_burst_and_leaves_conforming_flows_alone() {
 }
 
 #[test]
-fn cut_through_forwards_behind_the_header_unless_the_next_link_is_faster() {
+fn cut_through_forwards_header_unless_next_link_faster() {
     let line = |cut_through_bytes, next_bps| {
         let first =
             Port { cut_through_bytes, forwarding: Duration::Constant(US), ..Port::new("first", GIGABIT) };
@@ -199,7 +199,7 @@ fn cut_through_forwards_behind_the_header_unless_the_next_link_is_faster() {
 }
 
 #[test]
-fn a_host_adds_interrupts_service_and_what_goes_first() {
+fn host_adds_interrupt_service_and_priority_work() {
     let host = Stage::Host(Host {
         name: "host".to_owned(),
         service: Duration::Constant(2 * US),
@@ -230,7 +230,7 @@ fn segments_add_up_to_the_delay() {
 }
 
 #[test]
-fn background_in_the_other_direction_leaves_a_queue_alone() {
+fn opposite_background_leaves_queue_unchanged() {
     let full = reference_network(&Scheduler::Fifo, false);
     let with = |flows: &[usize]| {
         let flows = flows.iter().map(|&flow| full.flows[flow].clone()).collect();

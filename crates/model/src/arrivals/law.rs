@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn laws_print_back_and_refusals_name_what_is_allowed() {
+    fn laws_round_trip_and_errors_name_allowed_values() {
         for text in LAWS.split(", ") {
             let law: Law = text.parse().unwrap();
             assert_eq!(law.to_string().parse(), Ok(law), "{text}");

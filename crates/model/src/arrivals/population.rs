@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_to_a_ue_that_is_not_there() {
+    fn no_event_for_an_absent_ue() {
         let config = PopulationConfig {
             channel: Channel::Walk,
             update: Duration::from_millis(300),

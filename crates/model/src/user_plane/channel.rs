@@ -194,7 +194,7 @@ mod tests {
     use crate::user_plane::McsTable;
 
     #[test]
-    fn jakes_correlation_has_the_values_of_the_bessel_function() {
+    fn jakes_correlation_matches_bessel_function() {
         for (kmh, ghz, seconds, value) in [
             (3.0, 3.5, 5e-4, 0.999_766_47),
             (30.0, 3.5, 1e-3, 0.908_740_94),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn fading_power_is_exponential_and_remembers_the_square_of_the_correlation() {
+    fn fading_power_is_exponential_with_squared_correlation() {
         let decoder = Decoder::new(McsTable::Qam64);
         let fading = Channel::Fading { mean_db: 10.0, correlation: 0.9 };
         let mut link = Link::new(&fading, &decoder, 1, 1);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_scheme_fails_as_often_as_told() {
+    fn fixed_scheme_fails_at_configured_rate() {
         let decoder = Decoder::new(McsTable::Qam64);
         let link = Link::new(&Channel::Fixed { mcs: 20, bler: 0.1 }, &decoder, 1, 1);
         let stream = Stream::new(1, Purpose::DecodeDown, 1);

@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_is_found_again_within_a_thirty_second(value in 0_u64..1 << 31) {
+        fn histogram_error_is_below_one_thirty_second(value in 0_u64..1 << 31) {
             let mut histogram = Histogram::default();
             histogram.record(value);
             let found = histogram.quantile_us(0.5).unwrap();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normal_numbers_have_the_moments_of_the_normal_distribution() {
+    fn normal_numbers_have_normal_moments() {
         let stream = Stream::new(7, Purpose::Fading, 3);
         let draws: Vec<f64> = (0..200_000)
             .flat_map(|index| {

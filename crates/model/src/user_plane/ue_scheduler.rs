@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn proportional_fair_gains_the_harmonic_number_over_round_robin() {
+    fn proportional_fair_gains_harmonic_number() {
         let window = UeScheduler::ProportionalFair { window_slots: 2000 };
         for ues in [2, 4, 8, 16] {
             let harmonic: f64 = (1..=ues).map(|k| 1.0 / f64::from(k)).sum();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_users_share_the_time_equally_if_rates_are_linear() {
+    fn unequal_users_share_time_equally_at_linear_rates() {
         let window = UeScheduler::ProportionalFair { window_slots: 2000 };
         let got = run(window, &[1.0, 10.0], 400_000);
         assert!(
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_maximum_starves_the_far_and_round_robin_nobody() {
+    fn maximum_rate_starves_far_ues_round_robin_none() {
         let greedy = run(UeScheduler::MaxThroughput, &[1.0, 10.0], 200_000);
         assert!((greedy[0].1 - 1.0 / 11.0).abs() < 0.005, "{greedy:?}");
         let fair = run(UeScheduler::RoundRobin, &[1.0, 10.0], 200_000);

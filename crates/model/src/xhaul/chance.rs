@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_more_leaves_the_others_theirs() {
+    fn added_component_leaves_other_sequences_unchanged() {
         let of = |names: &[&str]| -> Vec<u64> {
             let mut all = Sequences::new(7);
             names.iter().map(|name| all.of(1, name).next_u64()).collect()

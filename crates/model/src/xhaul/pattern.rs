@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fourteen_symbols_spread_over_a_tti_do_not_drift() {
+    fn fourteen_symbols_per_tti_do_not_drift() {
         let spread = Pattern::Periodic { period_ps: MS, releases: 14, frames: vec![650], jitter_ps: 0 };
         assert_eq!(spread.due(14), Some(MS));
         assert_eq!(spread.due(14_000_000), Some(1_000_000 * MS));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_of_100_ms_sends_what_is_due_at_once() {
+    fn timer_of_100_ms_sends_due_data_at_once() {
         let timer = Pattern::Timer { timer_ps: 100 * MS, gap_ps: 900 * US, frame: 1536 };
         let due: Vec<_> = (0..113).filter_map(|index| timer.due(index)).collect();
         assert_eq!(due.iter().filter(|&&at| at == 100 * MS).count(), 111);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ethernet_does_not_have_is_refused() {
+    fn invalid_patterns_are_refused() {
         assert_eq!(Pattern::constant(US, 83).check(), Err(PatternError::Frame(83)));
         assert_eq!(Pattern::constant(0, 84).check(), Err(PatternError::Period(0)));
         assert_eq!(Pattern::burst(US, 0, 84).check(), Err(PatternError::Frames(0)));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_knows_how_long_a_gate_stays_open() {
+    fn gate_table_gives_remaining_open_time() {
         let table = GateTable::new(&gates(&[(10, 0x81), (20, 0x01), (30, 0x81)]));
         let state = table.state(35 * US);
         assert_eq!((state.open, state.next_ps), (0x81, 25 * US));

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn f1u_fragments_at_1470_octets_unless_the_mtu_is_larger() {
+    fn f1u_fragments_at_1470_bytes_unless_mtu_larger() {
         let split = Split::Two { user_bps: 13_000_000, user_bytes: 1470 };
         let load = split.load(&Carrier::LTE_5, 1500).unwrap();
         assert_eq!((load.fragmented_by, load.pattern.frames(0)), (Some(46), &[1538, 104][..]));
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_carried_is_refused() {
+    fn unsupported_split_is_refused() {
         let nothing = Carrier { prbs: 0, ..Carrier::LTE_5 };
         assert_eq!(Split::Eight.load(&nothing, 1500), Err(SplitError::Carrier));
         assert_eq!(Split::Eight.load(&Carrier::LTE_5, 9001), Err(SplitError::Mtu(9001)));

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_told_apart_from_their_variation() {
+    fn delays_and_their_variation_are_separate() {
         let mut delays = Delays::new();
         for (sequence, delay_us) in [(0, 30), (1, 10), (3, 20), (2, 120)] {
             delays.record(sequence, 0, delay_us * US, Some(25 * US));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_runs_found_is_one_distribution() {
+    fn two_runs_merge_into_one_distribution() {
         let taken = |all: &[(u64, u64)]| {
             let mut delays = Delays::new();
             for &(sequence, us) in all {

@@ -164,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_drawn_has_the_quantiles_that_were_given() {
+    fn drawn_values_have_given_quantiles() {
         use rand::SeedableRng;
         let points = [(0.0, 10_000), (0.5, 20_000), (0.875, 60_000), (1.0, 400_000)];
         let quantiles = Quantiles::new(&points).unwrap();
@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_clock_shows_what_was_asked_for_and_not_earlier(
+        fn clock_reaches_requested_time_not_earlier(
             local in 1_000_000_000_u64..1 << 50,
             offset_ps in -1_000_000_i64..1_000_000,
             drift_ppb in -100_000_i32..100_000,

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_one_window_reduce_it_once_and_are_noticed_by_later_acknowledgements() {
+    fn losses_of_one_window_reduce_it_once() {
         let mut sender = Cubic::new(1 << 24);
         let sent = sender.send(0);
         assert_eq!(sent, 0..10);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_takes_the_window_to_one_segment_and_doubles_the_patience() {
+    fn silence_resets_window_and_doubles_timeout() {
         let mut sender = Cubic::new(1 << 24);
         assert_eq!(sender.deadline(), u64::MAX);
         sender.send(0);

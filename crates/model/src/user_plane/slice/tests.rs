@@ -51,7 +51,7 @@ fn backlogged_slices_share_the_slots_as_reserved() {
 }
 
 #[test]
-fn a_rate_is_reached_as_far_as_the_channel_is_as_agreed() {
+fn rate_is_reached_on_agreed_channel() {
     let rate = |required_mbps, reference_mbps| Rate { required_mbps, reference_mbps };
     assert_shares(&nvs(&[rate(5.0, 50.0), Capacity(0.9)], true), 50.0, &[0.1, 0.9]);
     // A worse channel: the share of the slots, not the rate.
@@ -69,7 +69,7 @@ fn an_idle_share_is_wasted_or_goes_round() {
 }
 
 #[test]
-fn a_slice_that_returns_to_a_shared_carrier_has_it_alone_for_a_while() {
+fn returning_slice_has_carrier_alone_at_first() {
     let set = nvs(&[Capacity(0.66), Capacity(0.34)], true);
     let chosen = run(&set, 50.0, 40_000, |slot| if (10_000..20_000).contains(&slot) { 0b01 } else { 0b11 });
     let alone = chosen[20_000..].iter().take_while(|slice| **slice == Some(1)).count();
@@ -89,7 +89,7 @@ fn no_window_is_far_from_the_share() {
 }
 
 #[test]
-fn each_backlogged_slice_has_its_prbs_before_its_deadline() {
+fn backlogged_slice_gets_prbs_before_deadline() {
     let edf = |deadline_slots, guaranteed_prbs| SliceParams::Edf {
         deadline_slots,
         guaranteed_prbs,
@@ -119,7 +119,7 @@ fn each_backlogged_slice_has_its_prbs_before_its_deadline() {
 }
 
 #[test]
-fn sets_that_cannot_be_are_refused_with_a_reason() {
+fn invalid_sets_are_refused_with_reason() {
     let reason = |set: SliceSet| set.check(100).unwrap_err().to_string();
     assert!(reason(nvs(&[Capacity(0.7), Capacity(0.4)], true)).contains("110.00 %"));
     nvs(&[Capacity(0.1); 10], true).check(100).unwrap();
@@ -211,7 +211,7 @@ fn twenty_quota_orders_give_computed_shares() {
 }
 
 #[test]
-fn a_slice_with_little_data_keeps_its_guarantee_and_others_get_the_rest() {
+fn unused_guarantee_goes_to_other_slices() {
     let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
     for (first, second, expected) in [
         // 10 % of data, all the rest to the other; less what is dedicated and unused; up to the limit.
@@ -250,7 +250,7 @@ fn a_slice_with_little_data_keeps_its_guarantee_and_others_get_the_rest() {
 }
 
 #[test]
-fn quotas_out_of_order_or_beyond_the_whole_are_refused() {
+fn disordered_or_excessive_quotas_are_refused() {
     let quotas = |params: &[SliceParams]| SliceSet { algorithm: SliceAlgorithm::Quota, ..nvs(params, true) };
     let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
     for wrong in [quota(0.3, 0.2, 1.0), quota(0.0, 0.6, 0.3), quota(0.0, 0.0, 2.0), quota(f64::NAN, 0.0, 1.0)]

@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_of_gates_lose_their_ends_and_keep_the_cycle() {
+    fn gate_windows_lose_ends_and_keep_cycle() {
         let entries = [(30, 0), (20, 1), (10, 0), (25, 1), (15, 0)];
         let entries = entries.iter().map(|&(duration_ps, open)| GateEntry { duration_ps, open }).collect();
         let gates = Gates { entries, clock: Clock::default() };
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn work_takes_longest_from_the_beginning_of_the_longest_gap() {
+    fn work_takes_longest_from_longest_gap() {
         let windows = Windows { pieces: vec![(10, 5), (30, 5)] };
         assert_eq!(windows.time_for(0), 0);
         assert_eq!(windows.time_for(5), 35);
