@@ -17,7 +17,7 @@ fn run_all(trial: &ClusterTrial, seeds: u64) -> Vec<Result<ClusterOutcome, Viola
 }
 
 #[test]
-fn a_thousand_faults_leave_every_node_with_one_owner() {
+fn thousand_faults_leave_one_owner_per_node() {
     let results = run_all(&ClusterTrial::default(), SEEDS);
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
     assert!(broken.is_empty(), "{} of {SEEDS} worlds:\n{}", broken.len(), broken.join("\n"));
@@ -40,7 +40,7 @@ fn a_thousand_faults_leave_every_node_with_one_owner() {
 /// Orders of an iApp survive the RIC that received them, whatever happens before; in the end each RIC knows
 /// the same orders.
 #[test]
-fn what_iapps_were_ordered_is_known_at_every_ric_in_the_end() {
+fn iapp_orders_reach_every_ric() {
     let results = run_all(&ClusterTrial { orders: true, ..ClusterTrial::default() }, SEEDS / 4);
     let broken: Vec<_> = results.iter().filter_map(|it| it.as_ref().err()).map(ToString::to_string).collect();
     assert!(broken.is_empty(), "{} worlds:\n{}", broken.len(), broken.join("\n"));
@@ -50,14 +50,14 @@ fn what_iapps_were_ordered_is_known_at_every_ric_in_the_end() {
 
 /// A RIC that does not wait for the others serves nodes that the others may still command.
 #[test]
-fn without_waiting_for_the_others_the_checker_finds_two_owners() {
+fn checker_finds_two_owners_without_waiting() {
     let timers = DirectoryTimers::default().with(|it| it.wait = Duration::ZERO);
     assert_two_owners(&ClusterTrial { timers, ..ClusterTrial::default() });
 }
 
 /// A RIC that does not fence itself commands nodes that other RICs already serve.
 #[test]
-fn without_fencing_the_checker_finds_two_owners() {
+fn checker_finds_two_owners_without_fencing() {
     let timers = DirectoryTimers::default().with(|it| {
         (it.lease, it.close_after) = (Duration::from_secs(3_600), Duration::from_secs(7_200));
     });
@@ -74,7 +74,7 @@ fn assert_two_owners(trial: &ClusterTrial) {
 
 /// Each report is read once by each RIC, and written once to each xApp and to each other RIC.
 #[test]
-fn messages_of_several_rics_are_counted_where_they_come_and_go() {
+fn messages_of_several_rics_are_counted() {
     let seconds = Duration::from_secs;
     for (rics, xapps) in [(1, 4), (2, 4), (3, 6)] {
         let load = ClusterLoad { rics, nodes: 6, xapps, settle: seconds(5), counted: seconds(10) };
@@ -104,7 +104,7 @@ fn crowd() -> ClusterTrial {
 }
 
 #[test]
-fn base_stations_that_come_all_at_once_to_a_slow_store_are_served() {
+fn slow_store_serves_simultaneous_base_stations() {
     for result in run_all(&crowd(), 2) {
         result.unwrap_or_else(|violation| panic!("{violation}"));
     }

@@ -92,7 +92,7 @@ impl Lab {
 }
 
 #[test]
-fn calls_come_at_their_times_and_in_the_order_of_asking() {
+fn calls_occur_at_their_times_in_request_order() {
     let mut lab = lab();
     assert!(lab.is_up());
     let at = |ms: u32| Time::ZERO + SECOND + MS * ms;
@@ -112,7 +112,7 @@ fn calls_come_at_their_times_and_in_the_order_of_asking() {
 }
 
 #[test]
-fn who_asks_from_outside_is_answered_while_the_ric_lives() {
+fn outside_requests_are_answered_while_ric_lives() {
     let mut lab = lab();
     let ask = |lab: &mut Lab| {
         let token = 9;
@@ -137,7 +137,7 @@ fn who_asks_from_outside_is_answered_while_the_ric_lives() {
 }
 
 #[test]
-fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
+fn clock_jump_expires_timers_and_delay_slows_messages() {
     let mut lab = lab();
     let now = lab.world.now();
     let agent = lab.agent;
@@ -162,7 +162,7 @@ fn a_clock_that_jumps_makes_due_what_was_not_and_a_long_way_takes_its_time() {
 
 /// An xApp whose reports are not checked: the caller takes each one once, and the xApp survives faults.
 #[test]
-fn what_a_client_hears_is_for_who_composes() {
+fn client_events_are_taken_by_the_caller() {
     let mut lab = lab();
     let client = lab.world.client("client", |_, life| {
         let mut xapp = Xapp::new(XappConfig::new("ric").with(|it| it.seed = life.into()));
