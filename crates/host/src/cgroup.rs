@@ -229,7 +229,7 @@ mod tests {
 
     /// A tree of ordinary files in place of the kernel's: what is written where.
     #[test]
-    fn a_group_of_the_second_version_is_threaded_and_has_a_quota() {
+    fn cgroup_v2_is_threaded_with_quota() {
         let root = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));
         let own = root.join("sys/fs/cgroup/unified/user.slice/me");
         fs::create_dir_all(&own).unwrap();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_kept_to_its_share_where_that_is_possible() {
+    fn thread_is_limited_to_its_share() {
         let quota = match CpuQuota::new(0.2) {
             Ok(quota) => quota,
             Err(why) => return crate::doctor::skipped(why),

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_of_this_process_go_on_and_those_of_nobody_are_absent() {
+    fn own_clocks_advance_and_missing_ones_are_absent() {
         let process = of_process(std::process::id()).unwrap();
         let thread = of_this_thread().unwrap();
         assert!(process > 0 && thread > 0);

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_another_user_within_bounds_and_without_a_network() {
+    fn confined_process_is_bounded_without_network() {
         if may_not() {
             return;
         }

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_that_are_a_program_are_told() {
+    fn emulated_processors_are_reported() {
         let of = |test: &str, model: &str| {
             let cpus = format!("processor : 0\nmodel name : {model}\n");
             Facts::read_below(&Machine::with(test, &[("proc/cpuinfo", &cpus)]).0).emulated
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn preemption_is_what_the_nearest_source_says() {
+    fn preemption_comes_from_nearest_source() {
         let version = "Linux #1 SMP PREEMPT_DYNAMIC";
         assert_eq!(preemption(Some("1"), None, "", version).as_deref(), Some("realtime"));
         let debug = Some("none voluntary (full) lazy");
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_says_nothing_yields_no_guesses() {
+    fn silent_machine_yields_no_guesses() {
         let facts = Facts::read_below(&Machine::with("none", &[("empty", "")]).0);
         assert_eq!((facts.kernel, facts.smt, facts.open_files_soft, facts.cpus), (None, None, None, 0));
         assert_eq!((facts.sctp, facts.network_namespaces), (Sctp::Absent, false));

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_below_a_process_is_found_and_stopped_ones_are_told() {
+    fn descendants_are_found_and_stopped_ones_reported() {
         let mut shell = Command::new("sh").args(["-c", "sleep 60 & sleep 61 & wait"]).spawn().unwrap();
         let all = loop {
             let all = below(shell.id());

@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_from_what_tc_says() {
+    fn counters_are_parsed_from_tc_output() {
         let text = "qdisc tbf 8001: root refcnt 2 rate 1Gbit burst 25000b lat 4ms \n Sent 34567 bytes 51 pkt (dropped 2, overlimits 7 requeues 0) \n backlog 0b 0p requeues 0\n";
         let expected = QueueCounters { bytes: 34_567, packets: 51, dropped: 2, waits: 7 };
         assert_eq!(queue_counters(text), Some(expected));
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_process_left_is_swept_and_nothing_else() {
+    fn sweep_removes_only_leftovers_of_dead_processes() {
         if !possible() {
             return;
         }

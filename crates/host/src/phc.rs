@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_not_there_is_not_opened() {
+    fn missing_clock_is_not_opened() {
         assert_eq!(Phc::open(987_654).unwrap_err().kind(), io::ErrorKind::NotFound);
         // If this machine has a card clock, it advances, and the two system times enclose its reading.
         let Ok(phc) = Phc::open(0) else { return };

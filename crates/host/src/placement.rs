@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_or_shared_is_said() {
+    fn remote_or_shared_cpus_are_reported() {
         assert_eq!(
             Machine::new("far").remarks(&[1, 2], 7, "n3"),
             [
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_pinned_everywhere_is_pinned_nowhere() {
+    fn pinned_to_all_cpus_counts_as_unpinned() {
         let said = Machine::new("all").remarks(&[0, 1, 2, 3], 7, "veth0");
         assert!(said[0].contains("may run on CPU 1 alone"), "{said:?}");
     }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_add_up_and_a_counter_that_begins_anew_is_no_gap() {
+    fn packages_add_up_across_counter_wrap() {
         let zones = [
             ("intel-rapl:0", "package-0", Some(999_000_000)),
             ("intel-rapl:0:0", "core", Some(5)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn unreadable_counter_is_an_error() {
         let empty = machine("none", &[]);
         assert!(matches!(PowerMeter::at(empty.0.clone()), Err(PowerError::None(_))));
         let hidden = machine("hidden", &[("intel-rapl:0", "package-0", None)]);

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_brackets_does_not_shift_the_fields() {
+    fn brackets_in_name_do_not_shift_fields() {
         let text = "7 (a) b (c) S 1 7 7 0 -1 4194560 1041 11 3 12 250 140 5 6 20 0 4 0 99 1000 200";
         let stat =
             Stat { minor_faults: 1041, major_faults: 3, user_ticks: 250, system_ticks: 140, began_ticks: 99 };

@@ -38,7 +38,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     #[test]
-    fn a_group_goes_with_what_its_first_process_started() {
+    fn killing_group_kills_its_descendants() {
         use std::io::Read;
         use std::os::unix::process::CommandExt;
         // The grandchild holds the pipe: it closes when both are gone.

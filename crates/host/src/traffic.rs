@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tcp_socket_is_refused() {
+    fn non_tcp_socket_is_refused() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(TcpCounters::of(file.as_fd()).is_err());
     }
 
     #[test]
-    fn connections_of_this_process_are_found_and_told_apart() {
+    fn own_connections_are_found_and_distinguished() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut server, _) = listener.accept().unwrap();

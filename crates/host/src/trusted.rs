@@ -194,7 +194,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     #[test]
-    fn only_what_nobody_else_could_have_written_is_read() {
+    fn only_trusted_files_are_read() {
         let folder = std::env::temp_dir().join(format!("ranlab-trusted-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -199,7 +199,7 @@ mod tests {
 
     /// A tree of ordinary files in place of the kernel's: what is written where.
     #[test]
-    fn the_second_version_is_taken_where_it_has_what_is_bounded() {
+    fn cgroup_v2_is_used_if_controllers_exist() {
         let root = std::env::temp_dir().join(format!("ranlab-group-{}", std::process::id()));
         let own = root.join("sys/fs/cgroup/me");
         fs::create_dir_all(&own).unwrap();

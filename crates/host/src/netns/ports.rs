@@ -272,7 +272,7 @@ mod tests {
     use crate::netns::{RUN, lacking, sweep};
 
     #[test]
-    fn a_run_file_says_what_to_give_back() {
+    fn run_file_lists_changes_to_undo() {
         for loan in [
             Loan::Port {
                 namespace: "ranlab-1-0-cu".to_owned(),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_asked_for_by_sysfs_and_taken_back() {
+    fn functions_are_created_and_removed_by_sysfs() {
         if let Some(lack) = lacking().first() {
             return crate::doctor::skipped(lack);
         }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_comes_back_under_its_name_also_from_a_dead_process() {
+    fn port_returns_under_its_name_after_crash() {
         if let Some(lack) = lacking().first() {
             return crate::doctor::skipped(lack);
         }

@@ -169,7 +169,7 @@ mod tests {
     const CARD: Stamping = Stamping { flags: 0x4F, clock: 3, sent: 0b11, received: 1 | 1 << 12 };
 
     #[test]
-    fn a_card_is_asked_for_no_more_than_it_offers() {
+    fn stamp_request_stays_within_card_support() {
         assert_eq!(CARD.by_card(), Ok((StampConfig { flags: 0, sent: 1, received: 12 }, 3)));
         let all = Stamping { received: 0b11, ..CARD };
         assert_eq!(all.by_card().map(|(config, _)| config.received), Ok(1));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn software_has_no_cards_stamps_and_says_so() {
+    fn software_port_reports_missing_card_stamps() {
         let loopback = Stamping::of("lo").unwrap();
         assert!(loopback.by_card().is_err(), "{loopback:?}");
         assert_eq!((StampConfig::of("lo"), stamps_now("lo")), (StampConfig::default(), false));

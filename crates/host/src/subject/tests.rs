@@ -46,7 +46,7 @@ fn a_process_is_metered_until_it_is_gone() {
 }
 
 #[test]
-fn all_processes_of_a_command_count_and_what_the_ended_used_is_kept() {
+fn command_counts_running_and_ended_processes() {
     // A unique name, so that it does not match another test's shell; longer than the kernel's 15 characters.
     let folder = std::env::temp_dir().join(format!("ranlab-subject-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -93,7 +93,7 @@ fn a_group_is_read_with_those_below_it() {
 }
 
 #[test]
-fn nothing_by_that_name_is_said() {
+fn unknown_command_is_an_error() {
     let error = SubjectMeter::new(Subject::Command { name: "no-such-program-here".to_owned() }).unwrap_err();
     assert!(error.to_string().contains("no process runs the command `no-such-program-here`"), "{error}");
     assert!(matches!(

@@ -40,7 +40,7 @@ filter add dev nic parent 1: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1:
 }
 
 #[test]
-fn a_credit_based_shaper_is_a_band_below_a_bucket_and_counts_by_the_devices_own_rate() {
+fn cbs_is_a_band_below_a_bucket() {
     let shaped = told_to_tc(RankOrder::Credit { idle_bps: 20_000_000 });
     let golden = "\
 qdisc replace dev nic root handle 1: tbf rate 100000000bit burst 3200 limit 500000
@@ -61,7 +61,7 @@ filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1
 }
 
 #[test]
-fn gates_are_taprio_and_each_rank_has_a_queue_of_the_device() {
+fn gates_use_taprio_with_queue_per_rank() {
     // The cell alone for 100 us, then everything else.
     let told = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
     let golden = "\
@@ -82,7 +82,7 @@ filter add dev nic egress protocol all prio 2 matchall action skbedit priority 7
 }
 
 #[test]
-fn launch_times_are_etf_in_a_band_that_the_senders_priority_chooses() {
+fn launch_times_use_etf_band_by_priority() {
     let golden = [
         "qdisc replace dev mh0 root handle 10: prio bands 2 priomap 1 1 1 1 1 1 1 0 1 1 1 1 1 1 1 1",
         "qdisc replace dev mh0 parent 10:1 etf clockid CLOCK_TAI delta 300000",
@@ -95,7 +95,7 @@ fn launch_times_are_etf_in_a_band_that_the_senders_priority_chooses() {
 }
 
 #[test]
-fn a_kernel_without_it_is_named_by_what_it_lacks() {
+fn missing_kernel_option_is_named() {
     let said = |command: &str, why: &str| {
         lacking(NetnsError::Command { command: command.to_owned(), why: why.to_owned() }).to_string()
     };
