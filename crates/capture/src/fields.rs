@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_of_a_broken_message_is_told() {
+    fn readable_fields_of_broken_message_are_reported() {
         let message = Message::random("RICsubscriptionDeleteRequest", 1, Version::V2_03).unwrap();
         let whole = Bytes::from(e2ap::encode(&message, Version::V2_03).unwrap());
         let rejection = e2ap::decode(&whole.slice(..whole.len() - 3), Version::V2_03).unwrap_err();

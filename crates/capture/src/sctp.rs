@@ -214,7 +214,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_number_is_forgotten_when_it_is_long_past() {
+    fn old_sequence_number_is_forgotten() {
         let mut seen = Seen::default();
         assert!(seen.is_new(u32::MAX) && !seen.is_new(u32::MAX) && seen.is_new(0) && !seen.is_new(u32::MAX));
         assert!(seen.is_new(REMEMBERED_TSNS - 2) && !seen.is_new(u32::MAX));
@@ -224,7 +224,7 @@ mod tests {
     proptest! {
         /// Within the window it is a set.
         #[test]
-        fn what_came_is_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
+        fn received_sequence_numbers_are_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
             let mut seen = Seen::default();
             let mut known = BTreeSet::new();
             for step in steps {

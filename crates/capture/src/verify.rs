@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_length_is_named_where_it_stands_and_not_by_the_lengths_around_it() {
+    fn long_length_is_located_exactly() {
         let mut pdu = delete();
         pdu.splice(3..4, [0x80, 18]);
         assert_eq!(difference(&pdu), Some(Difference { octet: 3, rule: Rule::NonMinimalLength }));

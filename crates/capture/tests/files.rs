@@ -76,7 +76,7 @@ fn the_formats_are_as_described() {
 proptest! {
     /// Both formats are read back unchanged, to the microsecond.
     #[test]
-    fn what_is_written_is_read(
+    fn written_capture_reads_back(
         packets_in in prop::collection::vec((0..4_000_000_000_000_000_000_u64, prop::collection::vec(any::<u8>(), 0..300)), 0..20),
         names in prop::collection::vec("[a-z0-9 ]{0,12}", 1..5),
     ) {
@@ -102,7 +102,7 @@ proptest! {
 
     /// A capture that ends early holds the packets before its end, and says so; a damaged one does no harm.
     #[test]
-    fn a_capture_is_read_as_far_as_it_goes(
+    fn truncated_capture_is_read_to_its_end(
         sizes in prop::collection::vec(0..200_usize, 1..12),
         keep in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
@@ -145,7 +145,7 @@ fn times_are_read_in_either_order_and_resolution() {
 }
 
 #[test]
-fn what_is_recorded_comes_back_and_what_is_cut_is_no_pdu() {
+fn recorded_pdus_round_trip_and_cut_ones_do_not() {
     let huge = vec![0; 300_000];
     let end = |address: [u8; 4], port| Endpoint { address: Some(address.into()), port };
     let source = end([10, 0, 0, 1], 5000);
@@ -218,7 +218,7 @@ impl Read for Failing<'_> {
 }
 
 #[test]
-fn a_trace_does_not_depend_on_how_its_octets_come() {
+fn trace_is_independent_of_read_sizes() {
     let mut trace = Trace::new(Known::default(), true);
     let mut numbers = 0;
     trace
@@ -235,7 +235,7 @@ fn a_trace_does_not_depend_on_how_its_octets_come() {
 }
 
 #[test]
-fn a_capture_that_grows_is_read_as_it_does() {
+fn growing_capture_is_read_incrementally() {
     for piece in [29, 1_000, 70_000] {
         let pauses = Arc::new(AtomicUsize::new(0));
         let source = Growing { rest: FLEXRIC, piece, left: piece, pauses: Arc::clone(&pauses) };
@@ -256,7 +256,7 @@ fn a_capture_that_grows_is_read_as_it_does() {
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error() {
+fn unreadable_file_is_an_error() {
     let read = |source: &mut (dyn Read + Send)| Trace::new(Known::default(), false).read(source, |_, _| {});
     assert!(matches!(read(&mut io::empty()), Err(TraceError::Empty)));
     assert!(matches!(read(&mut io::repeat(1)), Err(TraceError::TooLong)));
@@ -266,7 +266,7 @@ fn what_cannot_be_read_is_an_error() {
 }
 
 #[test]
-fn what_is_wrong_with_a_pdu_is_in_the_summary() {
+fn pdu_fault_is_in_the_summary() {
     let mut trace = Trace::new(Known::default(), true);
     let mut padded = DELETE;
     padded[9] |= 0x3f;

@@ -19,7 +19,7 @@ fn encoded(name: &str, version: Version) -> Bytes {
 }
 
 #[test]
-fn a_connection_speaks_what_its_setup_says() {
+fn setup_determines_connection_version() {
     let mut dissector = Dissector::new(Known::default());
     let mut notes = Notes::default();
     for version in Version::ALL {
@@ -40,7 +40,7 @@ fn a_connection_speaks_what_its_setup_says() {
 }
 
 #[test]
-fn the_port_tells_the_side_unless_somebody_knows_better() {
+fn port_determines_side_unless_overridden() {
     let side = |known: Option<Side>, said: Option<Side>, port| {
         let mut dissector = Dissector::new(Known { side: known, version: None });
         let pdu = Pdu { side: said, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };

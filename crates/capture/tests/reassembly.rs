@@ -17,7 +17,7 @@ fn both() -> Vec<Bytes> {
 }
 
 #[test]
-fn segments_join_in_any_order_with_repeats_and_across_the_wrap() {
+fn segments_join_in_any_order_across_wrap() {
     let stream = [FIRST, SECOND].concat();
     for base in [100, u32::MAX - 7, u32::MAX] {
         let part = |from: usize, to: usize| tcp(base.wrapping_add(1 + from as u32), 0, &stream[from..to]);
@@ -35,7 +35,7 @@ fn segments_join_in_any_order_with_repeats_and_across_the_wrap() {
 }
 
 #[test]
-fn a_gap_is_noted_and_reading_goes_on_at_the_next_message() {
+fn gap_is_noted_and_reading_resumes() {
     let packets = [tcp(0, SYN, &[]), tcp(1, 0, FIRST), tcp(1000, 0, &[1, 2, 3]), tcp(1003, 0, SECOND)];
     let (found, notes) = assembled(&packets, false);
     assert_eq!((found, notes.len()), (both(), 1), "{notes:?}");
@@ -58,14 +58,14 @@ fn another_protocol_is_left_alone() {
 }
 
 #[test]
-fn the_same_ports_may_be_used_again_and_a_beginning_may_come_twice() {
+fn ports_may_be_reused_and_syn_repeated() {
     let mut packets = vec![tcp(0, SYN, &[]), tcp(1, 0, FIRST), tcp(0, SYN, &[]), tcp(1, 0, FIRST)];
     packets.extend([tcp(5000, SYN, &[]), tcp(5001, 0, SECOND)]);
     assert_eq!(assembled(&packets, false), (both(), vec![]));
 }
 
 #[test]
-fn an_end_that_overtakes_the_last_octets_does_not_cut_them_off() {
+fn early_fin_does_not_cut_last_bytes() {
     let end = 1 + FIRST.len() as u32;
     let packets = [tcp(0, SYN, &[]), tcp(1, 0, &FIRST[..5]), tcp(end, FIN, &[]), tcp(6, 0, &FIRST[5..])];
     assert_eq!(assembled(&packets, false), (both()[..1].to_vec(), vec![]));
@@ -86,7 +86,7 @@ fn early_segments_keep_their_order_across_the_wrap() {
 }
 
 #[test]
-fn fragments_join_in_any_order_and_across_the_wrap() {
+fn fragments_join_in_any_order_across_wrap() {
     let first = data(BEGIN, u32::MAX, 1, 70, b"abc");
     let middle = data(0, 0, 1, 70, b"de");
     let last = data(END, 1, 1, 70, b"f");
@@ -100,7 +100,7 @@ fn fragments_join_in_any_order_and_across_the_wrap() {
 }
 
 #[test]
-fn a_chunk_sent_again_is_skipped_and_the_others_of_its_packet_are_not() {
+fn retransmitted_chunk_is_skipped_but_not_its_packet() {
     let whole = |tsn, octet| data(BEGIN | END, tsn, 0, 70, &[octet]);
     let packets = [sctp(1, &[whole(5, b'x')]), sctp(1, &[whole(5, b'x'), whole(6, b'y')])];
     let (found, notes) = assembled(&packets, false);
@@ -111,7 +111,7 @@ fn a_chunk_sent_again_is_skipped_and_the_others_of_its_packet_are_not() {
 }
 
 #[test]
-fn other_payload_protocols_count_only_if_the_user_says_so() {
+fn other_payload_protocols_count_only_on_request() {
     let packets = [sctp(1, &[data(BEGIN | END, 5, 0, 46, b"x"), data(BEGIN | END, 6, 0, 71, b"y")])];
     let (found, notes) = assembled(&packets, false);
     assert_eq!((found, notes.len()), (vec![Bytes::from("y")], 1));
@@ -119,7 +119,7 @@ fn other_payload_protocols_count_only_if_the_user_says_so() {
 }
 
 #[test]
-fn a_datagram_is_a_pdu_on_our_ports_or_if_it_begins_like_one() {
+fn datagram_is_a_pdu_by_port_or_start() {
     let found = |port, payload: &[u8], trusting| {
         let (found, notes) = assembled(&[udp(port, payload)], trusting);
         assert!(found.iter().all(|pdu| pdu == payload));
@@ -143,7 +143,7 @@ fn half_a_datagram_is_no_pdu() {
 }
 
 #[test]
-fn fragments_of_ip_packets_are_told() {
+fn ip_fragments_are_reported() {
     let mut packet = udp(E2_PORT, &DELETE);
     packet[6] = 0x20;
     let (found, notes) = assembled(&[packet], false);
@@ -223,7 +223,7 @@ proptest! {
     /// A loss affects the messages that it was part of, and later ones until one begins a segment. It is
     /// reported, and no message is invented.
     #[test]
-    fn what_is_lost_is_told_and_nothing_is_invented((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
+    fn loss_is_reported_and_no_message_invented((messages, base, pieces) in streams(), lost in any::<prop::sample::Index>()) {
         let stream = framed(&messages);
         let (from, to) = pieces[lost.index(pieces.len())];
         let kept: Vec<_> = pieces.iter().filter(|piece| piece.1 <= from || piece.0 >= to).collect();
@@ -322,7 +322,7 @@ proptest! {
 
 /// One connection whose first octets never come, and one message that never ends: neither is kept for ever.
 #[test]
-fn what_waits_for_ever_is_given_up() {
+fn incomplete_messages_are_given_up() {
     const ONE: usize = 16 << 20;
     let mut assembler = Assembler::new(false);
     let mut found = Findings::default();

@@ -53,7 +53,7 @@ fn a_recorded_session_has_lanes_answers_and_delays() {
 }
 
 #[test]
-fn what_cannot_be_read_is_a_fault_and_everything_is_bounded() {
+fn unreadable_pdu_is_a_fault_and_document_bounded() {
     let mut octets = Vec::new();
     let mut recorder = Recorder::new(&mut octets).unwrap();
     for n in 0..MESSAGES_MAX as u16 + 5 {
@@ -76,7 +76,7 @@ fn what_cannot_be_read_is_a_fault_and_everything_is_bounded() {
 }
 
 #[test]
-fn of_a_trace_without_an_end_the_newest_are_kept_and_answers_find_their_requests() {
+fn endless_trace_keeps_newest_messages_with_responses() {
     let capture = include_bytes!("../../wire/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut trace = Trace::new(Known::default(), false);
     let mut sequence = Sequence::newest();
