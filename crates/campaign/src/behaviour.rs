@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_stale_where_what_it_measures_differs() {
+    fn result_is_stale_if_measured_behaviour_differs() {
         let today = behaviour("", 1, 1);
         let stale = |kept: Behaviour| today.stale(Some(&kept)).unwrap_or_default();
         assert_eq!(stale(behaviour("", 1, 1)), "");

@@ -153,7 +153,7 @@ mod tests {
     /// M/M/1 with 100 us of service: the median of the reply time is 100 us ln 2 / (1 - load), 347 us at 8,000 a second and
     /// 1,386 us at 9,500.
     #[test]
-    fn the_largest_load_within_the_objective_is_what_queueing_theory_says() {
+    fn largest_load_within_objective_matches_queueing_theory() {
         let results = measured();
         let of = |at_most: f64| {
             let objective = Objective { metric: "rtt_us_p50".to_owned(), at_most };
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named_with_what_is() {
+    fn unknown_name_error_lists_available_names() {
         let results = measured();
         let objective = Objective { metric: "rtt_us_p50".to_owned(), at_most: 1.0 };
         let error = served(&results, &objective, "load.nodes", "sut.cpu_cores").unwrap_err().to_string();

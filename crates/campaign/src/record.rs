@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_decides_an_outcome_is_its_reason() {
+    fn deciding_limit_is_the_reason() {
         let mut recorder = Recorder::default();
         let limits = |lost: f64| {
             [
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_that_is_kept_small_keeps_its_quantiles_and_its_number() {
+    fn reduced_distribution_keeps_quantiles_and_count() {
         for n in [1_u64, 3, 24, 25, 26, 150, 601, 5000] {
             let mut recorder = Recorder::default();
             (0..n).for_each(|value| recorder.value("v", value * value % 70_001));

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_key_is_the_one_that_was_meant() {
+    fn nearest_key_is_suggested() {
         let keys = ["load.nodes", "load.ues", "load.period", "sut.type"];
         assert_eq!(nearest("load.node", keys), Some("load.nodes"));
         assert_eq!(nearest("load.eus", keys), Some("load.ues"));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_says_what_it_would_take() {
+    fn kind_describes_allowed_values() {
         let kind = Kind::Int { min: 1, max: 50 };
         assert_eq!(kind.accept(&Value::Int(50)), Ok(Value::Int(50)));
         assert_eq!(kind.accept(&Value::Int(51)), Err("a whole number from 1 to 50".to_owned()));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn one_or_more_stays_as_it_is_written_and_where_one_is_meant_a_list_is_told_so() {
+    fn one_or_more_accepts_value_or_list() {
         let one = Value::from("a");
         let two = Value::List(vec!["a".into(), "b".into()]);
         let places = Kind::OneOrMore(Box::new(Kind::Text));

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_is_no_failure_and_the_search_goes_on_below() {
+    fn unsent_load_is_no_failure_and_search_continues_below() {
         // The system follows up to `capacity`, the generator up to 300.
         let found = |capacity: f64| {
             let mut search = RateSearch::new(1.0, 1000.0, 0.01, 60);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_found_to_the_precision_that_was_asked_for() {
+    fn threshold_is_found_to_requested_precision() {
         for threshold in [1.5, 17.0, 423.7, 999.0] {
             let found = search(RateSearch::new(1.0, 1000.0, 0.005, 60), |trial| trial.load <= threshold);
             let lower = found.lower.unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_either_end_it_says_so() {
+    fn result_beyond_either_end_is_reported() {
         let above = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| true);
         assert_eq!((above.lower, above.upper, above.precise), (Some(1000.0), None, true));
         let below = search(RateSearch::new(1.0, 1000.0, 0.01, 60), |_| false);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_loads_are_tried_once_each_down_to_neighbours() {
+    fn integer_loads_are_tried_once_down_to_neighbours() {
         for threshold in [1.0, 2.0, 13.0, 39.0] {
             let mut tried = Vec::new();
             let found = search(RateSearch::new(0.5, 40.9, 0.001, 60).whole(), |trial| {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn short_trials_that_flatter_are_corrected_by_full_ones() {
+    fn full_trials_correct_optimistic_short_ones() {
         // A buffer hides overload from short trials: they pass up to twice the true rate.
         let found = search(RateSearch::new(1.0, 1000.0, 0.01, 80), |trial| {
             trial.load <= if trial.duration_share < 1.0 { 800.0 } else { 400.0 }
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn tuning_finds_a_ridge_with_half_of_the_grid() {
+    fn tuning_finds_ridge_with_half_the_grid() {
         let mut hits = 0;
         for seed in 0..50 {
             let mut search = TuneSearch::new(vec![6, 5, 4], 60, seed);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_grid_is_exhausted_and_nothing_is_tried_twice() {
+    fn small_grid_is_exhausted_without_duplicates() {
         let mut search = TuneSearch::new(vec![2, 3], 100, 1);
         let mut seen = Vec::new();
         while let Some(choice) = search.next_trial() {

@@ -351,7 +351,7 @@ mod tests {
 
     /// TIPSY, Table III and §VI: 24 cores and 500 W a blade, 16 blades a rack, linear scaling.
     #[test]
-    fn tipsys_table_iii_comes_out_of_its_own_inputs() {
+    fn tipsys_table_iii_follows_from_its_inputs() {
         for (switch, subscribers, per_blade, blades, racks, kw, mw) in [
             ("bng BESS", 768e3, 4320.0, 178, 12, 89, 116),
             ("bng OVS", 768e3, 7200.0, 107, 7, 54, 70),
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_adds_up_and_a_load_that_nobody_measured_is_marked() {
+    fn prices_add_up_and_unmeasured_load_is_marked() {
         let blade = Blade { price: Some(5000.0), ..BLADE };
         let demand = demand(768e3);
         // 300 users a core, 12 cores an instance: 3,600 users, where 3,000 were ever served at once.

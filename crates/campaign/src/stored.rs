@@ -226,7 +226,7 @@ mod tests {
     use crate::stats::summarise;
 
     #[test]
-    fn stand_ins_have_the_mean_and_the_interval_that_are_kept() {
+    fn stand_ins_keep_mean_and_interval() {
         for n in [2, 3, 4, 5, 10] {
             let metric = StoredMetric { mean: 7.0, ci95: Some(0.5), n, bound: None, values: Vec::new() };
             let summary = summarise(&metric.stand_ins(0.95), 0.95).unwrap();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_result_is_judged_by_the_rules_of_today() {
+    fn stored_result_is_judged_by_current_rules() {
         let told = |n, unsent| {
             let judged = judge(&results(n, unsent)).remove(0);
             (judged.verdict, judged.repeats, judged.reason)
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_that_are_kept_one_by_one_are_compared_one_by_one() {
+    fn individually_stored_repeats_are_compared_individually() {
         let told = |values: [&str; 2]| {
             let rig = MockRig::default().describe();
             let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\npaired = true\n\
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn its_points_find_their_place_and_its_settings_are_those_of_its_command() {
+    fn stored_points_and_settings_match_their_command() {
         let results = results(3, 0.0);
         assert_eq!(results.points.iter().map(|point| point.runs.len()).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(results.points[1].point.settings["sut.build"], Value::from("b"));
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_drawn_of_what_is_kept_of_its_own_values() {
+    fn box_is_drawn_from_stored_values() {
         let rig = MockRig::default().describe();
         let json = |counts: &str| {
             format!(

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_filter_says_what_is_allowed() {
+    fn wrong_filter_error_names_allowed_values() {
         let error = |text| Filter::parse(text).unwrap_err().to_string();
         assert!(error(r#"{"a": {"$near": 1}}"#).contains("there are $eq, $ne, $lt"));
         assert!(error("[1]").contains("must be an object"));

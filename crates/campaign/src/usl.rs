@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_cap_is_left_out_and_said() {
+    fn known_cap_is_left_out_and_reported() {
         let law = Usl { lambda: 6.1, sigma: 0.02, kappa: 0.004 };
         let samples: Vec<(f64, f64)> =
             noisy(law, 0.002, 3, 7).into_iter().map(|(n, x)| (n, x.min(22.4))).collect();

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_reads_as_people_write_it_and_writes_as_they_read_it() {
+    fn span_round_trips_in_human_notation() {
         for (text, ns, written) in [
             ("50ms", 50_000_000, "50ms"),
             ("1.5s", 1_500_000_000, "1500ms"),

@@ -75,7 +75,7 @@ fn child() {
 }
 
 #[test]
-fn a_killed_campaign_resumes_without_losing_or_repeating_a_point() {
+fn killed_campaign_resumes_without_losing_or_repeating_points() {
     let whole = file("whole.db");
     assert_eq!(measure(&whole, THIRTY_POINTS).finished, 90);
     let expected = timeless(&whole);
@@ -107,7 +107,7 @@ fn a_killed_campaign_resumes_without_losing_or_repeating_a_point() {
 }
 
 #[test]
-fn a_file_of_another_scenario_is_refused_and_one_with_other_plots_is_not() {
+fn other_scenario_is_refused_but_other_plots_are_not() {
     let path = file("other.db");
     let text = "title = \"t\"\nrig = \"mock\"\n[measure]\nrepeats = 1\n";
     measure(&path, text);
@@ -161,7 +161,7 @@ const OPEN_ENDED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\nsig
     [search]\ntype = \"ndr\"\naxis = \"load.rate\"\nmin = 100\nmax = 800\n";
 
 #[test]
-fn bound_is_kept_in_the_file_and_told_by_queries() {
+fn bound_is_stored_and_queryable() {
     let path = file("bound.sqlite");
     measure(&path, OPEN_ENDED);
     let store = Store::read(&path).unwrap();
@@ -172,7 +172,7 @@ fn bound_is_kept_in_the_file_and_told_by_queries() {
 }
 
 #[test]
-fn file_of_format_1_is_read_and_brought_up_to_date_when_it_goes_on() {
+fn format_1_file_is_read_and_upgraded_on_resume() {
     let path = file("format-1.sqlite");
     measure(&path, OPEN_ENDED);
     let old = rusqlite::Connection::open(&path).unwrap();

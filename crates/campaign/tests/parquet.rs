@@ -69,7 +69,7 @@ fn read_back(name: &str, table: &Table) {
 }
 
 #[test]
-fn every_type_and_every_absence_comes_back_over_several_row_groups() {
+fn all_types_and_nulls_round_trip_over_row_groups() {
     let rows = ROW_GROUP_ROWS + 77;
     let some = |row: usize, every: usize| !row.is_multiple_of(every);
     let table = Table {
@@ -93,7 +93,7 @@ fn every_type_and_every_absence_comes_back_over_several_row_groups() {
 }
 
 #[test]
-fn the_tables_of_a_campaign_are_read_as_they_are() {
+fn duckdb_reads_campaign_tables() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2, 4]\n\"sut.build\" = [\"a\", \"b\"]\n\
                 \"load.takes\" = [\"0s\", \"1ms\"]\n\"load.fails\" = [\"never\", \"crash\"]\n[measure]\nrepeats = 2\n";
     let rig = MockRig::default();

@@ -136,7 +136,7 @@ fn numbers_are_the_results(json: &serde_json::Value, results: &Results) {
 }
 
 #[test]
-fn what_failed_and_what_is_hostile_is_shown_as_text() {
+fn failures_and_hostile_text_are_escaped() {
     let results = campaign(
         "title = \"<script>alert(1)</script>\"\nrig = \"mock\"\n[load]\nfails = \"crash\"\n[sweep.axes]\n\
          \"load.workers\" = [1, 2]\n[measure]\nrepeats = 1\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n",
@@ -153,7 +153,7 @@ const SEARCH: &str = include_str!("../examples/gallery-search.toml");
 
 /// A search is asked for one number: it stands first, with its interval, and every trial that led to it is drawn.
 #[test]
-fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
+fn search_report_leads_with_answer_and_trials() {
     let results = campaign(SEARCH);
     let found = results.points[0].summary("search.load", 0.95).unwrap();
     let (written, page) = page("search", &results, &Context::default());
@@ -184,7 +184,7 @@ fn a_search_leads_with_its_answer_and_the_curve_of_its_trials() {
 }
 
 #[test]
-fn a_search_without_an_answer_says_why_and_shows_what_it_tried() {
+fn search_without_answer_shows_reason_and_trials() {
     let results = campaign(&SEARCH.replace("at_most = 1000\n", "at_most = 0.5\n"));
     let (_, page) = page("search-none", &results, &Context::default());
     let [answer, _] = places(&page, ["with rtt_us_p50 ≤ 0.5: not found (", "\"figures\":"]);
@@ -220,7 +220,7 @@ fn tuning_shows_each_setting_that_it_tried() {
 
 /// The reason names metric, value and limit, and the setting that states it; nothing is drawn without a point.
 #[test]
-fn an_invalid_campaign_names_the_setting_and_draws_no_empty_axes() {
+fn invalid_campaign_names_setting_without_empty_axes() {
     let text = include_str!("../examples/gallery-invalid.toml");
     let plot = "[[plot]]\ntitle = \"Nothing of it\"\nx = \"load.workers\"\ny = \"throughput\"\n";
     let (written, page) = page("invalid", &campaign(&format!("{text}{plot}")), &Context::default());
@@ -240,7 +240,7 @@ fn an_invalid_campaign_names_the_setting_and_draws_no_empty_axes() {
 }
 
 #[test]
-fn a_degraded_point_says_which_limit_it_broke() {
+fn degraded_point_names_broken_limit() {
     let results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[load]\nrate = 2000.0\n[sweep.axes]\n\"load.workers\" = [1, 4]\n\
          [measure]\nrepeats = 2\n",
@@ -271,7 +271,7 @@ fn bands_end_where_the_quantity_does() {
 }
 
 #[test]
-fn axes_begin_at_0_unless_the_author_says_otherwise() {
+fn axes_begin_at_0_unless_scenario_overrides() {
     let of = |more: &str| {
         let text = format!(
             "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\nsigma = 0.9\n[load]\nrate = 100.0\n[sweep.axes]\n\
@@ -286,7 +286,7 @@ fn axes_begin_at_0_unless_the_author_says_otherwise() {
 }
 
 #[test]
-fn areas_lie_upon_each_other_and_say_whose_they_are() {
+fn areas_stack_and_have_labels() {
     let mut results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 2\n\
          [[plot]]\ntype = \"areas\"\nx = \"load.workers\"\ny = \"sut.cpu_cores\"\nlog = \"xy\"\nzero = \"\"\n",
@@ -323,7 +323,7 @@ fn areas_lie_upon_each_other_and_say_whose_they_are() {
 }
 
 #[test]
-fn what_is_measured_apart_never_shares_a_figure() {
+fn separate_measurements_never_share_a_figure() {
     let mut results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[sweep]\nmode = \"joint\"\n[sweep.axes]\n\
          \"load.workers\" = [1, 2, 1, 2]\n\"sut.build\" = [\"mem\", \"mem\", \"veth\", \"veth\"]\n[measure]\nrepeats = 2\n\
@@ -349,7 +349,7 @@ fn what_is_measured_apart_never_shares_a_figure() {
 }
 
 #[test]
-fn two_sides_of_one_campaign_are_compared_with_a_picture_for_each_value() {
+fn comparison_within_campaign_draws_picture_per_value() {
     let results = campaign(
         "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.01\n[sweep.axes]\n\"sut.build\" = [\"one\", \"other\"]\n\
          \"sut.sigma\" = [0.1, 0.5]\n\"load.workers\" = [1, 2, 400]\n[measure]\nrepeats = 3\n",
@@ -417,7 +417,7 @@ const POOLED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[lo
 
 /// The 99th percentile of two settings together is that of all their values, not the mean of two percentiles.
 #[test]
-fn percentiles_of_points_taken_together_come_from_merged_histograms() {
+fn pooled_percentiles_come_from_merged_histograms() {
     let mut results = campaign(&format!("{POOLED}x = \"sut.build\"\ny = \"rtt_us_p99\"\n"));
     let of = |results: &Results| figures(results)[0].series[0].samples[0].y;
     let here = || results.points.iter().filter(|point| point.point.settings["sut.build"].text() == Some("a"));
@@ -441,7 +441,7 @@ fn percentiles_of_points_taken_together_come_from_merged_histograms() {
 }
 
 #[test]
-fn a_box_has_the_metrics_own_quartiles_and_says_which() {
+fn box_uses_and_names_metric_quartiles() {
     let boxes = |y: &str| {
         campaign(&format!(
             "{POOLED}type = \"box\"\nx = \"load.rate\"\ny = \"{y}\"\nfilter = {{ \"sut.build\" = \"a\" }}\n"
@@ -480,7 +480,7 @@ fn a_fingerprint_is_never_averaged() {
 }
 
 #[test]
-fn what_the_user_expects_is_not_called_a_papers() {
+fn user_expectations_are_not_attributed_to_paper() {
     let text = "title = \"t\"\nrig = \"mock\"\nPAPER[sut]\nnoise = 0.001\n[load]\nrate = 100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
                 [measure]\nrepeats = 3\n[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n[[expect]]\nmetric = \"throughput\"\n\
                 where = { \"load.workers\" = 1 }\nvalue = 500.0\nSOURCE[[expect]]\nmetric = \"throughput\"\nat_least = 900.0\n";
@@ -504,7 +504,7 @@ fn what_the_user_expects_is_not_called_a_papers() {
 
 /// Question, date, machine, command, answer and what changes its reading stand before the main figure, the rest after it.
 #[test]
-fn the_first_screen_has_what_a_reader_asks_first() {
+fn first_screen_has_the_key_facts() {
     let mut results = campaign(GALLERY);
     results.host =
         serde_json::json!({"cpu_model": "A CPU", "cpus": 8, "kernel": "6.1", "virtual_machine": true});
@@ -579,7 +579,7 @@ fn ten_thousand_points_are_stored_and_reported() {
 
 /// Looked at after the search: a figure for each percentile, over the share of the load that was found.
 #[test]
-fn latency_after_a_search_is_drawn_for_each_percentile() {
+fn latency_after_search_is_drawn_per_percentile() {
     let search = SEARCH
         .replace("at_most = 1000\n", "at_most = 1000\nlatency_at = [0.5, 0.1, 1]\nlatency_of = \"rtt_us\"\n");
     let results = campaign(&search);

@@ -20,7 +20,7 @@ fn directory() -> PathBuf {
 /// `tests/malformed/expected.txt`: `name: sentence`; `{}` is the file, `{dir}` its directory. A sentence may be the
 /// beginning of the real one, where the rest is a list or another library's words.
 #[test]
-fn malformed_scenarios_get_one_sentence_with_file_and_line() {
+fn malformed_scenario_error_has_file_and_line() {
     let malformed = directory().join("malformed");
     let expected = std::fs::read_to_string(malformed.join("expected.txt")).unwrap();
     let mut wrong = Vec::new();
@@ -45,7 +45,7 @@ fn malformed_scenarios_get_one_sentence_with_file_and_line() {
 }
 
 #[test]
-fn several_offences_are_all_told() {
+fn all_offences_are_reported() {
     let text = "title = \"t\"\nrig = \"mock\"\n[load]\nworker = 1\nrate = \"x\"\n[measure]\nrepeat = 3\n";
     let errors = Scenario::parse(text, "a.toml", &Overrides::default(), &rigs()).unwrap_err();
     let lines: Vec<u32> = errors.0.iter().map(|error| error.line).collect();
@@ -53,7 +53,7 @@ fn several_offences_are_all_told() {
 }
 
 #[test]
-fn a_file_extends_another_and_set_has_the_last_word() {
+fn set_option_overrides_extended_file() {
     let over =
         Overrides { sets: vec!["load.workers=7".to_owned(), "measure.repeats = 2".to_owned()], quick: false };
     let scenario = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap();
@@ -78,7 +78,7 @@ fn a_file_extends_another_and_set_has_the_last_word() {
 }
 
 #[test]
-fn axes_multiply_or_zip_in_the_order_of_the_file() {
+fn axes_multiply_or_zip_in_file_order() {
     let points = |mode: &str| {
         let text = format!(
             "title = \"t\"\nrig = \"mock\"\n[sweep]\nmode = \"{mode}\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\nsut.sigma = [0.1, 0.2]\n"
@@ -101,7 +101,7 @@ fn axes_multiply_or_zip_in_the_order_of_the_file() {
 }
 
 #[test]
-fn quick_keeps_the_ends_of_axes_and_what_required_expectations_need() {
+fn quick_keeps_axis_ends_and_required_points() {
     let over = Overrides { sets: Vec::new(), quick: true };
     let scenario = Scenario::load(&directory().join("scenarios/child.toml"), &over, &rigs()).unwrap();
     assert_eq!(scenario.sweep.axes[0].values, [0.0, 0.1, 0.4].map(Value::Float));
@@ -118,7 +118,7 @@ fn the_expected_duration_counts_every_repeat() {
 }
 
 #[test]
-fn a_new_scenario_names_every_key_and_runs_as_it_is() {
+fn new_scenario_names_all_keys_and_runs() {
     let rig = &rigs()[0];
     let text = template(rig);
     let scenario = Scenario::parse(&text, "new.toml", &Overrides::default(), &rigs()).unwrap();
@@ -162,7 +162,7 @@ fn the_json_schema_knows_every_key() {
 
 /// It was passed over in silence: the axis won.
 #[test]
-fn what_the_command_line_sets_is_no_longer_swept() {
+fn command_line_setting_is_not_swept() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\"load.rate\" = [100.0, 200.0]\n";
     let rig = MockRig::default().describe();
     let overrides = Overrides { sets: vec!["load.workers=7".to_owned()], quick: false };

@@ -37,7 +37,7 @@ fn claims(comparison: &Comparison) -> usize {
 }
 
 #[test]
-fn regression_is_found_among_all_metrics_as_with_its_metric_alone() {
+fn all_metrics_find_same_regression_as_one() {
     let before = swept(1000.0, 0.03, 1);
     let after = swept(930.0, 0.03, 9);
     let all = compare(&before, &after, &Options::default());
@@ -87,7 +87,7 @@ fn five_percent_at_five_repeats_is_found() {
 }
 
 #[test]
-fn what_is_not_shown_names_its_resolution() {
+fn undetected_change_names_its_resolution() {
     let compared = compare(&swept(1000.0, 0.03, 3), &swept(1000.0, 0.03, 4), &named("throughput"));
     assert_eq!(claims(&compared), 0);
     assert!(
@@ -100,7 +100,7 @@ fn what_is_not_shown_names_its_resolution() {
 }
 
 #[test]
-fn differing_load_gives_no_verdict_unless_it_is_named() {
+fn differing_load_gives_no_verdict_unless_named() {
     let before = swept(1000.0, 0.01, 1);
     let after = {
         let mut after = swept(800.0, 0.01, 2);

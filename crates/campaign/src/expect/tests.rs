@@ -73,7 +73,7 @@ fn each_law_gets_its_verdict() {
 /// Two repeats of a noisy system: an interval wider than the mean itself says nothing about 900 or 1,200 within a
 /// thousandth, and would be said to hold for both.
 #[test]
-fn an_interval_wider_than_the_tolerance_tells_nothing() {
+fn interval_wider_than_tolerance_is_inconclusive() {
     let at = |value: f64, tolerance: f64| {
         format!(
             "[[expect]]\nwhere = {{ \"load.fails\" = \"never\", \"load.workers\" = 1 }}\nmetric = \"throughput\"\n\
@@ -103,7 +103,7 @@ fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
 
 /// The means alone would say that all of these hold, in every case.
 #[test]
-fn a_law_holds_with_its_whole_interval_or_not() {
+fn law_holds_only_with_its_whole_interval() {
     use Verdict::{Holds, Inconclusive};
     let of =
         |told: Vec<(Verdict, String)>| -> Vec<Verdict> { told.into_iter().map(|(own, _)| own).collect() };
@@ -123,7 +123,7 @@ fn a_law_holds_with_its_whole_interval_or_not() {
 /// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less than repeats
 /// differ, and is found nevertheless, as an order and as a ratio. Equal points show no difference.
 #[test]
-fn paired_repeats_tell_what_alone_they_cannot() {
+fn paired_repeats_decide_what_unpaired_cannot() {
     let verdicts = |paired: bool, law: &str| {
         let text = format!(
             "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\nsigma = 0.0\n[load]\nworkers = 20\n[sweep.axes]\n\
@@ -163,7 +163,7 @@ fn disturbed(law: &str) -> Verdict {
 }
 
 #[test]
-fn disturbed_repeats_refute_only_what_other_work_cannot_explain() {
+fn disturbed_repeats_refute_only_unexplained_results() {
     use Verdict::{Fails, Holds, Inconclusive};
     assert_eq!(disturbed("value = 1000.0"), Holds);
     // Half of the machine and a margin of two explain a quarter of the throughput, and no more.
@@ -223,7 +223,7 @@ fn undisturbed_repeats_decide_first() {
 }
 
 #[test]
-fn counts_and_bounded_metrics_are_refuted_by_disturbed_repeats() {
+fn disturbed_repeats_refute_counts_and_bounded_metrics() {
     let values = [(1000.0, true), (1001.0, true), (1002.0, true)];
     let verdict = |law, change| measured(law, &values, change).verdict;
     assert_eq!(verdict("at_least = 1100.0", |metric| metric), Verdict::Inconclusive);

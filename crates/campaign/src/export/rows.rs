@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_says_its_units_first() {
+    fn csv_starts_with_units() {
         let mut rows = RowWriter::new(Vec::new(), FileKind::Csv, "statistics", headings()).unwrap();
         rows.row([Some(Cell::Text("gnb, one")), Some(Cell::Unsigned(u64::MAX)), None].into_iter()).unwrap();
         rows.row([Some(Cell::Text("b")), None, Some(Cell::Float(-0.5))].into_iter()).unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn parquet_is_held_no_longer_than_a_row_group() {
+    fn parquet_writer_holds_one_row_group() {
         struct Counting(usize);
         impl Write for Counting {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axis_begins_at_0_unless_it_is_told_otherwise() {
+    fn axis_begins_at_0_by_default() {
         for values in [[900.0, 1000.0], [1.0, 50.0]] {
             assert_eq!(Axis::holding(&values, false, true).low, 0.0);
         }

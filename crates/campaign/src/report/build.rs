@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_value_is_said_and_shown_only_where_something_is_expected_of_it() {
+    fn missing_values_are_named_where_expected() {
         let names = || Across::Names(vec!["10ms".to_owned(), "1ms".to_owned()]);
         let all: [(&str, &[(f64, f64)]); 3] = [("a", &[]), ("b", &[(0.0, 1.0)]), ("c", &[])];
         let mut shown = figure(names(), &all);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hill_has_a_closed_line_and_a_hole_in_the_data_has_none() {
+    fn contour_closes_around_hill_but_not_data_hole() {
         let hill = |x: f64, y: f64| -(x - 1.5).powi(2) - (y - 1.2).powi(2);
         let lines = plane(hill).lines(-1.5, false, false);
         assert_eq!(lines.len(), 1);

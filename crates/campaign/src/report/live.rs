@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn curves_are_those_of_the_points_and_grow_window_by_window() {
+    fn curves_of_points_grow_with_each_window() {
         let (seen, _, results) = watch(
             "[sweep.axes]\n\"load.workers\" = [1, 2, 4]\n\"sut.noise\" = [0.0, 0.1]\n[measure]\nrepeats = 2\norder = \"given\"",
         );
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_an_event_are_those_of_its_own_point() {
+    fn event_numbers_belong_to_its_point() {
         let (_, watched, _) = watch("[sweep.axes]\n\"load.workers\" = [1, 2]\n[measure]\nrepeats = 1");
         // Others were measured before; nothing was of this one.
         assert_eq!(watched.numbers(&finished(Outcome::Unmeasurable, &[]), 3), [""; 0]);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_search_reports_its_answer_and_not_its_last_trial() {
+    fn finished_search_reports_answer_not_last_trial() {
         let (_, watched, _) = watch(
             "[sut]\nlaw = \"queue\"\n[load]\nrequests = 500\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
              min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_shows_its_trials_as_the_report_will() {
+    fn running_search_shows_trials_like_report() {
         let (seen, _, results) = watch(
             "[sut]\nlaw = \"queue\"\n[load]\nrequests = 5000\n[measure]\nrepeats = 1\n[search]\ntype = \"knee\"\naxis = \"load.rate\"\n\
              min = 1000.0\nmax = 9900.0\nmetric = \"rtt_us_p99\"\nat_most = 2000.0",

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_stands_upon_the_one_before_and_the_bound_lies_across() {
+    fn bars_stack_and_bound_is_a_line() {
         let mut results = results();
         // Two repeats of two builds: what each station adds, and what the whole never exceeds.
         for (point, more) in [(0, 0.0), (1, 10.0)] {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_are_the_same_are_one_line_in_nobodys_colour() {
+    fn equal_bounds_share_a_neutral_line() {
         let mut results = results();
         for run in results.points.iter_mut().flat_map(|point| &mut point.runs) {
             run.recording.metrics.insert("rtt_us_p99".to_owned(), 80.0);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_added_is_refused() {
+    fn metrics_that_cannot_be_added_are_refused() {
         let told = |from: &str, to: &str| {
             let rig = MockRig::default().describe();
             let text = TEXT.replace(from, to);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn stations_are_named_by_what_tells_them_apart() {
+    fn components_have_distinguishing_names() {
         let told = |names: &[&str]| told_apart(names);
         let ways = ["cell_dl.at_host_us", "cell_dl.at_midhaul_queue_us", "cell_dl.at_air_us"];
         assert_eq!(told(&ways), ["host", "midhaul queue", "air"]);

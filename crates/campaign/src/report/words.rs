@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_begins_with_a_capital_and_a_name_stays_what_it_is() {
+    fn sentences_are_capitalised_but_names_are_not() {
         assert_eq!(capital("requests done (1/s)"), "Requests done (1/s)");
         assert_eq!(capital("loss_ratio of all"), "loss_ratio of all");
         assert_eq!(capital("sut.cpu_cores (cores)"), "sut.cpu_cores (cores)");

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_points_answer_is_accepted() {
+    fn answerable_plots_and_expectations_are_accepted() {
         let plot = "[[plot]]\nx = \"load.workers\"\ny = \"throughput\"\n";
         let expect = "[[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\norder = [2, 1]\n\
                       [[expect]]\nmetric = \"throughput\"\nalong = \"load.workers\"\nshape = \"increasing\"\n";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_point_answers_is_named() {
+    fn unanswerable_plots_and_expectations_are_named() {
         let expect = |law: &str| found(&format!("[[expect]]\nmetric = \"throughput\"\n{law}\n"));
         for (law, filter) in [
             ("where = { \"load.workers\" = 3 }\nat_least = 1", "load.workers = 3"),

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_repeat_has_no_interval_unless_it_is_exact() {
+    fn single_repeat_has_no_interval_unless_exact() {
         let one = summarise(&[7.0], 0.95).unwrap();
         assert_eq!(Estimate::of(&one, false).interval(0.95), None);
         assert_eq!(Estimate::of(&one, true).interval(0.95), Some((7.0, 7.0)));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_by_what_may_be_zero_says_nothing_and_one_of_zero_is_zero() {
+    fn ratio_by_possible_zero_is_undefined() {
         let (low, high) = of(&[1.0, 1.1]).ratio(of(&[-1.0, 1.5]), 0.95).unwrap();
         assert!(low.is_infinite() && high.is_infinite());
         assert_eq!(of(&[0.0, 0.0]).ratio(of(&[5.0, 5.0]), 0.95), Some((0.0, 0.0)));

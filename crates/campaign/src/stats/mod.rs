@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_against_the_same_differs_by_its_noise() {
+    fn same_against_same_differs_by_noise() {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let points: Vec<Vec<f64>> = (0..50)
             .map(|_| {

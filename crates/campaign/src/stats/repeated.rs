@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_share_is_in_no_difference() {
+    fn common_effects_cancel_in_differences() {
         let a = of(&[11.0, 21.0, 31.5]);
         let b = of(&[10.0, 20.0, 30.0]);
         let (low, high) = a.minus(&b).estimate.interval(0.95).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_that_one_lacks_are_left_out_and_too_few_stand_alone() {
+    fn incomplete_pairs_are_left_out() {
         let a = of(&[1.0, 2.0, 4.0]);
         let mut b = of(&[1.0, 2.0, 4.0]);
         b.own.remove(&1);

@@ -76,7 +76,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stored_comes_back(mut values in proptest::collection::btree_map(any::<u64>(), 1..u64::MAX, 0..50),
+        fn blob_round_trips(mut values in proptest::collection::btree_map(any::<u64>(), 1..u64::MAX, 0..50),
                                      samples in proptest::collection::vec((any::<u64>(), any::<f64>()), 0..50)) {
             values.insert(0, 1);
             let distribution = Distribution { counts: values.into_iter().collect() };

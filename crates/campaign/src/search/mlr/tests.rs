@@ -93,7 +93,7 @@ fn bisection(deviation: f64, seconds: u32) -> ([usize; 2], f64) {
 
 /// The promise in SPECIFICATION: `cargo test -p ranlab-campaign mlr -- --nocapture` prints the table.
 #[test]
-fn ndr_and_pdr_of_a_wavering_device_are_found_where_plain_bisection_is_led_astray() {
+fn noisy_device_ndr_and_pdr_beat_plain_bisection() {
     for deviation in [0.0025, 0.005, 0.01] {
         let (found, spent) = mlrsearch(deviation);
         println!("capacity +- {deviation}: MLRsearch NDR, PDR of 100: {found:?}, both in {spent:.0} s");
@@ -107,7 +107,7 @@ fn ndr_and_pdr_of_a_wavering_device_are_found_where_plain_bisection_is_led_astra
 }
 
 #[test]
-fn a_steady_device_takes_an_rfc_2544_goal_a_few_trials() {
+fn steady_device_needs_few_trials_for_rfc_2544() {
     let goal = Goal { loss_ratio: 0.0, exceed_ratio: 0.0, sum: 1.0 };
     for capacity in [9.5e3, 1.234e6, 14.7e6] {
         let search = MlrSearch::new(RANGE, WIDTH, false, &[goal], 1.0 / 60.0, 1200.0);
@@ -122,7 +122,7 @@ fn a_steady_device_takes_an_rfc_2544_goal_a_few_trials() {
 }
 
 #[test]
-fn a_load_is_a_bound_once_the_missing_time_cannot_change_that() {
+fn load_is_a_bound_once_verdict_is_certain() {
     let mut search = MlrSearch::new((1.0, 100.0), 0.01, false, &[usual(0.0)], 1.0, 1e3);
     let target = search.goals[0][2];
     let top = search.top;
@@ -144,7 +144,7 @@ fn a_load_is_a_bound_once_the_missing_time_cannot_change_that() {
 }
 
 #[test]
-fn a_verdict_that_hangs_by_chance_is_looked_at_again_if_it_is_the_answer() {
+fn chance_verdict_of_the_answer_is_retried() {
     let goal = usual(0.0);
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
@@ -188,7 +188,7 @@ fn a_lucky_higher_load_does_not_count() {
 }
 
 #[test]
-fn beyond_either_end_and_beyond_the_generator_it_says_so() {
+fn results_beyond_range_or_generator_are_reported() {
     let goals = [usual(0.0), usual(0.1)];
     let new = || MlrSearch::new((10.0, 100.0), 0.01, true, &goals, 1.0, 1e4);
     let above = run(new(), |_| 0.0);
@@ -223,7 +223,7 @@ fn beyond_either_end_and_beyond_the_generator_it_says_so() {
 }
 
 #[test]
-fn the_budget_of_time_is_kept_and_whole_loads_are_whole() {
+fn time_budget_is_kept_and_integer_loads_stay_integers() {
     let search = MlrSearch::new((1.0, 40.0), 0.001, true, &[usual(0.0)], 0.25, 7.0);
     let search = run(search, |trial| {
         assert_eq!(trial.load, trial.load.round());

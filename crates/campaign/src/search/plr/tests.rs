@@ -89,25 +89,25 @@ fn holds(name: &str, curve: Curve, target: f64, width_at_most: f64) {
 }
 
 #[test]
-fn the_critical_load_of_a_device_that_loses_as_one_of_the_functions_does() {
+fn critical_load_of_device_with_modelled_losses() {
     holds("stretch, spread 1 %", Curve::Own(Shape::Stretch, 1e4), 1e-3, 0.05);
     holds("erf, spread 1 %", Curve::Own(Shape::Erf, 1e4), 1e-4, 0.05);
 }
 
 #[test]
-fn the_critical_load_of_a_device_that_loses_as_neither_does() {
+fn critical_load_of_device_with_unmodelled_losses() {
     holds("a sharp knee", Curve::Knee, 1e-4, 0.02);
     holds("the 40th power of the load", Curve::Power(40), 1e-4, 0.2);
 }
 
 /// Losses in groups: each trial has a separate capacity.
 #[test]
-fn the_critical_load_of_a_device_that_is_another_one_in_each_trial() {
+fn critical_load_of_device_that_varies_per_trial() {
     holds("a capacity of its own each second, 0.5 %", Curve::Wavering(5e3), 1e-3, 0.05);
 }
 
 #[test]
-fn what_the_generator_cannot_send_bounds_the_loads_and_not_the_answer() {
+fn unsent_load_bounds_loads_and_not_the_answer() {
     let search = |most: f64, capacity: f64| {
         let mut search = PlrSearch::new((100.0, 1e6), true, 1e-3, 40, 1.0);
         while let Some(trial) = search.next_trial() {
@@ -131,7 +131,7 @@ fn what_the_generator_cannot_send_bounds_the_loads_and_not_the_answer() {
 }
 
 #[test]
-fn beyond_either_end_it_says_so() {
+fn result_beyond_either_end_is_reported() {
     let search = |loss: f64| {
         let mut search = PlrSearch::new(RANGE, false, 1e-3, 30, 1.0);
         while search.next_trial().is_some() {
