@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_holds_what_it_is_given_or_the_kernel_says_why_not() {
+    fn map_stores_entries_or_kernel_reports_why() {
         match BpfMap::<4, 8>::hash(2) {
             Err(error) => {
                 assert!(matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)), "{error}")

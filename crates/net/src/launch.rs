@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_with_a_launch_time_arrives_where_nothing_looks_at_it() {
+    fn packet_with_ignored_launch_time_arrives() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         receiver.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_a_rate_says_none() {
+    fn port_without_rate_reports_no_rate() {
         assert_eq!(port_bps("no-such-device"), None);
         assert_eq!(port_bps("a-name-that-is-longer-than-any-port-has"), None);
         assert_eq!(port_bps("lo"), None);

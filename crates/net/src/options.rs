@@ -46,7 +46,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn what_the_reader_leaves_is_told_once_its_buffer_is_full() {
+    fn unread_bytes_are_reported_once_buffer_is_full() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         bound_buffers(&listener, 4 << 10, 4 << 10).unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_that_another_holds_is_passed_over_and_ones_own_stays() {
+    fn held_network_is_skipped_and_own_stays() {
         let row = 253;
         let other = UdpSocket::bind((Ipv4Addr::new(127, row, 0, HOST), PORT));
         let number = own_loopback(row, 9).unwrap();

@@ -138,7 +138,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn what_a_program_has_not_read_is_seen_from_the_other_end() {
+    fn unread_bytes_are_visible_from_other_endpoint() {
         let mut readers = Readers::open().unwrap();
         for address in ["127.0.0.1:0", "[::]:0"] {
             let listener = TcpListener::bind(address).unwrap();

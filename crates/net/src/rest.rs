@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_margin_follows_what_timers_do_within_its_bounds() {
+    fn margin_follows_timers_within_bounds() {
         let mut rest = Rest::default();
         rest.learn(200_000);
         assert_eq!(rest.margin_ns, 250_000);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_within_the_margin_is_not_slept_for() {
+    fn deadline_within_margin_needs_no_sleep() {
         let mut rest = Rest::default();
         let now_ns = monotonic_ns();
         assert!(!rest.wait(&[], now_ns, now_ns + 1_000).unwrap());

@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_this_machines_own_and_has_no_ethernet() {
+    fn loopback_is_local_without_ethernet() {
         let own: IpAddr = [127, 0, 0, 1].into();
         let way = route(own, [127, 0, 0, 8].into()).unwrap();
         assert!(way.local && way.gateway.is_none() && way.device > 0, "{way:?}");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error_or_none() {
+    fn missing_route_device_or_neighbour_is_reported() {
         assert!(device(0x7fff_ffff).is_err());
         // TEST-NET-3 is not a neighbour on loopback.
         assert_eq!(neighbour(1, [203, 0, 113, 77].into()).unwrap(), None);

@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_others_is_refused_and_says_why() {
+    fn shared_folder_is_refused_with_reason() {
         let path = folder("modes");
         check_folder(&path).unwrap();
         for mode in [0o755, 0o770, 0o701, 0o1700, 0o500] {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn listener_at_all_v6_addresses_takes_ipv4_unless_v6_only() {
+    fn v6_wildcard_listener_takes_ipv4_unless_v6_only() {
         let folder = folder("families");
         let all: SocketAddr = "[::]:36421".parse().unwrap();
         let v4 = "127.0.0.1:36421".parse().unwrap();
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_keep_what_sctp_says_of_them_and_the_end_comes_after_the_last() {
+    fn messages_keep_sctp_metadata_and_end_is_last() {
         let path = folder("messages");
         let at = "10.9.8.7:36421".parse().unwrap();
         let refused = |to| Association::connect(&path, to, None).unwrap_err().kind();

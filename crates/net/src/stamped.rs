@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_entered() {
+    fn missing_namespace_cannot_be_entered() {
         assert!(enter_namespace(Path::new("/run/netns/there-is-no-such-namespace")).is_err());
         assert!(open_frames("no-such-device", 0x080A).is_err());
         assert!(open_frames("a\0b", 0x080A).is_err());

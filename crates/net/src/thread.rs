@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_pinned_and_its_work_is_counted() {
+    fn thread_is_pinned_and_its_time_counted() {
         let used = std::thread::spawn(|| {
             pin_thread(0).unwrap();
             let before = thread_cpu_time();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_no_device_can_have_is_refused() {
+    fn invalid_device_name_is_refused() {
         for name in ["", "a-name-that-is-too-long", "a/b"] {
             assert_eq!(open_tun(name).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }

@@ -54,7 +54,7 @@ fn packet(number: u32) -> Vec<u8> {
 }
 
 #[test]
-fn packets_arrive_whole_and_in_order_until_the_ring_is_full() {
+fn packets_arrive_in_order_until_ring_is_full() {
     for owner_sends in [true, false] {
         let (mut sender, mut receiver) = pair(owner_sends);
         let mut into = [0; 128];
@@ -107,7 +107,7 @@ fn nothing_is_seen_before_it_is_published() {
 }
 
 #[test]
-fn a_packet_that_does_not_fit_is_refused_and_the_next_goes_on() {
+fn oversized_packet_is_refused_and_next_passes() {
     for owner_sends in [true, false] {
         let (mut sender, mut receiver) = pair(owner_sends);
         let fault = DescriptorFault::Room { packet: 129, room: 128 };
@@ -169,7 +169,7 @@ fn memory_that_could_vanish_is_not_taken() {
 }
 
 #[test]
-fn descriptors_travel_beside_records_and_no_more_than_there_is_room_for() {
+fn records_carry_a_limited_number_of_descriptors() {
     let (near, far) = Control::pair().unwrap();
     let region = Region::create(4096).unwrap();
     let mut record = [0; 128];
@@ -191,7 +191,7 @@ fn descriptors_travel_beside_records_and_no_more_than_there_is_room_for() {
 }
 
 #[test]
-fn a_place_is_taken_over_only_from_the_dead() {
+fn path_is_reused_only_without_a_listener() {
     let path = std::env::temp_dir().join(format!("ranlab-memif-{}.sock", std::process::id()));
     let listener = Listener::bind(&path).unwrap();
     assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
@@ -209,7 +209,7 @@ fn a_place_is_taken_over_only_from_the_dead() {
 
 /// A peer that writes whatever it likes wherever it likes, also while we copy: every call returns, and says only what it may.
 #[test]
-fn a_peer_that_scribbles_over_everything_spoils_packets_and_nothing_else() {
+fn hostile_peer_spoils_only_packets() {
     let mut state = 0x00c0_ffee_u64;
     let mut draw = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -279,7 +279,7 @@ fn a_peer_that_scribbles_over_everything_spoils_packets_and_nothing_else() {
 }
 
 #[test]
-fn a_packet_over_several_buffers_is_one_packet_and_an_endless_one_is_none() {
+fn chained_buffers_form_one_packet_endless_chain_fails() {
     let (own, theirs) = shared();
     let peer = file(&own[0]);
     let write = |octets: &[u8], at: u64| std::os::unix::fs::FileExt::write_all_at(&peer, octets, at).unwrap();

@@ -196,7 +196,7 @@ fn both_ways(test: &str, native: bool) {
 }
 
 #[test]
-fn frames_go_both_ways_and_nothing_is_left_behind() {
+fn frames_pass_both_ways_without_leftovers() {
     both_ways("generic", false);
 }
 
@@ -206,7 +206,7 @@ fn the_drivers_own_mode_does_the_same() {
 }
 
 #[test]
-fn what_a_full_ring_loses_is_counted_exactly() {
+fn losses_of_full_ring_are_counted_exactly() {
     let Some(link) = Link::new("full") else { return };
     let ours = link.socket("a", "10.9.0.1");
     let theirs = link.socket("b", "10.9.0.9");
@@ -236,7 +236,7 @@ fn what_a_full_ring_loses_is_counted_exactly() {
 }
 
 #[test]
-fn a_device_that_is_down_sends_nothing_and_says_so() {
+fn down_device_sends_nothing_and_reports_it() {
     let Some(link) = Link::new("down") else { return };
     let mut socket = link.within("a", || {
         let index = route(address("10.9.0.1"), address("10.9.0.9")).unwrap().device;

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_hold_what_they_are_given_or_the_kernel_says_why_not() {
+    fn tables_store_entries_or_kernel_reports_why() {
         let table = match BpfTable::new(BpfTableKind::LpmTrie, 8, 4, 2) {
             Err(error) => {
                 assert!(matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)), "{error}");

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_arrives_whole_and_in_order_with_its_sender() {
+    fn batch_arrives_whole_in_order_with_sender() {
         let (a, b) = pair();
         let from = a.local_addr().unwrap();
         let to = b.local_addr().unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_neither_sent_nor_received_in_part() {
+    fn oversized_datagrams_are_never_sent_in_part() {
         let (a, b) = pair();
         let to = b.local_addr().unwrap();
         let mut batch = SendBatch::new(4, 8);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_one_length_go_as_one_message_and_arrive_as_they_were() {
+    fn equal_length_runs_arrive_as_single_datagrams() {
         let plain = DatagramOptions::default();
         cross(plain, &mut ReceiveBatch::new(64, 400));
         let merging = DatagramOptions { merge: true, stamp: true, ..plain };
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_stamp_is_of_the_arrival_and_not_of_the_reading() {
+    fn kernel_stamp_is_arrival_not_read_time() {
         let options = DatagramOptions { stamp: true, ..Default::default() };
         let any = "127.0.0.1:0".parse().unwrap();
         let a = bind_datagrams(any, options).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_for_one_packet_goes_without_segmentation() {
+    fn datagram_beyond_one_packet_is_not_segmented() {
         let (a, b) = pair();
         let mut batch = SendBatch::segmenting(100, 65_507);
         // Three that no message can carry together.
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_nobody_can_send_is_counted_and_the_next_one_goes() {
+    fn unsendable_datagram_is_counted_and_next_is_sent() {
         let (a, b) = pair();
         let mut batch = SendBatch::new(4, 8);
         batch.copy(Some("[::1]:9".parse().unwrap()), &[1]);

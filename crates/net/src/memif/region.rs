@@ -221,7 +221,7 @@ mod tests {
 
     /// A peer that cuts its memory under our hands would end us by SIGBUS: after `accept` it cannot.
     #[test]
-    fn a_peers_memory_is_sealed_if_it_has_not_done_so() {
+    fn unsealed_peer_memory_is_sealed() {
         let theirs = memory_file(libc::MFD_ALLOW_SEALING);
         let region = Region::accept(theirs.try_clone().unwrap(), 8192).unwrap();
         let file = File::from(theirs);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_does_not_let_itself_be_sealed_is_refused() {
+    fn unsealable_memory_is_refused() {
         assert!(matches!(Region::accept(memory_file(0), 8192), Err(RegionError::Shrinks(_))));
     }
 }

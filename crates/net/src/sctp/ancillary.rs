@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_info_or_half_of_it_is_none() {
+    fn missing_or_partial_info_is_rejected() {
         let (control, length) = received(libc::SCTP_RCVINFO, 70);
         for filled in 0..length {
             assert_eq!(control.info(filled), None, "{filled} bytes");

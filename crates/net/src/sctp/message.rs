@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_restart_is_told_from_everything_else() {
+    fn restart_is_distinguished_from_other_notifications() {
         let told = |kind: u16, state: u16| {
             let mut octets = vec![0; 20];
             octets[..2].copy_from_slice(&kind.to_ne_bytes());

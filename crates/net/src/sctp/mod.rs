@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn refusals_are_distinguished() {
         let of = |code| unavailable(io::Error::from_raw_os_error(code)).to_string();
         let told = |module| SctpUnavailable::NotInKernel { module }.to_string();
         assert!(told(true).contains("modprobe") && !told(false).contains("modprobe"));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn without_sctp_every_door_says_so() {
+    fn every_call_reports_missing_sctp() {
         let place = "127.0.0.1:0".parse().unwrap();
         match (sctp_support(), Listener::bind(&[place])) {
             (Ok(()), Ok(_)) => {}

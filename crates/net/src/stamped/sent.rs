@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_packet_that_left_has_a_stamp_by_its_number_before_that_of_its_arrival() {
+    fn sent_stamps_are_numbered_and_precede_arrival() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         stamp_received(&receiver, 65_536, Duration::from_secs(2)).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_has_no_card_whose_stamps_would_come() {
+    fn loopback_gives_no_card_stamps() {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(sender.local_addr().unwrap()).unwrap();
         stamp_sent(&sender, Clock::Card).unwrap();

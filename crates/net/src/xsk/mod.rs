@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_there_has_no_socket() {
+    fn missing_device_has_no_socket() {
         match XskSocket::bind(0x7fff_ffff, 0, XskOptions::default()) {
             Err(XskError::Absent | XskError::Privilege | XskError::Memory { .. }) => {
                 ranlab_host::doctor::skipped("no AF_XDP for this user here");

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_to_our_addresses_and_port_are_ours_and_nothing_else_is() {
+    fn only_datagrams_to_target_are_redirected() {
         let target = XskTarget { first: [10, 0, 0, 254].into(), count: 4, port: PORT };
         let Some(ours) = verdict(target, &v4([10, 0, 0, 254], PORT)) else { return };
         assert_eq!(ours, 3);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_is_told_apart_likewise() {
+    fn only_ipv6_datagrams_to_target_are_redirected() {
         let target = XskTarget { first: "fd00::10:fffe".parse().unwrap(), count: 3, port: PORT };
         let Some(ours) = verdict(target, &v6("fd00::10:fffe", PORT)) else { return };
         assert_eq!((ours, verdict(target, &v6("fd00::11:0", PORT))), (3, Some(3)));

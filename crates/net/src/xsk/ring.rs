@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_is_full_then_empty_and_its_numbers_wrap() {
+    fn ring_fills_empties_and_wraps() {
         for first in [0, 5, u32::MAX - 3] {
             let (mut producer, mut consumer) = both(first);
             for round in 0..5_u64 {
