@@ -127,7 +127,7 @@ impl SouthboundController for ToyController {
 }
 
 #[test]
-fn a_protocol_of_a_stranger_runs_on_the_same_pair() {
+fn third_party_protocol_runs_on_the_pair() {
     let faults = StreamFaults { piece_bytes: 2, ..StreamFaults::delay(Duration::from_millis(1)) };
     let agent: Box<dyn SouthboundAgent> = Box::new(ToyAgent::new());
     let mut pair = StreamPair::new(agent, ToyController::default(), faults, 1);

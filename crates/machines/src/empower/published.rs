@@ -261,7 +261,7 @@ fn run(network: &mut Network, from_ms: u64, to_ms: u64) {
 }
 
 #[test]
-fn the_published_controller_is_not_driven_into_a_storm() {
+fn published_controller_causes_no_message_storm() {
     for stations in [2, 10, 30] {
         let ues = 10;
         let (tenant, mut network) = network(stations, ues);
@@ -285,7 +285,7 @@ fn the_published_controller_is_not_driven_into_a_storm() {
 }
 
 #[test]
-fn a_slice_that_the_published_controller_does_not_know_is_removed_once() {
+fn unknown_slice_is_removed_once() {
     let (tenant, mut network) = network(2, 2);
     run(&mut network, 0, 1_000);
     let commands = tenant.borrow().commands;

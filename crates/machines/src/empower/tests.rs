@@ -80,7 +80,7 @@ fn the_five_phases_of_version_2() {
 }
 
 #[test]
-fn initialisation_is_timed_to_the_requests_and_to_the_reports() {
+fn initialisation_is_timed_to_requests_and_reports() {
     let mut pair = v1(StreamFaults::delay(MS), 1);
     pair.run_until(at(20));
     // Hello there, question back, answer there, questions back: 4 ms.
@@ -164,7 +164,7 @@ fn silence_of_three_intervals_ends_the_connection() {
 }
 
 #[test]
-fn resets_cuts_and_damage_never_panic_and_agents_come_back() {
+fn agents_reconnect_after_resets_cuts_and_damage() {
     let mut connections = 0;
     for seed in 0..15 {
         let faults = StreamFaults {
@@ -194,7 +194,7 @@ fn resets_cuts_and_damage_never_panic_and_agents_come_back() {
 }
 
 #[test]
-fn a_report_with_a_foreign_xid_is_discarded_as_published() {
+fn report_with_unknown_xid_is_discarded() {
     use crate::southbound::{ControllerInput, ControllerOutput};
     use ranlab_wire::empower::v1::*;
     let mut session = EmpowerSession1::new(EmpowerSessionSettings::default());
@@ -220,7 +220,7 @@ fn a_report_with_a_foreign_xid_is_discarded_as_published() {
 
 /// MARC's agents take the first message of what a read gives and forget the rest. Its bytes' traits: the header's cell is 0.
 #[test]
-fn an_agent_that_forgets_what_comes_in_one_piece_is_asked_one_thing_at_a_time() {
+fn one_message_agent_gets_one_request_at_a_time() {
     use crate::southbound::{ControllerInput, ControllerOutput};
     use ranlab_wire::empower::v1::*;
     let pieces = |cell: u16| {

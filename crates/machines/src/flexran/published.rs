@@ -152,7 +152,7 @@ fn pair_as(dialect: FlexranDialect, ues: u64, controller: Mosaic) -> StreamPair<
 }
 
 #[test]
-fn a_mosaic_controller_hears_of_every_ue_on_each_connection() {
+fn mosaic_controller_learns_all_ues_on_each_connection() {
     let mut pair = pair(30, Mosaic::default());
     pair.run_until(at(500));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
@@ -172,7 +172,7 @@ fn a_mosaic_controller_hears_of_every_ue_on_each_connection() {
 }
 
 #[test]
-fn a_base_station_that_was_told_nothing_speaks_as_its_controller_shows() {
+fn unconfigured_agent_adopts_controller_dialect() {
     let mut pair = pair_as(FlexranDialect::V0, 30, Mosaic::default());
     pair.run_until(at(1_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
@@ -198,7 +198,7 @@ fn many_ues_are_announced_one_after_the_other() {
 }
 
 #[test]
-fn a_controller_that_asks_nothing_more_hears_of_every_ue_all_the_same() {
+fn controller_without_repeated_requests_learns_all_ues() {
     let mut pair = pair(30, Mosaic { incurious: true, ..Mosaic::default() });
     pair.run_until(at(3_000));
     assert_eq!((pair.controller.ues.len(), pair.agent.announced_ues()), (30, 30));
@@ -207,7 +207,7 @@ fn a_controller_that_asks_nothing_more_hears_of_every_ue_all_the_same() {
 /// The controller reads its settings back, every second, before other parties may use them: without
 /// NetControl it refuses handovers.
 #[test]
-fn what_a_mosaic_controller_sets_is_in_the_configuration_and_the_reports_from_then_on() {
+fn mosaic_settings_appear_in_configuration_and_reports() {
     let mut pair = pair(0, Mosaic::default());
     let busy = Radio { prbs: 40, ..Radio::default() };
     for imsi in [1, 2] {

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_reply_is_what_would_have_been_put_together() {
+    fn cached_reply_equals_encoded_reply() {
         for ues in [0, 1, 100] {
             let template = Template::new(|sfn_sf| frame(sfn_sf, ues)).unwrap();
             assert_eq!(template.places.len(), 2 * usize::from(ues) + 1);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_otherwise_is_not_kept() {
+    fn reply_with_other_differences_is_not_cached() {
         assert!(Template::new(|sfn_sf| Some(vec![sfn_sf as u8])).is_none());
         assert!(Template::new(|sfn_sf| Some(vec![0; sfn_sf as usize])).is_none());
         assert!(Template::new(|_| None).is_none());

@@ -161,7 +161,7 @@ fn commands_reach_the_base_station() {
 }
 
 #[test]
-fn resets_and_cuts_at_any_octet_lose_no_agent_and_no_ue() {
+fn resets_and_cuts_lose_no_agent_or_ue() {
     let mut resets = 0;
     for seed in 0..20 {
         let faults = StreamFaults {
@@ -188,7 +188,7 @@ fn resets_and_cuts_at_any_octet_lose_no_agent_and_no_ue() {
 }
 
 #[test]
-fn damage_is_told_and_never_a_panic() {
+fn damage_is_reported_without_panic() {
     let mut told = 0;
     for seed in 0..40 {
         let faults = StreamFaults { piece_bytes: 200, damage_permille: 50, ..StreamFaults::delay(MS) };
@@ -213,7 +213,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn more_ues_than_a_body_holds_is_a_fault_that_is_told() {
+fn too_many_ues_for_a_body_is_a_fault() {
     let agent = FlexranAgent::new(FlexranAgentSettings { max_ues: 4_000, ..settings() });
     let mut pair =
         StreamPair::new(agent, FlexranSession::new(SessionSettings::default()), StreamFaults::delay(MS), 1);
@@ -229,7 +229,7 @@ fn more_ues_than_a_body_holds_is_a_fault_that_is_told() {
 }
 
 #[test]
-fn every_report_is_of_the_ues_and_the_subframe_that_it_is_made_in() {
+fn report_has_current_ues_and_subframe() {
     let mut pair = pair(StreamFaults::delay(MS), 1);
     (0..5).for_each(|imsi| pair.tell_agent(up(imsi)));
     // Longer than the frames' numbers go without beginning again.
@@ -345,7 +345,7 @@ fn pass(pair: &mut StreamPair<FlexranAgent, FlexranSession>, fake: &std::cell::R
 }
 
 #[test]
-fn what_a_cell_tells_is_what_is_reported() {
+fn report_equals_cell_state() {
     let (mut pair, _) = steered();
     pair.run_until(at(300));
     let known = |event: &FlexranEvent| matches!(event, FlexranEvent::Known(reply) if reply.cell_config[0].dl_bandwidth == Some(25));
@@ -363,7 +363,7 @@ fn what_a_cell_tells_is_what_is_reported() {
 }
 
 #[test]
-fn a_controller_that_schedules_is_told_of_subframes_and_its_decisions_come_to_the_cell() {
+fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let (mut pair, fake) = steered();
     pass(&mut pair, &fake, 200);
     assert_eq!(pair.agent.counters().triggers, 0, "nobody asked for them");
@@ -405,7 +405,7 @@ fn a_controller_that_schedules_is_told_of_subframes_and_its_decisions_come_to_th
 }
 
 #[test]
-fn code_is_pushed_by_name_and_policies_name_it() {
+fn pushed_code_is_named_by_policies() {
     let (mut pair, fake) = steered();
     let policy = |name: &str| Policy::of_behavior(name).to_string();
     pair.controller.reconfigure(1, &policy("mine"));
@@ -424,7 +424,7 @@ fn code_is_pushed_by_name_and_policies_name_it() {
 }
 
 #[test]
-fn slices_of_either_flexran_come_to_the_cell_or_are_refused_with_a_reason() {
+fn slices_reach_cell_or_are_refused_with_reason() {
     let (mut pair, fake) = steered();
     let shares =
         |shares: &[u32]| Policy { shares_ppm: Some(shares.to_vec()), ..Policy::default() }.to_string();

@@ -95,7 +95,7 @@ fn the_smaller_ring_wins() {
 }
 
 #[test]
-fn a_layout_has_no_two_things_at_one_place() {
+fn layout_has_no_overlaps() {
     for log2 in 0..=LOG2_RING_MAX {
         for (buffer, rings) in [(64, [1, 1]), (2048, [1, 3]), (2048, [16, 16]), (65_536, [2, 1])] {
             let layout = Layout::new(log2, buffer, rings);
@@ -178,7 +178,7 @@ fn every_announced_number_has_a_bound() {
 /// A switch as slave has a ring for each of its threads: the master accepts all of them in any order, and
 /// rejects gaps.
 #[test]
-fn a_master_takes_several_rings_and_no_gap_among_them() {
+fn master_accepts_several_rings_without_gaps() {
     let announce = |rings: &[(bool, u16)]| {
         let mut master = initiated();
         for (to_master, index) in rings {
@@ -222,7 +222,7 @@ fn descriptors_come_where_they_belong() {
 }
 
 #[test]
-fn an_init_for_somebody_else_is_refused() {
+fn init_for_another_interface_is_refused() {
     let good = Init { version: VERSION, id: 7, mode: 0, secret: [0; 24], name: Name::default() };
     let secret = Settings { secret: [1; 24], ..Settings::new(Role::Master, 7) };
     let mut guarded = Machine::new(at(0), secret).unwrap();
@@ -240,7 +240,7 @@ fn an_init_for_somebody_else_is_refused() {
 }
 
 #[test]
-fn whoever_takes_too_long_is_refused() {
+fn slow_handshake_is_refused() {
     for role in [Role::Master, Role::Slave] {
         let mut machine = end(role);
         while machine.poll().is_some() {}
@@ -257,7 +257,7 @@ fn whoever_takes_too_long_is_refused() {
 }
 
 #[test]
-fn the_driver_may_refuse_what_the_memory_turns_out_to_be() {
+fn driver_may_refuse_memory() {
     let mut master = initiated();
     master.refuse(Refusal::Memory("it can shrink".to_owned()));
     let outputs: Vec<_> = std::iter::from_fn(|| master.poll()).collect();
@@ -333,7 +333,7 @@ fn a_hostile_peer_gets_nowhere() {
 
 /// A switch sends by a queue for each of its threads: a slave offers as many rings, each announced once, none over another.
 #[test]
-fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
+fn slave_offers_rings_and_master_takes_fewer() {
     for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {
         let settings = Settings { rings_to_slave: asked, log2_ring: 4, ..Settings::new(Role::Slave, 0) };
         let mut slave = Machine::new(Time::ZERO, settings).unwrap();
@@ -389,7 +389,7 @@ fn a_slave_offers_several_rings_and_a_master_that_takes_fewer_gets_fewer() {
 /// A switch of several cores needs a ring for each in either direction: an endpoint with fewer is rejected
 /// with a reason, as master or slave.
 #[test]
-fn fewer_rings_than_cores_are_refused_in_words_and_as_many_are_announced_each_once() {
+fn fewer_rings_than_cores_are_refused_with_reason() {
     let of = |role, settings: &dyn Fn(Settings) -> Settings| {
         Machine::new(Time::ZERO, settings(Settings { log2_ring: 4, ..Settings::new(role, 0) })).unwrap()
     };

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_framing_is_told() {
+    fn broken_framing_is_reported() {
         let mut buffer = StreamBuffer::default();
         buffer.extend(&[0]);
         assert_eq!(buffer.next(bytes), Err(StreamFault::Framing(())));

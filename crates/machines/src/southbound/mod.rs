@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beat_keeps_its_phase_and_counts_what_it_missed() {
+    fn beat_keeps_phase_and_counts_missed_ones() {
         let ms = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut beat = Beat { due: ms(100), period: Duration::from_millis(50) };
         assert_eq!((beat.advance(ms(101)), beat.due), (0, ms(150)));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_is_honoured_or_overridden_and_never_zero() {
+    fn period_is_honoured_or_overridden_never_zero() {
         let asked = Duration::from_millis(4);
         let own = Duration::from_millis(50);
         assert_eq!(ReportPeriod::Honour.of(asked), asked);

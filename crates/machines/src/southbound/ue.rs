@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_last_number_comes_the_first_free_one() {
+    fn numbers_wrap_to_first_free_one() {
         let mut table = UeTable::new(usize::MAX);
         assert_eq!(table.add(ue(0)), Some(61));
         for imsi in 1..60_000 {
