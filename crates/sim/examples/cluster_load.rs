@@ -1,7 +1,8 @@
-//! Messages of several RICs, counted in virtual time; with what they cost, how far they scale:
-//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US]`. `US` is the cost of a message, or with commas
-//! those of the four kinds that cost differently: a report read from its base station; one read from another RIC, of which a read has
-//! many; one written on from its base station, each by itself; and one written on from another RIC, many at a time.
+//! Counts the messages of several RICs in virtual time, and computes from their cost how far the RICs scale:
+//! `cargo run -p ranlab-sim --example cluster_load -- NODES XAPPS RICS[,RICS...] [US]`. `US` is the cost of a
+//! message, or, with commas, the costs of four kinds: a report read from its base station; a report read from
+//! another RIC (one read has many); a report of its base station written to an xApp, one at a time; a report
+//! of another RIC written to xApps, many at a time.
 use ranlab_campaign::usl;
 use ranlab_sim::cluster::{ClusterLoad, ClusterLoadOutcome};
 use std::process::ExitCode;
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     0.into()
 }
 
-/// A line of what was counted; messages of each kind per report of a base station.
+/// Prints a line with the counts: messages of each kind per report of a base station.
 fn tell(rics: usize, xapps: usize, outcome: &ClusterLoadOutcome) -> Kinds {
     let reports = outcome.delivered as f64 / xapps as f64;
     let per_report = outcome.messages() as f64 / reports;

@@ -11,10 +11,10 @@ pub(crate) enum Action {
     Connect(u64, String),
     /// An xApp's event.
     Xapp(XappEvent),
-    /// A RIC's answer to who asked from outside.
+    /// A RIC's reply to a request from outside.
     Reply(NorthboundReply),
     /// Request of a RIC to the shared store.
     Bus(BusAsk),
-    /// Another's event, for the trace.
+    /// An event of another machine, for the trace.
     Note(String),
 }

@@ -1,4 +1,4 @@
-//! The one heap: what will happen, ordered by time, and by the order of planning within a moment.
+//! The one heap of planned events, ordered by time, and by the order of planning within a moment.
 use ranlab_e2::Time;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -47,7 +47,7 @@ impl<T> Default for Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Plans something.
+    /// Plans an event.
     pub fn plan(&mut self, at: Time, what: T) {
         let seq = self.next_seq;
         self.next_seq += 1;
@@ -59,7 +59,7 @@ impl<T> Agenda<T> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
-    /// The next that happens no later than `end`.
+    /// Removes and returns the next event that is due no later than `end`.
     pub fn pop_until(&mut self, end: Time) -> Option<(Time, T)> {
         if self.heap.peek()?.0.at > end {
             return None;

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Octets of a report.
+/// Length of a report, bytes.
 pub const BEAT_LEN: usize = 120;
 const MAGIC: u32 = 0x7261_6e73;
 
@@ -23,13 +23,13 @@ pub struct Beat {
     pub node: u32,
     /// Number of the node's life.
     pub life: u32,
-    /// The subscription as the agent numbers it.
+    /// Subscription number at the agent.
     pub subscription: u64,
     /// Its sequence number: 0, 1, 2 …
     pub count: u32,
     /// Tag of the event trigger.
     pub tag: u32,
-    /// Under which id the function is registered.
+    /// Id under which the function is registered.
     pub function: RanFunctionId,
     /// [`oid_mark`] of the function.
     pub oid: u32,
@@ -89,7 +89,7 @@ struct Log {
 }
 
 impl Logbook {
-    /// The subscriptions that the functions have, with their controllers' request ids.
+    /// Active subscriptions of the functions, with their controllers' request ids.
     pub fn live(&self) -> BTreeMap<SubscriptionId, (ControllerId, RicRequestId)> {
         self.log().live.clone()
     }
@@ -113,7 +113,7 @@ struct Rhythm {
     count: u32,
 }
 
-/// The function.
+/// The RAN function.
 #[derive(Debug)]
 pub struct Beacon {
     oid: String,
@@ -202,7 +202,7 @@ impl RanFunction for Beacon {
                 let message = &message[..];
                 let indication =
                     Indication { subscription, action, kind, header, message, call_process_id: None };
-                // It cannot fail: the subscription is there, or it would have been deleted here.
+                // This cannot fail: a missing subscription would have been deleted here.
                 let _ = ctx.indicate(indication);
             }
         }

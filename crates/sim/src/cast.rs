@@ -15,8 +15,8 @@ impl World {
         self.add(address, Kind::Ric(Box::new(make)))
     }
 
-    /// Adds an agent that connects to `rics`. `make` is called at a time, for each of its lives, numbered from 1, and
-    /// adds the controllers itself; the logbook is for its [`Beacon`](crate::Beacon)s.
+    /// Adds an agent that connects to `rics`. `make` is called with the time and number (from 1) of each of
+    /// its lives, and adds the controllers itself; the logbook is for its [`Beacon`](crate::Beacon)s.
     pub fn agent(
         &mut self,
         name: &str,
@@ -29,7 +29,7 @@ impl World {
         self.add(name, Kind::Agent(AgentHost { make: Box::new(make), node_id, rics, logbook, judged: true }))
     }
 
-    /// Adds an agent whose functions are its own affair: what it reports is carried, and not judged.
+    /// Adds an agent with functions of the caller's choice: its reports are delivered, and not checked.
     pub fn node(
         &mut self,
         name: &str,
@@ -42,19 +42,21 @@ impl World {
         self.add(name, Kind::Agent(AgentHost { make, node_id, rics, logbook, judged: false }))
     }
 
-    /// Adds an xApp. `grant` is what the RICs' policy gives it; delivery is judged by it.
+    /// Adds an xApp. `grant` is the RICs' policy for it; deliveries are checked against it.
     pub fn xapp(&mut self, name: &str, config: XappConfig, grant: XappGrant, wishes: Vec<Wish>) -> PartyId {
         let wishes = wishes.into_iter().map(|wish| (wish, true)).collect();
         self.add(name, Kind::Xapp(Box::new(XappHost { config, grant, wishes, made: Vec::new() })))
     }
 
-    /// Adds an xApp whose subscriptions are its own affair: what it hears is [there to be taken](World::take_heard), and not
-    /// judged. `make` is called at a time, for each of its lives, numbered from 1.
+    /// Adds an xApp with subscriptions of the caller's choice: its events are [kept for the
+    /// caller](World::take_heard), and not checked. `make` is called with the time and number (from 1) of
+    /// each of its lives.
     pub fn client(&mut self, name: &str, make: impl Fn(Time, u32) -> Xapp + 'static) -> PartyId {
         self.add(name, Kind::Client(Box::new(make)))
     }
 
-    /// Adds an xApp that attacks others at a RIC; the policy shall show it no nodes. `nodes`: what it tries to reach.
+    /// Adds an xApp that attacks others at a RIC; the policy must not show it any nodes. `nodes`: its
+    /// targets.
     pub fn impostor(&mut self, name: &str, address: &str, nodes: Vec<GlobalE2NodeId>) -> PartyId {
         self.add(name, Kind::Impostor(address.to_owned(), nodes))
     }

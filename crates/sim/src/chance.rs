@@ -1,19 +1,19 @@
-//! Seeded chance and the digest: the same seed, the same world, on any machine.
+//! Seeded random numbers and the digest: the same seed gives the same world on any machine.
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::time::Duration;
 
-/// The world's only source of chance.
+/// The world's only source of random numbers.
 #[derive(Debug)]
 pub struct Chance(ChaCha8Rng);
 
 impl Chance {
-    /// The chance of a seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number below `bound`; 0 if that is 0.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.0.next_u64() % (bound.max(1) as u64)) as usize
     }
@@ -24,7 +24,7 @@ impl Chance {
         least + Duration::from_nanos(self.0.next_u64() % (span + 1))
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent` percent.
     pub fn happens(&mut self, percent: u64) -> bool {
         self.0.next_u64() % 100 < percent
     }
@@ -35,7 +35,7 @@ impl Chance {
     }
 }
 
-/// FNV-1a of 64 bits: no secret, no state of the process.
+/// FNV-1a of 64 bits, without a secret or process state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -46,14 +46,14 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Takes octets in.
+    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// Takes a number in.
+    /// Adds a number.
     pub fn number(&mut self, n: u64) {
         self.bytes(&n.to_le_bytes());
     }

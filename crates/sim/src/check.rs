@@ -8,8 +8,8 @@ use ranlab_e2::ric::{RicSnapshot, Tenant};
 use ranlab_wire::e2ap::{GlobalE2NodeId, RicRequestId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Losses of one xApp at a moment: on which connection, dropped by the RIC, gaps that are the RIC's, all gaps, all gaps
-/// by the xApp's own count.
+/// Losses of one xApp at a moment: its connection, reports dropped by the RIC, gaps caused by the RIC, all
+/// gaps, all gaps by the xApp's own count.
 type Losses = (u64, u64, u64, u64, u64);
 
 /// Losses at a moment; see [`World::losses`].
@@ -75,7 +75,7 @@ impl World {
                 for (id, _) in &s.xapps {
                     let info = by_id.get(id).ok_or_else(|| format!("xApp {id} owns and is not there"))?;
                     tenants.insert(info.tenant.clone());
-                    // The one on this connection may be in its next life already: its grant is the same.
+                    // The machine on this connection may be in its next life already; its grant is the same.
                     let seen = self.xapp_named(&info.peer).is_none_or(|h| grant_allows(h, &node.info.id));
                     if !seen {
                         return Err(format!("{} owns a subscription at {}", info.peer, node.info.id));
@@ -96,9 +96,9 @@ impl World {
         self.hosts.iter().find(|h| h.name == name && matches!(h.kind, Kind::Xapp(_)))
     }
 
-    /// Checks what must hold when all parties live and all has been quiet: nothing is left over and nothing is missing.
-    /// At each node there are the subscriptions of the RIC's table, which are the union of what xApps wish, and `iapps`
-    /// more per node and RIC.
+    /// Checks the invariants of a quiet world in which all parties live: no state is left over and none is
+    /// missing. Each node has the subscriptions of the RIC's table, which are the union of the xApps'
+    /// requests, and `iapps` more per node and RIC.
     pub fn check_settled(&mut self, iapps: usize) -> Result<(), Violation> {
         let wishes = self.wishes();
         let rics: Vec<_> = self.rics().collect();
@@ -133,7 +133,7 @@ impl World {
         result.map_err(|what| self.violation(what))
     }
 
-    /// A RIC's table against its nodes and its owners' wishes.
+    /// Compares a RIC's table with its nodes and its owners' requests.
     fn check_table(
         &self,
         ric: usize,
@@ -226,12 +226,12 @@ impl World {
         self.xapps().map(wishes).collect()
     }
 
-    /// Forgets what was delivered so far.
+    /// Forgets all deliveries so far.
     pub fn watch(&mut self) {
         self.ledger.delivered.clear();
     }
 
-    /// Checks that since [`watch`](Self::watch) each xApp got reports of all that it wishes, and of nothing else.
+    /// Checks that since [`watch`](Self::watch) each xApp got the reports that it requested, and no others.
     pub fn check_delivered(&self) -> Result<(), Violation> {
         for (party, wanted) in self.wishes() {
             let got = self.ledger.delivered.iter().filter(|(p, ..)| *p == party).map(|(_, n, t)| (*n, *t));
@@ -277,8 +277,8 @@ impl World {
         LossReport { xapps, agents }
     }
 
-    /// Checks that between `before` and now, with no fault but slowness and all flowing at both moments, each gap has
-    /// its drop and each drop its gap.
+    /// Checks that each gap between `before` and now has a drop, and each drop a gap. Between the two moments
+    /// links may only be slow, and reports must flow at both.
     pub fn check_losses(&self, before: &LossReport) -> Result<(), Violation> {
         let after = self.losses();
         for (&party, b) in &before.xapps {
@@ -302,7 +302,7 @@ impl World {
         Ok(())
     }
 
-    /// Indications that xApps got.
+    /// Indications that xApps received.
     pub fn indications(&self) -> u64 {
         self.ledger.indications
     }

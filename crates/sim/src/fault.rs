@@ -3,55 +3,55 @@ use crate::party::PartyId;
 use ranlab_e2::Time;
 use std::time::Duration;
 
-/// Something that goes wrong, or changes.
+/// A fault, or a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A connection of a party breaks (its n-th, round and round); what is under way is lost, each end learns of it in
-    /// its own time.
+    /// The n-th connection of a party breaks (modulo their number). Data in flight is lost, and each endpoint
+    /// detects it at its own time.
     Cut(PartyId, usize),
-    /// A party dies with all that it knew, and comes back. A polite death leaves it to the system to end the
-    /// connections in order; otherwise the peers learn in their own time.
+    /// A party dies with all its state, and restarts. In a polite death the system closes the connections in
+    /// order; otherwise the peers detect it at their own time.
     Crash {
-        /// Who.
+        /// The party.
         party: PartyId,
         /// Whether connections close in order.
         polite: bool,
         /// Downtime.
         away: Duration,
     },
-    /// A party does nothing for a while, and reads nothing.
+    /// A party pauses for a while, and reads nothing.
     Freeze(PartyId, Duration),
-    /// All that a party sends and receives is slow for a while.
+    /// All messages of a party are slow for a while.
     Throttle {
-        /// Who.
+        /// The party.
         party: PartyId,
         /// Per connection and direction.
         bytes_per_second: u64,
-        /// For how long.
+        /// Duration.
         lasting: Duration,
     },
-    /// All that a party sends and receives comes later for a while.
+    /// All messages of a party are delayed for a while.
     Delay {
-        /// Who.
+        /// The party.
         party: PartyId,
-        /// By how much.
+        /// Additional delay.
         by: Duration,
-        /// For how long.
+        /// Duration.
         lasting: Duration,
     },
     /// A party's clock jumps forward by this time, like the clock of a machine that was suspended: its timers
     /// expire at once. Its next life has the same clock.
     Jump(PartyId, Duration),
-    /// An xApp turns one of its wishes on or off.
+    /// An xApp turns one of its requests on or off.
     Toggle(PartyId, usize),
 }
 
 /// Rates of random faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disturbance {
-    /// From when.
+    /// Start of the first fault.
     pub from: Time,
-    /// Until when the last fault begins.
+    /// Latest start of a fault.
     pub until: Time,
     /// Number of faults.
     pub faults: usize,

@@ -1,4 +1,4 @@
-//! The parties: what they are, how they start, and what an xApp wants.
+//! The parties: their kinds, their start, and the requests of xApps.
 use crate::beacon::{Logbook, trigger};
 use crate::impostor::Impostor;
 use crate::machine::Machine;
@@ -10,19 +10,19 @@ use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Makes an agent at a time, in its n-th life, with beacons that write to a logbook.
+/// Creates an agent at a time, in its n-th life, with beacons that write to a logbook.
 pub(crate) type MakeAgent = Box<dyn Fn(Time, u32, Logbook) -> Agent>;
 
 /// Reports that an xApp requests while it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// Of which beacon.
+    /// Object identifier of the beacon.
     pub oid: String,
     /// Reporting period.
     pub period_ms: u32,
-    /// Comes back in each report; differs among the wishes of an xApp.
+    /// Value repeated in each report; differs among the requests of an xApp.
     pub tag: u32,
-    /// At this node; at all that it sees, if absent.
+    /// The node; `None`: all nodes that the xApp sees.
     pub node: Option<GlobalE2NodeId>,
 }
 
@@ -44,11 +44,11 @@ pub(crate) struct AgentHost {
     pub(crate) node_id: GlobalE2NodeId,
     pub(crate) rics: Vec<String>,
     pub(crate) logbook: Logbook,
-    /// All that it reports are beats, and the ledger follows them.
+    /// Whether all its reports are beats, which the ledger follows.
     pub(crate) judged: bool,
 }
 
-/// Makes an xApp at a time, in its n-th life.
+/// Creates an xApp at a time, in its n-th life.
 pub(crate) type MakeXapp = Box<dyn Fn(Time, u32) -> Xapp>;
 
 pub(crate) enum Kind {
@@ -56,7 +56,7 @@ pub(crate) enum Kind {
     Agent(AgentHost),
     /// An xApp that requests beats and is checked by them.
     Xapp(Box<XappHost>),
-    /// Whose events are for who composes: [`World::take_heard`](crate::World::take_heard).
+    /// An xApp with events for the caller: [`World::take_heard`](crate::World::take_heard).
     Client(MakeXapp),
     Impostor(String, Vec<GlobalE2NodeId>),
 }
@@ -82,7 +82,7 @@ pub(crate) struct Host {
     pub(crate) bytes_per_second: Option<u64>,
     /// Additional delay of messages that it sends and receives.
     pub(crate) delay: Duration,
-    /// So far its clock is ahead of the world's.
+    /// Time by which its clock is ahead of the world's.
     pub(crate) ahead: Duration,
     /// Millionths by which its clock runs faster than the world's.
     pub(crate) faster_ppm: i32,
@@ -125,7 +125,7 @@ impl Host {
         if self.faster_ppm == 0 {
             return since;
         }
-        // Never before: what is due then would not be due yet.
+        // Rounded up: an event that is due then must not be early.
         Time::from_nanos(scaled(since.as_nanos(), MILLION, self.rate()).saturating_add(1))
     }
 
@@ -185,7 +185,7 @@ impl XappHost {
         xapp
     }
 
-    /// Turns a wish on or off.
+    /// Turns a request on or off.
     pub(crate) fn toggle(&mut self, xapp: &mut Xapp, wish: usize) {
         let Some((wanted, on)) = self.wishes.get_mut(wish) else { return };
         match std::mem::take(&mut self.made[wish]) {

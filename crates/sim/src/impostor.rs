@@ -1,4 +1,4 @@
-//! An xApp that was admitted as one tenant and acts as another: nothing that it does may succeed.
+//! An xApp that was admitted as one tenant and acts as another: all its attacks must fail.
 use crate::action::Action;
 use bytes::Bytes;
 use ranlab_e2::{Frame, Time};
@@ -7,7 +7,7 @@ use ranlab_wire::e42::{self, XappId};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Between two attempts to connect, and between two attacks.
+/// Time between two attempts to connect, and between two attacks.
 const PACE: Duration = Duration::from_millis(700);
 /// Mark of its controls.
 pub(crate) const FORGED: &[u8] = b"forged";
@@ -27,7 +27,7 @@ pub(crate) struct Impostor {
     turn: u16,
     outputs: VecDeque<Action>,
     outbox: VecDeque<Frame>,
-    /// Answers that grant what must not be granted.
+    /// Replies that grant a forbidden request.
     pub(crate) successes: Vec<String>,
     /// Attacks that were refused.
     pub(crate) refused: u64,
@@ -94,7 +94,7 @@ impl Impostor {
             Some(own) => self.attack(own),
             None if !self.connected => {
                 self.outputs.push_back(Action::Connect(0, self.address.clone()));
-                // No second attempt before the first was answered.
+                // The second attempt waits for the reply to the first.
                 self.wake_at = now + Duration::from_secs(3_600);
             }
             None => {}
@@ -116,7 +116,8 @@ impl Impostor {
     fn attack(&mut self, own: XappId) {
         self.turn = self.turn.wrapping_add(1);
         let turn = self.turn;
-        // Every second time under its own id: then the node is not for it, or the request not its own.
+        // Every second attack uses its own id: then the policy hides the node, or the request belongs to
+        // another xApp.
         let xapp_id = if turn.is_multiple_of(2) { own } else { FIRST_XAPP_ID + turn / 2 % VICTIMS };
         let request_id = RicRequestId { requestor: 1 + turn / 6 % 64, instance: 0 };
         let function_id = 1 + turn % 2;

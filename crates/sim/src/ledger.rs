@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A subscription at an agent: node, life, the agent's number.
 type StreamId = (u32, u32, u64);
 
-/// A stream as it reached a RIC.
+/// A stream as received by a RIC.
 #[derive(Debug, Default)]
 struct Stream {
     next: u32,
@@ -26,7 +26,7 @@ impl Stream {
     }
 }
 
-/// A subscription as its xApp sees it.
+/// A subscription as seen by its xApp.
 #[derive(Debug)]
 struct Seen {
     node: u32,
@@ -43,11 +43,11 @@ pub(crate) struct Ledger {
     streams: BTreeMap<StreamId, Stream>,
     /// Party, life, handle.
     seen: BTreeMap<(usize, u32, SubscriptionHandle), Seen>,
-    /// Gaps at the RICs' doors, by agent, life and controller.
+    /// Gaps on arrival at the RICs, by agent, life and controller.
     pub(crate) agent_gaps: BTreeMap<(usize, u32, u64), u64>,
-    /// Further gaps at an xApp's door, by connection.
+    /// Additional gaps on arrival at an xApp, by connection.
     pub(crate) ric_gaps: BTreeMap<u64, u64>,
-    /// All gaps at an xApp's door, by party.
+    /// All gaps on arrival at an xApp, by party.
     pub(crate) xapp_gaps: BTreeMap<usize, u64>,
     /// Deliveries since [`World::watch`]: xApp, node, tag.
     pub(crate) delivered: BTreeSet<(usize, u32, u32)>,
@@ -56,7 +56,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Keeps the first broken rule.
+    /// Stores the first violation.
     pub(crate) fn break_rule(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }

@@ -1,4 +1,4 @@
-//! Connections: ordered, reliable, bounded; slow, and mortal.
+//! Connections: ordered, reliable, bounded, slow and breakable.
 use bytes::Bytes;
 use ranlab_e2::Time;
 use std::collections::VecDeque;
@@ -13,14 +13,14 @@ pub struct LinkProfile {
     pub jitter: Duration,
     /// Bytes per second in one direction.
     pub bytes_per_second: u64,
-    /// Bytes under way in one direction; beyond, the transport is full.
+    /// Bytes in flight in one direction; the transport accepts no more.
     pub window_bytes: usize,
-    /// Least and greatest time until an end learns that its connection is lost.
+    /// Least and greatest time until an endpoint detects that its connection is lost.
     pub detection: (Duration, Duration),
 }
 
 impl Default for LinkProfile {
-    /// 1 to 50 ms, jitter of 10 ms, 1 MB/s, a window of 8 KiB, losses noticed after 1 ms to 12 s.
+    /// 1 to 50 ms, jitter of 10 ms, 1 MB/s, a window of 8 KiB, losses detected after 1 ms to 12 s.
     fn default() -> Self {
         let ms = Duration::from_millis;
         Self {
@@ -37,7 +37,7 @@ impl Default for LinkProfile {
 #[derive(Debug)]
 pub(crate) enum Item {
     Pdu(Bytes),
-    /// The orderly end: no more comes.
+    /// Orderly shutdown: no more data follows.
     End,
 }
 
@@ -59,7 +59,7 @@ impl Pipe {
         self.under_way_bytes >= window_bytes
     }
 
-    /// Sends; returns when it arrives, if it does.
+    /// Sends an item; returns its arrival time, if it arrives.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -90,7 +90,7 @@ impl Pipe {
         Some(item)
     }
 
-    /// The connection breaks: what is under way is lost.
+    /// Breaks the connection: data in flight is lost.
     pub(crate) fn kill(&mut self) {
         self.dead = true;
         self.queue.clear();
@@ -111,7 +111,7 @@ impl Item {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) party: usize,
-    /// As the party's machine calls the connection.
+    /// Key of the connection at the party's machine.
     pub(crate) key: u64,
     pub(crate) open: bool,
 }

@@ -1,4 +1,4 @@
-//! The three machines and the impostor behind one contract.
+//! The three machines and the impostor behind one interface.
 use crate::action::Action;
 use crate::impostor::Impostor;
 use bytes::Bytes;
@@ -49,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// A connection that the machine closed is gone: the RIC alone wants to hear that.
+    /// A connection that the machine closed is gone: only the RIC needs the event.
     pub(crate) fn closed(&mut self, now: Time, key: u64) {
         if let Self::Ric(m) = self {
             m.handle(now, RicInput::Disconnected { conn: ConnId(key), why: LinkLoss::ClosedByPeer });

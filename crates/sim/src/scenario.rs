@@ -1,4 +1,4 @@
-//! The standard trial: agents, xApps of two tenants, an impostor and an iApp, through everything that can go wrong.
+//! The standard trial: agents, xApps of two tenants, an impostor and an iApp, under all kinds of faults.
 use crate::beacon::Beacon;
 use crate::fault::{Disturbance, Fault};
 use crate::host::Wish;
@@ -20,7 +20,7 @@ const OIDS: [&str; 2] = ["1.3.6.1.4.1.53148.7.1", "1.3.6.1.4.1.53148.7.2"];
 const XAPPS: [(&str, &str, &[u16]); 3] =
     [("xapp-0", "north", &[1]), ("xapp-1", "north", &[1, 2]), ("xapp-2", "south", &[2])];
 const IMPOSTOR: &str = "impostor";
-/// Bounds of every outbox: small, so that they are reached.
+/// Limits of every outbox: small, so that they are reached.
 fn outbox() -> OutboxLimits {
     OutboxLimits::default().with(|it| {
         (it.control_bytes, it.indication_bytes) = (256 << 10, 2 << 10);
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub digest: u64,
     /// PDUs delivered.
     pub delivered: u64,
-    /// Indications that xApps got.
+    /// Indications that xApps received.
     pub indications: u64,
     /// Indications dropped while links were slow at the end.
     pub dropped: u64,
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub lasted: Duration,
 }
 
-/// Peers by name, and what they are granted.
+/// Peers by name, with their grants.
 #[derive(Debug, Clone, Default)]
 pub struct Directory(pub BTreeMap<String, XappGrant>);
 
@@ -81,7 +81,7 @@ impl Trial {
         self.run_in(World::new(seed, LinkProfile::default()))
     }
 
-    /// Runs the trial in an empty world, e.g. one that is traced.
+    /// Runs the trial in an empty world of the caller, such as a traced one.
     pub fn run_in(&self, mut world: World) -> Result<Outcome, Violation> {
         let parties = self.populate(&mut world);
         let from = Time::ZERO;
@@ -131,7 +131,7 @@ impl Trial {
         Ok(world.losses().dropped() - before.dropped())
     }
 
-    /// Lets time pass and checks what must always hold.
+    /// Lets time pass and checks the invariants that hold at any time.
     fn pass(&self, world: &mut World, duration: Duration) -> Result<(), Violation> {
         let end = world.now() + duration;
         while world.now() < end {
@@ -141,7 +141,7 @@ impl Trial {
         Ok(())
     }
 
-    /// One RIC, in every fourth world two; the second serves the last xApp. The impostor comes last.
+    /// Adds one RIC, in every fourth world two; the second serves the last xApp. The impostor comes last.
     fn populate(&self, world: &mut World) -> Vec<PartyId> {
         let rics: &[&str] = if world.chance.happens(25) { &["ric-0", "ric-1"] } else { &["ric-0"] };
         let mut parties = Vec::new();
@@ -182,7 +182,8 @@ fn directory() -> Directory {
     Directory(xapps.chain([(IMPOSTOR.to_owned(), grant("mallory", &[]))]).collect())
 }
 
-/// The first two xApps share what has the same tag; the tenants share nothing, though the south wants the same.
+/// The first two xApps share subscriptions with the same tag. The tenants share none, though the south
+/// requests the same.
 fn wishes(xapp: usize, nodes: &[GlobalE2NodeId]) -> Vec<Wish> {
     let wish = |oid: usize, period_ms, tag, node| Wish { oid: OIDS[oid].to_owned(), period_ms, tag, node };
     let at = |i: usize| nodes.get(i).copied();

@@ -1,5 +1,5 @@
-//! For who composes more around a world than machines: radios, and programs that ask a RIC from outside. The world's one
-//! heap says when it is their turn.
+//! Stepping interface for callers that combine a world with other models, such as radios, and with programs
+//! that send requests to a RIC. The world's one heap schedules their calls.
 use crate::host::Kind;
 use crate::machine::Machine;
 use crate::party::PartyId;
@@ -14,20 +14,20 @@ use std::time::Duration;
 /// The last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Something among the parties.
+    /// An event among the parties.
     Happened,
-    /// Nothing but that it is the time of a [`World::call_at`], with its token.
+    /// The time of a [`World::call_at`], with its token; no other event.
     Called(u64),
 }
 
 impl World {
-    /// Has [`step`](Self::step) say at a time that it is this time. Calls of one moment come in the order in which they
-    /// were asked for.
+    /// Makes [`step`](Self::step) return at this time. Calls of one moment come in the order of the requests.
     pub fn call_at(&mut self, at: Time, token: u64) {
         self.agenda.plan(at.max(self.now), Happening::Call(token));
     }
 
-    /// Does something to an agent at what its clock says, then what follows; `None`: it is dead, or no agent.
+    /// Runs `act` on an agent at the time of its clock, then its resulting actions; `None`: it is dead, or
+    /// not an agent.
     pub fn with_agent<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Agent, Time) -> T) -> Option<T> {
         let mut done = None;
         self.tell(party.0, |machine, now| {
@@ -49,7 +49,7 @@ impl World {
         done
     }
 
-    /// Looks at a RIC; `None`: it is dead, or no RIC.
+    /// Returns a RIC for inspection; `None`: it is dead, or not a RIC.
     pub fn look_at_ric(&self, party: PartyId) -> Option<&Ric> {
         self.hosts.get(party.0)?.ric()
     }
@@ -59,12 +59,12 @@ impl World {
         self.hosts.get(party.0)?.agent().map(|(_, agent)| agent)
     }
 
-    /// By how much later than usual comes what a party sends and receives.
+    /// Additional delay of a party's messages.
     pub fn delay_of(&self, party: PartyId) -> Duration {
         self.hosts.get(party.0).map_or(Duration::ZERO, |host| host.delay)
     }
 
-    /// Until when a party does nothing, if it is frozen.
+    /// End of a party's freeze, if it is frozen.
     pub fn frozen_until(&self, party: PartyId) -> Option<Time> {
         self.hosts.get(party.0)?.frozen(self.now)
     }
@@ -74,7 +74,7 @@ impl World {
         self.trace_pdus = each;
     }
 
-    /// What RICs have answered to requests from outside since this was last asked.
+    /// Returns the replies of RICs to outside requests since the last call.
     pub fn take_replies(&mut self) -> Vec<(PartyId, NorthboundReply)> {
         std::mem::take(&mut self.replies)
     }
@@ -85,12 +85,13 @@ impl World {
         std::mem::take(&mut self.heard)
     }
 
-    /// What RICs that share their nodes out have asked of their store since this was last asked; for who keeps one.
+    /// Returns the requests of clustered RICs to their store since the last call, for callers that simulate a
+    /// store.
     pub fn take_asks(&mut self) -> Vec<(PartyId, BusAsk)> {
         std::mem::take(&mut self.asks)
     }
 
-    /// Does something to a [client](Self::client) at what its clock says, then what follows.
+    /// Runs `act` on a [client](Self::client) at the time of its clock, then its resulting actions.
     pub fn with_client<T>(&mut self, party: PartyId, act: impl FnOnce(&mut Xapp, Time) -> T) -> Option<T> {
         let mut done = None;
         self.tell(party.0, |machine, now| {
@@ -122,7 +123,7 @@ impl World {
         self.hosts.get(party.0).map_or(clock, |host| host.true_time(clock))
     }
 
-    /// Looks at a [client](Self::client); `None`: it is dead, or none.
+    /// Returns a [client](Self::client) for inspection; `None`: it is dead, or not a client.
     pub fn look_at_client(&self, party: PartyId) -> Option<&Xapp> {
         let host = self.hosts.get(party.0)?;
         match (&host.kind, &host.machine) {
@@ -131,7 +132,7 @@ impl World {
         }
     }
 
-    /// Says something in the trace.
+    /// Writes a remark to the trace.
     pub fn remark(&mut self, words: impl FnOnce() -> String) {
         self.note(|_| words());
     }

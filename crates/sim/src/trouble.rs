@@ -13,7 +13,7 @@ impl World {
         self.agenda.plan(at, Happening::Fault(fault));
     }
 
-    /// Plans random faults: cuts, crashes, freezes, slow links and changes of mind, of any party.
+    /// Plans random faults: cuts, crashes, freezes, slow links and toggled requests, of any party.
     pub fn disturb(&mut self, d: Disturbance) {
         for _ in 0..d.faults {
             let at = self.now + self.chance.between(d.from.since(self.now), d.until.since(self.now));
@@ -28,7 +28,7 @@ impl World {
         match self.chance.below(100) {
             0..35 => Fault::Cut(party, self.chance.below(64)),
             35..65 => {
-                // RICs are few, but their death is the hardest.
+                // RICs are few, but their death is the most severe fault.
                 let rics: Vec<_> = self.rics().collect();
                 let ric = PartyId(rics[self.chance.below(rics.len())]);
                 let party = if self.chance.happens(20) { ric } else { party };

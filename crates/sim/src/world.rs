@@ -1,4 +1,4 @@
-//! The driver: what happens next, to whom, and what follows from it.
+//! The driver: selects the next event, delivers it, and executes the resulting actions.
 use crate::action::Action;
 use crate::agenda::Agenda;
 use crate::chance::{Chance, Digest};
@@ -16,16 +16,16 @@ use ranlab_e2::xapp::XappEvent;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Wakes of one party within one moment, beyond which it is taken to spin.
+/// Wake-ups of one party within one moment, above which it counts as spinning.
 const WAKES_PER_MOMENT_MAX: u32 = 10_000;
-/// Connections to a dead RIC that get no refusal, but silence, in percent.
+/// Percentage of connections to a dead RIC that are not refused but get no response.
 const SILENCE_PERCENT: u64 = 25;
 
-/// An invariant does not hold. Says how to see it again.
+/// A violated invariant, with the command that replays it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}, {} ms: {what}\nreplay: cargo run -p ranlab-sim --example replay -- {trial}{seed} trace", .at.as_nanos() / 1_000_000)]
 pub struct Violation {
-    /// Of the world.
+    /// Seed of the world.
     pub seed: u64,
     /// Argument of the replay command before the seed: nothing, or `cluster ` for several RICs
     /// ([`cluster`](crate::cluster)).
@@ -41,11 +41,11 @@ pub(crate) enum Happening {
     Wake(usize),
     /// A connection request reaches the RIC.
     Arrive(u64),
-    /// The client learns that it is connected.
+    /// The client detects that it is connected.
     Established(u64),
-    /// An item reaches this end of a connection.
+    /// An item reaches this endpoint of a connection.
     Deliver(u64, usize),
-    /// This end learns that the connection is lost.
+    /// This endpoint detects that the connection is lost.
     Learn(u64, usize),
     Fault(Fault),
     Restart(usize),
@@ -57,7 +57,7 @@ pub(crate) enum Happening {
 
 type Tracer = Box<dyn FnMut(Time, &str)>;
 
-/// Parties, connections and the agenda. Everything that happens, happens here, one thing after the other.
+/// Parties, connections and the agenda. All events are processed here, one after the other.
 pub struct World {
     pub(crate) seed: u64,
     /// Whose world it is ([`Violation::trial`]).
@@ -80,7 +80,7 @@ pub struct World {
 }
 
 impl World {
-    /// An empty world. Its seed decides all that is left to chance.
+    /// An empty world. The seed determines all its random numbers.
     pub fn new(seed: u64, profile: LinkProfile) -> Self {
         Self {
             seed,
@@ -108,7 +108,7 @@ impl World {
         self.trace = Some(Box::new(sink));
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -123,14 +123,14 @@ impl World {
         self.delivered
     }
 
-    /// Lets time pass. The error is the first invariant that was broken.
+    /// Processes all events up to `end`. The error is the first violated invariant.
     pub fn run_until(&mut self, end: Time) -> Result<(), Violation> {
         while self.step(end)?.is_some() {}
         Ok(())
     }
 
-    /// Lets the next thing happen, if that is no later than `end`; `None`: it is `end` now. The error is an invariant that
-    /// was broken.
+    /// Processes the next event, if it is no later than `end`; `None`: the time is `end` now. The error is a
+    /// violated invariant.
     pub fn step(&mut self, end: Time) -> Result<Option<Step>, Violation> {
         let Some((at, happening)) = self.agenda.pop_until(end) else {
             self.now = self.now.max(end);
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// Whose business it is; a frozen party attends to it later.
+    /// The party that handles an event; a frozen party handles it later.
     fn party_of(&self, happening: &Happening) -> Option<usize> {
         let end = |number, end: usize| self.connections.get(number).map(|c: &Connection| c.ends[end].party);
         match happening {
@@ -198,7 +198,7 @@ impl World {
         self.tell(party, |machine, now| machine.wake(now));
     }
 
-    /// Lets something act on a machine that is there, then does what follows.
+    /// Runs `act` on a live machine, then its resulting actions.
     pub(crate) fn tell(&mut self, party: usize, act: impl FnOnce(&mut Machine, Time)) {
         let now = self.hosts[party].clock(self.now);
         if let Some(machine) = &mut self.hosts[party].machine {
@@ -223,7 +223,7 @@ impl World {
         self.tell(party, |machine, now| machine.wake(now));
     }
 
-    /// Asks a machine what follows until nothing does.
+    /// Executes a machine's actions until there are no more.
     fn settle(&mut self, party: usize) {
         let noting = self.trace.is_some();
         loop {
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// Takes frames as long as the transport does.
+    /// Sends frames as long as the transport accepts them.
     fn flush(&mut self, party: usize, key: u64) {
         let Some(&number) = self.hosts[party].ends.get(&key) else { return };
         let Some(connection) = self.connections.get_mut(&number) else { return };
@@ -320,7 +320,7 @@ impl World {
         connection.ends[1].open = true;
         connection.pipes[1].not_before(back);
         if !client.open {
-            // Its wish to connect was already under way when it changed its mind, or died.
+            // The connection request was already in flight when the party cancelled it, or died.
             self.agenda.plan(back, Happening::Learn(number, 1));
         }
         self.hosts[ric].ends.insert(number, number);
@@ -377,7 +377,7 @@ impl World {
         }
     }
 
-    /// An end learns that its connection is no more.
+    /// Informs an endpoint that its connection is lost.
     fn lose(&mut self, number: u64, end: usize) {
         let Some(this) = self.connections.get(&number).map(|c| c.ends[end]).filter(|e| e.open) else {
             return;
@@ -387,7 +387,7 @@ impl World {
         self.tell(this.party, |machine, now| machine.disconnected(now, this.key));
     }
 
-    /// A machine closes a connection; its peer hears of it after what was sent before.
+    /// Closes a connection for a machine; the peer detects it after the data that was sent before.
     fn close(&mut self, party: usize, key: u64) {
         let Some(&number) = self.hosts[party].ends.get(&key) else { return };
         let Some(end) = self.connections.get(&number).map(|c| c.end_of(party)) else { return };
@@ -395,7 +395,7 @@ impl World {
         self.say_end(number, end);
     }
 
-    /// The peer of this end hears that no more comes.
+    /// Informs the peer of this endpoint that no more data follows.
     pub(crate) fn say_end(&mut self, number: u64, end: usize) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let delay = connection.latency;
@@ -405,7 +405,8 @@ impl World {
         }
     }
 
-    /// This end is closed; a connection without open ends is forgotten once nothing can happen to it any more.
+    /// Closes this endpoint; a connection without open endpoints is removed once no more events can refer to
+    /// it.
     pub(crate) fn shut(&mut self, number: u64, end: usize) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let this = connection.ends[end];
@@ -414,7 +415,7 @@ impl World {
         if host.ends.get(&this.key) == Some(&number) {
             host.ends.remove(&this.key);
         }
-        // Before its arrival a connection has no other end yet; then `arrive` still needs it.
+        // Before its arrival a connection has no second endpoint yet; `arrive` still needs it then.
         if connection.arrived && connection.ends.iter().all(|e| !e.open) {
             self.connections.remove(&number);
         }

@@ -1,4 +1,4 @@
-//! Several RICs as one, under a thousand seeded faults; and that the checker finds what is broken.
+//! Several RICs as one, under a thousand seeded faults; and proof that the checker finds violations.
 use ranlab_e2::ric::directory::{ClaimLimits, DirectoryTimers};
 use ranlab_sim::Violation;
 use ranlab_sim::cluster::{ClusterLoad, ClusterOutcome, ClusterTrial};
@@ -90,7 +90,7 @@ fn messages_of_several_rics_are_counted() {
     }
 }
 
-/// Base stations that come all at once to a store that serves less than 30 writes a second.
+/// Base stations that all connect at once, with a store that serves less than 30 writes per second.
 fn crowd() -> ClusterTrial {
     ClusterTrial {
         nodes: 200,

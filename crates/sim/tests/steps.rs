@@ -16,7 +16,7 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
 const OID: &str = "1.3.6.1.4.1.53148.7.1";
-/// Between two reports: longer than any test.
+/// Reporting period: longer than any test.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Replies to each request with the path of the request.
@@ -40,7 +40,7 @@ struct Lab {
     echo: Rc<Cell<Option<IAppId>>>,
 }
 
-/// A RIC whose watcher wants a report of one base station each minute; each way takes 1 ms.
+/// A RIC whose watcher requests a report of one base station each minute; the delay per direction is 1 ms.
 fn lab() -> Lab {
     let profile = LinkProfile {
         latency: (MS, MS),
@@ -83,7 +83,7 @@ impl Lab {
         self.world.run_until(self.world.now() + time).unwrap();
     }
 
-    /// PDUs delivered in a time.
+    /// PDUs delivered within this time.
     fn delivered_in(&mut self, time: Duration) -> u64 {
         let before = self.world.delivered();
         self.pass(time);
@@ -131,7 +131,7 @@ fn outside_requests_are_answered_while_ric_lives() {
     lab.pass(MS * 500);
     assert_eq!(ask(&mut lab), None);
     assert!(lab.world.look_at_ric(ric).is_none() && !lab.is_up());
-    // Its next life is as the first one, and is found.
+    // Its next life is like the first one, and the watcher finds it.
     lab.pass(SECOND * 60);
     assert!(ask(&mut lab).is_some() && lab.is_up());
 }
@@ -153,7 +153,7 @@ fn clock_jump_expires_timers_and_delay_slows_messages() {
     assert_eq!((lab.delivered_in(SECOND * 3), lab.delivered_in(MS * 2)), (0, 1));
     lab.world.plan(lab.world.now(), Fault::Jump(agent, PERIOD));
     assert_eq!(lab.delivered_in(MS * 2), 1, "the way is short again");
-    // After that, the clock goes as others do.
+    // After that, the clock runs like the others.
     assert_eq!(lab.delivered_in(PERIOD), 1);
     lab.world.plan(lab.world.now(), Fault::Freeze(agent, SECOND));
     lab.pass(MS);

@@ -1,10 +1,10 @@
-//! The standard trial over many seeds; and that a seed decides everything.
+//! The standard trial over many seeds, and proof that a seed determines everything.
 use ranlab_sim::{Outcome, Trial, Violation};
 use std::process::Command;
 
 const SEEDS: u64 = 500;
 const THREADS: u64 = 2;
-/// Set in the process that a test starts: print the digest of this seed.
+/// Environment variable of the process that a test starts: print the digest of this seed.
 const CHILD: &str = "RANLAB_SIM_DIGEST_OF";
 
 #[test]

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 pub struct Interval {
     /// The base station.
     pub node: GlobalE2NodeId,
-    /// Which RIC, and which life of it.
+    /// The RIC, and the number of its life.
     pub ric: (usize, u32),
-    /// From when.
+    /// Start.
     pub from: Time,
-    /// Until when.
+    /// End.
     pub until: Time,
 }
 
@@ -27,7 +27,8 @@ pub struct History {
 }
 
 impl History {
-    /// At `now` a RIC owns these nodes, and will until then if nothing else happens. The error names two that own one node.
+    /// Records that a RIC owns these nodes at `now`, and until then unless a further event ends it. The error
+    /// names two RICs that own one node.
     pub fn see(
         &mut self,
         now: Time,
@@ -55,7 +56,7 @@ impl History {
         Ok(())
     }
 
-    /// A RIC is no more.
+    /// Records that a RIC has stopped.
     pub fn gone(&mut self, now: Time, ric: usize) {
         let nodes: Vec<_> = self.open.keys().copied().collect();
         for node in nodes {
@@ -81,7 +82,7 @@ impl History {
         self.closed.push(Interval { node, ric, from, until: until.min(now) });
     }
 
-    /// Leases that have run out meanwhile.
+    /// Ends leases that have expired in the meantime.
     fn expire(&mut self, now: Time, node: GlobalE2NodeId) {
         let over = self.open.get(&node).into_iter().flatten().filter(|(_, (_, until))| *until <= now);
         let over: Vec<_> = over.map(|(ric, _)| *ric).collect();

@@ -1,4 +1,4 @@
-//! An iApp at each RIC that is ordered things about nodes, and hands over what it was ordered; and who orders.
+//! An iApp at each RIC that receives orders about nodes and hands them over, and the sender of the orders.
 use super::trial::Run;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const NAME: &str = "ledger";
 
-/// The last order about each node that a RIC's iApp knows, and what it is ordered now.
+/// The last order about each node that a RIC's iApp knows, and its new orders.
 #[derive(Debug, Default)]
 struct Page {
     orders: BTreeMap<GlobalE2NodeId, u64>,
@@ -25,7 +25,7 @@ impl Shelf {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A RIC's iApp begins a life, and knows nothing.
+    /// An iApp of a RIC that begins a life without state.
     pub(super) fn ledger(&self, ric: usize) -> Box<dyn IApp> {
         self.open().insert(ric, Page::default());
         Box::new(Ledger { shelf: self.clone(), ric })
@@ -82,17 +82,17 @@ impl IApp for Ledger {
     }
 }
 
-/// Orders and what must become of them.
+/// Orders and their invariants.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) shelf: Shelf,
     given: u64,
-    /// The last order about each node, once they are given one after the other.
+    /// The last order about each node, if orders are given one after the other.
     last: BTreeMap<GlobalE2NodeId, u64>,
 }
 
 impl Run {
-    /// An order about a node at a RIC, if that lives and knows the node.
+    /// Gives an order about a node to a RIC, if the RIC lives and knows the node.
     pub(super) fn order(&mut self, ric: usize, station: usize) -> bool {
         let party = self.watcher.rics[ric];
         let node = self.watcher.stations[station].node;
@@ -117,7 +117,7 @@ impl Run {
         taken
     }
 
-    /// Each node's last order is known at every RIC; how many orders there were.
+    /// Checks that each node's last order is known at every RIC; returns the number of orders.
     pub(super) fn check_orders(&self) -> Result<u64, String> {
         let shelf = self.orders.shelf.open();
         for (node, order) in &self.orders.last {

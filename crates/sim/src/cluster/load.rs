@@ -13,11 +13,11 @@ pub struct ClusterLoad {
     pub rics: usize,
     /// Base stations, each of which reports twice a second.
     pub nodes: u32,
-    /// xApps that subscribe to all of them, in turn at one RIC after the other.
+    /// xApps that subscribe to all base stations, distributed over the RICs.
     pub xapps: usize,
     /// Time until all parties have found each other.
     pub settle: Duration,
-    /// Time that is counted.
+    /// Measured period.
     pub counted: Duration,
 }
 
@@ -33,9 +33,9 @@ pub struct RicLoad {
 /// Counters of all RICs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterLoadOutcome {
-    /// Each RIC.
+    /// Counters of each RIC.
     pub rics: Vec<RicLoad>,
-    /// Indications that came to xApps.
+    /// Indications that arrived at xApps.
     pub delivered: u64,
 }
 
@@ -50,7 +50,7 @@ impl ClusterLoad {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// An invariant of the world does not hold.
+    /// A violated invariant of the world.
     pub fn run(&self, seed: u64) -> Result<ClusterLoadOutcome, Violation> {
         let trial = ClusterTrial {
             rics: self.rics.max(1),

@@ -39,7 +39,7 @@ struct Proposal {
 
 #[derive(Debug)]
 enum Event {
-    /// A write comes to a client's server.
+    /// A write arrives at a client's server.
     Arrive(Proposal),
     Commit(Proposal, usize),
     Answer(Client, WriteId, Result<u64, WriteFailure>),
@@ -52,7 +52,7 @@ enum Event {
     Resume(usize),
     Heal(usize),
     Reach(PartyId),
-    /// The answers, and the replicas, are as usual again.
+    /// Responses and replicas return to normal.
     Calm,
 }
 
@@ -73,7 +73,7 @@ struct Watching {
     last: Time,
 }
 
-/// The store and what is under way to and from it.
+/// The store and the messages to and from it.
 #[derive(Debug)]
 pub struct Store {
     now: Time,
@@ -93,7 +93,7 @@ pub struct Store {
     cut: BTreeMap<PartyId, Time>,
     losing: u64,
     lag: Duration,
-    /// Between two commits at least, and when the next one may begin.
+    /// Minimum time between two commits, and the earliest time of the next one.
     pace: Duration,
     free: Time,
 }
@@ -103,7 +103,7 @@ fn ms(n: u64) -> Duration {
 }
 
 impl Store {
-    /// An empty store whose first leader is there.
+    /// An empty store with its first leader.
     pub fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed ^ 0x5704_e000);
         let server = Server { up: true, paused: false, alone: false, applied: 0 };
@@ -143,7 +143,7 @@ impl Store {
         self.agenda.next().into_iter().chain(self.news.next()).min()
     }
 
-    /// A RIC asks for something.
+    /// Handles a request of a RIC.
     pub fn ask(&mut self, now: Time, client: Client, ask: BusAsk) {
         self.now = self.now.max(now);
         let delay = self.chance.between(ms(0), ms(2));
@@ -158,7 +158,7 @@ impl Store {
         }
     }
 
-    /// Lets everything happen that does no later than `now`; what RICs hear of it, in its order.
+    /// Processes all events up to `now`; returns the resulting events for the RICs, in order.
     pub fn run_until(&mut self, now: Time) -> Vec<(Client, BusNews)> {
         while let Some((at, event)) = self.agenda.pop_until(now) {
             self.now = self.now.max(at);
@@ -244,7 +244,7 @@ impl Store {
     fn arrive(&mut self, proposal: Proposal) {
         let party = proposal.client.0;
         if let Some(until) = self.cut.get(&party).copied() {
-            // Kept by the client until it is connected again, or lost.
+            // The client keeps the write until it is connected again, or the write is lost.
             if self.chance.happens(50) {
                 self.agenda.plan(until, Event::Arrive(proposal));
             }
@@ -314,7 +314,7 @@ impl Store {
         }
     }
 
-    /// The watches at a server hear what it has applied.
+    /// Sends the values that a server has applied to the watches there.
     fn tell(&mut self, server: usize) {
         let upto = self.servers[server].applied;
         let parties: Vec<_> = self.watches.keys().copied().collect();
@@ -336,7 +336,7 @@ impl Store {
         }
     }
 
-    /// A watch begins with the last value of each key, as far as its server is.
+    /// Starts a watch with the last value of each key that its server has applied.
     fn watch(&mut self, client: Client) {
         let party = client.0;
         let Some(server) = self.home(party).filter(|_| !self.cut.contains_key(&party)) else { return };
@@ -355,7 +355,7 @@ impl Store {
             let (key, value) = self.log[at].clone();
             self.news.plan(last, (client, number, BusNews::Entry { key, revision: at as u64 + 1, value }));
         }
-        // The count of what there is may be wrong for as long as the watch lasts.
+        // The initial number of values may be wrong for as long as the watch lasts.
         if !self.chance.happens(20) {
             self.news.plan(last, (client, number, BusNews::Complete));
         }
@@ -363,7 +363,7 @@ impl Store {
         self.watches.insert(party, (client.1, number, watching));
     }
 
-    /// Replicas came or went: is there a leader still?
+    /// Checks for a leader after replicas stopped or restarted.
     fn changed(&mut self) {
         let leads = self.leader.is_some_and(|leader| self.has_quorum(leader));
         if leads {
@@ -439,7 +439,7 @@ impl Store {
         self.agenda.plan(self.now + lasting, Event::Heal(server));
     }
 
-    /// A replica dies, and with it the watches there; what it has applied it finds again.
+    /// Stops a replica with the watches there; after the restart it has the values that it had applied.
     fn kill(&mut self, server: usize, away: Duration) {
         self.servers[server].up = false;
         self.watches.retain(|_, (.., watching)| watching.server != server);

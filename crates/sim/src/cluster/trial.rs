@@ -26,36 +26,37 @@ const CONTROL_CALL: u64 = 1;
 const DRAIN_CALL: u64 = 2;
 /// Maximum drift of clocks in either direction.
 const DRIFT_PPM: usize = 50_000;
-/// Until an order is surely in the store.
+/// Time after which an order is certainly in the store.
 const ORDERS_APART: Duration = Duration::from_secs(2);
 /// Time after which a report that is due twice a second counts as missing.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A world of several RICs, its faults, and what must hold.
+/// A world of several RICs, its faults, and its invariants.
 #[derive(Debug, Clone)]
 pub struct ClusterTrial {
     /// RICs.
     pub rics: usize,
     /// Base stations.
     pub nodes: u32,
-    /// xApps, in turn at one RIC after the other.
+    /// xApps, distributed over the RICs.
     pub xapps: usize,
     /// Faults.
     pub faults: usize,
     /// Time over which they begin.
     pub trouble: Duration,
-    /// After the last fault has ended: when every node is served, and every subscription there.
+    /// Time allowed after the end of the last fault until every node is served and every subscription exists.
     pub recovery: Duration,
-    /// The directory's timers, which a test may spoil.
+    /// The directory's timers, which a test may set to wrong values.
     pub timers: DirectoryTimers,
-    /// The same of its claims.
+    /// Limits of its claims, which a test may set to wrong values.
     pub claims: ClaimLimits,
     /// Maximum backoff of agents that wait for a setup response.
     pub setup_timeout_max: Duration,
     /// Minimum interval between two commits of the store.
     pub pace: Duration,
-    /// An iApp at each RIC is given orders about nodes and hands them over. After the faults each node has its last order, the RIC that was
-    /// given them dies, and all RICs must know them in the end.
+    /// Whether an iApp at each RIC receives orders about nodes and hands them over. After the faults each
+    /// node has its last order, the RIC that received the orders dies, and all other RICs must know them in
+    /// the end.
     pub orders: bool,
 }
 
@@ -80,7 +81,7 @@ impl Default for ClusterTrial {
 /// Result of a world without a violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOutcome {
-    /// Of the world.
+    /// Digest of the world.
     pub digest: u64,
     /// Faults.
     pub faults: usize,
@@ -88,9 +89,9 @@ pub struct ClusterOutcome {
     pub intervals: usize,
     /// Controls acknowledged, each of which was executed once.
     pub acknowledged: u64,
-    /// Controls that failed, or whose answer never came.
+    /// Controls that failed, or without a response.
     pub refused: u64,
-    /// Indications that came to xApps.
+    /// Indications that arrived at xApps.
     pub indications: u64,
     /// Writes that the store has committed.
     pub commits: usize,
@@ -105,11 +106,11 @@ pub(super) struct Run {
     store: Store,
     pub(super) watcher: Watcher,
     chance: Chance,
-    /// News for RICs that are frozen.
+    /// Events for RICs that are frozen.
     waiting: VecDeque<((PartyId, u32), BusNews)>,
     drains: Vec<PartyId>,
     pub(super) orders: Orders,
-    /// Orders are given at any RIC that there is.
+    /// Whether orders are given, at any RIC.
     ordering: bool,
 }
 
@@ -117,7 +118,7 @@ impl ClusterTrial {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The first thing that does not hold.
+    /// The first violated invariant.
     pub fn run(&self, seed: u64) -> Result<ClusterOutcome, Violation> {
         self.run_in(Self::world(seed))
     }
@@ -164,7 +165,7 @@ impl ClusterTrial {
         })
     }
 
-    /// After the faults: the last order about each node, all at one RIC, which dies a little later.
+    /// Gives the last order about each node after the faults, all at one RIC, which dies a little later.
     fn last_orders(&self, run: &mut Run, calm: Time) -> Result<(), Violation> {
         run.pass(calm + self.recovery / 3)?;
         run.ordering = false;
@@ -242,7 +243,7 @@ impl ClusterTrial {
         }
     }
 
-    /// Plans the faults; when the last one is over.
+    /// Plans the faults; returns the end of the last one.
     fn disturb(&self, run: &mut Run) -> Time {
         let ms = Duration::from_millis;
         let mut calm = Time::ZERO + self.trouble;
@@ -292,7 +293,7 @@ impl Run {
         self.world.violation(what)
     }
 
-    /// Lets time pass, in the world and at the store.
+    /// Advances the world and the store.
     pub(super) fn pass(&mut self, end: Time) -> Result<(), Violation> {
         while self.world.now() < end {
             let next = self.store.next().map_or(end, |at| at.min(end)).max(self.world.now());
@@ -360,7 +361,8 @@ impl Run {
         }
     }
 
-    /// Every node is served by one RIC, and every xApp has reports of every node, at whichever RIC it is.
+    /// Checks that every node is served by one RIC, and that every xApp has reports of every node, at any
+    /// RIC.
     fn check_served(&self) -> Result<(), Violation> {
         let now = self.world.now();
         for station in &self.watcher.stations {
@@ -394,7 +396,7 @@ fn ric(name: &str, life: u32, timers: &DirectoryTimers, claims: ClaimLimits) -> 
     Ric::new(config)
 }
 
-/// An agent at the first of these RICs, and how long it waits for their answers in the end.
+/// An agent that starts at the first of these RICs, with the maximum time that it waits for a response.
 fn agent(
     now: Time,
     node: GlobalE2NodeId,
@@ -416,7 +418,7 @@ fn agent(
     agent
 }
 
-/// An xApp at the first of these RICs, which turns to the next one when it loses that.
+/// An xApp that starts at the first of these RICs, and connects to the next one when it loses that.
 fn xapp(rics: &[String], seed: u64, life: u32) -> Xapp {
     let first = rics.first().cloned().unwrap_or_default();
     let others = rics.get(1..).unwrap_or_default();

@@ -9,7 +9,7 @@ use ranlab_e2::xapp::{ControlHandle, XappEvent};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A node of the world and what its functions have done.
+/// A node of the world and the actions of its functions.
 pub(super) struct Station {
     pub(super) node: GlobalE2NodeId,
     pub(super) logbook: Logbook,
@@ -29,7 +29,7 @@ pub(super) struct Watcher {
     pub(super) rics: Vec<PartyId>,
     pub(super) clients: Vec<PartyId>,
     pub(super) stations: Vec<Station>,
-    /// Controls that wait: by client and handle, the station and the number that they carry.
+    /// Pending controls: by client and handle, the station and the number in the message.
     asked: BTreeMap<(PartyId, ControlHandle), (usize, u64)>,
     next_control: u64,
     /// Time at which a client last received a report from a node.
@@ -40,7 +40,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Looks at all that may have changed.
+    /// Observes all state that may have changed.
     pub(super) fn look(&mut self, world: &mut World) -> Result<(), String> {
         let now = world.now();
         for (at, &party) in self.rics.iter().enumerate() {
@@ -99,7 +99,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// A client sends a control to a station, if it knows it.
+    /// Sends a control from a client to a station, if the client knows it.
     pub(super) fn control(&mut self, world: &mut World, client: PartyId, station: usize, function: &str) {
         self.next_control += 1;
         let number = self.next_control;
