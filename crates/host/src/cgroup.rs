@@ -11,10 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The time in which a share is given, us: the kernel's default is ten times that, and a burst of a millisecond would see
-/// nothing of it.
+/// Period of a share, us. The kernel's default is ten times that, which would not limit a burst of a
+/// millisecond.
 const PERIOD_US: u64 = 10_000;
-/// The least quota that the kernel takes, us.
+/// Minimum quota that the kernel accepts, us.
 const QUOTA_US_MIN: u64 = 1_000;
 /// Prefix of the names of this program's groups.
 const PREFIX: &str = "ranlab-";
@@ -22,11 +22,11 @@ const PREFIX: &str = "ranlab-";
 const REMOVALS: u32 = 20;
 const REMOVAL: Duration = Duration::from_millis(5);
 
-/// Why there is no such group. The environment's fault.
+/// Reason for the lack of a group: a fault of the environment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CgroupError {
-    /// No controller for CPU time that could be written.
+    /// No writable controller for CPU time.
     #[error(
         "no cgroup with the cpu controller can be made here ({0}): run as root, with cgroup v2's cpu controller or v1's"
     )]
@@ -34,9 +34,9 @@ pub enum CgroupError {
     /// The kernel refused a file.
     #[error("{file}: {why}")]
     File {
-        /// Which.
+        /// Name of the file.
         file: String,
-        /// The system's word.
+        /// The error of the operating system.
         why: String,
     },
 }
@@ -52,7 +52,8 @@ pub struct CpuQuota {
 static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
 impl CpuQuota {
-    /// A group below this process's own, for `share` of one CPU (above 0; a tenth of one is the least that is given).
+    /// Creates a group below this process's own, for `share` of one CPU (above 0; a tenth of one is the
+    /// minimum).
     ///
     /// # Errors
     /// This machine has no writable group with a cpu controller.
@@ -110,10 +111,10 @@ impl CpuQuota {
         Ok(Self { threads: folder.join("tasks"), folder })
     }
 
-    /// Holds the calling thread to it, until it ends.
+    /// Moves the calling thread into the group, until the thread ends.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn hold_this_thread(&self) -> Result<(), CgroupError> {
         let thread = fs::read_link("/proc/thread-self").unwrap_or_default();
         let number = thread.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -143,7 +144,7 @@ fn own_name() -> String {
     format!("{PREFIX}{}-{number}", std::process::id())
 }
 
-/// Removes a group. A thread that has ended for its owner may not have for the kernel.
+/// Removes a group. The kernel may still count a thread that has already ended for its owner.
 fn remove(folder: &Path) {
     for _ in 0..REMOVALS {
         match fs::remove_dir(folder) {
@@ -153,13 +154,13 @@ fn remove(folder: &Path) {
     }
 }
 
-/// The group of this process in cgroup v2, below the root.
+/// Group of this process in cgroup v2, below the root.
 fn second(mounts: &str, groups: &str) -> Option<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     Some(joined(&mount(mounts, |kind, _| kind == "cgroup2")?, own))
 }
 
-/// The group of this process under one of v1's controllers.
+/// Group of this process under one of v1's controllers.
 fn first(mounts: &str, groups: &str, wanted: &str) -> Option<PathBuf> {
     let has_it = |list: &str| list.split(',').any(|controller| controller == wanted);
     let own = groups.lines().find_map(|line| {
@@ -184,7 +185,7 @@ fn mount(mounts: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<String> {
     })
 }
 
-/// Removes the groups of processes that are no more.
+/// Removes the groups of dead processes.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!((second("", GROUPS), first(MOUNTS, "0::/", "cpu")), (None, None));
     }
 
-    /// A tree of ordinary files in place of the kernel's: what is written where.
+    /// A tree of ordinary files replaces the kernel's, and records the writes.
     #[test]
     fn cgroup_v2_is_threaded_with_quota() {
         let root = std::env::temp_dir().join(format!("ranlab-cgroup-{}", std::process::id()));
@@ -238,7 +239,7 @@ mod tests {
         fs::write(root.join("proc/self/cgroup"), GROUPS).unwrap();
         fs::write(own.join("cgroup.controllers"), "cpuset memory\n").unwrap();
         let error = CpuQuota::below(&root, 0.5).unwrap_err().to_string();
-        // The second version has no cpu here, the first one's folder is not there.
+        // cgroup v2 has no cpu controller here, and the folder of v1 does not exist.
         assert!(error.contains("no cgroup with the cpu controller"), "{error}");
         fs::write(own.join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
         let quota = CpuQuota::below(&root, 0.25).unwrap();

@@ -24,9 +24,9 @@ const OWN_FOLDERS_C: [&CStr; 3] = [c"/tmp", c"/var/tmp", c"/dev/shm"];
 /// Divisor of the memory limit that gives the size of each private folder. Its contents count towards that
 /// limit.
 const OWN_FOLDER_PART: u64 = 4;
-/// Descriptors that are looked at where the kernel does not do it.
+/// Maximum descriptors to check if the kernel cannot close a range.
 const DESCRIPTORS_MAX: libc::c_int = 65_536;
-/// Octets of `/etc/passwd` that are looked at.
+/// Maximum bytes read of `/etc/passwd`.
 const PASSWD_MAX: u64 = 1 << 20;
 
 /// A user and its group.
@@ -45,20 +45,20 @@ pub enum NoUser {
     /// No user has this name.
     #[error("/etc/passwd has no user {0:?}; write a name that it has, or a number above 0")]
     Unknown(String),
-    /// Root's rights are never given.
+    /// Root is never accepted.
     #[error("user {0:?} is root, or of root's group; name one without rights")]
     Root(String),
 }
 
 impl User {
-    /// By name, or by number: then the group has the same number.
+    /// Finds a user by name, or by number: then the group has the same number.
     ///
     /// # Errors
     /// There is no such user, or it is root.
     pub fn named(text: &str) -> Result<Self, NoUser> {
         let root = || NoUser::Root(text.to_owned());
         if let Ok(uid) = text.parse::<u32>() {
-            // The last one stands for "leave it as it is" in the system's calls.
+            // The last number means "leave it as it is" in the system calls.
             return Some(Self { uid, gid: uid }).filter(|_| uid != 0 && uid != u32::MAX).ok_or_else(root);
         }
         let unknown = || NoUser::Unknown(text.to_owned());
@@ -75,7 +75,7 @@ impl User {
             .and_then(|it| Some(it).filter(|it| it.uid != 0 && it.gid != 0).ok_or_else(root))
     }
 
-    /// The processes that run as it; not those that have ended and were not waited for.
+    /// Processes that run as this user; not those that have ended and were not waited for.
     pub fn processes(&self) -> Vec<u32> {
         let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse::<u32>().ok());
@@ -83,18 +83,18 @@ impl User {
             let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
             let line =
                 |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
-            // Real, effective, saved and that of files.
+            // Real, effective, saved and file system user.
             let is_its = line("Uid:").split_whitespace().any(|uid| uid.parse() == Ok(self.uid));
             is_its && !line("State:").starts_with(['Z', 'X'])
         };
         pids.filter(runs_as).collect()
     }
 
-    /// Ends every process of this user at once (SIGKILL), whatever it forks meanwhile, by a process that becomes this user and
-    /// signals all that it may.
+    /// Kills every process of this user at once (SIGKILL), even if it forks in the meantime: a process
+    /// switches to this user and signals all processes that it may.
     ///
     /// # Errors
-    /// This process may not become it; or it is this process's own user, which would end itself.
+    /// This process may not switch to the user; or it is this process's own user, which would kill itself.
     pub fn end_all(&self) -> io::Result<()> {
         if self.uid == 0 || self.uid == crate::trusted::own_uid() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -121,14 +121,14 @@ impl User {
     }
 }
 
-/// To what a process is kept.
+/// Limits of a confined process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confinement {
-    /// As whom it runs.
+    /// User that it runs as.
     pub user: User,
     /// Limits for the process and all its descendants.
     pub bounds: Bounds,
-    /// Files that each of its processes may hold open.
+    /// Maximum open files of each of its processes.
     pub open_files: u64,
     /// Whether it sees this machine's network. Otherwise its network is empty; Unix sockets work where it may
     /// open their files.
@@ -145,10 +145,10 @@ pub fn described(group: Option<&Group>, why: &str) -> String {
     }
 }
 
-/// Has this command start a process so. Its environment, folder and files are the caller's to choose.
+/// Confines the process that this command starts. The caller chooses its environment, folder and files.
 ///
 /// # Errors
-/// The group cannot be joined.
+/// The process cannot join the group.
 pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) -> io::Result<()> {
     let entries: Vec<File> = group.map(Group::entries).transpose()?.unwrap_or_default();
     let grouped = group.is_some();
@@ -181,12 +181,12 @@ pub fn confine(command: &mut Command, to: Confinement, group: Option<&Group>) ->
             told(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         });
     }
-    // After the user was changed, which would undo it.
+    // Must follow the change of user, which would undo it.
     kin::die_with_us(command);
     Ok(())
 }
 
-/// Has whatever this process holds open beyond its three, or was started with, end where another program begins.
+/// Marks all descriptors of this process beyond the first three as close-on-exec, including inherited ones.
 fn own_descriptors() {
     let first = 3_u32;
     let last = u32::MAX;
@@ -218,7 +218,7 @@ fn own_folders(options: &CStr) -> io::Result<()> {
         told(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()))?;
         for folder in OWN_FOLDERS_C {
             let mounted = libc::mount(kind, folder.as_ptr(), kind, flags, options.as_ptr().cast());
-            // A machine may lack one of them.
+            // A machine may lack one of the folders.
             if mounted != 0 && *libc::__errno_location() != libc::ENOENT {
                 return Err(io::Error::last_os_error());
             }
@@ -227,7 +227,7 @@ fn own_folders(options: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up this process's rights for good.
+/// Gives up this process's privileges permanently.
 fn become_user(user: User) -> io::Result<()> {
     // SAFETY: system calls with numbers alone; the list of further groups is empty and not read.
     unsafe {
@@ -248,7 +248,7 @@ fn limit(what: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     }
 }
 
-/// Writes a small file of the kernel's; where it cannot be written nothing is lost.
+/// Writes a small kernel file; a failure is ignored.
 fn put(file: &CStr, text: &[u8]) {
     // SAFETY: both are valid for as long as the calls take, and the descriptor is this function's own.
     unsafe {
@@ -319,19 +319,19 @@ mod tests {
         assert_eq!(lines[4], "NoNewPrivs:\t1");
         assert!(lines[5].starts_with("lo:") && lines[6] == "0077", "{told}");
         assert!(told.contains("apart"), "it may not signal who started it: {told}");
-        // The folders' three names and nothing in them; three descriptors, and that of the list.
+        // The three folders are empty; there are three descriptors, and that of the listing.
         let own = &lines[lines.iter().position(|line| *line == "apart").unwrap() + 1..];
         assert_eq!(own[..4], ["3", "ranlab-own", "full", "4"], "{told}");
         assert!(!Path::new("/tmp/ranlab-own").exists(), "nobody else has what it wrote");
     }
 
-    /// A process that forks as fast as it can stays within its bound, and ends whole.
+    /// A process that forks as fast as it can stays within its limit, and is killed completely.
     #[test]
     fn a_fork_bomb_is_held_and_ended() {
         if may_not() {
             return;
         }
-        // Those that a run before this one ended count against their user until PID 1 has taken note of it.
+        // Processes killed in an earlier run count against their user until PID 1 has reaped them.
         let uid = 70_000 + std::process::id() % 10_000 * 2;
         for (uid, wants_group) in [(uid, false), (uid + 1, true)] {
             let to = confinement(uid, false);
@@ -344,8 +344,8 @@ mod tests {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             confine(&mut command, to, group.as_ref()).unwrap();
             let mut child = command.spawn().unwrap();
-            // Until it has met its bound, however slow the machine is, and a while longer, in which it would be many times as
-            // many. The shell ends when it may not fork; those that it began stay.
+            // Waits until the limit applies, however slow the machine is, and a while longer, in which the
+            // number would multiply. The shell ends when it may not fork; the processes that it started stay.
             let mut until = Instant::now() + Duration::from_secs(20);
             let mut most = 0;
             let mut met = false;

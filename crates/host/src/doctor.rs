@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{Facts, MachineInterval, Sctp};
 
-/// One thing looked at.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// Name of the check.
@@ -21,23 +21,23 @@ pub struct Check {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// As it should be.
+    /// As recommended.
     Good,
     /// Works; measurements are less steady or something optional is not available.
     Fair,
-    /// Something that the programs promise will not work.
+    /// A promised feature will not work.
     Missing,
 }
 
-/// Share of all CPU time that the hypervisor may give to other machines.
+/// Maximum share of all CPU time that the hypervisor gives to other machines.
 const STEAL_MAX: f64 = 0.02;
-/// Share of the time in which some task may wait for a CPU.
+/// Maximum share of the time in which some task waits for a CPU.
 const CPU_PRESSURE_MAX: f64 = 0.25;
-/// Open files for some 10,000 peers with their timers and logs.
+/// Open files for about 10,000 peers with their timers and logs.
 const OPEN_FILES_WANTED: u64 = 16_384;
-/// A CPU that sleeps deeper than this adds its waking to latencies that are themselves tens of microseconds.
+/// Exit latency of an idle state above which waking affects latencies of tens of microseconds.
 const IDLE_EXIT_US: u64 = 20;
-/// Fewer CPUs than this leave none to set aside.
+/// Minimum number of CPUs at which some can be reserved.
 const ISOLATION_CPUS: usize = 4;
 
 /// Runs all checks on the facts, and on an interval of some seconds if there is one.
@@ -219,7 +219,7 @@ fn pressure(facts: &Facts) -> Check {
     check("pressure information", found.to_owned(), bad)
 }
 
-/// Nothing to advise: the flavour explains a result, it does not spoil it.
+/// No advice: the flavour explains a result, but does not distort it.
 fn kernel(facts: &Facts) -> Check {
     let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let found = format!(
@@ -250,7 +250,8 @@ fn quiet(lately: &MachineInterval) -> Check {
     check("quiet", found, noisy.then_some((Status::Fair, advice)))
 }
 
-/// Says that a test cannot run here and why, past what test harnesses keep back; `scripts/test.sh` counts these lines.
+/// Reports that a test cannot run here, with the reason, past the output capture of test harnesses;
+/// `scripts/test.sh` counts these lines.
 pub fn skipped(why: impl std::fmt::Display) {
     // A failed write means that standard error is closed, so there is no reader to inform.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("\nskipped: {why}\n").as_bytes());

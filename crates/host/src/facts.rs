@@ -8,10 +8,10 @@ use serde::Serialize;
 use crate::field;
 use crate::netns::Stamping;
 
-/// Facts that change what a measurement means. `None`: the kernel does not say.
+/// Facts that change the meaning of a measurement. `None`: the kernel does not report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// The distribution's own name for itself.
+    /// Name of the distribution.
     pub system: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
@@ -26,11 +26,11 @@ pub struct Facts {
     pub emulated: bool,
     /// Memory of the machine.
     pub memory_bytes: Option<u64>,
-    /// Two threads to a core are in use.
+    /// Whether two threads per core are in use.
     pub smt: Option<bool>,
     /// The frequency governor of the first CPU.
     pub governor: Option<String>,
-    /// Clocks above the nominal frequency (turbo, boost) are allowed.
+    /// Whether clock rates above the nominal frequency (turbo, boost) are allowed.
     pub boost: Option<bool>,
     /// The driver of the idle states.
     pub idle_driver: Option<String>,
@@ -58,32 +58,32 @@ pub struct Facts {
     pub huge_page_bytes: Option<u64>,
     /// The mode of transparent huge pages.
     pub transparent_huge_pages: Option<String>,
-    /// AF_XDP sockets in the kernel.
+    /// Whether the kernel supports AF_XDP sockets.
     pub af_xdp: bool,
-    /// SCTP in the kernel.
+    /// SCTP support of the kernel.
     pub sctp: Sctp,
-    /// This process may make network namespaces (it has CAP_SYS_ADMIN).
+    /// Whether this process may create network namespaces (it has CAP_SYS_ADMIN).
     pub network_namespaces: bool,
-    /// The commands `ip` and `tc` are installed.
+    /// Whether the commands `ip` and `tc` are installed.
     pub iproute2: bool,
-    /// Programs that measure networks and are installed: of `ping` and `iperf3`.
+    /// Installed programs that measure networks: of `ping` and `iperf3`.
     pub network_probes: Vec<&'static str>,
-    /// Ports that can be divided into virtual functions (SR-IOV), as `name: how many`.
+    /// Ports that support virtual functions (SR-IOV), as `name: number`.
     pub virtual_functions: Vec<String>,
     /// Ports whose cards stamp frames by their own clocks, as `name: /dev/ptpN`.
     pub card_clocks: Vec<String>,
     /// Open files allowed to this process now.
     pub open_files_soft: Option<u64>,
-    /// Open files that it may allow itself.
+    /// Maximum of open files that it may set for itself.
     pub open_files_hard: Option<u64>,
 }
 
-/// A state in which a CPU sleeps.
+/// An idle state of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IdleState {
     /// Its name, such as `C6`.
     pub name: String,
-    /// Time that leaving it takes.
+    /// Exit latency.
     pub exit_latency_us: u64,
 }
 
@@ -91,11 +91,11 @@ pub struct IdleState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sctp {
-    /// There now.
+    /// Available now.
     Loaded,
-    /// There after `modprobe sctp`.
+    /// Available after `modprobe sctp`.
     Loadable,
-    /// Not there.
+    /// Not available.
     Absent,
 }
 
@@ -103,7 +103,7 @@ pub enum Sctp {
 const CAP_SYS_ADMIN: u32 = 21;
 
 impl Facts {
-    /// Reads the facts of this machine; what cannot be read is `None`.
+    /// Reads the facts of this machine; a fact that cannot be read is `None`.
     pub fn read() -> Self {
         Self::read_below(Path::new("/"))
     }
@@ -194,7 +194,7 @@ fn ports(root: &Path, say: impl Fn(&str, &Path) -> Option<String>) -> Vec<String
     ports
 }
 
-/// Those of the first CPU; all CPUs have the same.
+/// Idle states of the first CPU; all CPUs have the same.
 fn idle_states(root: &Path) -> Vec<IdleState> {
     let folder = root.join("sys/devices/system/cpu/cpu0/cpuidle");
     let state = |index: usize| {
@@ -236,7 +236,8 @@ fn preemption(
     chosen.or_else(asked).or_else(built)
 }
 
-/// `6.1.0-53-cloud-amd64` is `cloud`: the words of the release that are no number and no architecture.
+/// `6.1.0-53-cloud-amd64` gives `cloud`: the words of the release that are neither a number nor an
+/// architecture.
 fn flavour(release: &str) -> String {
     let words = release.split(['-', '+']).skip(1).filter(|word| {
         let architecture = ["amd64", "arm64", "x86_64", "aarch64", "riscv64"].contains(word);

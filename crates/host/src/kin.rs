@@ -1,7 +1,8 @@
-//! A program with whatever it starts: found, asked to end, ended, also where it leaves its first process behind.
+//! A program with all its descendants: found, asked to exit, and killed, even if they outlive the first
+//! process.
 //!
-//! A process that adopts orphans ([`adopt_orphans`]) has everything that it ever started below it, and only its own children
-//! are signalled here: their numbers stay theirs until they are waited for.
+//! A process that adopts orphans ([`adopt_orphans`]) is an ancestor of every process that it ever started.
+//! Only its own children are signalled here, because their numbers are not reused until they are waited for.
 #![allow(unsafe_code, reason = "system calls that std lacks")]
 
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use crate::signal::send;
 
-/// Processes below one; a tree that is wider or deeper is cut.
+/// Maximum descendants of a process; a larger tree is cut.
 const KIN_MAX: usize = 4_096;
 
 /// Makes this process the parent of orphans among its descendants (`PR_SET_CHILD_SUBREAPER`).
@@ -26,7 +27,7 @@ pub fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// The process that this command starts is ended (SIGKILL) when the thread that starts it ends, however that ends.
+/// Kills the process that this command starts (SIGKILL) when the thread that starts it ends for any reason.
 pub fn die_with_us(command: &mut Command) -> &mut Command {
     let own = std::process::id();
     // SAFETY: between fork and exec there are two system calls with numbers alone, which are async-signal-safe.
@@ -35,7 +36,7 @@ pub fn die_with_us(command: &mut Command) -> &mut Command {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            // We may have ended before the line above.
+            // The parent may have ended before the line above.
             if u32::try_from(libc::getppid()) == Ok(own) {
                 Ok(())
             } else {
@@ -45,7 +46,7 @@ pub fn die_with_us(command: &mut Command) -> &mut Command {
     }
 }
 
-/// Everything below a process, its children first; not itself.
+/// All descendants of a process, its children first; without the process itself.
 pub fn below(pid: u32) -> Vec<u32> {
     let mut all = children(pid);
     let mut at = 0;
@@ -57,14 +58,14 @@ pub fn below(pid: u32) -> Vec<u32> {
     all
 }
 
-/// The children of a process, by each of its threads (`/proc/PID/task/TID/children`, Linux 4.2 and not everywhere), else by
-/// asking every process for its parent.
+/// The children of a process, from each of its threads (`/proc/PID/task/TID/children`, Linux 4.2 and not
+/// everywhere), else from the parent of every process.
 fn children(pid: u32) -> Vec<u32> {
     let mut pids = BTreeSet::new();
     for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
         match std::fs::read_to_string(thread.path().join("children")) {
             Ok(text) => pids.extend(text.split_whitespace().filter_map(|word| word.parse::<u32>().ok())),
-            // The thread is gone, or the kernel was built without this.
+            // The thread is gone, or the kernel was built without this file.
             Err(_) if thread.path().join("stat").exists() => return by_parent(pid),
             Err(_) => {}
         }
@@ -78,7 +79,7 @@ fn by_parent(parent: u32) -> Vec<u32> {
     pids.filter(|pid| stat(*pid).is_some_and(|(_, of)| of == parent)).collect()
 }
 
-/// State and parent of a process; `None`: it is not there. The name before them may hold anything.
+/// State and parent of a process; `None`: it does not exist. The name before them may contain any characters.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut words = text.rsplit_once(')')?.1.split_whitespace();
@@ -90,7 +91,7 @@ fn stat(pid: u32) -> Option<(char, u32)> {
 pub enum Standing {
     /// It runs or waits.
     Lives,
-    /// A signal has stopped it (SIGSTOP), or a debugger.
+    /// Stopped by a signal (SIGSTOP), or by a debugger.
     Stopped,
     /// It has ended, waited for or not.
     Gone,
@@ -105,22 +106,22 @@ pub fn standing(pid: u32) -> Standing {
     }
 }
 
-/// The name that the kernel has for a process; empty: it is not there.
+/// Name of a process in the kernel; empty: it does not exist.
 pub fn name_of(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
-/// Asks a child of this process to end, together with the group that it leads. A stopped one is woken.
+/// Asks a child of this process to exit, together with the group that it leads. A stopped one is resumed.
 pub fn ask_child(pid: u32) {
     for signal in [libc::SIGTERM, libc::SIGCONT] {
         let _ = send(pid, signal, true).or_else(|_| send(pid, signal, false));
     }
 }
 
-/// Ends the children of this process (SIGKILL), but for those, waits for them, and goes on with what they leave behind until
-/// nothing is left. `false`: something is left that cannot be ended.
+/// Kills the children of this process (SIGKILL) except those in `but`, waits for them, and continues with the
+/// orphans that they leave until none is left. `false`: a process is left that cannot be killed.
 pub fn end_children(but: &BTreeSet<u32>) -> bool {
-    // Each round ends one generation at least.
+    // Each round kills at least one generation.
     for _ in 0..KIN_MAX {
         let pids = own_children(but);
         if pids.is_empty() {
@@ -141,7 +142,7 @@ pub fn bury(but: &BTreeSet<u32>) {
     }
 }
 
-/// The children of this process, ended ones included, but for those.
+/// The children of this process, ended ones included, except those in `but`.
 pub fn own_children(but: &BTreeSet<u32>) -> Vec<u32> {
     children(std::process::id()).into_iter().filter(|pid| !but.contains(pid)).collect()
 }

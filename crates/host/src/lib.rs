@@ -48,14 +48,14 @@ pub use terminal::terminal_size;
 
 use std::path::PathBuf;
 
-/// Why there is no sample.
+/// Reason for the lack of a sample.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {
-    /// The process has ended or never was.
+    /// The process has ended or never existed.
     #[error("there is no process {pid}")]
     NoProcess {
-        /// The process asked for.
+        /// The requested process.
         pid: u32,
     },
     /// No process has that name.
@@ -63,19 +63,19 @@ pub enum MeterError {
         "no process runs the command `{command}` (looked at /proc/*/comm and the first word of /proc/*/cmdline)"
     )]
     NoCommand {
-        /// The name asked for.
+        /// The requested name.
         command: String,
     },
-    /// The control group is not there.
+    /// The control group does not exist.
     #[error("{} is no control group: it has no cgroup.procs", path.display())]
     NoCgroup {
-        /// The directory asked for.
+        /// The requested directory.
         path: PathBuf,
     },
-    /// Nothing is left of what was started.
+    /// All started processes have ended.
     #[error("no process is left below {pid}")]
     NothingBelow {
-        /// Below which process.
+        /// Ancestor of the processes.
         pid: u32,
     },
     /// The kernel's file cannot be read.
@@ -83,7 +83,7 @@ pub enum MeterError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's word.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// The kernel's file does not look as documented in proc(5).
@@ -94,7 +94,7 @@ pub enum MeterError {
     },
 }
 
-/// `/proc` counts CPU time in hundredths of a second (`USER_HZ`) on every architecture that we build for.
+/// `/proc` counts CPU time in hundredths of a second (`USER_HZ`) on every supported architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 fn read(path: impl Into<PathBuf>) -> Result<String, MeterError> {
@@ -102,7 +102,7 @@ fn read(path: impl Into<PathBuf>) -> Result<String, MeterError> {
     std::fs::read_to_string(&path).map_err(|source| MeterError::Read { path, source })
 }
 
-/// The number behind `key` in a file of `Key:   123 kB` lines.
+/// The number after `key` in a file of `Key:   123 kB` lines.
 fn field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()

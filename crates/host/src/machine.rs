@@ -6,24 +6,24 @@ use serde::Serialize;
 
 use crate::{MeterError, TICKS_PER_SECOND, read};
 
-/// Reads the machine's meters as often as asked.
+/// Reads the machine's meters repeatedly.
 #[derive(Debug, Clone)]
 pub struct MachineMeter {
     proc: PathBuf,
 }
 
-/// Totals since the machine began, in CPU seconds over all CPUs unless said otherwise.
+/// Totals since the machine started, in CPU seconds over all CPUs unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MachineSample {
-    /// Seconds of wall time since the machine began.
+    /// Seconds of wall time since the machine started.
     pub uptime_s: f64,
-    /// CPUs that are counted.
+    /// Number of counted CPUs.
     pub cpus: usize,
     /// Working: user, nice, system and interrupts.
     pub busy_s: f64,
     /// Idle or waiting for I/O.
     pub idle_s: f64,
-    /// Wanted by this machine, given to another by the hypervisor.
+    /// Requested by this machine, given to another by the hypervisor.
     pub steal_s: f64,
     /// Context switches of all CPUs.
     pub context_switches: u64,

@@ -23,17 +23,17 @@ const PREFIX: &str = "ranlab-";
 const NAMESPACES: &str = "/run/netns";
 /// Folder in which each testbed records its owner.
 pub const RUN: &str = "/run/ranlab";
-/// Namespaces of one testbed, at most.
+/// Maximum namespaces of one testbed.
 pub const NAMESPACES_MAX: usize = 64;
 
-/// Why a network could not be made. The environment's fault, unless it says otherwise.
+/// Error of a network set-up: a fault of the environment, unless stated otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetnsError {
-    /// Not allowed, or nothing to do it with.
+    /// A permission or a tool is missing.
     #[error("network namespaces are not possible here: {0}")]
     Lacking(String),
-    /// A command failed: the kernel lacks something, or the caller asked for nonsense.
+    /// A command failed: the kernel lacks a feature, or the arguments are invalid.
     #[error("`{command}` failed: {why}")]
     Command {
         /// The command.
@@ -41,15 +41,15 @@ pub enum NetnsError {
         /// Its error text.
         why: String,
     },
-    /// A kernel without a queueing discipline.
+    /// The kernel lacks a queueing discipline.
     #[error("this kernel has no scheduler {kind} ({option})")]
     Kernel {
-        /// As `tc` calls it.
+        /// Its name in `tc`.
         kind: &'static str,
         /// Kernel option that enables it.
         option: &'static str,
     },
-    /// A port of this machine that cannot be had, or not so.
+    /// A port of this machine that cannot be taken or configured.
     #[error("port {port}: {why}")]
     Port {
         /// Its name.
@@ -74,10 +74,10 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Removes what dead processes left, and notes that this one begins.
+    /// Removes leftovers of dead processes, and records the start of this testbed.
     ///
     /// # Errors
-    /// This process may not make namespaces, or `ip` is missing.
+    /// This process may not create namespaces, or `ip` is missing.
     pub fn new() -> Result<Self, NetnsError> {
         if let Some(lack) = lacking().into_iter().next() {
             return Err(NetnsError::Lacking(lack));
@@ -87,17 +87,17 @@ impl Testbed {
         std::fs::create_dir_all(RUN).map_err(lacking)?;
         let pid = std::process::id();
         let began = ProcessMeter::own().began_ticks().unwrap_or(0);
-        // Several testbeds of one process do not take each other's.
+        // Distinguishes several testbeds of one process.
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let run_file = Path::new(RUN).join(format!("{pid}-{number}"));
         write_whole(&run_file, &began.to_string()).map_err(lacking)?;
         Ok(Self { names: Vec::new(), loans: Vec::new(), taken: Vec::new(), began, run_file })
     }
 
-    /// Makes a namespace with its loopback up, and says its full name.
+    /// Creates a namespace with its loopback up, and returns its full name.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn namespace(&mut self, name: &str) -> Result<String, NetnsError> {
         if self.names.len() >= NAMESPACES_MAX {
             return Err(NetnsError::Many);
@@ -110,10 +110,10 @@ impl Testbed {
         Ok(full)
     }
 
-    /// A veth pair: one end in each namespace, both up.
+    /// Creates a veth pair: one endpoint in each namespace, both up.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn veth(&self, a: (&str, &str), b: (&str, &str)) -> Result<(), NetnsError> {
         self.veth_of(1, a, b)
     }
@@ -137,10 +137,10 @@ impl Testbed {
         self.ip(b, &["link", "set", b_name, "up"])
     }
 
-    /// `ip` in a namespace.
+    /// Runs `ip` in a namespace.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn ip(&self, namespace: &str, arguments: &[&str]) -> Result<(), NetnsError> {
         let mut all = vec!["-n", namespace];
         all.extend(arguments);
@@ -176,7 +176,7 @@ impl Testbed {
     /// The hardware address of an interface.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn address(&self, namespace: &str, interface: &str) -> Result<[u8; 6], NetnsError> {
         let text = run("ip", &["-n", namespace, "-o", "link", "show", "dev", interface])?;
         let octets = text.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next());
@@ -186,10 +186,10 @@ impl Testbed {
         })
     }
 
-    /// The hardware address of a neighbour, as the kernel has learnt it; `None`: it has not.
+    /// The hardware address of a neighbour, as learnt by the kernel; `None`: unknown.
     ///
     /// # Errors
-    /// The system's word.
+    /// The error of the operating system.
     pub fn neighbour(
         &self,
         namespace: &str,
@@ -200,7 +200,7 @@ impl Testbed {
         Ok(told.split("lladdr ").nth(1).and_then(|rest| hardware(rest.split_whitespace().next()?)))
     }
 
-    /// The file by which a thread enters a namespace.
+    /// File by which a thread enters a namespace.
     pub fn file(namespace: &str) -> PathBuf {
         Path::new(NAMESPACES).join(namespace)
     }
@@ -208,7 +208,8 @@ impl Testbed {
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        // Before the namespaces go: a port that is made of software would go with its own.
+        // Ports are returned before their namespaces are removed, because a software port would be removed
+        // with its namespace.
         self.loans.drain(..).rev().for_each(|loan| loan.give_back());
         for name in self.names.drain(..) {
             let _ = run("ip", &["netns", "delete", &name]);
@@ -233,12 +234,13 @@ pub fn lacking() -> Vec<String> {
     lacks
 }
 
-/// Of the commands that a testbed runs, those that are not there.
+/// Missing commands of those that a testbed runs.
 fn missing_tools() -> Vec<&'static str> {
     ["ip", "tc"].into_iter().filter(|tool| Command::new(tool).arg("-V").output().is_err()).collect()
 }
 
-/// Gives back the ports of processes that are no more, removes their namespaces and run files; says how many namespaces.
+/// Returns the ports of dead processes, and removes their namespaces and run files. Returns the number of
+/// namespaces.
 pub fn sweep() -> usize {
     // The order of the reads matters, and each owner is checked once. A run file exists before its namespace
     // and until the namespace is gone. An owner that died between two checks would lose the ports that are in
@@ -269,7 +271,7 @@ pub fn sweep() -> usize {
     removed
 }
 
-/// Each testbed's run file, with the process and the number that its name has.
+/// Each testbed's run file, with the process id and the number in its name.
 fn run_files() -> impl Iterator<Item = (PathBuf, u32, String)> {
     std::fs::read_dir(RUN).into_iter().flatten().flatten().filter_map(|file| {
         let name = file.file_name().to_string_lossy().into_owned();
@@ -292,33 +294,33 @@ fn lives(pid: u32, number: &str) -> bool {
         return false;
     };
     let began = ProcessMeter::new(pid).began_ticks();
-    // A zombie keeps its number and its beginning, and nothing else.
+    // A zombie keeps only its process id and its start time.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     !matches!(state, Some('Z' | 'X'))
         && began.is_ok_and(|began| noted.lines().next() == Some(&began.to_string()))
 }
 
-/// Counters of a queue since it was made.
+/// Counters of a queue since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueueCounters {
-    /// Octets that left it.
+    /// Bytes that left it.
     pub bytes: u64,
     /// Packets that left it.
     pub packets: u64,
-    /// Packets that found it full.
+    /// Packets that arrived at a full queue.
     pub dropped: u64,
     /// Number of times that the first packet had to wait for the rate.
     pub waits: u64,
 }
 
-/// Six octets with colons between.
+/// Six bytes with colons between.
 fn hardware(text: &str) -> Option<[u8; 6]> {
     let octets: Vec<u8> = text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();
     octets.try_into().ok()
 }
 
-/// `tc` in a namespace, by words between blanks.
+/// Runs `tc` in a namespace, with arguments separated by blanks.
 fn tc(namespace: &str, words: &str) -> Result<(), NetnsError> {
     let all: Vec<&str> = ["-n", namespace].into_iter().chain(words.split(' ')).collect();
     run("tc", &all).map(drop)
@@ -357,7 +359,7 @@ mod tests {
 
     use super::*;
 
-    /// Says why it cannot run, where it cannot.
+    /// Whether the test can run; prints the reason if not.
     fn possible() -> bool {
         let lacks = lacking();
         if !lacks.is_empty() {
@@ -422,7 +424,7 @@ mod tests {
         if !possible() {
             return;
         }
-        // No process has this number: the greatest that Linux gives is 2^22.
+        // Above the maximum process id of Linux (2^22), so no process has it.
         let dead = format!("{PREFIX}4194305-0-x");
         run("ip", &["netns", "add", &dead]).unwrap();
         let mut testbed = Testbed::new().unwrap();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Readings of one request, of which the one that took least counts; the kernel allows 25.
+/// Readings per request, of which the fastest counts; the kernel allows 25.
 const SAMPLES: u32 = 10;
 const SAMPLES_MAX: usize = 25;
 /// `PTP_SYS_OFFSET`, `PTP_SYS_OFFSET_PRECISE`, `PTP_SYS_OFFSET_EXTENDED` of linux/ptp_clock.h.
@@ -75,15 +75,15 @@ impl CrossReading {
 /// Method to read a card's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// Between two readings of the system's clock.
+    /// Between two readings of the system clock.
     Plain,
-    /// The same, the two next to the card's own register.
+    /// The same, with both readings next to the card's own register access.
     Extended,
     /// Both at once, by hardware.
     Precise,
 }
 
-/// A card's clock that is open.
+/// An open clock of a card.
 #[derive(Debug)]
 pub struct Phc {
     file: File,
@@ -91,10 +91,10 @@ pub struct Phc {
 }
 
 impl Phc {
-    /// Opens `/dev/ptpN`, and finds the best way to read it.
+    /// Opens `/dev/ptpN`, and selects the best method to read it.
     ///
     /// # Errors
-    /// It is not there, or not for this user; its driver cannot read it.
+    /// It does not exist, this user may not read it, or its driver does not support it.
     pub fn open(number: u32) -> io::Result<Self> {
         let file = File::open(format!("/dev/ptp{number}"))?;
         let mut phc = Self { file, way: Way::Precise };
@@ -107,10 +107,10 @@ impl Phc {
         phc.read().map(|_| phc)
     }
 
-    /// Reads both clocks: of some readings the one that took least.
+    /// Reads both clocks several times and returns the fastest reading.
     ///
     /// # Errors
-    /// The driver's word.
+    /// The driver's error.
     pub fn read(&self) -> io::Result<CrossReading> {
         let all = match self.way {
             Way::Precise => {

@@ -48,7 +48,7 @@ fn remarks_of(root: &Path, cpus: &[usize], other: Option<u32>, device: Option<&s
     remarks
 }
 
-/// The CPUs of each thread of a process that may not run on all of them.
+/// The CPUs of each thread of a process that is not allowed on all CPUs.
 fn pinned(root: &Path, pid: u32) -> Vec<BTreeSet<usize>> {
     let online = std::fs::read_to_string(root.join("sys/devices/system/cpu/online"));
     let all = online.ok().and_then(|text| cpu_list(&text));
@@ -74,13 +74,13 @@ fn nodes(root: &Path) -> Vec<(usize, BTreeSet<usize>)> {
     nodes
 }
 
-/// The kernel says -1 where the device has no node: a virtual one, or a machine with one node.
+/// The kernel reports -1 if the device has no node: a virtual device, or a machine with one node.
 fn node_of_device(root: &Path, device: &str) -> Option<usize> {
     let file = root.join("sys/class/net").join(device).join("device/numa_node");
     std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// `0-3,8` as the kernel writes it; `None`: it is no such list.
+/// Parses `0-3,8`, the kernel's notation; `None`: not such a list.
 fn cpu_list(text: &str) -> Option<BTreeSet<usize>> {
     let mut cpus = BTreeSet::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {

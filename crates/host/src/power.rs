@@ -8,7 +8,7 @@ use crate::read;
 /// Folder of the kernel's energy counters.
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// Why there is no power to be read.
+/// Reason for the lack of power readings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PowerError {
     /// No counter of a package.
@@ -16,7 +16,7 @@ pub enum PowerError {
         "no energy counter of a processor in {0} (intel-rapl): virtual machines have none, kernels without powercap neither"
     )]
     None(String),
-    /// Counters are there and may not be read.
+    /// The counters exist and may not be read.
     #[error("{0} may not be read: energy counters are root's")]
     Denied(String),
 }
@@ -43,7 +43,8 @@ impl PowerMeter {
 
     fn at(root: PathBuf) -> Result<Self, PowerError> {
         let zones = std::fs::read_dir(&root).into_iter().flatten().flatten().map(|entry| entry.path());
-        // Zones within packages (cores, memory) are part of them, `psys` is the whole platform and contains them.
+        // Zones within packages (cores, memory) are part of them; `psys` covers the whole platform and
+        // contains them.
         let package = |path: &PathBuf| {
             read(path.join("name")).is_ok_and(|name| name.trim_start().starts_with("package"))
         };
@@ -56,7 +57,7 @@ impl PowerMeter {
         own.sample().map(|_| own)
     }
 
-    /// The counters now.
+    /// Reads the counters.
     ///
     /// # Errors
     /// One of them may not be read.
@@ -124,7 +125,7 @@ mod tests {
         let folder = machine("two", &zones);
         let meter = PowerMeter::at(folder.0.clone()).unwrap();
         let before = meter.sample().unwrap();
-        // The first went round: 1 J up to its end and 3 J beyond; the second took 2 J.
+        // The first counter wrapped: 1 J up to its end and 3 J beyond; the second one advanced by 2 J.
         std::fs::write(folder.0.join("intel-rapl:0/energy_uj"), "3000000\n").unwrap();
         std::fs::write(folder.0.join("intel-rapl:1/energy_uj"), "2000010\n").unwrap();
         let joules = meter.sample().unwrap().joules_since(&before).unwrap();

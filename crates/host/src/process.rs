@@ -6,17 +6,17 @@ use serde::Serialize;
 
 use crate::{MeterError, TICKS_PER_SECOND, clock, field, read};
 
-/// Reads the meters of one process as often as asked.
+/// Reads the meters of one process repeatedly.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
     pid: u32,
     folder: PathBuf,
 }
 
-/// The meters at one moment. Times and counts are totals since the process began.
+/// The meters at one moment. Times and counts are totals since the process started.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ProcessSample {
-    /// CPU seconds in user mode, all threads, also those that have ended; steps of 10 ms.
+    /// CPU seconds in user mode, of all threads including ended ones; steps of 10 ms.
     pub cpu_user_s: f64,
     /// CPU seconds in the kernel on the process's behalf; steps of 10 ms.
     pub cpu_system_s: f64,
@@ -28,9 +28,9 @@ pub struct ProcessSample {
     pub rss_peak_bytes: u64,
     /// Threads alive.
     pub threads: u64,
-    /// Times that a living thread waited for something.
+    /// Number of times that a living thread waited for a resource.
     pub voluntary_switches: u64,
-    /// Times that a living thread was made to wait for others.
+    /// Number of times that a living thread was preempted.
     pub involuntary_switches: u64,
     /// Page faults served without I/O.
     pub minor_faults: u64,
@@ -39,7 +39,7 @@ pub struct ProcessSample {
 }
 
 impl ProcessSample {
-    /// CPU seconds in both modes, to the nanosecond where the system can.
+    /// CPU seconds in both modes, to the nanosecond if the system supports it.
     pub fn cpu_s(&self) -> f64 {
         self.cpu_ns.map_or(self.cpu_user_s + self.cpu_system_s, |ns| ns as f64 / 1e9)
     }
@@ -51,7 +51,7 @@ impl ProcessMeter {
         Self { pid, folder: PathBuf::from(format!("/proc/{pid}")) }
     }
 
-    /// A meter of this very process.
+    /// A meter of this process.
     pub fn own() -> Self {
         Self::new(std::process::id())
     }
@@ -64,7 +64,8 @@ impl ProcessMeter {
         parse_stat(&text).map(|stat| stat.began_ticks).ok_or(MeterError::Form { path })
     }
 
-    /// Reads all meters but [`Self::pss_bytes`]. Costs some tens of microseconds and as much again per thread.
+    /// Reads all meters except [`Self::pss_bytes`]. Takes some tens of microseconds and as much again per
+    /// thread.
     pub fn sample(&self) -> Result<ProcessSample, MeterError> {
         if !self.folder.exists() {
             return Err(MeterError::NoProcess { pid: self.pid });
@@ -91,15 +92,16 @@ impl ProcessMeter {
         })
     }
 
-    /// Proportional memory: pages shared by n processes count 1/n. The kernel walks the whole address space for
-    /// it, so not for a tight loop.
+    /// Proportional memory: pages shared by n processes count 1/n. The kernel walks the whole address space,
+    /// so do not call it in a tight loop.
     pub fn pss_bytes(&self) -> Result<u64, MeterError> {
         let path = self.folder.join("smaps_rollup");
         let kilobytes = field(&read(&path)?, "Pss").ok_or(MeterError::Form { path })?;
         Ok(kilobytes * 1024)
     }
 
-    /// `/proc/PID/status` counts the first thread only, so every thread is asked. One that ends meanwhile is left out.
+    /// `/proc/PID/status` counts the first thread only, so every thread is read. One that ends in the
+    /// meantime is left out.
     fn switches(&self) -> (u64, u64) {
         let Ok(tasks) = std::fs::read_dir(self.folder.join("task")) else { return (0, 0) };
         let of = |text: String| {
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_named() {
-        // Beyond the largest process id that Linux gives (2^22).
+        // Above the maximum process id of Linux (2^22).
         let error = ProcessMeter::new(1 << 23).sample().unwrap_err();
         assert_eq!(error.to_string(), "there is no process 8388608");
     }

@@ -1,4 +1,4 @@
-//! Asking a process to end.
+//! Signals that make a process exit.
 #![allow(unsafe_code, reason = "a system call that std lacks")]
 
 use std::io;

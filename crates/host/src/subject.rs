@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{MeterError, ProcessMeter, ProcessSample, kin, read};
 
-/// A system under test, as its user names it.
+/// A system under test, as its user specifies it.
 #[derive(Debug, Clone)]
 pub enum Subject {
     /// One process.
@@ -16,12 +16,12 @@ pub enum Subject {
         /// Its identifier.
         pid: u32,
     },
-    /// Every process that runs a command, those that start later included; never this one.
+    /// Every process that runs a command, including those that start later, except this process.
     Command {
         /// Name of the program file, without its folder.
         name: String,
     },
-    /// Every process below this one, not itself: its children, theirs, and orphans that it adopts.
+    /// All descendants of this process, without itself: its children, theirs, and adopted orphans.
     Below {
         /// Its identifier.
         pid: u32,
@@ -33,7 +33,7 @@ pub enum Subject {
     },
 }
 
-/// Reads the meters of a subject as often as asked. Totals never fall: what a process that ends has used is kept.
+/// Reads the meters of a subject repeatedly. Totals never decrease: the use of ended processes is kept.
 #[derive(Debug)]
 pub struct SubjectMeter {
     subject: Subject,
@@ -52,28 +52,29 @@ struct Ended {
 /// The meters at one moment; times and counts are totals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SubjectSample {
-    /// When.
+    /// Time of the sample.
     #[serde(skip)]
     pub at: Instant,
     /// CPU seconds in user mode and in the kernel.
     pub cpu_s: f64,
-    /// Resident memory, summed over processes: pages that they share count for each.
+    /// Resident memory, summed over processes: shared pages count for each.
     pub rss_bytes: u64,
     /// Processes alive.
     pub processes: u64,
     /// Threads alive.
     pub threads: u64,
-    /// Times that a thread waited for something or was made to wait for others.
+    /// Number of times that a thread waited for a resource or was preempted.
     pub context_switches: u64,
     /// Page faults, served without I/O or with it.
     pub faults: u64,
 }
 
 impl SubjectMeter {
-    /// A meter of a subject that is there.
+    /// Creates a meter of an existing subject.
     ///
     /// # Errors
-    /// [`MeterError::NoProcess`], [`MeterError::NoCommand`] or [`MeterError::NoCgroup`]: there is no such subject.
+    /// [`MeterError::NoProcess`], [`MeterError::NoCommand`] or [`MeterError::NoCgroup`]: there is no such
+    /// subject.
     pub fn new(subject: Subject) -> Result<Self, MeterError> {
         let mut meter = Self { subject, alive: BTreeMap::new(), ended: Ended::default() };
         meter.sample()?;
@@ -89,7 +90,7 @@ impl SubjectMeter {
         let mut now = BTreeMap::new();
         for pid in pids {
             let meter = ProcessMeter::new(pid);
-            // One that ends between the list and here is counted as ended.
+            // A process that ends after the listing is counted as ended.
             if let (Ok(began), Ok(sample)) = (meter.began_ticks(), meter.sample()) {
                 now.insert((pid, began), sample);
             }
@@ -108,8 +109,8 @@ impl SubjectMeter {
         Ok(sample)
     }
 
-    /// Proportional memory of all processes: a page shared by n processes counts 1/n. The kernel walks the address
-    /// spaces for it, so not for a tight loop. `None` if it is not the subject's own or may not be read.
+    /// Proportional memory of all processes: a page shared by n processes counts 1/n. The kernel walks the
+    /// address spaces, so do not call it in a tight loop. `None` if this user may not read it.
     pub fn pss_bytes(&self) -> Option<u64> {
         let of = |pid: u32| ProcessMeter::new(pid).pss_bytes().ok();
         if self.alive.is_empty() {
@@ -136,7 +137,7 @@ impl SubjectMeter {
         }
     }
 
-    /// An empty control group is one without work; the others are gone without processes.
+    /// An empty control group is valid; other subjects without processes are gone.
     fn nobody(&self) -> Result<(), MeterError> {
         match &self.subject {
             Subject::Process { pid } => Err(MeterError::NoProcess { pid: *pid }),
@@ -166,7 +167,7 @@ impl SubjectMeter {
         }
     }
 
-    /// Version 2 groups count CPU themselves, also of processes that came and went between two samples.
+    /// Version 2 groups count CPU themselves, including processes that started and ended between two samples.
     fn group_cpu_s(&self) -> Option<f64> {
         let Subject::Cgroup { path } = &self.subject else { return None };
         let text = read(path.join("cpu.stat")).ok()?;
@@ -213,7 +214,7 @@ fn members(path: &Path, into: &mut Vec<u32>) -> Result<(), MeterError> {
     }
     let mut folders = vec![(path.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
-        // A group below may go while we look.
+        // A group below may be removed in the meantime.
         let text = read(folder.join("cgroup.procs")).unwrap_or_default();
         into.extend(text.lines().filter_map(|line| line.trim().parse::<u32>().ok()));
         let below = std::fs::read_dir(&folder).into_iter().flatten().flatten();

@@ -1,9 +1,10 @@
-//! The terminal that people look at.
+//! Size of the terminal.
 #![allow(unsafe_code, reason = "a system call that std lacks")]
 
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Lines and columns of the terminal behind a descriptor; `None` if it is no terminal, or does not say.
+/// Lines and columns of the terminal behind a descriptor; `None` if it is not a terminal, or does not report
+/// a size.
 pub fn terminal_size(of: impl AsFd) -> Option<(usize, usize)> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the descriptor is open while it is borrowed, and TIOCGWINSZ writes one `winsize` to the given

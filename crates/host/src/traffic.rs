@@ -1,7 +1,8 @@
-//! What TCP connections carried, by the kernel's counters: bytes, and packets, which are segments.
+//! Traffic of TCP connections, by the kernel's counters: bytes, and packets, which are segments.
 //!
-//! Packets are what the network carries: one large message is several, many small ones can be one, and an acknowledgement
-//! is a packet without any message. Published rates have mixed these up; here each has its own name.
+//! Packets are the units of the network: one large message is several, many small ones can be one, and an
+//! acknowledgement is a packet without a message. Published rates have mixed these up; here each has a
+//! separate name.
 #![allow(unsafe_code, reason = "system calls that std lacks: TCP_INFO, a duplicate of a descriptor")]
 
 use std::collections::BTreeMap;
@@ -42,11 +43,11 @@ mod offset {
 }
 
 impl TcpCounters {
-    /// Reads the counters of a connected TCP socket. The counters are those of *this* end: where the tool holds it,
-    /// its `in` is the subject's `out`.
+    /// Reads the counters of a connected TCP socket. They are those of *this* endpoint: if this tool holds
+    /// the socket, its `in` is the subject's `out`.
     ///
     /// # Errors
-    /// It is no TCP socket, or the kernel is older than 4.6 and lacks the counters.
+    /// It is not a TCP socket, or the kernel is older than 4.6 and lacks the counters.
     pub fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let mut buffer = [0_u8; 256];
         let mut length = libc::socklen_t::try_from(buffer.len()).unwrap_or(0);
@@ -115,7 +116,7 @@ pub fn own_connections() -> io::Result<Connections> {
     for entry in std::fs::read_dir("/proc/self/fd")? {
         let entry = entry?;
         let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        // A descriptor that was closed meanwhile has no target any more.
+        // A descriptor that was closed in the meantime has no target.
         let target = std::fs::read_link(entry.path()).ok();
         let inode = target.as_ref().and_then(|target| target.to_str()).and_then(socket_inode);
         descriptors.extend(number.zip(inode));
@@ -127,7 +128,7 @@ pub fn own_connections() -> io::Result<Connections> {
         if standard.contains(&inode) || connections.contains_key(&inode) {
             continue;
         }
-        // No TCP socket, or closed since: not counted.
+        // Not a TCP socket, or closed since: not counted.
         if let Some(counters) = duplicate(number).ok().and_then(|fd| TcpCounters::of(fd.as_fd()).ok()) {
             connections.insert(inode, counters);
         }
@@ -157,7 +158,7 @@ pub fn carried(before: &Connections, after: &Connections) -> Carried {
     let mut sum = Carried { connections: after.len() as u64, ..Carried::default() };
     for (inode, now) in after {
         let then = before.get(inode).copied().unwrap_or_default();
-        // The kernel's 32-bit counters go round.
+        // The kernel's 32-bit counters wrap.
         let count = |now: u32, then: u32| u64::from(now.wrapping_sub(then));
         sum.sent_bytes += now.bytes_acked.saturating_sub(then.bytes_acked);
         sum.received_bytes += now.bytes_received.saturating_sub(then.bytes_received);

@@ -6,25 +6,25 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a file is not believed.
+/// Reason to distrust a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Distrust {
     /// It cannot be read.
     #[error("{}: {why}", path.display())]
     Unreadable {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's word.
+        /// The error of the operating system.
         why: io::Error,
     },
-    /// It leads elsewhere.
+    /// It is a symbolic link.
     #[error("{} is a symbolic link; a file itself is needed", .0.display())]
     Symlink(PathBuf),
     /// It is of another kind.
     #[error("{} is no {wanted}", path.display())]
     Kind {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Expected kind: `file`, `folder`.
         wanted: &'static str,
@@ -32,31 +32,31 @@ pub enum Distrust {
     /// The file belongs to another user.
     #[error("{} belongs to user {uid}; it must be root's or of the user that runs this (chown)", path.display())]
     Owner {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Whose.
+        /// Its owner.
         uid: u32,
     },
-    /// Others may write it.
+    /// Other users may write it.
     #[error("{} may be written by its group or by everybody (mode {mode:04o}); take that away (chmod go-w)", path.display())]
     Writable {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
-    /// Others may read it.
+    /// Other users may read it.
     #[error("{} may be read by others (mode {mode:04o}); take that away (chmod 0600)", path.display())]
     Readable {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
-    /// It does not end.
+    /// It is longer than allowed.
     #[error("{} has more than {most} octets", path.display())]
     TooLong {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Maximum size.
         most: u64,
@@ -80,10 +80,10 @@ pub fn check_file(path: &Path) -> Result<(), Distrust> {
     check(path, &found)
 }
 
-/// Reads a file that is trusted, itself and whatever folder it is in.
+/// Reads a file if it and all folders above it are trusted.
 ///
 /// # Errors
-/// It is not, or cannot be read, or is longer than `most`.
+/// It is not trusted, cannot be read, or is longer than `most`.
 pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
     let parent =
@@ -109,14 +109,14 @@ pub fn read(path: &Path, most: u64) -> Result<String, Distrust> {
     Ok(text)
 }
 
-/// Opens a file to write at its end, in a folder that is trusted; it is made for this user alone.
+/// Opens a file for appending, in a trusted folder; it is created for this user alone.
 ///
 /// # Errors
-/// The folder is not, or the file is a link, or cannot be written.
+/// The folder is not trusted, the file is a link, or it cannot be written.
 pub fn append(path: &Path) -> Result<fs::File, Distrust> {
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
-    // A pipe would have us wait.
+    // Opening a pipe would block without O_NONBLOCK.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().create(true).append(true).mode(0o600).custom_flags(flags).open(path);
     let file = file.map_err(unreadable)?;
@@ -141,13 +141,13 @@ pub fn is_secret(path: &Path) -> Result<(), Distrust> {
     Ok(())
 }
 
-/// A program that is trusted, by its real name: links are followed, and what they lead to is looked at.
+/// Checks a program and returns its real path: links are followed, and their targets are checked.
 ///
 /// # Errors
-/// It is not, or is no file that can be run.
+/// It is not trusted, or is not an executable file.
 pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
-    // The folder that holds the link decides where it leads.
+    // The folder that holds the link decides its target, so it is checked as well.
     check_folder(path.parent().unwrap_or_else(|| Path::new("/")))?;
     let real = fs::canonicalize(path).map_err(unreadable)?;
     let found = fs::metadata(&real).map_err(unreadable)?;
@@ -159,10 +159,10 @@ pub fn program(path: &Path) -> Result<PathBuf, Distrust> {
     Ok(real)
 }
 
-/// A folder that is trusted, and all that it is in.
+/// Checks that a folder and all folders above it are trusted.
 ///
 /// # Errors
-/// It is not, or is no folder.
+/// It is not trusted, or is not a folder.
 pub fn check_folder(path: &Path) -> Result<(), Distrust> {
     let unreadable = |why: io::Error| Distrust::Unreadable { path: path.to_owned(), why };
     let real = fs::canonicalize(path).map_err(unreadable)?;

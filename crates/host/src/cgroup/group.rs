@@ -1,4 +1,5 @@
-//! Bounds for processes that this one starts, and for whatever they start: memory, CPU and processes by a control group.
+//! Limits for processes that this one starts, and for their descendants: memory, CPU and processes by a
+//! control group.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -14,32 +15,32 @@ const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// Rounds of killing where the kernel kills one process at a time; bounds the effort against a group that
 /// forks in the meantime.
 const KILLS: u32 = 200;
-/// Between two rounds.
+/// Pause between two rounds.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Limits on the joint use of resources by a group's processes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Octets of memory; beyond, the kernel ends one of them.
+    /// Memory in bytes; beyond it, the kernel kills one of the processes.
     pub memory_bytes: u64,
     /// CPUs: 0.5 is half of one.
     pub cpus: f64,
-    /// Processes and threads; beyond, no further one is made.
+    /// Processes and threads; beyond it, no more can be created.
     pub processes: u64,
 }
 
 /// Number of times that the limits applied since the group was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Struck {
-    /// Processes that the kernel ended for want of memory.
+    /// Processes that the kernel killed for lack of memory.
     pub memory: u64,
-    /// Processes that were not made.
+    /// Processes that could not be created.
     pub processes: u64,
-    /// Times that they waited for their share of CPU.
+    /// Number of times that they waited for their share of CPU.
     pub cpu: u64,
 }
 
-/// A control group below this process's own; dropping it ends whatever is in it, and removes it.
+/// A control group below this process's own; dropping it kills its processes, and removes it.
 #[derive(Debug)]
 pub struct Group {
     folders: Vec<PathBuf>,
@@ -47,10 +48,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes one: of cgroup v2 where its three controllers can be had, else of v1.
+    /// Creates a group: of cgroup v2 if its three controllers are available, else of v1.
     ///
     /// # Errors
-    /// Neither can be had here; why.
+    /// Neither is available, with the reason.
     pub fn new(bounds: &Bounds) -> Result<Self, CgroupError> {
         Self::below(Path::new("/"), bounds)
     }
@@ -98,7 +99,7 @@ impl Group {
         make(&folder)?;
         let made = Self { folders: vec![folder.clone()], is_second: true };
         write(&folder.join("memory.max"), &bounds.memory_bytes.to_string())?;
-        // Memory that is put aside counts, too; a kernel without swap has no such file.
+        // Swapped memory counts as well; a kernel without swap has no such file.
         let _ = fs::write(folder.join("memory.swap.max"), "0");
         write(&folder.join("pids.max"), &bounds.processes.to_string())?;
         write(&folder.join("cpu.max"), &format!("{} {PERIOD_US}", quota_us(bounds)))?;
@@ -124,7 +125,7 @@ impl Group {
         self.folders.first().map(|folder| pids(folder)).unwrap_or_default()
     }
 
-    /// Ends whatever is in it (SIGKILL).
+    /// Kills all its processes (SIGKILL).
     pub fn kill(&self) {
         self.folders.iter().for_each(|folder| kill_all(folder));
     }
@@ -161,7 +162,7 @@ fn bound_first(folder: &Path, controller: &str, bounds: &Bounds) -> Result<(), C
     match controller {
         "memory" => {
             write(&folder.join("memory.limit_in_bytes"), &bounds.memory_bytes.to_string())?;
-            // Together with what is put aside, where the kernel counts that.
+            // Includes swapped memory, if the kernel counts that.
             let _ = fs::write(folder.join("memory.memsw.limit_in_bytes"), bounds.memory_bytes.to_string());
             Ok(())
         }
@@ -178,7 +179,8 @@ fn pids(folder: &Path) -> Vec<u32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Ends what is in a group: at once where the kernel can (v2, Linux 5.14), else one by one until nothing is left.
+/// Kills the processes of a group: at once if the kernel supports it (v2, Linux 5.14), else one by one until
+/// none is left.
 pub(super) fn kill_all(folder: &Path) {
     let _ = fs::write(folder.join("cgroup.kill"), "1");
     for _ in 0..KILLS {
@@ -197,7 +199,7 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { memory_bytes: 64 << 20, cpus: 0.5, processes: 16 };
 
-    /// A tree of ordinary files in place of the kernel's: what is written where.
+    /// A tree of ordinary files replaces the kernel's, and records the writes.
     #[test]
     fn cgroup_v2_is_used_if_controllers_exist() {
         let root = std::env::temp_dir().join(format!("ranlab-group-{}", std::process::id()));

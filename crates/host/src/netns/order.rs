@@ -1,7 +1,7 @@
-//! The order in which frames leave a link, in `tc`'s words: each scheduler of a scenario as the kernel has it.
+//! The order in which frames leave a link, as arguments of `tc`: each scheduler of a scenario in the kernel's
+//! form.
 //!
-//! The words are made by a function without side effects, so that what is said to a kernel that has a scheduler is tested
-//! where none has.
+//! Pure functions create the arguments, so tests can check them without a kernel that supports the scheduler.
 
 use std::net::Ipv4Addr;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{NetnsError, Testbed, tc};
 
-/// Octets that a class of HTB may send when it is its turn: a full frame.
+/// Bytes that a class of HTB may send in its turn: a full frame.
 const QUANTUM: u32 = 1_514;
 /// Rate of a class that uses only the rest of other classes; HTB has no zero.
 const LEAST_RATE: &str = "8kbit";
 /// The last of HTB's priorities.
 const HTB_PRIO_MAX: usize = 7;
-/// The priority of packets whose sender gives a launch time.
+/// Priority of packets with a launch time.
 pub const LAUNCHED: u32 = 7;
-/// Ranks, as IEEE 802.1Q has classes.
+/// Number of ranks, equal to the classes of IEEE 802.1Q.
 const RANKS: u8 = 8;
 /// Entries of the maps from a packet's priority to a band or traffic class.
 const PRIORITIES: usize = 16;
-/// Longest frame, octets: what a shaped class waits for, and what it sends at once.
+/// Longest frame, bytes: the maximum that a shaped class waits for, and sends at once.
 const FRAME_BYTES: i64 = 1_538;
-/// Queueing disciplines that are asked for, and the options of a kernel that has them.
+/// Queueing disciplines in use, and the kernel options that enable them.
 const KINDS: [(&str, &str); 8] = [
     ("tbf", "CONFIG_NET_SCH_TBF"),
     ("htb", "CONFIG_NET_SCH_HTB"),
@@ -35,31 +35,30 @@ const KINDS: [(&str, &str); 8] = [
     ("clsact", "CONFIG_NET_SCH_INGRESS"),
 ];
 
-/// The order of what waits for a link. Ranks go from 0, the most urgent, to 7.
+/// Order of the frames that wait for a link. Ranks go from 0, the highest priority, to 7.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankOrder {
-    /// The most urgent first, always.
+    /// Strict priority.
     Strict,
     /// Rounds with a quantum of bytes (deficit round robin).
     Turns {
-        /// Of the rank that everything has which no address gives another.
+        /// Quantum of the default rank.
         own: u32,
-        /// Of the others.
+        /// Quantum of the other ranks.
         other: u32,
     },
-    /// The most urgent first, but the rank that everything has which no address gives another is held to a mean rate by
-    /// credit (IEEE 802.1Qav).
+    /// Strict priority; the default rank is shaped to a mean rate by credit (IEEE 802.1Qav).
     Credit {
-        /// That rate.
+        /// Mean rate.
         idle_bps: u64,
     },
-    /// Gates that open and close by a list (IEEE 802.1Qbv), from zero of the machine's clock on.
+    /// Gates that open and close by a list (IEEE 802.1Qbv), starting at zero of the machine's clock.
     Gates {
         /// Duration in ns and open ranks (bit 0 for rank 0) of each entry.
         entries: Vec<(u64, u8)>,
     },
-    /// A queue of the device for each rank; which goes first is the device's.
+    /// A queue of the device for each rank; the device decides the order.
     Queues,
 }
 
@@ -88,13 +87,13 @@ impl RankOrder {
 pub struct Link<'a> {
     /// Rate limit.
     pub rate_bps: u64,
-    /// That the queue of each rank holds.
+    /// Capacity of each rank's queue.
     pub queue_bytes: u64,
     /// Rate that the device reports, which a credit-based shaper calculates with; 0: the link's rate.
     pub port_bps: u64,
     /// Order among the ranks.
     pub order: RankOrder,
-    /// The rank of everything that no address gives another.
+    /// The default rank.
     pub rank: u8,
     /// Ranks of packets from or to an address.
     pub ranks: &'a [(Ipv4Addr, u8)],
@@ -122,11 +121,12 @@ impl Testbed {
 }
 
 impl Testbed {
-    /// Lets packets of priority [`LAUNCHED`] leave an interface `early_ns` before the launch time that their sender gives (whose
-    /// timer is later than that loses them), all others as they come; held to a rate, where there is one.
+    /// Sends packets of priority [`LAUNCHED`] from an interface `early_ns` before the launch time that their
+    /// sender sets; a timer that is later than that loses them. All other packets leave as they arrive.
+    /// `link` limits the rate, if given.
     ///
     /// # Errors
-    /// The system's word; a kernel that lacks it, by name.
+    /// The error of the operating system; for a kernel without support, the name of the missing option.
     pub fn launch(
         &self,
         (namespace, interface): (&str, &str),
@@ -169,13 +169,13 @@ fn lacking(error: NetnsError) -> NetnsError {
     asked.map_or(error, |&(kind, option)| NetnsError::Kernel { kind, option })
 }
 
-/// A rate for `tc`, and its bucket: one below what a late timer of the kernel lets through at this rate would lose rate, so
-/// 200 us, and two frames at least.
+/// A rate for `tc`, and its bucket: at least 200 us of the rate, because a late kernel timer would lose rate
+/// otherwise, and at least two frames.
 fn bucket(rate_bps: u64) -> (String, u64) {
     (format!("{rate_bps}bit"), (rate_bps / 8 / 5_000).max(3_200))
 }
 
-/// One queue for all, held to a rate.
+/// One queue for all ranks, limited to a rate.
 pub(super) fn one_queue(interface: &str, rate_bps: u64, queue_bytes: u64) -> String {
     format!("qdisc replace dev {interface} root {}", bucketed(rate_bps, queue_bytes))
 }
@@ -208,9 +208,10 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
             };
             let list: Vec<_> =
                 entries.iter().map(|(ns, ranks)| format!("sched-entry S {:x} {ns}", open(*ranks))).collect();
-            // No `hw`: the kernel's own gates. The clock is the one by which senders know when a window opens.
+            // Without `hw`, the kernel itself drives the gates. Senders use the same clock to know when a
+            // window opens.
             let rest = format!("base-time 0 {} clockid CLOCK_REALTIME", list.join(" "));
-            // Its own queues of 1000 packets: to put others below it stops its clock.
+            // Uses its default queues of 1000 packets: other queues below it would stop its clock.
             by_queues(interface, "taprio", &rest, None, link)
         }
         RankOrder::Queues => {
@@ -220,7 +221,7 @@ fn words(interface: &str, link: &Link<'_>) -> Vec<String> {
     }
 }
 
-/// The ranks that there are, the most urgent first.
+/// The ranks in use, the highest priority first.
 fn known(link: &Link<'_>) -> Vec<u8> {
     let mut all: Vec<u8> =
         link.ranks.iter().map(|(_, rank)| *rank).chain([link.rank]).map(|rank| rank.min(RANKS - 1)).collect();
@@ -259,11 +260,11 @@ fn by_htb(interface: &str, link: &Link<'_>) -> Vec<String> {
     all
 }
 
-/// Bands of `prio`, of which the one of the rank that everything has is `inner`.
+/// Bands of `prio`; that of the default rank has `inner` as its queue.
 fn by_bands(interface: &str, parent: &str, link: &Link<'_>, inner: &str) -> Vec<String> {
     let known = known(link);
     let place = |rank: u8| known.iter().position(|&of| of == rank).unwrap_or(0);
-    // The kernel wants two at least.
+    // The kernel requires at least two.
     let bands = known.len().max(2);
     let map = vec![place(link.rank).to_string(); PRIORITIES].join(" ");
     let mut all =
@@ -296,7 +297,7 @@ fn credit(idle_bps: u64, port_bps: u64) -> String {
 /// kernel's default discipline.
 fn by_queues(interface: &str, kind: &str, rest: &str, queue: Option<&str>, link: &Link<'_>) -> Vec<String> {
     let known = known(link);
-    // The last traffic class is the most urgent one.
+    // The last traffic class has the highest priority.
     let traffic_class = |rank: u8| known.iter().rev().position(|&of| of == rank).unwrap_or(0);
     let class_of = |priority: usize| {
         let rank = usize::from(RANKS - 1).checked_sub(priority).and_then(|rank| u8::try_from(rank).ok());

@@ -1,5 +1,6 @@
-//! Ports of this machine that a testbed borrows, and virtual functions that it makes of them. Both are noted in its run file
-//! before they are touched, and given back when it ends: by itself, or after `kill -9` by the next testbed.
+//! Ports of this machine that a testbed borrows, and virtual functions that it creates on them. Both are
+//! recorded in its run file before they are changed. They are returned when the testbed ends, or, after `kill
+//! -9`, by the next testbed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,24 +15,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum time for a function's driver to detect the link, and the number of attempts.
 const ANSWER: Duration = Duration::from_secs(8);
 const RAISES_MAX: usize = 3;
-/// Between two looks.
+/// Interval between two polls.
 const LOOK: Duration = Duration::from_millis(50);
-/// Functions of one port, at most: PCI allows more, no card here.
+/// Maximum functions of one port; PCI allows more.
 const FUNCTIONS_MAX: usize = 256;
 
-/// A port that a testbed has, and the device behind it.
+/// A port that a testbed has taken, and its device.
 #[derive(Debug, Clone)]
 pub(super) struct Taken {
-    /// Its own name, which it gets back.
+    /// Its original name, which is restored.
     name: String,
-    /// `None`: it is made of software.
+    /// `None`: a software port.
     device: Option<PathBuf>,
 }
 
-/// Something of the machine's own that a testbed has, as its run file says it.
+/// A change to the machine, as recorded in the run file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Loan {
-    /// A port, which was called `own`, is in a namespace as `inside`.
+    /// The port `own` is in a namespace as `inside`.
     Port { namespace: String, inside: String, own: String },
     /// A device was configured to create functions.
     Functions { device: String },
@@ -40,7 +41,7 @@ pub(super) enum Loan {
 }
 
 impl Loan {
-    /// A line of a run file. Names of ports have no blanks, paths of `/sys` neither.
+    /// A line of a run file. Names of ports and paths in `/sys` contain no blanks.
     fn line(&self) -> String {
         match self {
             Self::Port { namespace, inside, own } => format!("port {namespace} {inside} {own}"),
@@ -73,7 +74,7 @@ impl Loan {
         }
     }
 
-    /// Gives it back; what is not there any more needs nothing.
+    /// Undoes the change; a port that no longer exists needs nothing.
     pub(super) fn give_back(&self) {
         match self {
             Self::Port { namespace, inside, own } => {
@@ -95,7 +96,7 @@ impl Loan {
 }
 
 impl Testbed {
-    /// Notes what is about to be taken, so that it is given back whatever happens.
+    /// Records a change before it is made, so that it is undone in all cases.
     pub(super) fn note(&mut self, loan: Loan) -> Result<(), NetnsError> {
         self.loans.push(loan);
         let lines: Vec<_> = self.loans.iter().map(Loan::line).collect();
@@ -103,10 +104,11 @@ impl Testbed {
             .map_err(|error| NetnsError::Lacking(format!("{}: {error}", self.run_file.display())))
     }
 
-    /// Takes a port of this machine into a namespace, under another name, and sets it up.
+    /// Moves a port of this machine into a namespace, under another name, and sets it up.
     ///
     /// # Errors
-    /// There is no such port, or this machine talks by it: it has an address, or belongs to a bridge, bond or testbed.
+    /// There is no such port, or this machine uses it: it has an address, or belongs to a bridge, bond or
+    /// testbed.
     pub fn take(&mut self, name: &str, namespace: &str, inside: &str) -> Result<(), NetnsError> {
         let device = free(name)?;
         let here = |why: String| refused(name, why);
@@ -123,17 +125,18 @@ impl Testbed {
         Ok(())
     }
 
-    /// Waits until both ends of a port's cable are up.
+    /// Waits until both endpoints of a port's cable are up.
     ///
     /// # Errors
-    /// They are not, in some twenty seconds.
+    /// They are not up after some twenty seconds.
     pub fn await_carrier(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
         awaited(PATIENCE, || carrier(namespace, interface)).ok_or_else(|| {
             refused(interface, format!("no carrier in {} s: is its cable plugged in?", PATIENCE.as_secs()))
         })
     }
 
-    /// Sets a function up, again if its driver asked its port while that was busy with itself, and has heard nothing since.
+    /// Sets a function up, and repeats it if the driver queried its port while that was busy and got no
+    /// response.
     fn raise(&self, namespace: &str, interface: &str) -> Result<(), NetnsError> {
         for _ in 0..RAISES_MAX {
             self.ip(namespace, &["link", "set", interface, "up"])?;
@@ -157,7 +160,7 @@ impl Testbed {
         let port = taken.ok_or_else(|| refused(port, "it was not taken"))?;
         self.await_carrier(at.0, at.1)?;
         let made = made_functions(self, &port, to.len())?;
-        // Making them resets the card.
+        // Creating functions resets the card.
         self.await_carrier(at.0, at.1)?;
         for (device, &(namespace, name)) in made.iter().zip(to) {
             let moved = || {
@@ -199,7 +202,7 @@ fn carrier(namespace: &str, interface: &str) -> Option<()> {
 /// The device of an unused port.
 fn free(name: &str) -> Result<Option<PathBuf>, NetnsError> {
     let port = Path::new(PORTS).join(name);
-    // No path, no flag of `ip`.
+    // Rejects paths and flags of `ip`.
     if name.is_empty()
         || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._@-".contains(c))
         || !port.exists()
@@ -295,7 +298,7 @@ mod tests {
         }
     }
 
-    /// A directory as `/sys` has one for a device with functions, whose driver is quick.
+    /// A directory like that of a device with functions in `/sys`, with a driver that is fast.
     fn device(total: &str, made: &str) -> PathBuf {
         let device =
             std::env::temp_dir().join(format!("ranlab-device-{}-{total}-{made}", std::process::id()));
@@ -353,7 +356,7 @@ mod tests {
         assert!(!here() && none.to_string().contains("software"), "{none}");
         drop(testbed);
         assert!(here() && Path::new(PORTS).join(far).exists());
-        // Another that began when this process did lives; one that began at another time had its number before it.
+        // A process with this number and another start time: the earlier one is dead.
         let dead = format!("ranlab-{pid}-999999-cu");
         let file = Path::new(RUN).join(format!("{pid}-999999"));
         write_whole(&file, &ProcessMeter::own().began_ticks().unwrap().to_string()).unwrap();
@@ -363,7 +366,7 @@ mod tests {
         assert!(!here() && Testbed::file(&dead).exists());
         write_whole(&file, &format!("1\nport {dead} nic {own}\n")).unwrap();
         sweep();
-        // Another test's testbed may have been faster at it, and not be done.
+        // Another test's testbed may be sweeping at the same time and not be done.
         let swept = || here() && !file.exists() && !Testbed::file(&dead).exists();
         (0..500).take_while(|_| !swept()).for_each(|_| std::thread::sleep(Duration::from_millis(10)));
         assert!(swept());

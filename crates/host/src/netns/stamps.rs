@@ -16,10 +16,10 @@ const SIOCSHWTSTAMP: libc::c_ulong = 0x89B0;
 const SIOCGHWTSTAMP: libc::c_ulong = 0x89B1;
 /// linux/ethtool.h.
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
-/// `HWTSTAMP_TX_ON`, linux/net_tstamp.h: also its bit in what a port offers.
+/// `HWTSTAMP_TX_ON`, linux/net_tstamp.h: also its bit in a port's support.
 const TX_ON: u32 = 1;
-/// Filters that let a Sync of PTP version 2 in an Ethernet frame through, what stamps least first: events in frames, events
-/// however carried, Sync in frames, Sync however carried, everything.
+/// Filters that pass a Sync of PTP version 2 in an Ethernet frame, the most specific first: events in frames,
+/// events in any transport, Sync in frames, Sync in any transport, all packets.
 const FILTERS: [u32; 5] = [9, 12, 10, 13, 1];
 /// Required support: stamps of sent and of received packets by the card's clock.
 const HARDWARE: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE
@@ -31,7 +31,7 @@ const HARDWARE: u32 = libc::SOF_TIMESTAMPING_TX_HARDWARE
 pub struct Stamping {
     /// `SOF_TIMESTAMPING_*` of linux/net_tstamp.h.
     flags: u32,
-    /// The card's clock, `/dev/ptpN`; below 0: none.
+    /// The card's clock, `/dev/ptpN`; below 0: no clock.
     clock: i32,
     /// Bits of `HWTSTAMP_TX_*`.
     sent: u32,
@@ -165,7 +165,8 @@ fn ioctl(interface: &str, request: libc::c_ulong, data: *mut libc::c_char) -> io
 mod tests {
     use super::*;
 
-    /// As the 82576's driver says it: no filter for everything, events of version 2 however carried.
+    /// As reported by the driver of the 82576: no filter for all packets, events of version 2 in any
+    /// transport.
     const CARD: Stamping = Stamping { flags: 0x4F, clock: 3, sent: 0b11, received: 1 | 1 << 12 };
 
     #[test]

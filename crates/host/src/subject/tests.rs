@@ -58,7 +58,7 @@ fn command_counts_running_and_ended_processes() {
     let first = Busy::start(program);
     let second = Busy::start(program);
     let subject = || SubjectMeter::new(Subject::Command { name: name.clone() });
-    // A process has its name a moment after it was started.
+    // A process gets its name shortly after it was started.
     until(|| subject().is_ok());
     let mut meter = subject().unwrap();
     until(|| meter.sample().unwrap().processes == 2);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A cell of the most urgent rank, a neighbour at 3, a background at 7.
+/// A cell with the highest rank, a neighbour at 3, a background at 7.
 const RANKED: [(Ipv4Addr, u8); 2] = [(Ipv4Addr::new(10, 77, 0, 2), 3), (Ipv4Addr::new(10, 77, 0, 3), 7)];
 
 fn link(order: RankOrder) -> Link<'static> {
@@ -56,13 +56,13 @@ filter add dev nic parent 10: protocol ip u32 match ip dst 10.77.0.3/32 flowid 1
     let veth = Link { port_bps: 10_000_000_000, ..link(RankOrder::Credit { idle_bps: 20_000_000 }) };
     let told = words("nic", &veth).join("\n");
     assert!(told.contains("idleslope 20000 sendslope -9980000 hicredit 4 locredit -1534"), "{told}");
-    // More than the link has is all but the link.
+    // A rate above that of the link becomes almost the whole link.
     assert!(credit(7_000_000_000, 1_000_000_000).starts_with("cbs idleslope 999999 sendslope -1 "));
 }
 
 #[test]
 fn gates_use_taprio_with_queue_per_rank() {
-    // The cell alone for 100 us, then everything else.
+    // The cell alone for 100 us, then all other traffic.
     let told = told_to_tc(RankOrder::Gates { entries: vec![(100_000, 0b1), (900_000, 0b1111_1110)] });
     let golden = "\
 qdisc replace dev nic clsact
