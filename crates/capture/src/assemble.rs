@@ -1,4 +1,4 @@
-//! From packets to PDUs: the one place that knows all transports.
+//! Assembly of packets into PDUs: the only module that handles all transports.
 use bytes::Bytes;
 use ranlab_wire::packet::{Ip, Protocol, Tcp, Udp};
 
@@ -11,21 +11,21 @@ use super::sctp::Associations;
 use super::tcp::Streams;
 use super::{Side, link};
 
-/// Octets of unfinished messages that are held for all connections together; beyond, the connection that wants more
-/// loses what it has.
+/// Maximum bytes of unfinished messages over all connections; beyond it, the connection that needs more loses
+/// its data.
 pub const MAX_HELD_BYTES: usize = 256 << 20;
 
-/// Joins what packets carry; memory is bounded whatever the capture holds.
+/// Reassembles the contents of packets; memory is bounded whatever the capture holds.
 #[derive(Debug)]
 pub struct Assembler {
     sctp: Associations,
     tcp: Streams,
-    /// Every datagram and payload protocol is taken for ours, because the user said so.
+    /// Whether every datagram and payload protocol counts as E2AP, at the user's request.
     trusting: bool,
 }
 
 impl Assembler {
-    /// `trusting`: the user says that the capture holds nothing but E2 or E42.
+    /// `trusting`: the user states that the capture holds only E2 or E42.
     pub fn new(trusting: bool) -> Self {
         let sctp = Associations::new(MAX_HELD_BYTES / 2);
         let tcp = Streams::new(MAX_HELD_BYTES / 2);
@@ -77,19 +77,19 @@ impl Assembler {
         }
     }
 
-    /// Accounts for what the end of the capture leaves incomplete.
+    /// Notes messages that the end of the capture leaves incomplete.
     pub fn finish(&mut self, found: &mut Findings) {
         self.sctp.finish(found);
         self.tcp.finish(found);
     }
 
-    /// Octets of unfinished messages that are held now, the cost of keeping them included; at most [`MAX_HELD_BYTES`].
+    /// Bytes of unfinished messages in memory, including their overhead; at most [`MAX_HELD_BYTES`].
     pub fn held_bytes(&self) -> usize {
         self.sctp.held_bytes() + self.tcp.held_bytes()
     }
 }
 
-/// Protocols of the user plane, some of whose messages begin like E2AP.
+/// Protocols of the user plane, some of whose messages start like E2AP.
 fn user_plane(flow: &Flow) -> Option<Note> {
     let has = |port| flow.source.port == port || flow.destination.port == port;
     if has(ranlab_wire::pfcp::PORT) {

@@ -1,4 +1,4 @@
-//! From PDUs to messages: each connection has a side and a version.
+//! Decoding of PDUs into messages: each connection has a side and a version.
 use std::collections::HashMap;
 
 use ranlab_wire::e2ap::{self, Decoded, Rejection, Version};
@@ -20,7 +20,7 @@ pub struct Known {
     pub version: Option<Version>,
 }
 
-/// A PDU and what it says.
+/// A PDU with its message.
 #[derive(Debug)]
 pub struct Dissected {
     /// Number over all files, from 1.
@@ -35,20 +35,20 @@ pub struct Dissected {
     pub message: Result<Decoded<e42::Message>, Rejection>,
 }
 
-/// A connection as it is reported, after its last PDU.
+/// A connection in a report, after its last PDU.
 #[derive(Debug, Serialize)]
 pub struct Connection {
     /// Transport of the connection.
     pub transport: Transport,
-    /// The lesser of its ends.
+    /// The smaller of its endpoints.
     pub a: String,
-    /// The other.
+    /// The other endpoint.
     pub b: String,
     /// Its protocol.
     pub side: Side,
     /// Its version.
     pub e2ap: String,
-    /// Its PDUs.
+    /// Number of its PDUs.
     pub pdus: u64,
 }
 
@@ -58,12 +58,12 @@ struct State {
     side: Side,
     version: Version,
     pdus: u64,
-    /// In the order of the first PDU.
+    /// Rank by first PDU.
     rank: usize,
     told: bool,
 }
 
-/// Remembers the connections.
+/// Decodes PDUs and keeps the state of the connections.
 #[derive(Debug, Default)]
 pub struct Dissector {
     known: Known,
@@ -132,12 +132,12 @@ impl State {
             Side::E2 => Version::of_setup(&pdu.bytes),
             Side::E42 => e42::numbering_of(&pdu.bytes),
         };
-        // A file with one PDU is v2.03 unless the user says otherwise.
+        // A file with one PDU is v2.03 unless the user specifies another version.
         if let Some(version) = told
             && !fixed
             && pdu.flow.transport != Transport::File
         {
-            // A connection that was upgraded to v3.01 stays so when the same node sets itself up again.
+            // A connection that was upgraded to v3.01 keeps it when the same node sends another setup.
             let stays = self.told
                 && self.version == Version::V3_01
                 && version == Version::V2_03
@@ -159,7 +159,7 @@ impl State {
     }
 }
 
-/// A version in which a PDU that could not be read in `tried` is a message, if there is one.
+/// A version in which a PDU is decodable, if there is one, after it failed in `tried`.
 pub(super) fn other_version(pdu: &Pdu, side: Side, tried: Version) -> Option<Version> {
     Version::ALL.into_iter().filter(|&version| version != tried).find(|&version| match side {
         Side::E2 => e2ap::decode(&pdu.bytes, version).is_ok(),

@@ -10,7 +10,7 @@ use super::link_type::LinkType;
 use super::writer::PcapngWriter;
 use super::{Endpoint, Flow, Side, Transport};
 
-/// Longer PDUs are cut in the file, which notes how long they were; readers refuse longer packets.
+/// Maximum PDU length in the file, which notes the original length; readers reject longer packets.
 const MAX_KEPT_BYTES: usize = 262_144 - 128;
 
 const DISSECTOR: u16 = 12;
@@ -86,7 +86,7 @@ pub struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// Writes the head of the file. `out` should be buffered.
+    /// Writes the file header. `out` should be buffered.
     pub fn new(out: W) -> io::Result<Self> {
         let mut out = PcapngWriter::new(out)?;
         let interfaces =
@@ -94,11 +94,11 @@ impl<W: Write> Recorder<W> {
         Ok(Self { out, interfaces })
     }
 
-    /// Appends one PDU that passed at `at_ns`, in nanoseconds since the epoch.
+    /// Appends one PDU, captured at `at_ns`, in nanoseconds since the epoch.
     pub fn write(&mut self, side: Side, at_ns: u64, flow: &Flow, pdu: &[u8]) -> io::Result<()> {
         let mut packet = Vec::with_capacity(96 + pdu.len().min(MAX_KEPT_BYTES));
         let mut tag = |kind: u16, value: &[u8]| {
-            // In network order whatever the file's; the length counts the padding.
+            // In network byte order, independent of the file's; the length includes the padding.
             let padded = value.len().next_multiple_of(4);
             packet.extend_from_slice(&kind.to_be_bytes());
             packet.extend_from_slice(&(padded as u16).to_be_bytes());
@@ -126,7 +126,7 @@ impl<W: Write> Recorder<W> {
         self.out.packet(interface, at_ns, &packet, sent_bytes)
     }
 
-    /// Hands everything to the system.
+    /// Flushes all data to the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

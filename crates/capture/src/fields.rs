@@ -1,4 +1,4 @@
-//! The key fields of a message: what a reader of a trace looks for.
+//! The key fields of a message in a trace.
 use std::fmt::Display;
 
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use ranlab_wire::e42;
 /// Names and values, in the order of interest.
 pub(super) type Fields = Vec<(&'static str, String)>;
 
-/// Identities that are listed before the rest is only counted.
+/// Maximum number of listed identities; the rest is only counted.
 const MAX_LISTED: usize = 4;
 
 /// Messages and their fields, a line each.
@@ -192,7 +192,7 @@ impl Field for Listed {
     }
 }
 
-/// The first few, then how many more.
+/// The first few, then the number of the others.
 fn list(items: impl IntoIterator<Item = impl Display, IntoIter: ExactSizeIterator>) -> Listed {
     let items = items.into_iter();
     let more = items.len().saturating_sub(MAX_LISTED);

@@ -6,14 +6,14 @@ use super::pdu::Pdu;
 /// Results from packets: PDUs in the order in which they became complete, and notes on irregularities.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Take them out from time to time.
+    /// PDUs; drain them regularly.
     pub pdus: Vec<Pdu>,
-    /// Bounded by themselves.
+    /// Notes, which are bounded.
     pub notes: Notes,
 }
 
 impl Findings {
-    /// Takes note of something about a packet.
+    /// Adds a note about a packet.
     pub(super) fn note(&mut self, note: Note, packet: u64) {
         self.notes.add(note, "packet", packet);
     }

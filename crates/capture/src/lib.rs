@@ -44,7 +44,7 @@ pub use writer::{PcapWriter, PcapngWriter};
 pub const E2_PORT: u16 = 36421;
 /// Customary port of E42.
 pub const E42_PORT: u16 = 36422;
-/// The longest PDU that is taken from a capture or a file, in bytes.
+/// The longest PDU accepted from a capture or a file, in bytes.
 pub const MAX_PDU_BYTES: usize = 16 << 20;
 
 /// Protocol of a connection. The bytes alone do not identify it, because both protocols use the same codes.
@@ -58,7 +58,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// Its customary port.
+    /// Customary port of the protocol.
     pub const fn port(self) -> u16 {
         match self {
             Self::E2 => E2_PORT,
@@ -66,7 +66,7 @@ impl Side {
         }
     }
 
-    /// As people write it.
+    /// Name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::E2 => "E2",

@@ -1,11 +1,11 @@
-//! Link layers: from a packet to what it carries.
+//! Link layers: the payload of a packet.
 use ranlab_wire::packet::{Cooked, EtherType, Ethernet, Ip, PacketError, VlanTag};
 
 use super::exported::Exported;
 use super::link_type::LinkType;
 use super::note::Note;
 
-/// Stacked VLAN tags that are skipped, behind the first.
+/// Maximum number of further VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
 /// Payload of a packet.
@@ -13,13 +13,13 @@ const MAX_VLAN_TAGS: usize = 4;
 pub(super) enum Content<'a> {
     /// An IP packet.
     Ip(Ip<'a>),
-    /// A PDU exported by Wireshark or recorded by us.
+    /// A PDU exported by Wireshark or recorded by this program.
     Exported(Exported<'a>),
-    /// Nothing of interest: ARP and the like.
+    /// A packet of another protocol, such as ARP.
     Other,
 }
 
-/// Takes the link layer off.
+/// Removes the link layer.
 pub(super) fn unwrap(link_type: LinkType, data: &[u8]) -> Result<Content<'_>, Note> {
     match link_type {
         LinkType::ETHERNET => {
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(unwrap(LinkType(147), &packet), Err(Note::LinkType(147)));
         assert_eq!(unwrap(LinkType::ETHERNET, &with(&[&mac[..], &[8, 6]].concat())), Ok(Content::Other));
         assert_eq!(unwrap(LinkType::ETHERNET, &[0; 13]), Err(Note::Malformed("Ethernet")));
-        // As many tags as are skipped, and one more.
+        // As many tags as are skipped, plus one.
         let tagged = |tags: usize| {
             let frame = with(&[&mac[..], &[0x81, 0, 0, 5].repeat(tags), &[8, 0]].concat());
             matches!(unwrap(LinkType::ETHERNET, &frame), Ok(Content::Ip(_)))

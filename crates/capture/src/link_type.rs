@@ -5,7 +5,7 @@
 pub struct LinkType(pub u16);
 
 impl LinkType {
-    /// BSD loopback: four octets in the order of the machine that captured.
+    /// BSD loopback: four bytes in the byte order of the capturing machine.
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
@@ -19,7 +19,7 @@ impl LinkType {
     pub const IPV4: Self = Self(228);
     /// An IPv6 packet.
     pub const IPV6: Self = Self(229);
-    /// PDUs exported by Wireshark, or recorded by us.
+    /// PDUs exported by Wireshark, or recorded by this program.
     pub const EXPORTED: Self = Self(252);
     /// Linux's "any" device, version 2.
     pub const LINUX_SLL2: Self = Self(276);

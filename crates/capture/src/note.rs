@@ -4,59 +4,59 @@ use std::collections::BTreeMap;
 use ranlab_wire::packet::PacketError;
 use serde::Serialize;
 
-/// Different notes that are kept; further ones are counted.
+/// Maximum number of different notes; further ones are counted.
 pub const MAX_NOTES: usize = 256;
 
-/// Something unusual that is no failure.
+/// An irregularity that is not a failure.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
     /// The file ends within a packet.
     #[error("the file ends in the middle of a packet")]
     CaptureTruncated,
-    /// The file goes on with bytes that are no packets.
+    /// The file continues with bytes that are not packets.
     #[error("the file is damaged behind octet {0}: nothing was read from there on")]
     CaptureDamaged(u64),
-    /// A packet of an interface that was never described.
+    /// A packet of an interface without a description.
     #[error("a packet of an interface that the capture does not describe")]
     NoInterface,
-    /// A link layer that is not taken apart.
+    /// An unsupported link layer.
     #[error("packets of link type {0} are not taken apart")]
     LinkType(u16),
-    /// The capture kept less of the packet than there was.
+    /// The capture stored only a part of the packet.
     #[error("a packet was cut by the capture; record with a larger snapshot length")]
     PacketCut,
-    /// Headers that are not what they should be.
+    /// Invalid headers.
     #[error("a packet with a malformed {0} header")]
     Malformed(&'static str),
     /// IP fragments are not joined.
     #[error("a fragment of an IP packet is not joined with the others")]
     IpFragment,
-    /// An SCTP payload protocol of others.
+    /// An unknown SCTP payload protocol.
     #[error("SCTP payload protocol {0} is not E2")]
     OtherPayloadProtocol(u32),
     /// I-DATA (RFC 8260).
     #[error("an SCTP I-DATA chunk is not taken apart")]
     InterleavedData,
-    /// A chunk came again.
+    /// A duplicate chunk.
     #[error("an SCTP chunk was sent again and is skipped")]
     SctpDuplicate,
-    /// Fragments without their others.
+    /// Fragments of an incomplete message.
     #[error("an SCTP message is incomplete: fragments are missing from the capture")]
     SctpIncomplete,
-    /// The capture does not hold the connection's beginning.
+    /// The capture does not contain the start of the connection.
     #[error("the capture begins in the middle of the TCP connection {0}")]
     TcpMidway(String),
     /// Segments are missing.
     #[error("TCP segments are missing from the capture; reading goes on at the next message")]
     TcpGap,
-    /// The end of the capture is in the middle of a message.
+    /// The capture ends within a message.
     #[error("a TCP stream ends in the middle of a message")]
     TcpIncomplete,
-    /// No length in front.
+    /// The stream has no length prefix.
     #[error("the TCP stream {0} is not E2: its messages have no length in front")]
     TcpUnframed(String),
-    /// A datagram of others.
+    /// A datagram of another protocol.
     #[error("UDP datagrams on other ports than 36421 and 36422 are skipped unless they begin like E2AP")]
     OtherDatagram,
     /// PFCP.
@@ -68,13 +68,13 @@ pub enum Note {
     /// An exported PDU of another protocol.
     #[error("an exported PDU is not of E2AP but of \"{0}\"")]
     OtherExported(String),
-    /// More than the bound.
+    /// More connections than the limit.
     #[error("more connections than are kept track of: {0} at most")]
     TooManyConnections(usize),
-    /// The version is a guess.
+    /// The version is assumed.
     #[error("no setup of {0}: read as {1}")]
     VersionAssumed(String, &'static str),
-    /// The standard says otherwise.
+    /// The message deviates from the standard.
     #[error("{message}: {what}")]
     Deviation {
         /// The message's name.
@@ -82,7 +82,7 @@ pub enum Note {
         /// The value that the message has instead.
         what: String,
     },
-    /// There were more than are kept.
+    /// More notes than the limit.
     #[error("further notes of other kinds")]
     Further,
 }
@@ -93,10 +93,10 @@ impl From<PacketError> for Note {
     }
 }
 
-/// A note as it is reported.
+/// A note in a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteCount {
-    /// In words.
+    /// Text.
     pub note: String,
     /// Number of occurrences.
     pub count: u64,
@@ -104,14 +104,14 @@ pub struct NoteCount {
     pub first: String,
 }
 
-/// Notes, equal ones counted.
+/// Notes, with the number of equal ones.
 #[derive(Debug, Default)]
 pub struct Notes {
     counts: BTreeMap<Note, (u64, String)>,
 }
 
 impl Notes {
-    /// Takes note.
+    /// Adds a note.
     pub fn add(&mut self, note: Note, place: &'static str, number: u64) {
         let known = self.counts.len() < MAX_NOTES || self.counts.contains_key(&note);
         let note = if known { note } else { Note::Further };
@@ -119,7 +119,7 @@ impl Notes {
         entry.0 += 1;
     }
 
-    /// All of them.
+    /// All notes.
     pub fn list(&self) -> Vec<NoteCount> {
         let shown = |(note, (count, first)): (&Note, &(u64, String))| NoteCount {
             note: note.to_string(),

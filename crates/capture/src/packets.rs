@@ -1,4 +1,4 @@
-//! From a capture file to its packets, whatever its format.
+//! Reading of packets from a capture file of any format.
 use std::io::{self, Read};
 
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
@@ -7,15 +7,15 @@ use super::findings::Findings;
 use super::link_type::LinkType;
 use super::note::Note;
 
-/// The read buffer begins with this much
+/// Initial size of the read buffer, which grows
 const FIRST_BUFFER_BYTES: usize = 1 << 20;
-/// and grows up to this much, if a packet asks for it.
+/// up to this size, if a packet needs it.
 const LAST_BUFFER_BYTES: usize = 64 << 20;
-/// Interfaces that one section may describe.
+/// Maximum number of interfaces in one section.
 const MAX_INTERFACES: usize = 4096;
 
-/// First octets of captures: pcap in both orders, with micro- and nanoseconds and in the format of Kuznetzov, and
-/// pcapng.
+/// First bytes of captures: pcap in both byte orders, with micro- and nanoseconds and in the format of
+/// Kuznetzov, and pcapng.
 const MAGICS: [[u8; 4]; 7] = [
     [0xa1, 0xb2, 0xc3, 0xd4],
     [0xd4, 0xc3, 0xb2, 0xa1],
@@ -43,14 +43,14 @@ pub struct Packet<'a> {
     pub interface: Option<&'a str>,
     /// Microseconds since the epoch, if the capture has a time.
     pub time_us: Option<u64>,
-    /// The capture kept less than there was.
+    /// Whether the capture stored only a part of it.
     pub cut: bool,
     /// Its bytes from the link layer on.
     pub data: &'a [u8],
 }
 
-/// Calls `each` for every packet of a capture. A damaged or truncated end is a note: what was before it counts.
-/// Only what the system says is an error.
+/// Calls `each` for every packet of a capture. A damaged or truncated end is a note, and the packets before
+/// it count. Only an error of the operating system is an error.
 pub fn read(
     source: impl Read + Send,
     found: &mut Findings,
@@ -72,13 +72,14 @@ pub fn read(
     Ok(())
 }
 
-/// Keeps the system's word, which the parser drops; and fills its buffer, as the parser takes less for the end.
+/// Keeps the error of the reader, which the parser drops, and fills the whole buffer, because the parser
+/// takes less for the end.
 struct Watched<'a, R> {
     source: R,
     failed: &'a mut Option<io::Error>,
     /// Number of reads by the parser.
     reads: u64,
-    /// The source had no more for now when it was read last.
+    /// Whether the last read found no more data for now.
     paused: bool,
 }
 
@@ -98,7 +99,8 @@ impl<R: Read> Read for Watched<'_, R> {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // No more for now, of a capture that still grows: what there is is taken, and the next call waits.
+                // A growing capture has no more data for now: the parser gets the available data, and the
+                // next call waits.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.paused = filled > 0;
                     if self.paused {
@@ -116,7 +118,7 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
-/// Why there are no more packets before the file's end.
+/// Reason why there are no more packets before the end of the file.
 enum End {
     Truncated,
     Damaged,
@@ -126,7 +128,7 @@ enum End {
 struct Progress {
     packets: u64,
     consumed: u64,
-    /// Of this section; a pcap has one.
+    /// Interfaces of this section; a pcap has one.
     interfaces: Vec<Interface>,
 }
 
@@ -157,7 +159,7 @@ fn walk(
             Ok((size, block)) => {
                 progress.block(&block, found, each);
                 progress.consumed += size as u64;
-                // A block that takes no room would be read for ever.
+                // A block without a size would be read forever.
                 if size == 0 && !matches!(block, PcapBlockOwned::LegacyHeader(_)) {
                     return Err(End::Damaged);
                 }

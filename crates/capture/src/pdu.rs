@@ -1,4 +1,4 @@
-//! A PDU as a capture holds it: from where to where, and when.
+//! A PDU in a capture: endpoints and time.
 use std::fmt;
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use super::{E2_PORT, E42_PORT, Side};
 
-/// One end of a connection.
+/// One endpoint of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Endpoint {
     /// Unknown for recordings of Unix sockets.
     pub address: Option<IpAddr>,
-    /// Of the transport.
+    /// Port of the transport.
     pub port: u16,
 }
 
@@ -34,20 +34,20 @@ pub enum Transport {
     Sctp,
     Tcp,
     Udp,
-    /// Not said: an exported PDU without a port type.
+    /// Unknown: an exported PDU without a port type.
     Exported,
     /// A file that holds one PDU.
     File,
 }
 
-/// From where to where.
+/// Source and destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
     /// Transport of the flow.
     pub transport: Transport,
     /// Sender.
     pub source: Endpoint,
-    /// To whom.
+    /// Receiver.
     pub destination: Endpoint,
 }
 
@@ -83,20 +83,20 @@ impl fmt::Display for Flow {
     }
 }
 
-/// A PDU as it went over the wire.
+/// A PDU as sent on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pdu {
-    /// From where to where.
+    /// Source and destination.
     pub flow: Flow,
     /// Capture time of its last byte, in microseconds since the epoch.
     pub time_us: Option<u64>,
     /// Protocol that the capture itself states, as recordings by this program do.
     pub side: Option<Side>,
-    /// Its octets.
+    /// Its bytes.
     pub bytes: Bytes,
 }
 
-/// The packet that is being taken apart.
+/// The packet being processed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) flow: Flow,
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-/// Kind, a procedure code that E2AP, E42 or our extension has, criticality, all with zero padding.
+/// Kind, a procedure code of E2AP, E42 or this project's extension, criticality, all with zero padding.
 pub(super) fn begins_like_e2ap(octets: &[u8]) -> bool {
     matches!(octets, [0x00 | 0x20 | 0x40, 1..=20 | 200, 0x00 | 0x40 | 0x80, _, ..])
 }

@@ -10,7 +10,7 @@ use super::note::NoteCount;
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
 
-/// A PDU and what it says.
+/// A PDU with its message.
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
     pdu: u64,
@@ -29,7 +29,7 @@ pub struct Line<'a> {
     notation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a Problem>,
-    /// Since the trace's beginning.
+    /// Time since the start of the trace.
     #[serde(skip)]
     since_us: Option<i128>,
 }

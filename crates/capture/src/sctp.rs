@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260): DATA chunks, in whatever packets they travel, and messages from their fragments.
+//! SCTP (RFC 9260): DATA chunks in any packets, and messages assembled from their fragments.
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -9,15 +9,15 @@ use super::note::Note;
 use super::pdu::Place;
 use super::{Flow, MAX_PDU_BYTES};
 
-/// Directions of associations that are kept track of.
+/// Maximum number of tracked directions of associations.
 const MAX_DIRECTIONS: usize = 65_536;
-/// Transmission sequence numbers remembered in each direction, to know one that comes again.
+/// Number of remembered transmission sequence numbers per direction, to detect duplicates.
 const REMEMBERED_TSNS: u32 = 8192;
-/// Fragments that wait for others in each direction.
+/// Maximum number of waiting fragments per direction.
 const MAX_FRAGMENTS: usize = 16_384;
 /// Memory of a fragment in addition to its bytes.
 const FRAGMENT_BYTES: usize = 64;
-/// Payload protocols of E2AP (70 to 72), and 0 for who does not say.
+/// Payload protocols of E2AP (70 to 72), and 0 for unspecified.
 const OUR_PAYLOAD_PROTOCOLS: [u32; 4] = [0, 70, 71, 72];
 
 /// All associations of a capture.
@@ -48,7 +48,7 @@ struct Fragment {
 }
 
 impl Associations {
-    /// `max_held_bytes` for the fragments of all associations together.
+    /// `max_held_bytes` limits the fragments of all associations together.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -57,7 +57,7 @@ impl Associations {
         self.held_bytes
     }
 
-    /// Walks the chunks of one packet.
+    /// Processes the chunks of one packet.
     pub(super) fn packet(
         &mut self,
         place: &Place,
@@ -67,7 +67,7 @@ impl Associations {
     ) -> Result<(), Note> {
         for chunk in packet.chunks() {
             let chunk = chunk.map_err(|error| match error {
-                // Cut by the capture, which has its own note; or lying about its length.
+                // Truncated by the capture, which has a separate note; or the length is wrong.
                 PacketError::Truncated { .. } => Note::SctpIncomplete,
                 other => other.into(),
             })?;
@@ -127,7 +127,7 @@ impl Associations {
         if full { Err(Note::SctpIncomplete) } else { Ok(()) }
     }
 
-    /// Counts the messages of which fragments are missing.
+    /// Counts the messages with missing fragments.
     pub(super) fn finish(&mut self, found: &mut Findings) {
         let mut waiting: Vec<_> = self.directions.values().filter(|d| !d.fragments.is_empty()).collect();
         waiting.sort_by_key(|direction| direction.last);
@@ -138,15 +138,15 @@ impl Associations {
 }
 
 impl Direction {
-    /// Keeps a fragment; the whole message if it was the last one missing. Fragments of a message have
-    /// consecutive numbers, so those around this one are looked at.
+    /// Stores a fragment, and returns the whole message if it is complete. Fragments of a message have
+    /// consecutive numbers, so the search runs over the neighbours.
     fn fragment(&mut self, data: &SctpData<'_>, octets: Bytes) -> Option<Bytes> {
         let message = (data.stream_id, data.stream_sequence);
         self.held_bytes += octets.len() + FRAGMENT_BYTES;
         let fragment = Fragment { begins: data.begins, ends: data.ends, message, octets };
         self.fragments.insert(data.tsn, fragment);
         let part = |tsn: u32| self.fragments.get(&tsn).filter(|part| part.message == message);
-        // The end first: it is what is missing of a message whose fragments come in order.
+        // The end first: it is the missing part of a message whose fragments arrive in order.
         let mut last = data.tsn;
         while !part(last)?.ends {
             last = last.wrapping_add(1);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        /// Within the window it is a set.
+        /// Within the window, it behaves as a set.
         #[test]
         fn received_sequence_numbers_are_known(base in any::<u32>(), steps in proptest::collection::vec(0..REMEMBERED_TSNS / 2, 1..200)) {
             let mut seen = Seen::default();
@@ -232,7 +232,7 @@ mod tests {
             }
         }
 
-        /// Whatever comes on however many associations: what is held is what they hold, and bounded.
+        /// Memory is accounted and bounded, whatever arrives on any number of associations.
         #[test]
         fn all_associations_together_are_bounded(
             chunks in prop::collection::vec((0..6_u32, any::<u8>(), 0..4_u8, 0..400_usize), 1..200),

@@ -11,23 +11,23 @@ use super::pdu::{Endpoint, Flow};
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
 
-/// Messages of a document.
+/// Maximum messages of a document.
 pub const MESSAGES_MAX: usize = 1_000;
-/// Of a trace without an end: the oldest that leave together.
+/// Number of the oldest messages that are removed together from an endless trace.
 const LEAVE: usize = MESSAGES_MAX / 2;
 /// Maximum number of endpoints; further ones are shown as the last one.
 const ENDS_MAX: usize = 4_096;
-/// Lanes; endpoints beyond share the last.
+/// Maximum lanes; further endpoints share the last one.
 pub const LANES_MAX: usize = 24;
-/// Octets that are shown of a message.
+/// Maximum bytes shown of a message.
 pub const OCTETS_MAX: usize = 2_048;
-/// Signs of what a message says that are shown.
+/// Maximum characters shown of a decoded message.
 pub const WORDS_MAX: usize = 16 << 10;
-/// Signs of a single field.
+/// Maximum characters of a single field.
 const FIELD_MAX: usize = 120;
 /// Format name that a page checks first.
 const FORMAT: &str = "ranlab-sequence/1";
-/// Requests of E42 and the procedure of E2AP whose answers they get.
+/// Requests of E42, and the procedure of E2AP that their responses use.
 const FORMS_OF_E42: [(&str, u8); 3] =
     [("E42RICsubscriptionRequest", 8), ("E42RICsubscriptionDeleteRequest", 9), ("E42RICcontrolRequest", 4)];
 /// Outcome byte of an E2AP PDU: request (0) or kind of response.
@@ -43,7 +43,7 @@ pub struct Document {
     notes: Vec<String>,
     lanes: Vec<String>,
     messages: Vec<Message>,
-    /// Messages beyond [`MESSAGES_MAX`]: later ones, or earlier ones of a trace without an end.
+    /// Number of messages beyond [`MESSAGES_MAX`]: later ones, or earlier ones of an endless trace.
     left_out: u64,
 }
 
@@ -58,14 +58,14 @@ struct Message {
     side: &'static str,
     name: String,
     fields: Vec<(String, String)>,
-    /// Octets in all; `hex` may have fewer.
+    /// Total bytes; `hex` may have fewer.
     octets: usize,
     hex: String,
-    /// In ASN.1 value notation, a line each.
+    /// The message in ASN.1 value notation, a line each.
     words: String,
     /// Text of the fault.
     fault: Option<String>,
-    /// Index of the request that it answers, and how long that took.
+    /// Index of the request that it answers, and the delay of the response.
     answers: Option<usize>,
     took_us: Option<i64>,
 }
@@ -76,24 +76,24 @@ type Key = (Flow, Side, Endpoint, u8, String);
 /// Collects messages into a [`Document`].
 #[derive(Debug, Clone, Default)]
 pub struct Sequence {
-    /// The newest messages are kept, not the first.
+    /// Whether to keep the newest messages instead of the first.
     newest: bool,
     begin_us: Option<u64>,
     endpoints: Vec<(Endpoint, Side)>,
     rics: BTreeSet<Endpoint>,
     messages: Vec<Message>,
     left_out: u64,
-    /// The first that was asked is the first that is answered.
+    /// Pending requests: the first request gets the first response.
     waiting: HashMap<Key, VecDeque<usize>>,
 }
 
 impl Sequence {
-    /// Of a trace without an end: the newest messages are kept, where others keep the first.
+    /// Creates a sequence that keeps the newest messages, for an endless trace; others keep the first ones.
     pub fn newest() -> Self {
         Self { newest: true, ..Self::default() }
     }
 
-    /// The next message of a trace.
+    /// Adds the next message of a trace.
     pub fn take(&mut self, dissected: &Dissected, problem: Option<&Problem>) {
         let Dissected { number, pdu, side, version, message } = dissected;
         self.begin_us = self.begin_us.or(pdu.time_us);
@@ -143,7 +143,7 @@ impl Sequence {
         });
     }
 
-    /// The oldest messages leave, and what was remembered of them.
+    /// Removes the oldest messages, with their state.
     fn forget(&mut self) {
         self.left_out += LEAVE as u64;
         self.messages.drain(..LEAVE);
@@ -157,7 +157,7 @@ impl Sequence {
         });
     }
 
-    /// The request that a message answers; a request is remembered instead.
+    /// Returns the request that a message answers; records a request.
     fn answered(&mut self, dissected: &Dissected, told: &[(&'static str, String)]) -> Option<usize> {
         let Dissected { pdu, side, message, .. } = dissected;
         let [kind, procedure, ..] = pdu.bytes[..] else { return None };
@@ -192,11 +192,11 @@ impl Sequence {
         self.endpoints.len() - 1
     }
 
-    /// The document, of a trace with this account.
+    /// Returns the document, for a trace with this summary.
     pub fn finish(mut self, title: &str, summary: &Summary) -> Document {
         let is_ric =
             |endpoint: &Endpoint, side: Side| self.rics.contains(endpoint) || endpoint.port == side.port();
-        // A RIC's two doors are one lane, where its address is known.
+        // A RIC's two listeners are one lane, if its address is known.
         let mut lanes: Vec<String> = Vec::new();
         let mut at: BTreeMap<String, usize> = BTreeMap::new();
         let place: Vec<usize> = self
@@ -266,7 +266,7 @@ impl Document {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The file's title, for who names a window.
+    /// The file's title, for window names.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -277,7 +277,7 @@ impl Document {
     }
 }
 
-/// The beginning of a text, and a sign that it goes on.
+/// The beginning of a text, with an ellipsis.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -1,4 +1,4 @@
-//! TCP: streams from segments, and from them the messages with a length in front.
+//! TCP: streams from segments, and length-prefixed messages from streams.
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -9,9 +9,9 @@ use super::note::Note;
 use super::pdu::{Place, begins_like_e2ap};
 use super::{Flow, MAX_PDU_BYTES};
 
-/// Directions of connections that are kept track of.
+/// Maximum number of tracked directions of connections.
 const MAX_DIRECTIONS: usize = 65_536;
-/// Octets in each direction that wait for an earlier segment; beyond, that segment is given up.
+/// Maximum bytes per direction that wait for an earlier segment; beyond it, that segment is given up.
 const MAX_EARLY_BYTES: usize = 4 << 20;
 /// Memory of a waiting segment in addition to its bytes.
 const SEGMENT_BYTES: usize = 64;
@@ -27,14 +27,14 @@ pub(super) struct Streams {
 
 #[derive(Debug)]
 struct Direction {
-    /// Sequence number of the connection's beginning, if the capture has it.
+    /// Sequence number of the start of the connection, if the capture has it.
     first: Option<u32>,
-    /// Sequence number of the next octet with its wraps counted, once it is known.
+    /// Sequence number of the next byte including its wraps, once it is known.
     next: Option<u64>,
     framing: Framing,
-    /// Octets in order that are not yet a whole message.
+    /// Bytes in order that are not yet a whole message.
     stream: BytesMut,
-    /// Octets ahead of `next`, by their number.
+    /// Bytes ahead of `next`, by their number.
     early: BTreeMap<u64, Bytes>,
     early_bytes: usize,
     last: Place,
@@ -44,16 +44,16 @@ struct Direction {
 enum Framing {
     /// The stream begins with a length.
     Whole,
-    /// At the next segment that begins like a message.
+    /// Searches for a segment that starts like a message.
     Searching,
-    /// As [`Framing::Whole`], but from the middle on.
+    /// As [`Framing::Whole`], but starting in the middle.
     Found,
-    /// Another protocol's.
+    /// Another protocol.
     Foreign,
 }
 
 impl Streams {
-    /// `max_held_bytes` for the unfinished messages and early segments of all connections together.
+    /// `max_held_bytes` limits the unfinished messages and early segments of all connections together.
     pub(super) fn new(max_held_bytes: usize) -> Self {
         Self { directions: HashMap::new(), held_bytes: 0, max_held_bytes }
     }
@@ -62,7 +62,7 @@ impl Streams {
         self.held_bytes
     }
 
-    /// Takes one segment.
+    /// Processes one segment.
     pub(super) fn segment(
         &mut self,
         place: &Place,
@@ -83,7 +83,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes what waits for segments that never came.
+    /// Processes data that waits for missing segments.
     pub(super) fn finish(&mut self, found: &mut Findings) {
         let mut directions: Vec<_> = self.directions.values_mut().collect();
         directions.sort_by_key(|direction| direction.last.number);
@@ -113,11 +113,11 @@ impl Direction {
     fn segment(&mut self, segment: &Tcp<'_>, found: &mut Findings) {
         let begins = segment.flags & Tcp::SYN != 0;
         if begins && self.first != Some(segment.sequence) {
-            // The same ports again.
+            // The ports are reused.
             self.give_up(found);
             *self = Self::new(self.last);
             self.first = Some(segment.sequence);
-            // Room for what lies before it: one wrap.
+            // Leaves room for one wrap before it.
             self.next = Some((1 << 32) + u64::from(segment.sequence) + 1);
             self.framing = Framing::Whole;
         }
@@ -144,7 +144,7 @@ impl Direction {
         if at > next {
             self.keep_early(at, payload, found);
         } else if let Some(fresh) = payload.get((next - at) as usize..).filter(|fresh| !fresh.is_empty()) {
-            // In order, or sent again with more behind it.
+            // In order, or a retransmission with further data.
             self.in_order(fresh, found);
             self.join_early(found);
         }
@@ -162,7 +162,7 @@ impl Direction {
         }
     }
 
-    /// Takes early segments whose turn has come.
+    /// Processes early segments that are now in order.
     fn join_early(&mut self, found: &mut Findings) {
         while let (Some(entry), Some(next)) = (self.early.first_entry(), self.next)
             && *entry.key() <= next
@@ -175,7 +175,7 @@ impl Direction {
         }
     }
 
-    /// Goes on behind what is missing.
+    /// Continues after the missing data.
     fn skip_gap(&mut self, found: &mut Findings) {
         let Some((&at, _)) = self.early.first_key_value() else { return };
         self.note(Note::TcpGap, found);
@@ -185,7 +185,7 @@ impl Direction {
         self.join_early(found);
     }
 
-    /// Waits for nothing any more.
+    /// Gives up all waiting data.
     fn give_up(&mut self, found: &mut Findings) {
         while !self.early.is_empty() {
             self.skip_gap(found);
@@ -201,9 +201,9 @@ impl Direction {
         }
     }
 
-    /// Takes the octets that come next.
+    /// Processes the next bytes.
     fn in_order(&mut self, payload: &[u8], found: &mut Findings) {
-        // The number of the next octet moves even if they are of no use.
+        // The number of the next byte advances even if the bytes are useless.
         self.next = self.next.map(|next| next + payload.len() as u64);
         let possible = |length| (1..=MAX_PDU_BYTES).contains(&length);
         if self.framing == Framing::Searching {
@@ -256,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever comes on however many connections: what is held is what its connections hold, and bounded.
+        /// Memory is accounted and bounded, whatever arrives on any number of connections.
         #[test]
         fn all_connections_together_are_bounded(
             segments in prop::collection::vec((0..6_u16, any::<u16>(), 0..8_u8, 0..400_usize), 1..200),

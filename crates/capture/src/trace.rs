@@ -1,4 +1,4 @@
-//! From captures to an account of what they hold: every message to the caller, and in the end a summary.
+//! Processing of captures: every message to the caller, and a summary at the end.
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -12,10 +12,10 @@ use super::note::{Note, NoteCount, Notes};
 use super::pdu::{Endpoint, Flow, Pdu, Transport};
 use super::{MAX_PDU_BYTES, Side, packets, verify};
 
-/// PDUs with a problem that the summary lists; all are counted.
+/// Maximum PDUs with a problem that the summary lists; all are counted.
 const MAX_PROBLEMS: usize = 1000;
 
-/// Why a file could not be read.
+/// Reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -37,35 +37,35 @@ pub struct Problem {
     pub pdu: u64,
     /// `undecodable` or `differing`.
     pub problem: &'static str,
-    /// In words.
+    /// Text.
     pub reason: String,
 }
 
 /// Totals of all captures.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
-    /// PDUs of all sides.
+    /// Number of PDUs of all sides.
     pub pdus: u64,
-    /// PDUs that no decoder took.
+    /// Number of PDUs that no decoder accepted.
     pub undecodable: u64,
-    /// PDUs whose message is encoded otherwise by us; `None`: not compared.
+    /// Number of PDUs with a different encoding by this program; `None`: not compared.
     pub differing: Option<u64>,
-    /// PDUs of each side.
+    /// Number of PDUs by side.
     pub sides: BTreeMap<Side, u64>,
-    /// PDUs of each message.
+    /// Number of PDUs by message.
     pub messages: BTreeMap<&'static str, u64>,
     /// In the order of their first PDU.
     pub connections: Vec<Connection>,
     /// Irregularities.
     pub notes: Vec<NoteCount>,
-    /// The first thousand.
+    /// The first thousand problems.
     pub problems: Vec<Problem>,
 }
 
-/// Captures that are read one after the other; connections go on from one to the next.
+/// Captures read one after the other; connections continue from one to the next.
 #[derive(Debug)]
 pub struct Trace {
-    /// Every datagram and payload protocol is taken for ours.
+    /// Whether every datagram and payload protocol counts as E2AP.
     trusting: bool,
     dissector: Dissector,
     notes: Notes,
@@ -82,8 +82,9 @@ impl Trace {
         Self { trusting, dissector, notes: Notes::default(), summary }
     }
 
-    /// Reads a capture (pcap, pcapng), or a file that holds one PDU, to its end; `each` for every PDU. A capture that still grows is
-    /// read as it does if its source says [`io::ErrorKind::WouldBlock`] where it ends for now, and waits at the next call.
+    /// Reads a capture (pcap, pcapng), or a file with one PDU, to its end, and calls `each` for every PDU. A
+    /// growing capture is read incrementally: its source returns [`io::ErrorKind::WouldBlock`] at the current
+    /// end, and waits at the next call.
     pub fn read(
         &mut self,
         mut source: impl Read + Send,
@@ -118,7 +119,7 @@ impl Trace {
         self.summary
     }
 
-    /// Takes what was found so far.
+    /// Processes the findings so far.
     fn account(&mut self, found: &mut Findings, each: &mut impl FnMut(&Dissected, Option<&Problem>)) {
         for pdu in found.pdus.drain(..) {
             self.pdu(pdu, &mut found.notes, each);

@@ -5,15 +5,15 @@ use std::fmt;
 use ranlab_wire::e2ap::{Decoded, Version};
 use ranlab_wire::e42;
 
-/// Enclosing lengths that are looked through.
+/// Maximum number of enclosing lengths to examine.
 const MAX_LENGTHS: usize = 64;
 
 /// Position and reason of the difference between two encodings of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// First octet of the received bytes that matters.
+    /// First relevant byte of the received bytes.
     pub(super) octet: usize,
-    /// The rule.
+    /// The broken rule.
     pub(super) rule: Rule,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// `None` if `received` is what we would send.
+/// `None` if `received` equals this program's encoding.
 pub(super) fn verify(
     decoded: &Decoded<e42::Message>,
     version: Version,
@@ -53,7 +53,7 @@ pub(super) fn verify(
     }
 }
 
-/// The first difference that is not merely a length around another difference.
+/// The first difference that is not merely an enclosing length of another difference.
 fn explain(received: &[u8], ours: &[u8]) -> Difference {
     let mut at = 0;
     let mut our_at = 0;
@@ -62,7 +62,7 @@ fn explain(received: &[u8], ours: &[u8]) -> Difference {
         let mine = &ours[our_at..];
         let same = theirs.iter().zip(mine).take_while(|(a, b)| a == b).count();
         let octet = at + same;
-        // Both forms of a length begin at the difference, or it lies in the second octet of two.
+        // Both forms of a length start at the difference, or it is in the second byte of two.
         let lengths = [same, same.saturating_sub(1)].into_iter().find_map(|start| {
             let (their_value, their_form) = length(&theirs[start..])?;
             let (my_value, my_form) = length(&mine[start..])?;
@@ -92,13 +92,13 @@ fn at_octet(theirs: &[u8], mine: &[u8]) -> Rule {
         return Rule::ExtraOctets(extra);
     }
     match (theirs.first(), mine.first()) {
-        // They have bits where we have none, and otherwise the same.
+        // The received bytes have bits set that are clear here, and are otherwise equal.
         (Some(a), Some(b)) if theirs.len() == mine.len() && a & b == *b => Rule::Padding,
         _ => Rule::Other,
     }
 }
 
-/// A length determinant without fragments: its value and how many octets it takes.
+/// A length determinant without fragments: its value and its size in bytes.
 fn length(octets: &[u8]) -> Option<(usize, usize)> {
     match octets {
         [n @ 0..0x80, ..] => Some((usize::from(*n), 1)),

@@ -1,9 +1,9 @@
-//! Captures as octets: pcap (version 2.4, nanoseconds) and pcapng, little-endian on every machine.
+//! Captures as bytes: pcap (version 2.4, nanoseconds) and pcapng, little-endian on every machine.
 use std::io::{self, Write};
 
 use super::link_type::LinkType;
 
-/// Octets that a pcap keeps of a packet; any tool reads as many.
+/// Maximum bytes of a packet in a pcap; all tools read this size.
 const SNAP_BYTES: usize = 65_535;
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -11,14 +11,14 @@ const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
-/// A pcap under way: one link type, no names.
+/// Writer of a pcap: one link type, no names.
 #[derive(Debug)]
 pub struct PcapWriter<W> {
     out: W,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Writes the head of the file. `out` should be buffered.
+    /// Writes the file header. `out` should be buffered.
     pub fn new(mut out: W, link_type: LinkType) -> io::Result<Self> {
         // Nanoseconds, version 2.4, no offset, no accuracy, longest packet, link type.
         let words = [0xa1b2_3c4d, 0x0004_0002, 0, 0, SNAP_BYTES as u32, link_type.0.into()];
@@ -26,7 +26,7 @@ impl<W: Write> PcapWriter<W> {
         Ok(Self { out })
     }
 
-    /// Appends a packet that was seen at `at_ns`, in nanoseconds since the epoch; beyond 65,535 octets it is cut.
+    /// Appends a packet captured at `at_ns`, in nanoseconds since the epoch; it is cut at 65,535 bytes.
     pub fn packet(&mut self, at_ns: u64, data: &[u8]) -> io::Result<()> {
         let kept = &data[..data.len().min(SNAP_BYTES)];
         let seconds = at_ns / NS_PER_S;
@@ -36,7 +36,7 @@ impl<W: Write> PcapWriter<W> {
         self.out.write_all(kept)
     }
 
-    /// Hands everything to the system.
+    /// Flushes all data to the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -47,17 +47,17 @@ impl<W: Write> PcapWriter<W> {
     }
 }
 
-/// A pcapng under way: any number of interfaces, each with a link type and a name.
+/// Writer of a pcapng: any number of interfaces, each with a link type and a name.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     out: W,
     interfaces: u32,
-    /// Of one block.
+    /// Buffer of one block.
     scratch: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Writes the head of the file. `out` should be buffered.
+    /// Writes the file header. `out` should be buffered.
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self { out, interfaces: 0, scratch: Vec::new() };
         writer.block(SECTION, |body| {
@@ -71,11 +71,11 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface; the number by which its packets name it. A name beyond 65,535 octets is cut.
+    /// Describes an interface; returns the number that its packets use. A name is cut at 65,535 bytes.
     pub fn interface(&mut self, link_type: LinkType, name: &str) -> io::Result<u32> {
         self.block(INTERFACE, |body| {
             body.extend_from_slice(&link_type.0.to_le_bytes());
-            // Reserved, and no limit to a packet's length.
+            // Reserved, and no limit of a packet's length.
             body.extend_from_slice(&[0; 6]);
             option(body, 2, name.as_bytes());
             // Nanoseconds.
@@ -86,8 +86,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Appends a packet that an interface saw at `at_ns`, in nanoseconds since the epoch: `data` of its `sent_bytes`.
-    /// An error if the interface was not described.
+    /// Appends a packet that an interface captured at `at_ns`, in nanoseconds since the epoch: `data` of its
+    /// `sent_bytes`. An error if the interface was not described.
     pub fn packet(&mut self, interface: u32, at_ns: u64, data: &[u8], sent_bytes: usize) -> io::Result<()> {
         if interface >= self.interfaces {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -102,7 +102,7 @@ impl<W: Write> PcapngWriter<W> {
         })
     }
 
-    /// Hands everything to the system.
+    /// Flushes all data to the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

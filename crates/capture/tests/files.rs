@@ -1,4 +1,4 @@
-//! Captures as files hold them: written, read, cut, damaged, and given in pieces.
+//! Captures as files: written, read, cut, damaged, and read in pieces.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 mod common;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const FLEXRIC: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/flexric_e2_e42_sctp.pcap"));
 
-/// Link type, interface, time in microseconds, whether cut, and octets.
+/// Link type, interface, time in microseconds, whether cut, and bytes.
 type Seen = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
 
 fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
@@ -41,7 +41,8 @@ fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// The layout of the formats' own descriptions (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), octet by octet.
+/// The layout of the formats' specifications (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), byte by
+/// byte.
 #[test]
 fn the_formats_are_as_described() {
     let out = pcap(&[(1_000_000_002, vec![0xaa, 0xbb])]);
@@ -100,7 +101,8 @@ proptest! {
         prop_assert_eq!(notes.len(), usize::from(packets_in.len() > 1), "packets that were cut: {:?}", notes);
     }
 
-    /// A capture that ends early holds the packets before its end, and says so; a damaged one does no harm.
+    /// A truncated capture gives the packets before its end and a note; a damaged one is handled without a
+    /// failure.
     #[test]
     fn truncated_capture_is_read_to_its_end(
         sizes in prop::collection::vec(0..200_usize, 1..12),
@@ -125,12 +127,12 @@ proptest! {
 
 #[test]
 fn times_are_read_in_either_order_and_resolution() {
-    // As tcpdump on a big-endian machine: microseconds, Ethernet with a frame check sequence noted.
+    // As written by tcpdump on a big-endian machine: microseconds, Ethernet with a frame check sequence.
     let mut big =
         vec![0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0x40, 0, 0, 1];
     big.extend([0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 1, 0, 0, 0, 1, 0xaa]);
     assert_eq!(packets(&big[..]).0, [(1, None, Some(5_000_006), false, vec![0xaa])]);
-    // A pcapng with milliseconds (10^-3) that count from 1000 s on, and a packet of an interface that is not there.
+    // A pcapng with milliseconds (10^-3) that count from 1000 s on, and a packet of an unknown interface.
     let mut writer = PcapngWriter::new(Vec::new()).unwrap();
     writer.interface(LinkType::RAW, "x").unwrap();
     writer.packet(0, 7, &[1], 1).unwrap();
@@ -176,7 +178,7 @@ fn recorded_pdus_round_trip_and_cut_ones_do_not() {
     assert_eq!(found.notes.list().len(), 1);
 }
 
-/// As a pipe gives it: an octet at a time.
+/// As read from a pipe: one byte at a time.
 struct Dripping<'a>(&'a [u8]);
 
 impl Read for Dripping<'_> {
@@ -186,7 +188,8 @@ impl Read for Dripping<'_> {
     }
 }
 
-/// A capture that is still written: after each piece there is no more for now. Those pieces that were read are counted.
+/// A capture that is still being written: after each piece there is no more data for now. Counts the pieces
+/// that were read.
 struct Growing<'a> {
     rest: &'a [u8],
     piece: usize,
@@ -208,7 +211,7 @@ impl Read for Growing<'_> {
     }
 }
 
-/// A disk that fails.
+/// A failing disk.
 struct Failing<'a>(&'a [u8]);
 
 impl Read for Failing<'_> {
@@ -227,7 +230,7 @@ fn trace_is_independent_of_read_sizes() {
             assert!(dissected.number == numbers && problem.is_none());
         })
         .unwrap();
-    // A second file goes on where the first ended.
+    // A second file continues the state of the first.
     trace.read(&DELETE[..], |dissected, _| assert_eq!(dissected.number, 661)).unwrap();
     let summary = trace.finish();
     assert_eq!((summary.pdus, summary.undecodable, summary.differing), (661, 0, Some(0)));
@@ -250,7 +253,7 @@ fn growing_capture_is_read_incrementally() {
                 early += u32::from(pauses.load(Ordering::Relaxed) < last);
             })
             .unwrap();
-        // Messages come before the capture's end is there.
+        // Messages are delivered before the end of the capture.
         assert!(all == 660 && early > 0, "pieces of {piece}: {early} of {all} before the last piece");
     }
 }

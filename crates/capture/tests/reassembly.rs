@@ -1,4 +1,4 @@
-//! Messages out of packets that came in another order, twice, in pieces, or not at all.
+//! Messages from packets that arrive in another order, twice, in pieces, or not at all.
 #![allow(clippy::unwrap_used)] // a test that cannot go on fails
 
 mod common;
@@ -74,13 +74,13 @@ fn early_fin_does_not_cut_last_bytes() {
     assert!(notes[0].contains("ends in the middle of a message"), "{notes:?}");
 }
 
-/// Waiting segments on both sides of the wrap: the one before it comes first.
+/// Waiting segments on both sides of the wrap: the one before the wrap comes first.
 #[test]
 fn early_segments_keep_their_order_across_the_wrap() {
     let stream = [FIRST, SECOND].concat();
     let base = u32::MAX - 11;
     let part = |from: usize, to: usize| tcp(base.wrapping_add(1 + from as u32), 0, &stream[from..to]);
-    // Octets 9 to 13 lie before the wrap and reach over it, 16 to 19 behind it.
+    // Bytes 9 to 13 span the wrap, 16 to 19 follow it.
     let packets = [tcp(base, SYN, &[]), part(16, 19), part(9, 16), part(0, 2), part(2, 12)];
     assert_eq!(assembled(&packets, false), (both(), vec![]));
 }
@@ -150,7 +150,7 @@ fn ip_fragments_are_reported() {
     assert!(found.is_empty() && notes[0].contains("fragment of an IP packet"), "{notes:?}");
 }
 
-/// Octets that nothing takes for the beginning of a message, behind one that is.
+/// Bytes that do not look like the start of a message, after one that does.
 fn message(size: usize) -> Vec<u8> {
     let mut message = vec![0, 5, 0x40, 1];
     message.extend((0..size).map(|n| 0x80 | n as u8));
@@ -161,7 +161,7 @@ fn framed(messages: &[Vec<u8>]) -> Vec<u8> {
     messages.iter().flat_map(|m| [&(m.len() as u32).to_be_bytes()[..], m].concat()).collect()
 }
 
-/// Every octet at least once, in pieces of up to 1400 that overlap, some twice, in any order.
+/// Every byte at least once, in overlapping pieces of up to 1400, some twice, in any order.
 fn pieces(octets: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     let cuts = prop::collection::vec(
         (0..=octets, 0..40_usize, 1..=2_usize),
@@ -183,7 +183,7 @@ fn pieces(octets: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     pieces.prop_shuffle()
 }
 
-/// Messages, where the stream begins, and its pieces.
+/// Messages, the start of the stream, and its pieces.
 fn streams() -> impl Strategy<Value = (Vec<Vec<u8>>, u32, Vec<(usize, usize)>)> {
     let base = prop_oneof![any::<u32>(), (0..20_000_u32).prop_map(u32::wrapping_neg)];
     (prop::collection::vec(0..3000_usize, 1..12), base).prop_flat_map(|(sizes, base)| {
@@ -196,8 +196,8 @@ fn streams() -> impl Strategy<Value = (Vec<Vec<u8>>, u32, Vec<(usize, usize)>)> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// Whatever the order, repeats and overlaps of segments, over either version of IP: the same messages, in order,
-    /// without a note, and nothing is kept of them.
+    /// Any order, repetition and overlap of segments, over either version of IP, gives the same messages in
+    /// order, without a note. No data remains in memory.
     #[test]
     fn a_stream_does_not_depend_on_its_segments((messages, base, pieces) in streams(), six in any::<bool>()) {
         let stream = framed(&messages);
@@ -241,7 +241,7 @@ proptest! {
         prop_assert!(!has_end || !notes.is_empty());
     }
 
-    /// Chunks in any packets and order, some twice: every message once, and nothing is kept.
+    /// Chunks in any packets and order, some twice: every message once, and no data remains in memory.
     #[test]
     fn messages_do_not_depend_on_their_chunks(
         sizes in prop::collection::vec((1..200_usize, 1..6_usize), 1..20),
@@ -285,7 +285,7 @@ proptest! {
         prop_assert_eq!(notes.iter().map(|note| note.count).collect::<Vec<_>>(), [repeats as u64], "{:?}", notes);
     }
 
-    /// Whatever octets, cut and changed, on whatever link: no panic, and bounded memory.
+    /// Any bytes, cut and changed, on any link: no panic, and bounded memory.
     #[test]
     fn no_packet_does_harm(
         which in 0..5_usize,
@@ -320,7 +320,7 @@ proptest! {
     }
 }
 
-/// One connection whose first octets never come, and one message that never ends: neither is kept for ever.
+/// One connection without its first bytes, and one message without an end: neither is kept forever.
 #[test]
 fn incomplete_messages_are_given_up() {
     const ONE: usize = 16 << 20;

@@ -1,4 +1,5 @@
-//! A capture as lanes and messages: answers find their requests, and whatever it holds the document is bounded.
+//! A capture as lanes and messages: responses match their requests, and the document is bounded whatever it
+//! holds.
 #![allow(clippy::unwrap_used)]
 
 use ranlab_capture::dissect::Known;
@@ -33,7 +34,7 @@ fn a_recorded_session_has_lanes_answers_and_delays() {
         assert!((asked["n"].as_u64().unwrap() as usize) <= at);
         assert_eq!((&asked["from"], &asked["to"]), (&message["to"], &message["from"]));
         assert!(message["took_us"].as_i64().unwrap() >= 0);
-        // E2setupRequest and E2setupResponse: what is before their last word is the same.
+        // E2setupRequest and E2setupResponse share all but the last word.
         let stem = |name: &Value| name.as_str().unwrap().trim_end_matches("Request").to_owned();
         let asked = stem(&asked["name"]);
         let answer = message["name"].as_str().unwrap();
@@ -80,7 +81,7 @@ fn endless_trace_keeps_newest_messages_with_responses() {
     let capture = include_bytes!("../../wire/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut trace = Trace::new(Known::default(), false);
     let mut sequence = Sequence::newest();
-    // The same session three times: more messages than are kept.
+    // The same session three times: more messages than the limit.
     for _ in 0..3 {
         trace.read(&capture[..], |dissected, problem| sequence.take(dissected, problem)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Packets as a capture holds them, and what comes of them.
+//! Packets as in a capture, and the resulting PDUs.
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; a test that cannot go on fails
 
 use bytes::Bytes;
@@ -63,7 +63,7 @@ pub(crate) fn data(flags: u8, tsn: u32, n: u16, payload_protocol: u32, payload: 
     chunk
 }
 
-/// An SCTP packet between other ports than ours, of an association, behind a SACK.
+/// An SCTP packet of an association between other ports than E2AP's, after a SACK.
 pub(crate) fn sctp(tag: u32, chunks: &[Vec<u8>]) -> Vec<u8> {
     let mut octets = vec![0x9c, 0x40, 0x13, 0x88];
     octets.extend(tag.to_be_bytes());
@@ -76,7 +76,7 @@ pub(crate) fn packet(number: u64, link_type: LinkType, data: &[u8]) -> Packet<'_
     Packet { number, link_type, interface: None, time_us: None, cut: false, data }
 }
 
-/// The PDUs of bare IP packets, and the notes on them.
+/// The PDUs of bare IP packets, with the notes.
 pub(crate) fn assembled(packets: &[Vec<u8>], trusting: bool) -> (Vec<Bytes>, Vec<String>) {
     let mut assembler = Assembler::new(trusting);
     let mut found = Findings::default();
