@@ -1,4 +1,4 @@
-//! The kernel's packet programs: maps, programs, and their place at a network device (bpf(2), XDP).
+//! The kernel's packet programs: maps, programs, and their attachment to a network device (bpf(2), XDP).
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -20,7 +20,7 @@ const MAP_TYPE_HASH: u32 = 1;
 const MAP_TYPE_XSK: u32 = 17;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
-/// Entries that are not there before they are needed: a map for a million sessions costs little while it is empty.
+/// Allocates entries on demand: a map for a million sessions is small while it is empty.
 const NO_PREALLOC: u32 = 1;
 /// Maximum length of the message of the kernel's verifier.
 const LOG_BYTES: usize = 1 << 16;
@@ -40,10 +40,11 @@ impl Attributes {
         self.0[word + 1] = (address >> 32) as u32;
     }
 
-    /// The attributes hold pointers to what the command reads or writes: `self` and all of that must outlive the call.
+    /// The attributes hold pointers to data that the command reads or writes: `self` and that data must
+    /// outlive the call.
     unsafe fn call(&mut self, command: libc::c_long) -> io::Result<libc::c_long> {
-        // SAFETY: the structure is 128 octets, aligned as the kernel wants it, zero where nothing is said; the caller
-        // promises that the pointers within are good.
+        // SAFETY: the structure is 128 bytes, aligned as the kernel requires, zero where unset; the caller
+        // promises that its pointers are valid.
         let result =
             unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), size_of_val(&self.0)) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -55,7 +56,7 @@ fn owned(descriptor: libc::c_long) -> OwnedFd {
     unsafe { OwnedFd::from_raw_fd(descriptor as i32) }
 }
 
-/// A table that programs and this process share: keys of `KEY` octets, values of `VALUE`.
+/// A table shared by programs and this process: keys of `KEY` bytes, values of `VALUE`.
 #[derive(Debug)]
 pub struct BpfMap<const KEY: usize, const VALUE: usize> {
     descriptor: OwnedFd,
@@ -70,7 +71,7 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
         unsafe { attributes.call(MAP_CREATE) }.map(|fd| Self { descriptor: owned(fd) })
     }
 
-    /// For a program's instructions.
+    /// Descriptor for a program's instructions.
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
     }
@@ -80,11 +81,11 @@ impl<const KEY: usize, const VALUE: usize> BpfMap<KEY, VALUE> {
         attributes.0[0] = self.descriptor.as_raw_fd() as u32;
         attributes.pointer(2, key.as_ptr());
         attributes.pointer(4, value);
-        // SAFETY: key and value are as long as the map was made for, and outlive the call.
+        // SAFETY: key and value have the lengths that the map was created with, and outlive the call.
         unsafe { attributes.call(command) }.map(drop)
     }
 
-    /// Sets an entry, in one step for programs that read it.
+    /// Sets an entry atomically for programs that read it.
     pub fn set(&self, key: &[u8; KEY], value: &[u8; VALUE]) -> io::Result<()> {
         self.command(MAP_UPDATE, key, value.as_ptr())
     }
@@ -111,10 +112,10 @@ impl BpfMap<4, 4> {
     }
 }
 
-/// Why a program is not at a device.
+/// Reason why a program is not attached to a device.
 #[derive(Debug, thiserror::Error)]
 pub enum XdpError {
-    /// No such device here.
+    /// The device does not exist.
     #[error("there is no network device \"{name}\" in this namespace")]
     Device {
         /// Its name.
@@ -123,46 +124,47 @@ pub enum XdpError {
     /// The kernel refused the program.
     #[error("the kernel refuses the XDP program: {source}{}{log}", if .log.is_empty() { "" } else { ": " })]
     Program {
-        /// Why.
+        /// The kernel's error.
         source: io::Error,
-        /// The checker's last words.
+        /// The last lines of the verifier's log.
         log: String,
     },
-    /// The kernel refused its place.
+    /// The kernel refused the attachment.
     #[error("the kernel does not let the XDP program to \"{name}\": {source}")]
     Attach {
         /// The device.
         name: String,
-        /// Why.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// A program at a device; it leaves when this is dropped, or the process ends.
+/// A program attached to a device; it is detached when this is dropped, or the process exits.
 #[derive(Debug)]
 pub struct XdpProgram {
     _program: OwnedFd,
     _link: OwnedFd,
-    /// The driver runs it; otherwise the kernel does, on socket buffers.
+    /// Whether the driver runs it; otherwise the kernel does, on socket buffers.
     pub native: bool,
 }
 
 impl XdpProgram {
-    /// Has the kernel check `instructions`, and no more.
+    /// Has the kernel verify `instructions`, without attaching them.
     pub fn check(instructions: &[u64]) -> Result<(), XdpError> {
         load(instructions).map(drop)
     }
 
-    /// Has the kernel run `instructions` on one frame, as if it had come from the loopback device of the calling thread's
-    /// namespace (`BPF_PROG_TEST_RUN`): the verdict, and the frame as the program leaves it. Nothing is sent.
+    /// Has the kernel run `instructions` on one frame, as if it had come from the loopback device of the
+    /// calling thread's namespace (`BPF_PROG_TEST_RUN`). Returns the verdict and the resulting frame. No
+    /// frame is sent.
     pub fn try_on(instructions: &[u64], frame: &[u8]) -> Result<(u32, Vec<u8>), XdpError> {
         BpfProgram::load(instructions)?
             .run(frame)
             .map_err(|source| XdpError::Program { source, log: String::new() })
     }
 
-    /// Has the kernel check `instructions` (each 8 octets, as the kernel's `struct bpf_insn`) and puts them at the device.
-    /// With `native`, the driver is asked to run them.
+    /// Has the kernel verify `instructions` (each 8 bytes, as the kernel's `struct bpf_insn`) and attaches
+    /// them to the device. With `native`, the driver runs them.
     pub fn attach(name: &str, instructions: &[u64], native: bool) -> Result<Self, XdpError> {
         let no_device = || XdpError::Device { name: name.to_owned() };
         let c_name = CString::new(name).map_err(|_| no_device())?;
@@ -184,15 +186,16 @@ impl XdpProgram {
 }
 
 fn load(instructions: &[u64]) -> Result<OwnedFd, XdpError> {
-    // The kernel gives its routing table to such programs alone; see docs/decisions/0008-licence-of-kernel-programs.md.
+    // The kernel restricts its routing table to programs with this licence; see
+    // docs/decisions/0008-licence-of-kernel-programs.md.
     const LICENCE: &[u8] = b"Dual MIT/GPL\0";
     let mut log = vec![0_u8; LOG_BYTES];
     let mut attributes = Attributes::new();
     attributes.0[..2].copy_from_slice(&[PROG_TYPE_XDP, instructions.len() as u32]);
     attributes.pointer(2, instructions.as_ptr().cast());
     attributes.pointer(4, LICENCE.as_ptr());
-    // SAFETY: the instructions are as many as said, the licence ends with a zero, and both outlive the call. A program
-    // that is refused is loaded again with room for the reason, which outlives that call.
+    // SAFETY: the number of instructions is correct, the licence ends with a zero, and both outlive the call.
+    // A rejected program is loaded again with room for the log, which outlives that call.
     let result = unsafe {
         attributes.call(PROG_LOAD).or_else(|_| {
             attributes.0[6..8].copy_from_slice(&[1, LOG_BYTES as u32]);

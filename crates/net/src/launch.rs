@@ -1,4 +1,4 @@
-//! Packets that leave at a time which their sender gives (`SO_TXTIME`), and how fast a port says that it is.
+//! Packets that leave at a time set by their sender (`SO_TXTIME`), and the reported rate of a port.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -21,7 +21,7 @@ pub fn tai_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Packets of this socket have launch times, and this priority, by which the kernel queues them.
+/// Enables launch times on a socket, and sets the priority by which the kernel queues its packets.
 pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     let socket = SockRef::from(socket);
     // `struct sock_txtime`: clock, flags.
@@ -41,7 +41,7 @@ pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a packet on a socket of [`launch_timed`] that is connected, or of frames: it leaves at `tai_ns`.
+/// Sends a packet on a connected socket of [`launch_timed`], or on one of frames: it leaves at `tai_ns`.
 pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()> {
     // Room for one control message of eight octets, aligned as the kernel wants it.
     let mut control = [0_u64; 4];
@@ -102,7 +102,7 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         match launch_timed(&sender, 6) {
-            // Without the right to launch times.
+            // Without the permission for launch times.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return,
             told => told.unwrap(),
         }

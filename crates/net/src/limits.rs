@@ -6,7 +6,7 @@ use std::io;
 /// Limit of open files of the process, before and after [`raise_open_files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFiles {
-    /// The soft limit found.
+    /// The soft limit before.
     pub before: u64,
     /// The soft limit now: the hard limit, unless the kernel refused.
     pub after: u64,

@@ -1,4 +1,4 @@
-//! Bounds on what the kernel keeps for a socket, and how much that is.
+//! Limits of the kernel's buffers of a socket, and their fill level.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
 
-/// Asks for `send_bytes` and `receive_bytes` of socket buffer (`SO_SNDBUF`, `SO_RCVBUF`).
+/// Requests `send_bytes` and `receive_bytes` of socket buffer (`SO_SNDBUF`, `SO_RCVBUF`).
 ///
 /// Without this, Linux grows a TCP buffer to several megabytes, and a slow reader then gets data that is
-/// seconds old. Linux doubles the number for its own book-keeping and caps it at `net.core.[wr]mem_max`; that
-/// is no error. On a listening socket the receive bound is inherited by what it accepts.
+/// seconds old. Linux doubles the number for its own bookkeeping and caps it at `net.core.[wr]mem_max`; that
+/// is not an error. Accepted sockets inherit the receive limit of a listening socket.
 pub fn bound_buffers(socket: &impl AsFd, send_bytes: usize, receive_bytes: usize) -> io::Result<()> {
     let socket = SockRef::from(socket);
     socket.set_send_buffer_size(send_bytes)?;

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 const HOST: u8 = 254;
 const PORT: u16 = 8805;
 
-/// Row, number, and what holds it.
+/// Row, number, and the socket that holds it.
 static HELD: Mutex<Vec<(u8, u8, UdpSocket)>> = Mutex::new(Vec::new());
 
-/// The number of a network `127.row.NUMBER.0/24` that is this process's own for as long as it lives, the least that is free of
-/// `most`. It is the same whenever this process asks.
+/// The number of a network `127.row.NUMBER.0/24` that this process holds as long as it lives: the lowest free
+/// one up to `most`. All calls of this process return the same number.
 ///
 /// # Errors
 /// All are taken, or there is no loopback.

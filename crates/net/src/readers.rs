@@ -13,7 +13,8 @@ const NLMSG_ERROR: u16 = 2;
 const NETLINK_SOCK_DIAG: i32 = 4;
 /// Octets of a netlink header.
 const HEADER: usize = 16;
-/// Where `idiag_rqueue` is in an answer: behind header, four octets, the socket's names (48) and `idiag_expires`.
+/// Offset of `idiag_rqueue` in a response: behind header, four bytes, the socket's names (48) and
+/// `idiag_expires`.
 const RQUEUE: usize = HEADER + 4 + 48 + 4;
 
 /// `INET_DIAG_INFO`: the attribute with a `tcp_info`, and the bit that requests it.
@@ -21,19 +22,20 @@ const TCP_INFO: u16 = 2;
 const WITH_TCP_INFO: u8 = 1 << (TCP_INFO - 1);
 /// Offset of attributes in a response: behind `idiag_rqueue`, `wqueue`, `uid` and `inode`.
 const ATTRIBUTES: usize = RQUEUE + 16;
-/// Where `tcpi_bytes_received` is in a `tcp_info`.
+/// Offset of `tcpi_bytes_received` in a `tcp_info`.
 const BYTES_RECEIVED: usize = 128;
 
 /// State of a connection in the kernel at the other endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
-    /// Octets that it holds for the program.
+    /// Bytes that it holds for the program.
     pub unread: u32,
-    /// Octets of the stream that it has received, acknowledged or not; `None`: an older kernel does not say.
+    /// Bytes of the stream that it has received, acknowledged or not; `None`: an older kernel does not report
+    /// it.
     pub received: Option<u64>,
 }
 
-/// Asks the kernel about the sockets at the other ends.
+/// Queries the kernel for the sockets at the other endpoints.
 #[derive(Debug)]
 pub struct Readers {
     kernel: Socket,
@@ -60,10 +62,10 @@ impl Readers {
         self.kernel.write_all(&question(self.asked, peer, local))?;
         let mut answer = [0; 1_024];
         loop {
-            // The kernel answers in the same call, so that it never has to be waited for.
+            // The kernel responds within the same call, so there is no wait.
             let len = self.kernel.read(&mut answer)?;
             let answer = &answer[..len];
-            // One of a question that was given up.
+            // The response to a request that was given up.
             if word(answer, 8) != Some(self.asked) {
                 continue;
             }
@@ -83,7 +85,7 @@ impl Readers {
     }
 }
 
-/// Octets received, from the `tcp_info` among the attributes of an answer.
+/// Received bytes, from the `tcp_info` among the attributes of a response.
 fn received(answer: &[u8]) -> Option<u64> {
     let mut at = ATTRIBUTES;
     loop {
@@ -95,7 +97,7 @@ fn received(answer: &[u8]) -> Option<u64> {
             let octets = info.get(BYTES_RECEIVED..BYTES_RECEIVED + 8)?;
             return octets.try_into().ok().map(u64::from_ne_bytes);
         }
-        // Attributes are aligned to four octets; one without a header's length ends them.
+        // Attributes are aligned to four bytes; one that is shorter than its header ends them.
         at += len.max(4).next_multiple_of(4);
     }
 }
@@ -104,7 +106,7 @@ fn word(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes)
 }
 
-/// `nlmsghdr` and `inet_diag_req_v2` for the socket named `of`, whose other end is `to`.
+/// `nlmsghdr` and `inet_diag_req_v2` for the socket with address `of` and peer `to`.
 fn question(number: u32, of: SocketAddr, to: SocketAddr) -> Vec<u8> {
     let address = |address: IpAddr| match address {
         IpAddr::V4(v4) => {

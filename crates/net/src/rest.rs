@@ -1,16 +1,16 @@
-//! Waiting for a deadline more exactly than the machine's timers are.
+//! Waiting for a deadline more exactly than the machine's timers.
 use crate::datagrams::wait_readable;
 use crate::thread::monotonic_ns;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// The least time before a deadline that is spent awake, and the most.
+/// Minimum and maximum time before a deadline that the caller spends polling.
 const LEAST_NS: u64 = 5_000;
 const MOST_NS: u64 = 400_000;
 
-/// Waits for descriptors until shortly before a deadline, and learns how late this machine wakes: a virtual CPU that has
-/// gone to sleep needs some hundred microseconds. The caller spends the rest awake.
+/// Waits for descriptors until shortly before a deadline, and learns the machine's wake-up delay: a sleeping
+/// virtual CPU needs some hundred microseconds. The caller polls for the rest.
 #[derive(Debug, Clone)]
 pub struct Rest {
     margin_ns: u64,
@@ -23,8 +23,8 @@ impl Default for Rest {
 }
 
 impl Rest {
-    /// Waits, if the deadline (by [`monotonic_ns`]) is far enough for that; whether a descriptor is readable. At most 64
-    /// are looked at.
+    /// Waits if the deadline (by [`monotonic_ns`]) is far enough away; returns whether a descriptor is
+    /// readable. At most 64 are used.
     pub fn wait(&mut self, descriptors: &[BorrowedFd<'_>], now_ns: u64, until_ns: u64) -> io::Result<bool> {
         let wake_ns = until_ns.saturating_sub(self.margin_ns);
         if wake_ns <= now_ns {
@@ -37,7 +37,7 @@ impl Rest {
         Ok(readable)
     }
 
-    /// A timer was so late.
+    /// Records the delay of a timer.
     fn learn(&mut self, late_ns: u64) {
         // Grows fast and shrinks slowly: a late wake-up cannot be corrected, an early one only spins.
         let faded = self.margin_ns - self.margin_ns / 16;

@@ -18,9 +18,9 @@ const HEADER: usize = 16;
 const ROUTE: usize = 12;
 const LINK: usize = 16;
 const NEIGHBOUR: usize = 12;
-/// Room for an answer: a device with many virtual functions takes some.
+/// Buffer for a response: a device with many virtual functions needs much.
 const ANSWER_BYTES: usize = 1 << 16;
-/// The kernel answers within the call that asks.
+/// Timeout; the kernel responds within the request's call.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// `RTN_LOCAL`
 const LOCAL: u8 = 2;
@@ -29,14 +29,14 @@ const ETHERNET: u16 = 1;
 /// States of a neighbour whose address may be used: permanent, no ARP, reachable, probed, stale, delayed.
 const USABLE: u16 = 0x80 | 0x40 | 0x02 | 0x10 | 0x04 | 0x08;
 
-/// The way to an address.
+/// The route to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// Index of the device.
     pub device: u32,
     /// The router, if the address is not on the device's own link.
     pub gateway: Option<IpAddr>,
-    /// The address is this machine's own.
+    /// Whether the address belongs to this machine.
     pub local: bool,
 }
 
@@ -49,11 +49,11 @@ pub struct Device {
     pub name: String,
     /// Its MAC address, where its link is Ethernet.
     pub mac: Option<[u8; 6]>,
-    /// Octets of a packet at most.
+    /// Maximum bytes of a packet.
     pub mtu: u32,
 }
 
-/// The way from an address of this machine to `to`.
+/// The route from an address of this machine to `to`.
 pub fn route(from: IpAddr, to: IpAddr) -> io::Result<Route> {
     let bits = if to.is_ipv4() { 32 } else { 128 };
     let mut body = vec![family(to), bits, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -90,8 +90,8 @@ pub fn device(index: u32) -> io::Result<Device> {
     Ok(device)
 }
 
-/// The MAC address of a neighbour on a device; `None` while the kernel does not know it. It asks when it has something to
-/// send there.
+/// The MAC address of a neighbour on a device; `None` while the kernel does not know it. The kernel resolves
+/// it when it sends a packet there.
 pub fn neighbour(device: u32, address: IpAddr) -> io::Result<Option<[u8; 6]>> {
     let mut body = vec![0; NEIGHBOUR];
     body[0] = family(address);
@@ -129,7 +129,7 @@ fn attribute(body: &mut Vec<u8>, number: u16, value: &[u8]) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
 
-/// The attributes behind a message's fixed part; they end where one does not fit.
+/// The attributes behind a message's fixed part; they end at one that does not fit.
 fn attributes(message: &[u8], fixed: usize) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = message.get(fixed..).unwrap_or(&[]);
     std::iter::from_fn(move || {
@@ -142,7 +142,7 @@ fn attributes(message: &[u8], fixed: usize) -> impl Iterator<Item = (u16, &[u8])
     })
 }
 
-/// Asks the kernel one thing; the answer without its header.
+/// Sends one request to the kernel; returns the response without its header.
 fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let domain = Domain::from(libc::AF_NETLINK);
     let routes = Protocol::from(libc::NETLINK_ROUTE);
@@ -202,7 +202,7 @@ mod tests {
         refused.resize(36, 0);
         refused[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
         assert_eq!(content(&refused).unwrap_err().raw_os_error(), Some(libc::ENOENT));
-        // An attribute of no length, one longer than what is there, and a good one before.
+        // An attribute without a length, one that is too long, and a valid one before.
         for tail in [[0, 0, 1, 0], [200, 0, 1, 0]] {
             let message = [&[6_u8, 0, 4, 0, 7, 7, 0, 0][..], &tail].concat();
             assert_eq!(attributes(&message, 0).collect::<Vec<_>>(), [(4, &[7, 7][..])]);

@@ -18,7 +18,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Maximum bytes of one SCTP message: it must fit in a Unix socket's buffer with others.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
-/// Octets in front of every message.
+/// Bytes in front of every message.
 pub const HEAD_BYTES: usize = 12;
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -30,9 +30,9 @@ pub enum Kind {
     /// The first message of the connecting endpoint; the body is its address as text, or empty. Any other
     /// start is invalid.
     Hello = 1,
-    /// The program's message.
+    /// A message of the program.
     Data = 2,
-    /// The association ends without grace.
+    /// The association is aborted.
     Abort = 3,
 }
 
@@ -45,17 +45,17 @@ pub struct Head {
     pub stream: u16,
     /// Whether the message was sent unordered.
     pub unordered: bool,
-    /// The payload protocol identifier, in the octets in which the program gave it.
+    /// The payload protocol identifier, in the byte order of the program.
     pub ppid: [u8; 4],
 }
 
 impl Head {
-    /// The head of a message of a kind, on stream 0, without identifier.
+    /// The header of a message of a kind, on stream 0, without identifier.
     pub fn of(kind: Kind) -> Self {
         Self { kind, stream: 0, unordered: false, ppid: [0; 4] }
     }
 
-    /// Its octets.
+    /// The header as bytes.
     pub fn to_bytes(self) -> [u8; HEAD_BYTES] {
         let [high, low] = self.stream.to_be_bytes();
         let [a, b, c, d] = self.ppid;
@@ -86,10 +86,10 @@ impl Head {
     }
 }
 
-/// Checks that a folder is this user's alone, after making it if it is not there.
+/// Checks that only this user can access a folder; creates it if it does not exist.
 ///
 /// # Errors
-/// The sentence names the folder and what is wrong with it.
+/// The text names the folder and the fault.
 pub fn check_folder(folder: &Path) -> io::Result<()> {
     let refuse = |what: String| {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {what}", folder.display())))
@@ -140,7 +140,7 @@ fn same_user(socket: &impl AsFd) -> io::Result<u32> {
     }
 }
 
-/// An endpoint that listens. Dropping it frees its place.
+/// A listening endpoint. Dropping it frees its address.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
@@ -183,7 +183,7 @@ impl Listener {
         let v6_only = v6_only.then_some(mark.clone());
         match &v6_only {
             Some(mark) => drop(File::create(mark)?),
-            // One that a listener left behind when it died.
+            // A mark that a dead listener left behind.
             None => drop(fs::remove_file(&mark)),
         }
         socket.bind(&SockAddr::unix(&path)?)?;
@@ -205,7 +205,8 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // The lock is still held, so the file is ours. Failing leaves a stale one, which the next listener replaces.
+        // The lock is still held, so this listener owns the file. A failure leaves a stale one, which the
+        // next listener replaces.
         let _ = fs::remove_file(&self.path);
         if let Some(mark) = &self.v6_only {
             let _ = fs::remove_file(mark);
@@ -219,7 +220,7 @@ impl AsFd for Listener {
     }
 }
 
-/// An IPv4 address that is written as an IPv6 address (`::ffff:10.0.0.1`) is that IPv4 address.
+/// An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is that IPv4 address.
 fn canonical(at: SocketAddr) -> SocketAddr {
     SocketAddr::new(at.ip().to_canonical(), at.port())
 }
@@ -246,7 +247,7 @@ fn candidates(folder: &Path, to: SocketAddr) -> Vec<SocketAddr> {
     candidates
 }
 
-/// One association: a blocking descriptor on which every call here says whether it may wait.
+/// One association: a blocking descriptor; a parameter of each call decides whether it may wait.
 #[derive(Debug)]
 pub struct Association(Socket);
 
@@ -285,7 +286,7 @@ impl Association {
         Ok(association)
     }
 
-    /// Both ends of an association within this process, the first as a bare descriptor.
+    /// Both endpoints of an association within this process, the first as a bare descriptor.
     ///
     /// # Errors
     /// As socketpair(2).
@@ -294,10 +295,10 @@ impl Association {
         Ok((near.into(), Self(far)))
     }
 
-    /// Sends one message whole.
+    /// Sends one whole message.
     ///
     /// # Errors
-    /// As sendmsg(2): `WouldBlock` without `wait`, `BrokenPipe` after the peer's end; `EMSGSIZE` above
+    /// As sendmsg(2): `WouldBlock` without `wait`, `BrokenPipe` after the peer has ended; `EMSGSIZE` above
     /// [`MESSAGE_BYTES_MAX`].
     pub fn send(&self, head: Head, body: &[IoSlice<'_>], wait: bool) -> io::Result<usize> {
         let length = body.iter().map(|slice| slice.len()).sum::<usize>();
@@ -312,10 +313,10 @@ impl Association {
         self.0.send_vectored_with_flags(&slices, flags).map(|_| length)
     }
 
-    /// Receives one message, head and all, without waiting; `Ok(0)` is the peer's end.
+    /// Receives one message with its header, without waiting; `Ok(0)` means that the peer has ended.
     ///
     /// # Errors
-    /// As recvmsg(2): `WouldBlock`, and `ConnectionReset` where the peer died with messages unread.
+    /// As recvmsg(2): `WouldBlock`, and `ConnectionReset` if the peer died with unread messages.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.0.as_raw_fd();
         // SAFETY: the kernel writes at most `buffer.len()` octets to `buffer`, exclusively borrowed; the descriptor is open
@@ -325,7 +326,7 @@ impl Association {
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Ends the association: the peer reads what was sent, then the end.
+    /// Ends the association: the peer reads the sent data, then the end.
     pub fn shutdown(&self) {
         // It may have ended already.
         let _ = self.0.shutdown(std::net::Shutdown::Both);
@@ -442,7 +443,7 @@ mod tests {
         }
         assert_eq!(received(&far).unwrap(), b"");
 
-        // At any address with the port; a listener that died leaves a file that the next one replaces.
+        // At any address with the port; a dead listener leaves a file that the next one replaces.
         drop(listener);
         assert_eq!(refused(at), io::ErrorKind::ConnectionRefused);
         fs::write(path.join("0.0.0.0:36421"), "").unwrap();

@@ -1,4 +1,5 @@
-//! Frames and datagrams with the time at which the kernel, or a card by its own clock, saw them; and threads in other namespaces.
+//! Frames and datagrams with time stamps of the kernel, or of a card by its own clock; and threads in other
+//! namespaces.
 #![allow(unsafe_code)]
 
 mod sent;
@@ -14,7 +15,7 @@ use socket2::{SockFilter, SockRef};
 use crate::thread::exact_timers;
 pub use sent::{SentStamp, sent_stamp, stamp_sent};
 
-/// Whose time a stamp of the kernel's or of a card's is.
+/// Clock of a time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// This machine's: ns since 1970.
@@ -37,15 +38,15 @@ pub enum Rung {
 pub struct Stamped {
     /// Octets of it in the buffer.
     pub bytes: usize,
-    /// When, ns since 1970.
+    /// Time stamp, ns since 1970.
     pub at_ns: u64,
     /// Source of the stamp.
     pub rung: Rung,
-    /// When, by the card's own clock, if that was asked for and the card stamped it.
+    /// Time stamp by the card's clock, if it was requested and the card stamped the packet.
     pub card_ns: Option<u64>,
 }
 
-/// Nanoseconds since 1970 by this machine's clock: what kernel stamps are compared with.
+/// Nanoseconds since 1970 by this machine's clock, comparable with kernel stamps.
 pub fn real_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
@@ -60,7 +61,7 @@ pub fn enter_namespace(file: &Path) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the calling thread run before ordinary ones (SCHED_FIFO), with timers that are exact: 1 to 99.
+/// Gives the calling thread a real-time priority (SCHED_FIFO), 1 to 99, with exact timers.
 pub fn urgent_thread(priority: i32) -> io::Result<()> {
     exact_timers();
     let parameters = libc::sched_param { sched_priority: priority };
@@ -98,7 +99,7 @@ pub fn open_frames(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     }
 }
 
-/// Has an interface take frames to any address for as long as this socket of [`open_frames`] is open.
+/// Makes an interface accept frames to any address for as long as this socket of [`open_frames`] is open.
 ///
 /// # Errors
 /// There is no such interface, or the kernel refuses.
@@ -126,8 +127,8 @@ pub fn take_all(socket: &impl AsFd, interface: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A raw socket that sees every frame of one type that enters or leaves one interface of the calling thread's namespace,
-/// also where a bridge takes it; of what leaves, after its queue.
+/// A raw socket that receives every frame of one type that enters or leaves one interface of the calling
+/// thread's namespace, even on a bridge; outgoing frames are received after the queue.
 pub fn open_tap(interface: &str, ethertype: u16) -> io::Result<OwnedFd> {
     // Load the type, compare, take all of the frame or nothing of it.
     let program = [
@@ -239,7 +240,7 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut buffer = [0; 64];
         let mut tries = 0;
-        // The kernel begins to stamp some moments after it was asked to.
+        // The kernel begins to stamp some moments after the request.
         let (before, stamped) = loop {
             let before = real_ns();
             sender.send_to(b"0123456789", receiver.local_addr().unwrap()).unwrap();

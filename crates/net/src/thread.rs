@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-/// CPUs that [`pin_thread`] can name.
+/// Number of CPUs that [`pin_thread`] supports.
 pub const MAX_CPUS: usize = libc::CPU_SETSIZE as usize;
 
 /// Keeps the calling thread on one CPU (`sched_setaffinity`).
@@ -24,7 +24,8 @@ pub fn pin_thread(cpu: usize) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the calling thread's timers pass when they are due: the kernel otherwise waits up to 50 µs for others to join.
+/// Makes the calling thread's timers expire on time: by default the kernel delays them by up to 50 µs to
+/// merge them.
 pub fn exact_timers() {
     // SAFETY: the call takes no pointers and affects this thread alone. It cannot fail for the calling
     // thread.
@@ -39,7 +40,7 @@ pub fn thread_cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Time since the machine began, the same for every process on it: what a probe's time stamp can be compared with.
+/// Time since the machine started, the same for every process: comparable with a probe's time stamp.
 pub fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: as above.

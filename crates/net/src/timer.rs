@@ -1,11 +1,12 @@
-//! A timer finer than a runtime's: tokio counts milliseconds, base stations report every one of them.
+//! A timer finer than tokio's, which counts milliseconds, while base stations report every millisecond.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// One deadline as a descriptor (timerfd_create(2)): readable once it has passed, so that any event loop can wait for it.
+/// One deadline as a descriptor (timerfd_create(2)): readable once it has passed, so that any event loop can
+/// wait for it.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 

@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Opens (and creates, where the process may) the TUN device `name`, without blocking and without packet information:
-/// one read is one IP packet, one write as well. Addresses, routes and `up` are the caller's.
+/// Opens (and creates, with permission) the TUN device `name`, non-blocking and without packet information:
+/// one read is one IP packet, as is one write. The caller configures addresses, routes and `up`.
 pub fn open_tun(name: &str) -> io::Result<File> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(['/', '\0']) {
         let why = format!(

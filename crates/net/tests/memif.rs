@@ -1,4 +1,4 @@
-//! Rings in shared memory between two ends that play by the rules, and against one that does not.
+//! Rings in shared memory between two conforming endpoints, and against a hostile one.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::File;
@@ -12,14 +12,14 @@ use ranlab_net::memif::{
 
 const PAGES: usize = 64 << 10;
 
-/// The owner's memory and the same as the other end maps it.
+/// The owner's memory, and the same memory as the other endpoint maps it.
 fn shared() -> (Arc<[Region]>, Arc<[Region]>) {
     let own = Region::create(PAGES).unwrap();
     let theirs = Region::accept(own.descriptor().try_clone_to_owned().unwrap(), PAGES as u64).unwrap();
     (vec![own].into(), vec![theirs].into())
 }
 
-/// The memory as its file: what a peer without manners writes through.
+/// The memory as a file, for a hostile peer to write.
 fn file(region: &Region) -> File {
     region.descriptor().try_clone_to_owned().unwrap().into()
 }
@@ -60,7 +60,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
         let mut into = [0; 128];
         let mut put = 0_u32;
         let mut taken = 0;
-        // 70,000 packets: the indices go round 16 bits.
+        // 70,000 packets: the 16-bit indices wrap.
         while taken < 70_000 {
             let burst = 1 + put % 11;
             for _ in 0..burst {
@@ -100,7 +100,7 @@ fn nothing_is_seen_before_it_is_published() {
     assert_eq!(receiver.take(&mut [0; 128]).unwrap(), Taken::Nothing);
     sender.publish();
     assert_eq!((receiver.waiting(), receiver.take(&mut [0; 128]).unwrap()), (1, Taken::Packet(3)));
-    // Taken, but not given back: seven are left.
+    // Taken but not released: seven are left.
     assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 7);
     receiver.publish();
     assert_eq!((0..9).filter(|_| sender.put(b"more").unwrap().unwrap()).count(), 1);
@@ -147,7 +147,7 @@ fn rings_and_buffers_lie_within_their_memory() {
 
 #[test]
 fn memory_that_could_vanish_is_not_taken() {
-    // Short of what was announced.
+    // Shorter than announced.
     let region = Region::create(4096).unwrap();
     let again = || region.descriptor().try_clone_to_owned().unwrap();
     assert!(matches!(
@@ -197,7 +197,7 @@ fn path_is_reused_only_without_a_listener() {
     assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
     let _peer = Control::connect(&path).unwrap();
     listener.accept().unwrap();
-    // The failed attempt above has asked whether anybody is there, too: it has gone.
+    // The failed attempt above also connected to check for a listener; that connection has ended.
     drop(listener);
     assert!(!path.exists());
     // Left behind by a killed process: bound, without a listener.
@@ -207,7 +207,7 @@ fn path_is_reused_only_without_a_listener() {
     assert!(again.is_ok() || again.unwrap_err().kind() == std::io::ErrorKind::AddrInUse);
 }
 
-/// A peer that writes whatever it likes wherever it likes, also while we copy: every call returns, and says only what it may.
+/// A peer that writes anything anywhere, even during a copy: every call returns, with a permitted result.
 #[test]
 fn hostile_peer_spoils_only_packets() {
     let mut state = 0x00c0_ffee_u64;
@@ -224,7 +224,7 @@ fn hostile_peer_spoils_only_packets() {
         let to_us = place(3);
         let from_us = Place { offset: 1024, ..place(3) };
         let other = Some(Buffers { offset: 8192, ..buffers().unwrap() });
-        // Even rounds own the memory, odd ones have it from the peer.
+        // In even rounds this endpoint owns the memory, in odd ones the peer.
         let (mut sender, mut receiver) = if round % 2 == 0 {
             let sender = Sender::new(Arc::clone(&own), from_us, other).unwrap();
             (sender, Receiver::new(own, to_us, buffers()).unwrap())
@@ -243,10 +243,10 @@ fn hostile_peer_spoils_only_packets() {
             };
             let ring = if draw(2) == 0 { 0 } else { 1024 };
             match draw(4) {
-                // An index a little further, mostly; else anything.
+                // Usually an index slightly further; else any value.
                 0 => write(&[draw(12) as u8, 0], ring + [6, 64][draw(2) as usize]),
                 1 => write(&(draw(1 << 16) as u16).to_ne_bytes(), ring + [6, 64][draw(2) as usize]),
-                // A descriptor that is nearly right.
+                // A descriptor that is nearly valid.
                 2 => {
                     let mut descriptor = [0; 16];
                     descriptor[0] = u8::from(draw(3) == 0);

@@ -1,4 +1,5 @@
-//! AF_XDP sockets on a pair of devices in network namespaces of the test's own. Needs root; says so where it is not.
+//! AF_XDP sockets on a pair of devices in separate network namespaces. Needs root, and reports a skip without
+//! it.
 #![allow(clippy::unwrap_used)]
 
 use ranlab_host::doctor::skipped;
@@ -17,11 +18,12 @@ use std::time::Duration;
 const PORT: u16 = 2_152;
 const SMALL: XskOptions = XskOptions { frame_bytes: 2_048, ring: 64, zero_copy: false };
 
-/// Two namespaces with a link between them, gone when this is dropped: `a` has 10.9.0.1 to .3, `b` 10.9.0.9.
+/// Two namespaces with a link between them, removed when this is dropped: `a` has 10.9.0.1 to .3, `b`
+/// 10.9.0.9.
 struct Link(String);
 
 impl Link {
-    /// `None` where this user may not make one.
+    /// `None` if this user may not create one.
     fn new(test: &str) -> Option<Self> {
         if let Err(XskError::Absent | XskError::Privilege) = XskSocket::bind(0x7fff_ffff, 0, SMALL) {
             skipped("no AF_XDP for this user here");
@@ -86,7 +88,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A frame from 10.9.0.1 to 10.9.0.9, by an encoding of this test's own.
+/// A frame from 10.9.0.1 to 10.9.0.9, encoded independently by this test.
 fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     let mut frame = [&to[..], &from, &[8, 0, 0x45, 0]].concat();
     frame.extend((28 + payload.len() as u16).to_be_bytes());
@@ -101,7 +103,7 @@ fn frame(from: [u8; 6], to: [u8; 6], payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Datagrams that are there, and come within a while: the first may take its time on a busy machine.
+/// Datagrams that arrive within a short time: the first may be late on a busy machine.
 fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     let mut buffer = [0; 2_048];
     let mut came = Vec::new();
@@ -114,7 +116,7 @@ fn all(socket: &UdpSocket) -> Vec<Vec<u8>> {
     came
 }
 
-/// Index of the device, our MAC address and the neighbour's, as the kernel's tables have them.
+/// Index of the device, its MAC address and the neighbour's, from the kernel's tables.
 fn tables(link: &Link, ours: &UdpSocket, theirs: &UdpSocket) -> (u32, [u8; 6], [u8; 6]) {
     ours.send_to(b"who are you", "10.9.0.9:2152").unwrap();
     assert_eq!(all(theirs), [b"who are you"]);
@@ -167,7 +169,8 @@ fn both_ways(test: &str, native: bool) {
         (socket, steering)
     });
     out(&mut socket, &theirs, own, peer);
-    // In: to the first two addresses and the port; the third address is the kernel's, and so is everything else.
+    // Incoming: the socket gets the first two addresses and the port; the kernel gets the third address and
+    // all other traffic.
     let mut came = Vec::new();
     let mut take = |socket: &mut XskSocket| {
         while wait_readable(&[socket.as_fd()], Duration::from_millis(100)).unwrap() {
@@ -186,7 +189,7 @@ fn both_ways(test: &str, native: bool) {
     assert_eq!(came, expected);
     assert_eq!((all(&third).len(), all(&ours).len()), (50, 0));
     assert_eq!(socket.statistics().unwrap(), Default::default());
-    // Gone, and the kernel has everything again.
+    // After removal, the kernel gets all frames again.
     let space = link.space("a");
     assert!(ip(&format!("-n {space} link show n3")).contains("xdp"));
     drop((steering, socket));

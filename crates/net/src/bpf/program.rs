@@ -1,4 +1,4 @@
-//! A program that is run on frames in memory, wherever it may belong (`BPF_PROG_TEST_RUN`).
+//! A program that runs on frames in memory, independent of a device (`BPF_PROG_TEST_RUN`).
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,29 +6,30 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::{Attributes, XdpError, load};
 
 const PROG_TEST_RUN: libc::c_long = 10;
-/// Octets that a program may put in front of a frame.
+/// Bytes that a program may add in front of a frame.
 const HEADROOM: usize = 256;
 
-/// A program that the kernel has checked and holds; it goes when this is dropped.
+/// A program that the kernel has verified and loaded; it is unloaded when this is dropped.
 #[derive(Debug)]
 pub struct BpfProgram {
     descriptor: OwnedFd,
 }
 
 impl BpfProgram {
-    /// Has the kernel check `instructions` (each 8 octets, as the kernel's `struct bpf_insn`) as an XDP program.
+    /// Has the kernel verify `instructions` (each 8 bytes, as the kernel's `struct bpf_insn`) as an XDP
+    /// program.
     ///
     /// # Errors
-    /// It refuses them, with its checker's last words.
+    /// The kernel rejects them; the error has the last lines of the verifier's log.
     pub fn load(instructions: &[u64]) -> Result<Self, XdpError> {
         load(instructions).map(|descriptor| Self { descriptor })
     }
 
-    /// Runs it on one frame, as if that had come from the loopback device: the verdict, and the frame as it leaves it. Nothing
-    /// is sent.
+    /// Runs it on one frame, as if that had come from the loopback device. Returns the verdict and the
+    /// resulting frame. No frame is sent.
     ///
     /// # Errors
-    /// The kernel does not run it: the frame is shorter than 14 octets, or does not fit a page.
+    /// The kernel does not run it: the frame is shorter than 14 bytes, or does not fit a page.
     pub fn run(&self, frame: &[u8]) -> io::Result<(u32, Vec<u8>)> {
         let mut out = vec![0; frame.len() + HEADROOM];
         let mut attributes = Attributes::new();
@@ -36,13 +37,15 @@ impl BpfProgram {
         attributes.0[2..4].copy_from_slice(&[frame.len() as u32, out.len() as u32]);
         attributes.pointer(4, frame.as_ptr());
         attributes.pointer(6, out.as_mut_ptr());
-        // SAFETY: both areas are as long as said and outlive the call, which reads the one and writes the other.
+        // SAFETY: both areas have the given lengths and outlive the call, which reads one and writes the
+        // other.
         unsafe { attributes.call(PROG_TEST_RUN) }?;
         out.truncate(attributes.0[3] as usize);
         Ok((attributes.0[1], out))
     }
 
-    /// Runs it `times` on one frame, which each run has as the one before left it; a signal may end it before.
+    /// Runs it `times` times on one frame, each run on the result of the previous one; a signal may end it
+    /// early.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -52,7 +55,8 @@ impl BpfProgram {
         attributes.0[2] = frame.len() as u32;
         attributes.pointer(4, frame.as_ptr());
         attributes.0[8] = times;
-        // SAFETY: the frame is as long as said and outlives the call, which copies it; nothing is written.
+        // SAFETY: the frame has the given length and outlives the call, which copies it; no memory is
+        // written.
         match unsafe { attributes.call(PROG_TEST_RUN) } {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),

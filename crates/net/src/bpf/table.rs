@@ -1,4 +1,4 @@
-//! Tables that programs and this process share, whose sizes are known at run time.
+//! Tables shared by programs and this process, with sizes that are known at run time.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,11 +13,11 @@ const MAP_TYPE_LPM_TRIE: u32 = 11;
 /// Lookup method of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BpfTableKind {
-    /// By number: keys of four octets; all entries are there, of zeros.
+    /// By number: keys of four bytes; all entries exist, filled with zeros.
     Array,
     /// By the whole key.
     Hash,
-    /// By the longest prefix: keys begin with a length in bits, four octets in the machine's order.
+    /// By the longest prefix: keys start with a length in bits, four bytes in the machine's byte order.
     LpmTrie,
 }
 
@@ -30,10 +30,10 @@ pub struct BpfTable {
 }
 
 impl BpfTable {
-    /// A table of at most `entries`. Needs CAP_BPF, or CAP_SYS_ADMIN.
+    /// Creates a table of at most `entries`. Needs CAP_BPF, or CAP_SYS_ADMIN.
     ///
     /// # Errors
-    /// The kernel's: no right to, no memory, sizes that it does not take.
+    /// The kernel's: no permission, no memory, unsupported sizes.
     pub fn new(kind: BpfTableKind, key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
         let (kind, flags) = match kind {
             BpfTableKind::Array => (MAP_TYPE_ARRAY, 0),
@@ -47,13 +47,13 @@ impl BpfTable {
         Ok(Self { descriptor, key_bytes: key_bytes as usize, value_bytes: value_bytes as usize })
     }
 
-    /// For a program's instructions.
+    /// Descriptor for a program's instructions.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         self.descriptor.as_raw_fd()
     }
 
-    /// `value` is as long as the table's values, or not read or written by the command.
+    /// `value` has the length of the table's values, or the command does not access it.
     fn command(&self, command: libc::c_long, key: &[u8], value: *const u8) -> io::Result<()> {
         if key.len() != self.key_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -62,14 +62,16 @@ impl BpfTable {
         attributes.0[0] = self.descriptor.as_raw_fd() as u32;
         attributes.pointer(2, key.as_ptr());
         attributes.pointer(4, value);
-        // SAFETY: the key is as long as the table was made for, the value too as its callers see to; both outlive the call.
+        // SAFETY: key and value have the lengths of the table, as the callers check; both outlive the call.
         unsafe { attributes.call(command) }.map(drop)
     }
 
-    /// Sets an entry: of hash tables and tries in one step for programs that read it, of arrays eight octets in one.
+    /// Sets an entry: atomically for programs that read it in hash tables and tries, in units of eight bytes
+    /// in arrays.
     ///
     /// # Errors
-    /// The kernel's (`E2BIG`: it is full), or `InvalidInput`: key or value are not as long as the table's.
+    /// The kernel's (`E2BIG`: the table is full), or `InvalidInput`: key or value do not have the table's
+    /// lengths.
     pub fn set(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if value.len() != self.value_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -77,10 +79,10 @@ impl BpfTable {
         self.command(MAP_UPDATE, key, value.as_ptr())
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if it exists.
     ///
     /// # Errors
-    /// The kernel's (arrays keep all entries), or `InvalidInput` as of [`Self::set`].
+    /// The kernel's (arrays keep all entries), or `InvalidInput` as for [`Self::set`].
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         match self.command(MAP_DELETE, key, std::ptr::null()) {
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),

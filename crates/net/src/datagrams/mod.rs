@@ -1,5 +1,5 @@
-//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`; where both ends allow, many in one message of it:
-//! generic segmentation and receive offload of UDP (udp(7)).
+//! Many datagrams in one system call: `sendmmsg` and `recvmmsg`. If both endpoints support it, many in one
+//! message: generic segmentation and receive offload of UDP (udp(7)).
 #![allow(unsafe_code)]
 
 mod receive;
@@ -15,27 +15,28 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Datagrams of one batch at most.
+/// Maximum datagrams of one batch.
 pub const MAX_BATCH: usize = 1024;
 
 /// Options of a socket for many datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatagramOptions {
-    /// Receive buffer asked for; forced beyond `net.core.rmem_max` where the process may.
+    /// Requested receive buffer; forced beyond `net.core.rmem_max` if the process has the privilege.
     pub receive_bytes: usize,
     /// Requested send buffer, forced in the same way.
     pub send_bytes: usize,
-    /// Several sockets share the address, and the kernel spreads the flows over them.
+    /// Whether several sockets share the address; the kernel distributes the flows.
     pub reuse_port: bool,
-    /// The kernel may hand over datagrams of one flow and length that came together as one (`UDP_GRO`); for sockets read
-    /// with [`ReceiveBatch::merging`] alone. Without effect where the kernel has no such thing.
+    /// Whether the kernel may merge datagrams of one flow and length that arrived together (`UDP_GRO`); only
+    /// for sockets read with [`ReceiveBatch::merging`]. Without effect if the kernel does not support it.
     pub merge: bool,
-    /// Datagrams carry the time at which the kernel saw them (`SO_TIMESTAMPNS`), for [`ReceiveBatch::stamped`].
+    /// Whether datagrams carry the kernel's time of arrival (`SO_TIMESTAMPNS`), for
+    /// [`ReceiveBatch::stamped`].
     pub stamp: bool,
 }
 
 impl Default for DatagramOptions {
-    /// 8 MiB each way: a burst of 64-octet packets costs the kernel 768 octets each.
+    /// 8 MiB per direction: a burst of 64-byte packets takes 768 bytes of it each.
     fn default() -> Self {
         Self { receive_bytes: 8 << 20, send_bytes: 8 << 20, reuse_port: false, merge: false, stamp: false }
     }
@@ -50,11 +51,11 @@ pub fn bind_datagrams(address: SocketAddr, options: DatagramOptions) -> io::Resu
     socket.set_recv_buffer_size(options.receive_bytes)?;
     socket.set_send_buffer_size(options.send_bytes)?;
     let int = |bytes| libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
-    // Without the privilege the usual bounds stay.
+    // Without the privilege the usual limits apply.
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, int(options.receive_bytes));
     let _ = set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, int(options.send_bytes));
     if options.merge {
-        // A kernel without it (before 5.0) hands over datagrams one by one, which is right as well.
+        // A kernel without it (before 5.0) delivers datagrams one by one, which also works.
         let _ = set(&socket, libc::SOL_UDP, libc::UDP_GRO, 1);
     }
     if options.stamp {
@@ -79,7 +80,8 @@ fn set(socket: &Socket, level: libc::c_int, option: libc::c_int, value: libc::c_
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Waits until one of the descriptors is readable, or `timeout` has passed (nanoseconds count). At most 64 are looked at.
+/// Waits until one of the descriptors is readable, or `timeout` (with nanosecond precision) has passed. At
+/// most 64 descriptors are used.
 pub fn wait_readable(descriptors: &[BorrowedFd<'_>], timeout: Duration) -> io::Result<bool> {
     let mut polls = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 64];
     let count = descriptors.len().min(polls.len());
@@ -227,7 +229,7 @@ mod tests {
     fn datagram_beyond_one_packet_is_not_segmented() {
         let (a, b) = pair();
         let mut batch = SendBatch::segmenting(100, 65_507);
-        // Three that no message can carry together.
+        // Three that cannot share a message.
         for n in 0..3_u8 {
             batch.copy(Some(b.local_addr().unwrap()), &[n; 40_000]);
         }

@@ -1,4 +1,4 @@
-//! Datagrams that have come.
+//! Receiving of datagrams.
 use crate::stamped::real_ns;
 use crate::thread::monotonic_ns;
 use libc::sockaddr_storage;
@@ -6,23 +6,23 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-/// Messages of one system call at most.
+/// Maximum messages of one system call.
 const PIECE: usize = 64;
-/// Messages of one system call where each may hold many datagrams.
+/// Messages of one system call if each may hold many datagrams.
 const MERGED: usize = 32;
-/// Octets of such a message at most.
+/// Maximum bytes of such a message.
 const MERGED_BYTES: usize = 65_536;
-/// A stamp that is older than this is of a clock that was set meanwhile.
+/// Maximum age of a stamp; an older one is from a clock that was set in the meantime.
 const OLDEST_NS: u64 = 1_000_000_000;
 
 /// Room for the control messages of one message: a time, a segment's length.
 type Control = [u64; 8];
 
-/// One message of the kernel: a datagram, or several of one length.
+/// One message of the kernel: a datagram, or several of the same length.
 #[derive(Debug, Clone, Copy)]
 struct Message {
     octets: usize,
-    /// Of each datagram but the last, which may be shorter.
+    /// Length of each datagram but the last, which may be shorter.
     segment: usize,
     /// By [`monotonic_ns`].
     at_ns: u64,
@@ -39,18 +39,18 @@ impl Message {
     }
 }
 
-/// Datagrams received, in buffers that are used again and again.
+/// Received datagrams, in reused buffers.
 pub struct ReceiveBatch {
     room: Vec<u8>,
-    /// Octets of `room` for each message.
+    /// Bytes of `room` for each message.
     each: usize,
-    /// Octets of a datagram at most.
+    /// Maximum bytes of a datagram.
     max_bytes: usize,
     from: Vec<sockaddr_storage>,
-    /// Empty: nothing but the datagrams is asked for.
+    /// Empty: only datagrams are requested.
     controls: Vec<Control>,
     messages: Vec<Message>,
-    /// Datagrams longer than `max_bytes`, dropped here.
+    /// Number of datagrams longer than `max_bytes`, dropped here.
     pub oversized: u64,
 }
 
@@ -68,12 +68,12 @@ impl std::fmt::Debug for ReceiveBatch {
 impl ReceiveBatch {
     /// Room for `batch` datagrams (1 to 64) of at most `max_bytes` each; longer ones are dropped and counted.
     pub fn new(batch: usize, max_bytes: usize) -> Self {
-        // One octet more shows what is too long.
+        // One additional byte detects oversized datagrams.
         Self::with_room(batch.clamp(1, PIECE), max_bytes + 1, max_bytes, false)
     }
 
-    /// For a socket that merges or stamps ([`DatagramOptions`](super::DatagramOptions)): room for 32 messages, each of
-    /// which may hold many datagrams of at most `max_bytes`.
+    /// For a socket that merges or stamps ([`DatagramOptions`](super::DatagramOptions)): room for 32
+    /// messages, each with many datagrams of at most `max_bytes`.
     pub fn merging(max_bytes: usize) -> Self {
         Self::with_room(MERGED, MERGED_BYTES, max_bytes, true)
     }
@@ -91,14 +91,14 @@ impl ReceiveBatch {
         }
     }
 
-    /// Receives what is there, without waiting; the number of datagrams, 0 if none.
+    /// Receives the available datagrams without waiting; returns their number.
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.messages.clear();
         loop {
             match self.system_call(socket) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-                // A peer's ICMP message about an earlier datagram: nothing was received.
+                // A peer's ICMP message about an earlier datagram; no datagram was received.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(0),
                 Err(error) => return Err(error),
                 Ok(()) => break,
@@ -181,7 +181,7 @@ impl ReceiveBatch {
     }
 }
 
-/// Segment length and kernel time that came with a message.
+/// Segment length and kernel time of a message.
 fn told(header: &libc::msghdr) -> (Option<usize>, Option<u64>) {
     let mut segment = None;
     let mut stamp = None;

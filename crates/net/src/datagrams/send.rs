@@ -1,4 +1,4 @@
-//! Datagrams on their way out.
+//! Sending of datagrams.
 use super::MAX_BATCH;
 use socket2::SockAddr;
 use std::io;
@@ -9,12 +9,12 @@ use std::os::fd::AsRawFd;
 const TYPICAL_BYTES: usize = 2_048;
 /// Messages of one system call.
 const PIECE: usize = 64;
-/// Datagrams of one message at most (`UDP_MAX_SEGMENTS` of older kernels).
+/// Maximum datagrams of one message (`UDP_MAX_SEGMENTS` of older kernels).
 const MAX_SEGMENTS: usize = 64;
-/// Octets of one message at most: what an IPv4 packet carries.
+/// Maximum bytes of one message: the payload of an IPv4 packet.
 const MAX_MESSAGE: usize = 65_507;
 
-/// Datagrams waiting to be sent, in buffers that are used again and again.
+/// Datagrams to be sent, in reused buffers.
 #[derive(Debug)]
 pub struct SendBatch {
     room: Vec<u8>,
@@ -27,7 +27,7 @@ pub struct SendBatch {
     to: Vec<Option<SockAddr>>,
     /// Traffic class (ToS) of each datagram; 0: the socket's.
     classes: Vec<u8>,
-    /// Already sent of the batch.
+    /// Number of datagrams of the batch that were sent.
     done: usize,
     /// Whether runs of the same length and destination form one message.
     segmenting: bool,
@@ -36,16 +36,16 @@ pub struct SendBatch {
 /// Result of sending a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// Datagrams that the kernel took.
+    /// Number of datagrams that the kernel accepted.
     pub datagrams: usize,
-    /// Datagrams that the kernel refused (no route, a closed peer); they are gone.
+    /// Number of datagrams that the kernel refused (no route, a closed peer); they are dropped.
     pub refused: usize,
 }
 
 /// Room for the one control message of a message: a segment length, or a traffic class.
 type Control = [u64; 3];
 
-/// The messages of one system call. On the stack: the pointers within live as long as the call.
+/// The messages of one system call, on the stack: the pointers live as long as the call.
 struct Call {
     headers: [libc::mmsghdr; PIECE],
     parts: [libc::iovec; PIECE],
@@ -59,7 +59,8 @@ impl SendBatch {
     /// Room for `batch` datagrams (1 to [`MAX_BATCH`]) of `max_bytes` each.
     pub fn new(batch: usize, max_bytes: usize) -> Self {
         let batch = batch.clamp(1, MAX_BATCH);
-        // Datagrams lie close together, so that short ones stay in the cache; long ones make the batch end earlier.
+        // Datagrams are stored contiguously, so that short ones stay in the cache; long ones fill the batch
+        // earlier.
         let room = (batch * max_bytes.min(TYPICAL_BYTES)).max(max_bytes);
         Self {
             room: vec![0; room],
@@ -86,7 +87,7 @@ impl SendBatch {
         self.parts.len() >= self.batch || self.used + self.max_bytes > self.room.len()
     }
 
-    /// Datagrams waiting.
+    /// Number of waiting datagrams.
     pub fn len(&self) -> usize {
         self.parts.len() - self.done
     }
@@ -96,13 +97,13 @@ impl SendBatch {
         self.len() == 0
     }
 
-    /// Adds a datagram: `fill` writes it and answers its length, `None` to add nothing. `to` is `None` on a connected
-    /// socket. `false` if the batch is full or nothing was written.
+    /// Adds a datagram: `fill` writes it and returns its length, or `None` to add none. `to` is `None` on a
+    /// connected socket. Returns `false` if the batch is full or no datagram was written.
     pub fn push(&mut self, to: Option<SocketAddr>, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         self.push_with(|room| Some((to, fill(room)?)))
     }
 
-    /// As [`push`](Self::push), where the destination is known only with the datagram.
+    /// As [`push`](Self::push), for a destination that `fill` determines.
     pub fn push_with(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<(Option<SocketAddr>, usize)>) -> bool {
         if self.is_full() {
             return false;
@@ -124,7 +125,7 @@ impl SendBatch {
         }
     }
 
-    /// Forgets what waits.
+    /// Discards the waiting datagrams.
     pub fn clear(&mut self) {
         self.parts.clear();
         self.to.clear();
@@ -165,7 +166,7 @@ impl SendBatch {
         Ok(sent)
     }
 
-    /// Datagrams from `index` that can go as one message.
+    /// Number of datagrams from `index` that can form one message.
     fn run(&self, index: usize) -> usize {
         let (_, len) = self.parts[index];
         if !self.segmenting || len == 0 || self.classes[index] != 0 {
@@ -188,7 +189,7 @@ impl SendBatch {
         run
     }
 
-    /// Datagrams taken; `in_run`: whether the first message holds several.
+    /// Number of datagrams taken; `in_run`: whether the first message holds several.
     fn system_call(&mut self, socket: &UdpSocket, in_run: &mut bool) -> io::Result<usize> {
         // SAFETY: C structures and integers, for which all zeroes is a valid value.
         let mut call: Call = unsafe { std::mem::zeroed() };
@@ -263,13 +264,13 @@ fn traffic_class(header: &mut libc::msghdr, control: &mut Control, class: u8, v6
     }
 }
 
-/// Errors of kernels or devices that do not segment, or not this.
+/// Errors of kernels or devices that do not support segmentation, or not this one.
 fn is_of_segmentation(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP, libc::ENOPROTOOPT];
     error.raw_os_error().is_some_and(|code| refusals.contains(&code))
 }
 
-/// Errors that the next datagram would meet as well.
+/// Errors that would also occur with the next datagram.
 fn is_of_socket(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EINVAL | libc::EFAULT))
 }

@@ -20,10 +20,10 @@ const ANCILLARY: usize = 64;
 #[repr(C, align(8))]
 struct Ancillary([u8; ANCILLARY]);
 
-/// A record that came.
+/// A received record.
 #[derive(Debug)]
 pub struct Received {
-    /// Its octets, as far as there was room.
+    /// Number of its bytes, up to the available room.
     pub octets: usize,
     /// Descriptors attached to it, in order.
     pub descriptors: Vec<OwnedFd>,
@@ -31,7 +31,7 @@ pub struct Received {
     pub cut: bool,
 }
 
-/// One end of a connection.
+/// One endpoint of a connection.
 #[derive(Debug)]
 pub struct Control(Socket);
 
@@ -48,7 +48,7 @@ impl Control {
         Ok(Self(socket))
     }
 
-    /// Both ends within this process.
+    /// Both endpoints within this process.
     ///
     /// # Errors
     /// As socketpair(2).
@@ -136,7 +136,7 @@ fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
     found
 }
 
-/// A place where peers connect. Dropping it frees the place.
+/// A path at which peers connect. Dropping it removes the path.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
@@ -175,13 +175,13 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // It was bound by us; failing leaves a stale file, which the next listener replaces.
+        // This listener created it. A failure leaves a stale file, which the next listener replaces.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A descriptor by which one end could wake the other (eventfd). This end never writes to one that is shared: the other could
-/// have it filled and made to wait.
+/// A descriptor by which one endpoint can wake the other (eventfd). This endpoint never writes to a shared
+/// one, because the peer could fill it and block the write.
 ///
 /// # Errors
 /// As eventfd(2).

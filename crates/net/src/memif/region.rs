@@ -1,4 +1,4 @@
-//! Memory that two processes share. Everything that could fault or race is in this file.
+//! Memory that two processes share. All code that could fault or race is in this file.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const HUGETLBFS: libc::c_long = 0x9584_58f6;
 
-/// Why a peer's memory is not taken.
+/// Reason to reject a peer's memory.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
-    /// It is no memory file: a file on disk, a device, or on a file system that the peer itself serves would let it stop us.
+    /// It is not a memory file: a file on disk, a device, or a file on a file system that the peer serves
+    /// could block this process.
     #[error("a region's descriptor is no memory file (memfd): {0}")]
     Kind(io::Error),
-    /// It could be made shorter under our hands: reading what is no more there ends a process (SIGBUS).
+    /// It could be truncated in use: access beyond its end kills a process (SIGBUS).
     #[error("a region can shrink and cannot be sealed against it (F_SEAL_SHRINK): {0}")]
     Shrinks(io::Error),
-    /// Its pages may not be there when they are touched first, which ends a process as well.
+    /// Its pages may be missing at the first access, which kills a process as well.
     #[error("a region is of huge pages, of which the machine may have too few; allowed are ordinary pages")]
     Huge,
-    /// It is shorter than was said.
+    /// It is shorter than announced.
     #[error("a region of {announced} octets was announced, there are {found}")]
     Short {
         /// Size in the message.
@@ -72,11 +73,11 @@ impl Region {
         Self::map(descriptor, octets)
     }
 
-    /// A peer's memory: a memory file of ordinary pages that cannot shrink, which is sealed here if the peer has not done it.
-    /// First sealed, then measured: what was long enough stays so.
+    /// Maps a peer's memory: a memory file of ordinary pages that cannot shrink. It is sealed here if the
+    /// peer has not sealed it. Sealing precedes measuring, so that a sufficient length stays sufficient.
     ///
     /// # Errors
-    /// Says why it is not taken.
+    /// The reason to reject it.
     pub fn accept(descriptor: OwnedFd, octets: u64) -> Result<Self, RegionError> {
         // SAFETY: no pointers.
         let seals = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_GET_SEALS) };
@@ -122,19 +123,19 @@ impl Region {
         Ok(Self { at, len, descriptor })
     }
 
-    /// Its octets.
+    /// Number of its bytes.
     #[must_use]
     pub fn octets(&self) -> usize {
         self.len
     }
 
-    /// For the peer.
+    /// Descriptor for the peer.
     #[must_use]
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 
-    /// Where `octets` begin, if they are all within and aligned so.
+    /// Position of `octets` bytes, if all are within and aligned.
     fn place(&self, at: usize, octets: usize, alignment: usize) -> Option<*mut u8> {
         at.checked_add(octets).filter(|end| *end <= self.len && at.is_multiple_of(alignment))?;
         // SAFETY: within the mapping.
@@ -156,14 +157,14 @@ impl Region {
         self.place(at, 8, 8).map(|place| unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 
-    /// Copies out; false: not all of it is within.
+    /// Copies out; false: it is not fully within.
     pub(super) fn read(&self, at: usize, into: &mut [u8]) -> bool {
         let Some(from) = self.place(at, into.len(), 1) else { return false };
         let (words, rest) = into.as_chunks_mut::<8>();
         let done = words.len() * 8;
         for (index, word) in words.iter_mut().enumerate() {
-            // SAFETY: within what `place` has checked. Volatile: the other end may write meanwhile, and then octets of both
-            // times are read, which is its own loss. Unaligned access is by octets.
+            // SAFETY: within the range that `place` has checked. Volatile: the peer may write concurrently,
+            // which can only mix bytes of both times. Unaligned access is by bytes.
             *word = unsafe { from.add(8 * index).cast::<[u8; 8]>().read_volatile() };
         }
         for (index, octet) in rest.iter_mut().enumerate() {
@@ -173,7 +174,7 @@ impl Region {
         true
     }
 
-    /// Copies in; false: not all of it would be within, and nothing is written.
+    /// Copies in; false: it is not fully within, and no byte is written.
     pub(super) fn write(&self, at: usize, from: &[u8]) -> bool {
         let Some(to) = self.place(at, from.len(), 1) else { return false };
         let (words, rest) = from.as_chunks::<8>();
@@ -213,13 +214,13 @@ mod tests {
         // SAFETY: a string with its zero that outlives the call.
         let descriptor = unsafe { libc::memfd_create(c"peer".as_ptr(), flags) };
         assert!(descriptor >= 0, "{}", io::Error::last_os_error());
-        // SAFETY: the kernel has just made it for us.
+        // SAFETY: the kernel has just created it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         File::from(descriptor.try_clone().unwrap()).set_len(8192).unwrap();
         descriptor
     }
 
-    /// A peer that cuts its memory under our hands would end us by SIGBUS: after `accept` it cannot.
+    /// A peer that truncates its memory in use would kill this process by SIGBUS: after `accept` it cannot.
     #[test]
     fn unsealed_peer_memory_is_sealed() {
         let theirs = memory_file(libc::MFD_ALLOW_SEALING);

@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 
 use super::Region;
 
-/// Binary logarithm of the descriptors of a ring, at most: indices have 16 bits.
+/// Maximum binary logarithm of a ring's descriptors: indices have 16 bits.
 pub const LOG2_RING_MAX: u8 = 14;
-/// Octets of a ring in front of its descriptors.
+/// Bytes of a ring before its descriptors.
 pub const RING_HEAD_BYTES: usize = 128;
-/// Buffers that one packet may be spread over.
+/// Maximum buffers of one packet.
 pub const CHAIN_MAX: u16 = 8;
 const COOKIE: u32 = 0x03E3_1F20;
 const FLAGS: usize = 4;
@@ -23,7 +23,7 @@ const TAIL: usize = 64;
 const DESCRIPTOR: usize = 16;
 /// In a ring's flags: its consumer polls.
 const POLLED: u16 = 1;
-/// In a descriptor's flags: the packet goes on in the next.
+/// In a descriptor's flags: the packet continues in the next one.
 const NEXT: u16 = 1;
 
 /// Location of a ring.
@@ -48,15 +48,15 @@ pub struct Buffers {
     pub octets: u32,
 }
 
-/// A ring that cannot be used (any more).
+/// A fault that makes a ring unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RingFault {
-    /// It is not within the memory, or too large, or askew.
+    /// It is not within the memory, too large, or misaligned.
     #[error(
         "a ring of 2^{log2_size} descriptors at {offset} is not within its region; allowed are 2^0 to 2^{LOG2_RING_MAX} at multiples of 8"
     )]
     Place {
-        /// Where.
+        /// Offset of the ring.
         offset: u32,
         /// Binary logarithm of the size.
         log2_size: u8,
@@ -64,30 +64,30 @@ pub enum RingFault {
     /// Its buffers are not within the memory.
     #[error("buffers of {octets} octets from {offset} on are not within their region")]
     Buffers {
-        /// Where.
+        /// Offset of the buffers.
         offset: u32,
         /// Size of each.
         octets: u32,
     },
-    /// It does not begin as rings do.
+    /// It does not start with the cookie of a ring.
     #[error("a ring begins with {0:#x} instead of {COOKIE:#x}")]
     Cookie(u32),
-    /// The peer's index went back, or further than there are descriptors.
+    /// The peer's index decreased, or advanced by more than the number of descriptors.
     #[error("the peer's index of a ring is {found}; allowed are {least} to {most}, modulo 2^16")]
     Index {
         /// The index found.
         found: u16,
-        /// From where.
+        /// Lowest allowed index.
         least: u16,
-        /// To where.
+        /// Highest allowed index.
         most: u16,
     },
 }
 
-/// A packet that cannot be taken or put because of its descriptor; the ring goes on behind it.
+/// A fault of a descriptor that affects one packet; the ring continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorFault {
-    /// It leads out of the memory.
+    /// It points outside the memory.
     #[error("a descriptor leads to {length} octets at {offset} of region {region}, which are not there")]
     Outside {
         /// Region.
@@ -97,15 +97,15 @@ pub enum DescriptorFault {
         /// Octets.
         length: u32,
     },
-    /// The packet is longer than there is room for.
+    /// The packet is longer than the available room.
     #[error("a packet of {packet} octets does not fit into {room}")]
     Room {
-        /// Octets of the packet, as far as known.
+        /// Bytes of the packet, as far as known.
         packet: usize,
-        /// Octets of room.
+        /// Bytes of room.
         room: usize,
     },
-    /// More descriptors than a packet may have.
+    /// More descriptors than the limit for a packet.
     #[error("a packet has more than {CHAIN_MAX} descriptors, or more than its ring")]
     Chain,
 }
@@ -116,9 +116,9 @@ struct Ring {
     region: usize,
     at: usize,
     size: u16,
-    /// Ours are `Some`: this end owns the memory.
+    /// `Some`: this endpoint owns the memory.
     buffers: Option<Buffers>,
-    /// The next descriptor of this end, and the end of those that it may use; both counted modulo 2^16.
+    /// The next descriptor of this endpoint, and the end of those that it may use; both counted modulo 2^16.
     next: u16,
     limit: u16,
 }
@@ -153,7 +153,7 @@ impl Ring {
     }
 
     fn memory(&self) -> &Region {
-        // `new` has found it.
+        // `new` has checked it.
         &self.regions[self.region]
     }
 
@@ -169,7 +169,7 @@ impl Ring {
         self.memory().u16(self.at + at).map_or(0, |field| field.load(Ordering::Acquire))
     }
 
-    /// Says how far this end is.
+    /// Publishes this endpoint's index.
     fn publish(&self, index: u16) {
         self.store(if self.buffers.is_some() { HEAD } else { TAIL }, index);
     }
@@ -178,7 +178,7 @@ impl Ring {
         self.limit.wrapping_sub(self.next)
     }
 
-    /// Looks how far the peer is; `ahead` is how much further than its index this end may go.
+    /// Reads the peer's index; `ahead` is the number of descriptors by which this endpoint may go beyond it.
     fn look(&mut self, ahead: u16) -> Result<(), RingFault> {
         let found = self.peers();
         let limit = found.wrapping_add(ahead);
@@ -238,32 +238,32 @@ impl Ring {
     }
 }
 
-/// The end of a ring at which packets are put.
+/// The sending endpoint of a ring.
 #[derive(Debug)]
 pub struct Sender(Ring);
 
 impl Sender {
-    /// The sender of a ring; with `buffers` it owns the memory.
+    /// Creates the sender of a ring; with `buffers` it owns the memory.
     ///
     /// # Errors
-    /// The ring is not where it should be.
+    /// The ring is not at this location.
     pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 
-    /// Says for the first time how far this end is; after the peer has connected.
+    /// Publishes this endpoint's index for the first time; call it after the peer has connected.
     ///
     /// # Errors
-    /// The peer is somewhere else.
+    /// The peer's index does not match.
     pub fn start(&mut self) -> Result<(), RingFault> {
         self.0.publish(0);
         self.free().map(drop)
     }
 
-    /// Packets that there is room for now, at most 2^14.
+    /// Number of packets that fit now, at most 2^14.
     ///
     /// # Errors
-    /// The peer's index is impossible; the ring cannot be used any more.
+    /// The peer's index is impossible; the ring is unusable.
     pub fn free(&mut self) -> Result<u16, RingFault> {
         if self.0.left() == 0 {
             let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
@@ -272,11 +272,11 @@ impl Sender {
         Ok(self.0.left())
     }
 
-    /// Puts a packet, which the peer sees after [`Sender::publish`]; false: the ring is full. A packet that does not go into the
-    /// buffer whose turn it is does not use it up.
+    /// Adds a packet, which the peer sees after [`Sender::publish`]; false: the ring is full. A packet that
+    /// does not fit the next buffer leaves that buffer unused.
     ///
     /// # Errors
-    /// The ring cannot be used any more.
+    /// The ring is unusable.
     pub fn put(&mut self, packet: &[u8]) -> Result<Result<bool, DescriptorFault>, RingFault> {
         if self.free()? == 0 {
             return Ok(Ok(false));
@@ -297,13 +297,13 @@ impl Sender {
         Ok(Ok(true))
     }
 
-    /// Shows the peer what was put.
+    /// Shows the added packets to the peer.
     pub fn publish(&self) {
         self.0.publish(self.0.next);
     }
 
-    /// Packets that the peer has not taken yet, as far as it says; its index is not judged here. Exact where this end owns the
-    /// memory, otherwise as far as the peer gives buffers back at once.
+    /// Number of packets that the peer has not taken yet, according to its index, which is not checked here.
+    /// Exact if this endpoint owns the memory; otherwise only if the peer returns buffers at once.
     #[must_use]
     pub fn waiting(&self) -> u16 {
         let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
@@ -315,28 +315,30 @@ impl Sender {
 /// Result of taking a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// Nothing is there.
+    /// No packet.
     Nothing,
     /// A packet with this number of bytes.
     Packet(usize),
-    /// A packet that was no use and is gone.
+    /// A packet that was invalid and was dropped.
     Lost(DescriptorFault),
 }
 
-/// The end of a ring at which packets are taken.
+/// The receiving endpoint of a ring.
 #[derive(Debug)]
 pub struct Receiver(Ring);
 
 impl Receiver {
-    /// The receiver of a ring; with `buffers` it owns the memory. It polls, and says so to the peer.
+    /// Creates the receiver of a ring; with `buffers` it owns the memory. It polls, and sets the flag that
+    /// shows it to the peer.
     ///
     /// # Errors
-    /// The ring is not where it should be.
+    /// The ring is not at this location.
     pub fn new(regions: Arc<[Region]>, place: Place, buffers: Option<Buffers>) -> Result<Self, RingFault> {
         Ring::new(regions, place, buffers).map(Self)
     }
 
-    /// Says for the first time how far this end is; the owner offers all buffers. After the peer has connected.
+    /// Publishes this endpoint's index for the first time; the owner offers all buffers. Call it after the
+    /// peer has connected.
     pub fn start(&mut self) {
         self.0.store(FLAGS, POLLED);
         if self.0.buffers.is_some() {
@@ -351,20 +353,20 @@ impl Receiver {
         }
     }
 
-    /// Takes the next packet, copying it to `into`. The peer sees that after [`Receiver::publish`].
+    /// Takes the next packet and copies it to `into`. The peer sees that after [`Receiver::publish`].
     ///
     /// # Errors
-    /// The peer's index is impossible; the ring cannot be used any more.
+    /// The peer's index is impossible; the ring is unusable.
     pub fn take(&mut self, into: &mut [u8]) -> Result<Taken, RingFault> {
         if let Some(taken) = self.whole(into) {
             return Ok(taken);
         }
-        // Nothing is there as far as was known, or what is there ends within a packet.
+        // No packet was known, or the known descriptors end within a packet.
         self.0.look(0)?;
         Ok(self.whole(into).unwrap_or(Taken::Nothing))
     }
 
-    /// The next packet, if all of it is there.
+    /// The next packet, if it is complete.
     fn whole(&mut self, into: &mut [u8]) -> Option<Taken> {
         let mut filled = 0;
         let mut fault = None;
@@ -413,13 +415,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Gives the buffers of taken packets back to the peer.
+    /// Returns the buffers of taken packets to the peer.
     pub fn publish(&self) {
         let ahead = if self.0.buffers.is_some() { self.0.size } else { 0 };
         self.0.publish(self.0.next.wrapping_add(ahead));
     }
 
-    /// Packets that wait, as far as the peer says; its index is not judged here.
+    /// Number of waiting packets, according to the peer's index, which is not checked here.
     #[must_use]
     pub fn waiting(&self) -> u16 {
         self.0.peers().wrapping_sub(self.0.next).min(self.0.size)

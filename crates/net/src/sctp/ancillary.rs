@@ -12,10 +12,10 @@ const CAPACITY_BYTES: usize = 64;
 const HEADER_BYTES: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
 /// `sctp_sndinfo`: stream u16, flags u16, ppid u32, context u32, association i32.
 const SEND_INFO_BYTES: usize = size_of::<libc::sctp_sndinfo>();
-/// Where `sctp_rcvinfo` (stream u16, sequence u16, flags u16, padding, ppid u32, ...) has its ppid.
+/// Offset of the ppid in `sctp_rcvinfo` (stream u16, sequence u16, flags u16, padding, ppid u32, ...).
 const RECEIVED_PPID: usize = 8;
 
-/// A control buffer, aligned as the kernel wants it.
+/// A control buffer, aligned as the kernel requires.
 #[repr(C, align(8))]
 pub(super) struct Ancillary {
     bytes: [u8; CAPACITY_BYTES],

@@ -15,7 +15,7 @@ use super::{open, options};
 /// Associations that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
 
-/// A place where associations arrive.
+/// A listening socket for associations.
 #[derive(Debug)]
 pub struct Listener(Socket);
 
@@ -26,18 +26,20 @@ pub struct Association(Socket);
 /// Result of one [`Association::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// Bytes written to the buffer; 0 with `whole` false is the peer's shutdown.
+    /// Bytes written to the buffer; 0 with `whole` false means that the peer has shut down.
     pub bytes: usize,
-    /// The message ends here. If not, the rest comes with the next calls: the buffer was too small.
+    /// Whether the message ends here. If not, the next calls return the rest, because the buffer was too
+    /// small.
     pub whole: bool,
-    /// A notification of the kernel and no message of the peer.
+    /// A notification of the kernel instead of a message of the peer.
     pub notification: Option<Notification>,
     /// The stream and the payload protocol identifier, if the kernel reported them.
     pub info: Option<MessageInfo>,
 }
 
 impl Listener {
-    /// Listens at the addresses of `places`, all of which an association has: the paths to it. Their port is the first one's.
+    /// Listens at the addresses of `places`, which become the paths of each association. The port of the
+    /// first one applies.
     pub fn bind(places: &[SocketAddr]) -> io::Result<Self> {
         let (&first, further) = places.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let socket = open(Domain::for_address(first)).map_err(io::Error::other)?;
@@ -61,8 +63,8 @@ impl Listener {
 }
 
 impl Association {
-    /// Begins to associate with the peer that has the addresses of `places`. The association is up once the descriptor is
-    /// writable and has no error.
+    /// Starts an association with the peer that has the addresses of `places`. The association is up once the
+    /// descriptor is writable and has no error.
     pub fn connect(places: &[SocketAddr]) -> io::Result<Self> {
         let &first = places.first().ok_or(io::ErrorKind::InvalidInput)?;
         let association = Self::prepare(open(Domain::for_address(first)).map_err(io::Error::other)?)?;
@@ -81,12 +83,12 @@ impl Association {
         self.0.try_clone().map(Self)
     }
 
-    /// The error of a connection attempt that has ended, if it failed.
+    /// The error of a finished connection attempt, if it failed.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.0.take_error()
     }
 
-    /// Sends one message; all of it or `WouldBlock`.
+    /// Sends one message, completely or not at all (`WouldBlock`).
     pub fn send(&self, pdu: &[u8], info: MessageInfo) -> io::Result<()> {
         let mut control = Ancillary::sending(info);
         let mut slice = libc::iovec { iov_base: pdu.as_ptr().cast_mut().cast(), iov_len: pdu.len() };

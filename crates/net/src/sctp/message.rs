@@ -1,6 +1,6 @@
 //! Properties of an SCTP message in addition to its bytes.
 
-/// What SCTP says about a message (RFC 6458 §5.3.5).
+/// SCTP properties of a message (RFC 6458 §5.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageInfo {
     /// The stream's number.

@@ -1,7 +1,7 @@
-//! SCTP, where the kernel has it (E2AP's transport: O-RAN.WG3.E2AP §8, payload protocol identifier 70).
+//! Kernel SCTP, the transport of E2AP (O-RAN.WG3.E2AP §8, payload protocol identifier 70).
 //!
-//! One-to-one sockets, one E2AP PDU to a message. Everything that can be proven without a kernel that has SCTP
-//! is tested here; the system calls themselves run only where [`sctp_support`] is `Ok`.
+//! One-to-one sockets, one E2AP PDU per message. Tests cover all code that needs no kernel with SCTP; the
+//! system calls themselves run only if [`sctp_support`] is `Ok`.
 
 mod ancillary;
 mod association;
@@ -15,10 +15,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 pub use association::{Association, Listener, Received};
 pub use message::{MessageInfo, Notification};
 
-/// The payload protocol identifier that IANA gave to E2AP. We send it until the peer has used another, and take any: FlexRIC sends 0.
+/// The payload protocol identifier that IANA assigned to E2AP. It is sent until the peer has used another
+/// one, and any is accepted: FlexRIC sends 0.
 pub const E2AP_PPID: u32 = 70;
 
-/// Why there is no SCTP here.
+/// Reason for the lack of SCTP.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SctpUnavailable {
@@ -36,7 +37,7 @@ pub enum SctpUnavailable {
     Other(#[source] io::Error),
 }
 
-/// Asks the kernel for a one-to-one SCTP socket and closes it again.
+/// Opens and closes a one-to-one SCTP socket to check for support.
 pub fn sctp_support() -> Result<(), SctpUnavailable> {
     open(Domain::IPV4).map(drop)
 }

@@ -15,15 +15,16 @@ const EVENT: libc::c_int = 127;
 /// `SPP_HB_ENABLE`.
 const HEARTBEATS: u32 = 1;
 
-/// Between two heartbeats on an idle path, in milliseconds. The kernel's own 30 s would make a dead peer's end a matter of minutes.
+/// Interval of heartbeats on an idle path, in milliseconds. With the kernel's default of 30 s, detecting a
+/// dead peer would take minutes.
 const HEARTBEAT_MS: u32 = 5_000;
 /// Maximum retransmission timeout, in milliseconds (RFC 9260 §16 has 60 s); the initial one is a second.
 const RTO_MAX_MS: u32 = 4_000;
 const RTO_INITIAL_MS: u32 = 1_000;
-/// Attempts that may fail in a row before a path is left, and before the peer counts as gone.
+/// Consecutive failures before a path is abandoned, and before the peer counts as gone.
 const PATH_ATTEMPTS: u16 = 2;
 const ATTEMPTS: u16 = 4;
-/// Octets of `sctp_paddrparams`, packed; where its interval, its attempts and its flags are.
+/// Size of `sctp_paddrparams`, packed; offsets of its interval, its attempts and its flags.
 const PATH_BYTES: usize = 156;
 const PATH_INTERVAL: usize = 132;
 const PATH_RETRIES: usize = 136;
@@ -60,7 +61,7 @@ fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// Addresses one behind the other, as `sctp_bindx` and `sctp_connectx` want them.
+/// Contiguous addresses, as `sctp_bindx` and `sctp_connectx` require them.
 pub(super) fn packed(places: &[SocketAddr]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(places.len() * size_of::<libc::sockaddr_in6>());
     for place in places {

@@ -1,4 +1,4 @@
-//! Stamps of what is sent: the kernel hands them back in the socket's error queue.
+//! Stamps of sent packets, which the kernel returns in the socket's error queue.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -14,9 +14,9 @@ const LEFT: u32 = 0;
 /// Time at which a packet left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentStamp {
-    /// Its number among those that this socket has sent since it was asked for stamps, from 0.
+    /// Its number among the packets sent since stamps were enabled, from 0.
     pub number: u32,
-    /// When, ns of the clock that was asked for.
+    /// Time stamp, ns of the requested clock.
     pub at_ns: u64,
 }
 
@@ -41,7 +41,7 @@ pub fn stamp_sent(socket: &impl AsFd, clock: Clock) -> io::Result<()> {
 /// The kernel's error.
 pub fn sent_stamp(socket: &impl AsFd, clock: Clock, patience: Duration) -> io::Result<Option<SentStamp>> {
     let descriptor = socket.as_fd().as_raw_fd();
-    // An error queue with something in it is an error, which needs not be asked for.
+    // A filled error queue is reported as an error, without a request.
     let mut poll = libc::pollfd { fd: descriptor, events: 0, revents: 0 };
     let time = libc::timespec {
         tv_sec: patience.as_secs() as libc::time_t,

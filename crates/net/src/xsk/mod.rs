@@ -1,10 +1,12 @@
 //! AF_XDP: frames between a queue of a network device and this process, past the kernel's stack.
 //!
-//! The process gives the kernel memory (UMEM) in frames of one size. Four rings say whose each frame is: FILL (free, for
-//! the kernel to receive into), RX (received), TX (to be sent), COMPLETION (sent, free again). Half of the frames receive,
-//! half send. A program at the device says which frames come here ([`XskSteering`]); the kernel has the rest.
+//! The process gives the kernel memory (UMEM) in frames of one size. Four rings assign the frames: FILL
+//! (free, for the kernel to receive into), RX (received), TX (to be sent), COMPLETION (sent, free again).
+//! Half of the frames receive, half send. A program at the device redirects selected frames here
+//! ([`XskSteering`]); the kernel handles the rest.
 //!
-//! Without the driver's help the kernel copies (copy mode), which any Ethernet device can; zero copy has to be asked for.
+//! Without support by the driver the kernel copies (copy mode), which works with any Ethernet device; zero
+//! copy must be requested.
 #![allow(unsafe_code)]
 
 mod redirect;
@@ -16,15 +18,16 @@ use ring::{Consumer, Layout, Mapping, Producer};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Octets that one frame's memory may have: the kernel takes powers of two from 2,048 to a page.
+/// Allowed bytes of memory per frame: the kernel takes powers of two from 2,048 to a page.
 pub const XSK_FRAME_BYTES: [u32; 2] = [2_048, 4_096];
-/// Octets that the kernel keeps for itself before a received frame (`XDP_PACKET_HEADROOM`).
+/// Bytes that the kernel reserves before a received frame (`XDP_PACKET_HEADROOM`).
 pub const XSK_HEADROOM: u32 = 256;
-/// Entries of a ring at least, and at most.
+/// Minimum and maximum entries of a ring.
 pub const XSK_RING: [u32; 2] = [64, 1 << 15];
-/// System calls in a row that may take nothing, before what is left waits for the next sending.
+/// Maximum number of consecutive system calls without progress, before the remaining frames wait for the next
+/// send.
 const FRUITLESS_CALLS: u32 = 16;
-/// Frames that one call of the copy mode may send, where the kernel lets a process choose (Linux 6.17).
+/// Frames that one call of the copy mode may send, if the kernel allows a choice (Linux 6.17).
 const CALL_BUDGET: libc::c_int = 64;
 /// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h.
 const MAX_TX_SKB_BUDGET: libc::c_int = 9;
@@ -36,7 +39,7 @@ pub struct XskOptions {
     pub frame_bytes: u32,
     /// Entries of each ring, a power of two within [`XSK_RING`]. The memory is twice as many frames.
     pub ring: u32,
-    /// The driver reads and writes the memory itself (`XDP_ZEROCOPY`); an error where it cannot.
+    /// Whether the driver accesses the memory itself (`XDP_ZEROCOPY`); an error if it cannot.
     pub zero_copy: bool,
 }
 
@@ -47,24 +50,24 @@ impl Default for XskOptions {
     }
 }
 
-/// Why there is no AF_XDP socket.
+/// Reason for the lack of an AF_XDP socket.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum XskError {
-    /// A size that the rings cannot have.
+    /// An invalid size of the rings.
     #[error("{given} {what}; {allowed} are allowed")]
     Size {
-        /// Of what.
+        /// Name of the size.
         what: &'static str,
-        /// The number.
+        /// The given number.
         given: u32,
         /// Allowed numbers.
         allowed: &'static str,
     },
-    /// The kernel has none.
+    /// The kernel does not support it.
     #[error("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS, Linux 5.4)")]
     Absent,
-    /// The process may have none.
+    /// The process lacks the privilege.
     #[error("AF_XDP sockets need the capability CAP_NET_RAW")]
     Privilege,
     /// The memory may not be locked.
@@ -72,10 +75,10 @@ pub enum XskError {
         "the kernel may not lock {octets} octets for this process; raise `ulimit -l`, or run with CAP_IPC_LOCK"
     )]
     Memory {
-        /// Octets asked for.
+        /// Requested bytes.
         octets: usize,
     },
-    /// The queue is not there.
+    /// The queue does not exist.
     #[error("there is no queue {queue}")]
     NoQueue {
         /// Index of the device.
@@ -91,7 +94,7 @@ pub enum XskError {
         /// The queue.
         queue: u32,
     },
-    /// The driver does not do what was asked for.
+    /// The driver does not support the request.
     #[error("the driver cannot do this{}: {source}", if *.zero_copy { " (zero copy)" } else { "" })]
     Driver {
         /// Index of the device.
@@ -104,9 +107,9 @@ pub enum XskError {
     /// Another step failed.
     #[error("{step} failed: {source}")]
     Step {
-        /// Which.
+        /// Name of the step.
         step: &'static str,
-        /// Why.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -129,13 +132,13 @@ pub struct XskStatistics {
 }
 
 impl XskStatistics {
-    /// Frames that came for this socket and that it never saw.
+    /// Frames for this socket that were lost before it received them.
     pub fn lost(&self) -> u64 {
         // `fill_ring_empty` is a reason of `rx_dropped`.
         self.rx_dropped + self.rx_ring_full
     }
 
-    /// Adds another socket's.
+    /// Adds the counters of another socket.
     pub fn add(&mut self, other: &Self) {
         self.rx_dropped += other.rx_dropped;
         self.rx_ring_full += other.rx_ring_full;
@@ -146,10 +149,10 @@ impl XskStatistics {
     }
 }
 
-/// A socket at one queue of one device. Its rings and memory go with it.
+/// A socket at one queue of one device. Dropping it releases its rings and memory.
 #[derive(Debug)]
 pub struct XskSocket {
-    /// Before the memory: the kernel lets go of that when this is closed.
+    /// Dropped before the memory: closing it makes the kernel release the memory.
     socket: OwnedFd,
     fill: Producer<u64>,
     received: Consumer<libc::xdp_desc>,
@@ -176,7 +179,7 @@ impl XskSocket {
                 source => XskError::Step { step: "making an AF_XDP socket", source },
             });
         }
-        // SAFETY: as said.
+        // SAFETY: see above.
         let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         let octets = 2 * options.ring as usize * options.frame_bytes as usize;
         let step = |step| move |source| XskError::Step { step, source };
@@ -188,7 +191,7 @@ impl XskSocket {
             rings.fill.push(frame(n));
         });
         rings.fill.publish();
-        // A kernel without the option sends 32 frames for a call.
+        // A kernel without the option sends 32 frames per call.
         let _ = set(&socket, MAX_TX_SKB_BUDGET, &CALL_BUDGET);
         attach(&socket, device, queue, options.zero_copy)?;
         let Rings { fill, received, to_send, completed } = rings;
@@ -217,8 +220,8 @@ impl XskSocket {
         self.free.is_empty() || self.to_send.room() == 0
     }
 
-    /// Adds a frame to be sent: `fill` writes it, Ethernet header and all, and answers its length, `None` to add nothing.
-    /// `false` if no frame is free or nothing was written.
+    /// Adds a frame to be sent: `fill` writes it including the Ethernet header, and returns its length, or
+    /// `None` to add none. Returns `false` if no frame is free or none was written.
     pub fn push(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         if self.is_full() {
             return false;
@@ -244,7 +247,7 @@ impl XskSocket {
             fruitless = if left < waiting { 0 } else { fruitless + 1 };
             waiting = left;
             if self.zero_copy {
-                // The driver sends when it gets to it.
+                // The driver sends later.
                 break;
             }
         }
@@ -270,9 +273,9 @@ impl XskSocket {
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
-            // It ends the call at the one frame that the device dropped.
+            // The call ends at the one frame that the device dropped.
             Some(libc::EBUSY) => self.tx_dropped += 1,
-            // Its budget is used up, or frames sent before are still under way.
+            // Its budget is used up, or earlier frames are still in flight.
             Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => {}
             _ => return Err(error),
         }
@@ -289,7 +292,8 @@ impl XskSocket {
         }
     }
 
-    /// Shows `each` at most `most` of the frames that have come before the call, and gives them back; how many there were.
+    /// Passes at most `most` frames that arrived before the call to `each`, and releases them; returns their
+    /// number.
     pub fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
         // Frames that arrive from now on wait for the next call, because the caller took its time stamp
         // earlier.
@@ -299,7 +303,7 @@ impl XskSocket {
             if let Some(frame) = self.memory.octets(entry.addr as usize, entry.len as usize) {
                 each(frame);
             }
-            // FILL has room for every frame that receives.
+            // FILL has room for every receive frame.
             self.fill.push(entry.addr & !u64::from(self.frame_bytes - 1));
         }
         if count > 0 {
@@ -401,7 +405,7 @@ fn rings(socket: &OwnedFd, size: u32) -> Result<Rings, XskError> {
     let mut offsets: libc::xdp_mmap_offsets = unsafe { std::mem::zeroed() };
     let told = get(socket, libc::XDP_MMAP_OFFSETS, &mut offsets).map_err(step("asking where rings are"))?;
     if told != size_of_val(&offsets) {
-        // Before Linux 5.4 there are no flags, and no wish to be woken.
+        // Before Linux 5.4 there are no flags and no wake-up request.
         return Err(XskError::Absent);
     }
     let producer = |told: &libc::xdp_ring_offset| Layout::from(told);

@@ -1,4 +1,4 @@
-//! The program that steers datagrams for this process from the device's queues into AF_XDP sockets.
+//! The program that redirects datagrams for this process from the device's queues to AF_XDP sockets.
 use super::XskSocket;
 use crate::bpf::{BpfMap, XdpError, XdpProgram};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 const XDP_PASS: i32 = 2;
 const REDIRECT_MAP: i32 = 51;
-/// `struct xdp_md`: where the packet begins, where it ends, and its queue.
+/// `struct xdp_md`: start of the packet, its end, and its queue.
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const RX_QUEUE: i16 = 16;
@@ -20,24 +20,24 @@ const UDP: i32 = 17;
 pub struct XskTarget {
     /// The first address; IPv6 counts within the last 32 bits.
     pub first: IpAddr,
-    /// Addresses.
+    /// Number of addresses.
     pub count: u32,
     /// UDP port.
     pub port: u16,
 }
 
-/// The program at its device, and the table of sockets by queue that it reads. Both leave when this is dropped.
+/// The program at its device, and its table of sockets by queue. Dropping it removes both.
 #[derive(Debug)]
 pub struct XskSteering {
-    /// Before the map: a program without its map is never seen.
+    /// Dropped before the map: no program runs without its map.
     program: XdpProgram,
     sockets: BpfMap<4, 4>,
 }
 
 impl XskSteering {
-    /// Puts the program at the device `name`, with room for `queues` sockets. Whatever is not `target`'s, is a fragment,
-    /// has IPv4 options or IPv6 extension headers or a VLAN tag, or comes to a queue without a socket, the kernel has as
-    /// before.
+    /// Attaches the program to the device `name`, with room for `queues` sockets. The kernel keeps all frames
+    /// that do not match `target`, are fragments, have IPv4 options, IPv6 extension headers or a VLAN tag, or
+    /// arrive at a queue without a socket.
     pub fn attach(name: &str, target: XskTarget, queues: u32, native: bool) -> Result<Self, XdpError> {
         let sockets = BpfMap::sockets(queues)
             .map_err(|source| XdpError::Program { source, log: "no table of AF_XDP sockets".to_owned() })?;
@@ -45,7 +45,7 @@ impl XskSteering {
         Ok(Self { program, sockets })
     }
 
-    /// From now on, what comes to this queue goes to this socket.
+    /// Redirects matching frames of this queue to this socket from now on.
     pub fn steer(&self, queue: u32, socket: &XskSocket) -> io::Result<()> {
         let descriptor = socket.as_fd().as_raw_fd();
         self.sockets.set(&queue.to_ne_bytes(), &descriptor.to_ne_bytes())
@@ -57,7 +57,7 @@ impl XskSteering {
     }
 }
 
-/// Instructions whose failed checks all lead to one place, the end.
+/// Instructions whose failed checks all jump to the end.
 #[derive(Default)]
 struct Code {
     instructions: Vec<u64>,
@@ -71,7 +71,7 @@ impl Code {
         self.instructions.push(low | u64::from(immediate as u32) << 32);
     }
 
-    /// `to = from`, eight octets.
+    /// `to = from`, eight bytes.
     fn copy(&mut self, to: u8, from: u8) {
         self.put(0xbf, to, from, 0, 0);
     }
@@ -81,18 +81,18 @@ impl Code {
         self.put(0xb7, to, 0, 0, number);
     }
 
-    /// `to = *(from + offset)` of as many octets as the loading instruction has.
+    /// `to = *(from + offset)`, with the width of the load instruction.
     fn load(&mut self, load: u8, to: u8, from: u8, offset: i16) {
         self.put(load, to, from, offset, 0);
     }
 
-    /// To the end, if the lower four octets of register 5 compare so with the number.
+    /// Jumps to the end if the lower four bytes of register 5 compare with the number in this way.
     fn leave_if(&mut self, jump: u8, number: i32) {
         self.to_end.push(self.instructions.len());
         self.put(jump, 5, 0, 0, number);
     }
 
-    /// Register 5 = octets of the packet; to the end if they are not `value`.
+    /// Register 5 = bytes of the packet; jumps to the end if they are not `value`.
     fn require(&mut self, load: u8, at: i16, value: i32) {
         self.load(load, 5, 2, at);
         self.leave_if(IF_NOT, value);
@@ -151,7 +151,7 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
         }
     }
     code.require(TWO, ETHERNET + ip_bytes + 2, network16(target.port));
-    // bpf_redirect_map(table, queue, what to do without an entry)
+    // bpf_redirect_map(table, queue, action without an entry)
     code.load(FOUR, 2, 6, RX_QUEUE);
     code.put(0x18, 1, 1, 0, map);
     code.put(0, 0, 0, 0, 0);
@@ -161,10 +161,11 @@ fn redirect(map: i32, target: &XskTarget) -> Vec<u64> {
     code.finish()
 }
 
-/// To the end, unless the address at `at` is one of `count` from `first` on.
+/// Jumps to the end, unless the address at `at` is one of `count` from `first` on.
 fn in_range(code: &mut Code, at: i16, first: u32, count: u32) {
     code.load(FOUR, 5, 2, at);
-    // To the machine's order, less the first, in four octets: what is below it becomes very large.
+    // Converts to the machine's byte order and subtracts the first one, in four bytes: lower addresses become
+    // very large.
     code.put(0xdc, 5, 0, 0, 32);
     code.put(0x14, 5, 0, 0, first as i32);
     code.leave_if(IF_AT_LEAST, count as i32);
@@ -213,7 +214,7 @@ mod tests {
         let mut code = redirect(map.descriptor(), &target);
         let fallback = code.len() - 5;
         assert_eq!(code[fallback], 0x0000_0002_0000_03b7);
-        // XDP_TX, 3, cannot be had in another way.
+        // XDP_TX, 3, has no other source here.
         code[fallback] = 0x0000_0003_0000_03b7;
         let (verdict, out) = XdpProgram::try_on(&code, frame).unwrap();
         assert_eq!(out, frame, "a frame is left as it is");
@@ -241,7 +242,7 @@ mod tests {
             assert_eq!(verdict(target, &frame), Some(2), "octet {at}");
         }
         assert_eq!(verdict(target, &good[..41]), Some(2));
-        // "Do not fragment" is no fragment.
+        // "Do not fragment" is not a fragment.
         let mut frame = good.clone();
         frame[20] = 0x40;
         assert_eq!(verdict(target, &frame), Some(3));

@@ -1,4 +1,4 @@
-//! The rings that the kernel and a process share: one side produces, the other consumes, without locks.
+//! The rings shared by the kernel and a process: one side produces, the other consumes, without locks.
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -44,8 +44,8 @@ impl Mapping {
         self.at.as_ptr() as u64
     }
 
-    /// Octets of memory of our own; `None` if they are not all within. The caller sees to it that the kernel does not
-    /// hold them at the time.
+    /// Bytes of this process's memory; `None` if they are not all within. The caller ensures that the kernel
+    /// does not hold them at the time.
     pub(super) fn octets(&mut self, at: usize, len: usize) -> Option<&mut [u8]> {
         at.checked_add(len).filter(|end| *end <= self.len)?;
         // SAFETY: within the mapping, which outlives the slice and is borrowed for as long; zeroed when it was made.
@@ -111,8 +111,8 @@ impl<T: Copy> Shared<T> {
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: `new` has seen that the three places of a ring's layout are aligned and within the mapping; both sides
-        // touch them with atomic operations only.
+        // SAFETY: `new` has checked that the three fields of a ring's layout are aligned and within the
+        // mapping; both sides access them with atomic operations only.
         unsafe { &*self.mapping.at.as_ptr().add(at).cast::<AtomicU32>() }
     }
 
@@ -126,7 +126,7 @@ impl<T: Copy> Shared<T> {
 
     fn entry(&self, number: u32) -> *mut T {
         let index = (number & (self.size - 1)) as usize;
-        // SAFETY: `new` has seen that `size` aligned entries are within the mapping.
+        // SAFETY: `new` has checked that `size` aligned entries are within the mapping.
         unsafe { self.mapping.at.as_ptr().add(self.layout.entries).cast::<T>().add(index) }
     }
 }
@@ -155,13 +155,13 @@ impl<T: Copy> Producer<T> {
         Ok(Self { shared, next, published: next, consumed })
     }
 
-    /// Entries that there is room for.
+    /// Number of entries that fit.
     pub(super) fn room(&mut self) -> u32 {
         let room = self.shared.size - self.next.wrapping_sub(self.consumed);
         if room > 0 {
             return room;
         }
-        // Acquire: what the other side has read of an entry, it has read before we write it again.
+        // Acquire: the other side has finished its reads of an entry before this side writes it again.
         self.consumed = self.shared.consumer().load(Ordering::Acquire);
         self.shared.size - self.next.wrapping_sub(self.consumed)
     }
@@ -177,7 +177,7 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Shows the other side what was added.
+    /// Shows the added entries to the other side.
     pub(super) fn publish(&mut self) {
         if self.published != self.next {
             // Release: the entries are written before the number that publishes them.
@@ -193,7 +193,8 @@ impl<T: Copy> Producer<T> {
 
     /// Whether the kernel needs a system call before it reads the ring.
     pub(super) fn needs_wakeup(&self) -> bool {
-        // The flag is read after the kernel can see what was published, or both would wait for each other.
+        // The flag is read after the kernel can see the published entries; otherwise both sides could wait
+        // for each other.
         fence(Ordering::SeqCst);
         self.shared.word(self.shared.layout.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
@@ -220,7 +221,7 @@ impl<T: Copy> Consumer<T> {
         Ok(Self { shared, next, produced: next })
     }
 
-    /// The next entry; its place is the other side's again after [`release`](Self::release).
+    /// Returns the next entry; its slot belongs to the other side again after [`release`](Self::release).
     pub(super) fn pop(&mut self) -> Option<T> {
         if self.next == self.produced {
             // Acquire: the entries are read after the number that publishes them.
@@ -236,16 +237,16 @@ impl<T: Copy> Consumer<T> {
         Some(entry)
     }
 
-    /// Entries that are there now.
+    /// Number of available entries.
     pub(super) fn available(&mut self) -> u32 {
         // Acquire: as in `pop`.
         self.produced = self.shared.producer().load(Ordering::Acquire);
         self.produced.wrapping_sub(self.next)
     }
 
-    /// Gives the places of what was taken back.
+    /// Releases the slots of the taken entries.
     pub(super) fn release(&mut self) {
-        // Release: the entries are read before their places may be written again.
+        // Release: the entries are read before their slots may be written again.
         self.shared.consumer().store(self.next, Ordering::Release);
     }
 }
@@ -257,7 +258,7 @@ mod tests {
     const LAYOUT: Layout = Layout { producer: 0, consumer: 64, flags: 128, entries: 192 };
     const SIZE: u32 = 8;
 
-    /// Both ends of one ring, which begins at `first`: the test plays the kernel.
+    /// Both endpoints of one ring, which starts at `first`: the test acts as the kernel.
     fn both(first: u32) -> (Producer<u64>, Consumer<u64>) {
         let octets = Producer::<u64>::octets(&LAYOUT, SIZE).unwrap();
         // SAFETY: a shared anonymous mapping, and a second view of it that is never unmapped (the test ends first).
