@@ -1,4 +1,5 @@
-//! rs-pfcp as oracle: it reads what we write, and we read what it writes again, for random messages of every type.
+//! rs-pfcp as an oracle: it reads this crate's messages, and this crate reads its messages, for random
+//! messages of every type.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_wire::pfcp::{self, Header, Message, Pdu, Random};
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 
 const SEEDS: u64 = 60;
 
-/// Both directions for one message: what is wrong, if anything.
+/// Both directions for one message; returns the difference, if any.
 fn compare(message_type: u8, seed: u64) -> Result<(), String> {
     let mut random = Random::new(seed);
     let message = Message::random(message_type, &mut random).unwrap();

@@ -1,4 +1,5 @@
-//! A further SD-RAN protocol needs a codec and one `SouthboundAgent`: here is one, in lines of text, on the same pair.
+//! Shows that a further SD-RAN protocol needs a codec and one `SouthboundAgent`: a protocol with lines of
+//! text runs on the same pair.
 use ranlab_machines::Time;
 use ranlab_machines::southbound::*;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! The base station's end of version 1.
+//! The base station's endpoint of version 1.
 use super::measure::{Agent, Core, Measurement, Station};
 use super::station;
 use crate::Time;
@@ -8,9 +8,9 @@ use ranlab_wire::empower::{EmpowerError, Mac};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Resource blocks of the cell, as the published agent says (1.4 MHz).
+/// Resource blocks of the cell, as in the published agent (1.4 MHz).
 const PRBS: u8 = 6;
-/// Slices at most, as announced.
+/// Maximum slices, as announced.
 const MAX_SLICES: u16 = 8;
 
 /// Settings of a slice.
@@ -24,7 +24,7 @@ impl Slice {
     /// The slice that every base station has, with all resource blocks and the round-robin scheduler.
     const DEFAULT: Self = Self { rbgs: PRBS as u16, sched_id: 0x8000_0001 };
 
-    /// With what a command names; the rest stays.
+    /// Applies the elements of a command; the rest stays.
     fn with(mut self, tlvs: &[Tlv]) -> Self {
         for tlv in tlvs {
             match tlv {
@@ -99,8 +99,8 @@ impl EmpowerAgent1 {
         Tlv::UeIdentity(UeIdentity { rnti, plmn_id: self.settings.plmn, imsi: ue.imsi, tmsi: ue.tmsi, state })
     }
 
-    /// As the published agents: questions and SET are answered, ADD and REM are not. The published controller answers what
-    /// it hears of a slice that it does not know with another REM.
+    /// As in the published agents: requests and SET get a response, ADD and REM do not. The published
+    /// controller responds to an unknown slice with another REM.
     fn slice(&mut self, now: Time, xid: u32, opcode: Opcode, id: SliceId, tlvs: &[Tlv]) {
         self.core.requested(now);
         let known = self.own.slices.get(&id.dscp).copied();
@@ -146,7 +146,7 @@ impl EmpowerAgent1 {
             }
             let period = self.settings.period.of(Duration::from_millis(request.interval.into()));
             let beat = Beat { due: now + period, period };
-            // The published agents take the number of measurements for "without end".
+            // The published agents treat the number of measurements as unlimited.
             let measurement = Measurement { beat, left: None, xid, id: request.measure_id };
             self.core.measure(request.rnti, measurement);
             self.core.counters.rounds += 1;
@@ -164,7 +164,7 @@ impl Station for EmpowerAgent1 {
         let xid = pdu.header.xid;
         match pdu.body {
             Body::CapsRequest(_) => {
-                // Of all hellos only the first one is answered.
+                // Only the first of several pending hellos gets a response.
                 self.core.unanswered_since = None;
                 self.core.requested(now);
                 let tlvs = self.capabilities();

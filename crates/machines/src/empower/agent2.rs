@@ -1,4 +1,4 @@
-//! The base station's end of version 2.
+//! The base station's endpoint of version 2.
 use super::measure::{Agent, Core, Measurement, Station};
 use crate::Time;
 use crate::southbound::{Beat, Ue, UeChange, UeEvent};
@@ -83,7 +83,7 @@ impl Station for EmpowerAgent2 {
     fn take(&mut self, now: Time, pdu: Pdu) {
         let operation = match pdu.kind {
             Kind::Request(operation) => operation,
-            // The answer to our hello.
+            // The response to this agent's hello.
             Kind::Response(_) if pdu.action == action::HELLO => return self.core.unanswered_since = None,
             Kind::Response(_) => return self.core.fault("a response that nobody asked for".to_owned()),
         };

@@ -1,4 +1,4 @@
-//! The controller's end of version 1.
+//! The controller's endpoint of version 1.
 use super::session::{Session, Speaker};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
@@ -8,7 +8,7 @@ use ranlab_wire::empower::{EmpowerError, Mac};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Measurements that one session may have asked for: one for each UE of a base station.
+/// Maximum measurements per session: one for each UE of a base station.
 const MAX_MEASUREMENTS: usize = 65_536;
 
 /// Time that an agent which reads one message at a time has for its response before the next request.
@@ -26,7 +26,7 @@ pub struct Version1 {
     measurements: BTreeMap<u16, u32>,
     /// Pending requests to an agent that reads one message at a time.
     later: VecDeque<Step>,
-    /// Since when it owes an answer.
+    /// Time of the pending request.
     asked_at: Time,
 }
 
@@ -62,8 +62,8 @@ impl EmpowerSession1 {
         }
     }
 
-    /// `cell` is as the header says it. MARC's agents take the first message of each read and forget the others, and end if one
-    /// that they wait for was among those.
+    /// `cell` is the value in the header. MARC's agents take the first message of each read and discard the
+    /// others; they stop if a discarded message was one that they wait for.
     fn capabilities(&mut self, now: Time, cell: u16, tlvs: &[Tlv]) {
         let mut slicing = false;
         let mut patient = false;
@@ -94,7 +94,7 @@ impl EmpowerSession1 {
         }
     }
 
-    /// Asks the next thing, if there is one: the one before was answered, or never will be.
+    /// Sends the next request, if there is one: the previous one was answered or will never be.
     fn step(&mut self, now: Time) {
         self.own.asked_at = now;
         match self.own.later.pop_front() {
@@ -147,14 +147,14 @@ impl EmpowerSession1 {
         self.send(Timing::Triggered, Opcode::Add, xid, body);
     }
 
-    /// Asks what a slice has; comes back as [`EmpowerEvent::Slice`].
+    /// Requests the settings of a slice; the response is [`EmpowerEvent::Slice`].
     pub fn request_slice(&mut self, dscp: u8) {
         let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
         let xid = self.next_xid();
         self.send(Timing::Single, Opcode::Unspecified, xid, Body::SliceRequest(slice, Vec::new()));
     }
 
-    /// Sets a slice, which base stations do not answer: code point, resource block groups, UEs.
+    /// Sets a slice by code point, resource block groups and UEs. Base stations send no response.
     pub fn set_slice(&mut self, dscp: u8, rbgs: u16, rntis: &[u16]) {
         let slice = SliceId { plmn: self.settings.plmn, dscp, padding: [0; 3] };
         let tlvs = vec![

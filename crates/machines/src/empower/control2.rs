@@ -1,4 +1,4 @@
-//! The controller's end of version 2.
+//! The controller's endpoint of version 2.
 use super::session::{Session, Speaker};
 use super::{EmpowerEvent, ReportedUe};
 use crate::Time;
@@ -37,7 +37,7 @@ impl EmpowerSession2 {
         });
         let interval = period.unwrap_or(Duration::from_secs(2)).max(Duration::from_millis(1));
         if self.greeted(now, pdu.device, interval) {
-            // Measured: the question comes before the answer.
+            // As measured: the request is sent before the response arrives.
             self.ask(Operation::Undefined, action::CAPABILITIES, Vec::new());
         }
         let period = u32::try_from(interval.as_millis()).unwrap_or(u32::MAX);

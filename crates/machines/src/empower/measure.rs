@@ -9,14 +9,14 @@ use ranlab_wire::empower::EmpowerError;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Measurements held; more are refused with a fault.
+/// Maximum measurements; more are refused with a fault.
 pub(super) const MAX_MEASUREMENTS: usize = 20_000;
 
 /// A periodical measurement of one UE.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measurement {
     pub(super) beat: Beat,
-    /// Reports still to send; `None`: without end.
+    /// Remaining reports; `None`: unlimited.
     pub(super) left: Option<u32>,
     pub(super) xid: u32,
     pub(super) id: u16,
@@ -39,9 +39,9 @@ pub(super) struct Core {
     connecting_at: Time,
     requested_at: Option<Time>,
     reporting: bool,
-    /// The hello that is to be answered.
+    /// Time of the hello without a response.
     pub(super) unanswered_since: Option<Time>,
-    /// Transaction of the UE reports, once they were asked for.
+    /// Transaction of the UE reports, once they were requested.
     pub(super) report_xid: Option<u32>,
     used_prbs: (u32, u32),
 }
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// Another report of the cell: the downlink's and uplink's resource blocks used so far.
+    /// Counts another report of the cell; returns the downlink's and uplink's resource blocks used so far.
     pub(super) fn use_prbs(&mut self) -> (u32, u32) {
         let used: u32 = self.ues.iter().map(|(_, ue)| u32::from(ue.radio.prbs)).sum();
         self.used_prbs = (self.used_prbs.0.wrapping_add(used), self.used_prbs.1.wrapping_add(used / 2));
@@ -135,12 +135,12 @@ impl Core {
         self.outputs.push_back(AgentOutput::Close);
     }
 
-    /// A configuration request came.
+    /// Records a configuration request.
     pub(super) fn requested(&mut self, now: Time) {
         self.requested_at = Some(now);
     }
 
-    /// The first request for reports came.
+    /// Records the first request for reports.
     pub(super) fn initialised(&mut self, now: Time) {
         if !std::mem::replace(&mut self.reporting, true) {
             self.counters.initialised += 1;
@@ -169,14 +169,14 @@ impl Core {
         }
     }
 
-    /// Measurements that `which` names end.
+    /// Ends the measurements that `which` selects.
     pub(super) fn stop_all(&mut self, which: impl Fn(u16, &Measurement) -> bool) {
         let ended: Vec<(u16, u16)> =
             self.measurements.iter().filter(|((rnti, _), m)| which(*rnti, m)).map(|(key, _)| *key).collect();
         ended.into_iter().for_each(|(rnti, id)| self.stop(rnti, id));
     }
 
-    /// A measurement that is due, moved on to its next time; with the time that it was due at.
+    /// Returns a measurement that is due, with its due time, and schedules the next one.
     pub(super) fn due(&mut self, now: Time) -> Option<(u16, Measurement, Time)> {
         let &(due, rnti, id) = self.deadlines.first().filter(|(due, ..)| *due <= now)?;
         self.deadlines.pop_first();
@@ -220,7 +220,7 @@ pub struct Agent<V> {
 }
 
 impl<V: Default> Agent<V> {
-    /// An agent at rest.
+    /// A disconnected agent.
     pub fn new(settings: EmpowerAgentSettings) -> Self {
         Self { core: Core::new(settings.max_ues), own: V::default(), settings }
     }
@@ -228,17 +228,17 @@ impl<V: Default> Agent<V> {
 
 /// Functions specific to a version.
 pub(super) trait Station {
-    /// A message.
+    /// Type of a message.
     type Pdu;
-    /// Octets of the message at the front of these.
+    /// Length of the message at the start of these bytes.
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError>;
     /// Reads a message.
     const DECODE: fn(&[u8]) -> Result<Self::Pdu, EmpowerError>;
-    /// A message came.
+    /// Processes a message.
     fn take(&mut self, now: Time, pdu: Self::Pdu);
-    /// A UE came, went or changed.
+    /// Processes a change of a UE.
     fn changed(&mut self, event: UeEvent);
-    /// Sends what is due.
+    /// Sends messages that are due.
     fn wake(&mut self, now: Time);
 }
 

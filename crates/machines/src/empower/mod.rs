@@ -1,6 +1,7 @@
-//! OpenEmpower v1 and v2: base stations' agents, and a controller's end of one connection.
+//! OpenEmpower v1 and v2: base stations' agents, and a controller's endpoint of one connection.
 //!
-//! Unlike FlexRAN's, these agents send one message for each UE and measurement, which is what limits their controller.
+//! Unlike FlexRAN's, these agents send one message for each UE and measurement, which limits their
+//! controller.
 mod agent1;
 mod agent2;
 mod control1;
@@ -21,10 +22,10 @@ use std::time::Duration;
 /// Hello intervals of silence after which the published controllers close a connection.
 pub const SILENT_INTERVALS: u32 = 3;
 
-/// An agent to start, of either version.
+/// Settings of an agent, of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmpowerAgentSettings {
-    /// Identity of the base station; the controller must know it beforehand.
+    /// Identity of the base station; the controller must have it in its configuration.
     pub mac: Mac,
     /// Physical cell identity.
     pub pci: u16,
@@ -32,14 +33,14 @@ pub struct EmpowerAgentSettings {
     pub hello: Duration,
     /// Whether the controller's periods apply; MARC reports every 500 ms whatever the request.
     pub period: ReportPeriod,
-    /// Network of the UEs: a zero octet and three of BCD.
+    /// Network of the UEs: a zero byte and three of BCD.
     pub plmn: [u8; 4],
-    /// UEs at most.
+    /// Maximum UEs.
     pub max_ues: usize,
 }
 
 impl EmpowerAgentSettings {
-    /// The published agent with another identity.
+    /// Settings of the published agent with another identity.
     pub fn new(mac: Mac, pci: u16) -> Self {
         Self {
             mac,
@@ -61,7 +62,7 @@ pub struct EmpowerSessionSettings {
     pub cell_period: Duration,
     /// Resource block groups of the slice that is set after configuration, if one is set.
     pub slice_rbgs: Option<u16>,
-    /// Network whose slice that is.
+    /// Network of that slice.
     pub plmn: [u8; 4],
 }
 
@@ -91,7 +92,7 @@ pub struct ReportedUe {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmpowerEvent {
-    /// A hello: its identity and interval. The policy decides whether it is registered.
+    /// A hello with identity and interval. The policy decides on the registration.
     Hello {
         /// The base station.
         mac: Mac,
@@ -105,17 +106,17 @@ pub enum EmpowerEvent {
         /// Resource blocks downlink.
         prbs: u16,
     },
-    /// A UE came.
+    /// A UE was activated.
     UeUp(ReportedUe),
-    /// A UE went.
+    /// A UE was deactivated.
     UeDown(ReportedUe),
     /// Measurement of a UE.
     UeMeasured {
         /// C-RNTI.
         rnti: u16,
-        /// RSRP, as the base station counts it.
+        /// RSRP, in the base station's units.
         rsrp: i16,
-        /// RSRQ, as the base station counts it.
+        /// RSRQ, in the base station's units.
         rsrq: i16,
     },
     /// Use of the cell.
@@ -146,7 +147,7 @@ pub enum EmpowerEvent {
     Fault(String),
 }
 
-/// A base station's number as an Ethernet address says it.
+/// A base station's number from its Ethernet address.
 pub(crate) fn station(mac: Mac) -> u64 {
     mac.0.iter().fold(0, |number, octet| number << 8 | u64::from(*octet))
 }

@@ -17,9 +17,9 @@ use std::rc::Rc;
 
 /// Processing time of a message in the published interpreter.
 const MESSAGE_COST: Duration = Duration::from_micros(350);
-/// It goes on for ever in a storm; a test does not.
+/// Limit of the test for a storm, which would never end.
 const MESSAGES_MAX: u64 = 200_000;
-/// The slices that the operator made; every base station is given them.
+/// The operator's slices, which every base station gets.
 const DSCPS: [u8; 1] = [0];
 const RBGS: u16 = 6;
 
@@ -34,7 +34,7 @@ struct KnownUe {
 /// State common to all its connections.
 #[derive(Debug, Default)]
 struct Tenant {
-    /// In the order in which they came.
+    /// UEs in order of arrival.
     ues: Vec<KnownUe>,
     received: u64,
     commands: u64,
@@ -104,7 +104,7 @@ impl Published {
             Body::CapsResponse(_) => {
                 self.online = true;
                 self.send(Timing::Triggered, Opcode::Add, 7, Body::UeReportRequest(0));
-                // Of no network: what it asks in the beginning.
+                // A slice of no network, as in the controller's first request.
                 let id = SliceId { plmn: [0; 4], dscp: 0, padding: [0; 3] };
                 self.send(Timing::Single, Opcode::Unspecified, 7, Body::SliceRequest(id, Vec::new()));
                 DSCPS.into_iter().for_each(|dscp| self.slice(Opcode::Add, dscp, Vec::new()));
@@ -158,7 +158,8 @@ impl Published {
                 ue.slice = if rntis.contains(&ue.rnti) { id.dscp } else { 0 };
             }
             for dscp in DSCPS {
-                // It stops at the first UE of another base station: with two of them, one's list is always empty.
+                // The controller stops at the first UE of another base station: with two base stations, the
+                // list of one is always empty.
                 let rntis = {
                     let tenant = tenant.borrow();
                     let ues = tenant.ues.iter().take_while(|ue| ue.station == self.station);
@@ -235,7 +236,7 @@ impl SouthboundController for Published {
 
 type Network = Vec<StreamPair<EmpowerAgent1, Published>>;
 
-/// Base stations with UEs that are there from the beginning, all at one controller.
+/// Base stations with UEs from the start, all at one controller.
 fn network(stations: u16, ues: u64) -> (Rc<RefCell<Tenant>>, Network) {
     let tenant = Rc::new(RefCell::new(Tenant::default()));
     let mut network = Network::new();
@@ -271,7 +272,7 @@ fn published_controller_causes_no_message_storm() {
         let tenant = tenant.borrow();
         let everybody = u64::from(stations) * ues;
         assert_eq!((tenant.ues.len() as u64, tenant.measured.len() as u64), (everybody, everybody));
-        // Hello, cell and UEs, each every two seconds; and twice each UE every five.
+        // Hello, cell and UEs, each every two seconds; and each UE twice every five seconds.
         let received = tenant.received - before.0;
         let commands = tenant.commands - before.1;
         let expected = 5 * (u64::from(stations) * 2 + everybody);
@@ -289,7 +290,7 @@ fn unknown_slice_is_removed_once() {
     let (tenant, mut network) = network(2, 2);
     run(&mut network, 0, 1_000);
     let commands = tenant.borrow().commands;
-    // An operator removes a slice, and asks for one that is gone.
+    // An operator removes a slice, and requests one that is gone.
     let id = SliceId { plmn: [0x00, 0x22, 0x2f, 0x93], dscp: 9, padding: [0; 3] };
     for opcode in [Opcode::Add, Opcode::Remove, Opcode::Unspecified] {
         let body = Body::SliceRequest(id, Vec::new());

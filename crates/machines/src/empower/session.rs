@@ -24,7 +24,7 @@ pub struct Session<V> {
 }
 
 impl<V: Default> Session<V> {
-    /// A session that has not begun.
+    /// A session before its start.
     pub fn new(settings: EmpowerSessionSettings) -> Self {
         Self {
             settings,
@@ -51,17 +51,17 @@ impl<V> Session<V> {
         self.agent.map(|_| self.heard + self.interval * SILENT_INTERVALS)
     }
 
-    /// Takes octets off the socket, without looking at them yet.
+    /// Buffers bytes from the socket, without processing them.
     pub fn hold(&mut self, octets: &[u8]) {
         self.buffer.extend(octets);
     }
 
-    /// Octets held and not looked at.
+    /// Buffered, unprocessed bytes.
     pub fn held_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// A hello; whether it is the first one.
+    /// Records a hello; returns whether it is the first one.
     pub(super) fn greeted(&mut self, now: Time, mac: Mac, interval: Duration) -> bool {
         self.interval = interval.max(Duration::from_millis(1));
         self.heard = now;
@@ -78,7 +78,7 @@ impl<V> Session<V> {
         self.xid
     }
 
-    /// Sends what `encode` writes for this base station with this number, if it said hello.
+    /// Sends the message that `encode` writes for this base station and number, if its hello has arrived.
     pub(super) fn send_octets(
         &mut self,
         encode: impl FnOnce(Mac, u32, &mut Vec<u8>) -> Result<(), EmpowerError>,
@@ -101,15 +101,15 @@ impl<V> Session<V> {
 
 /// Functions specific to a version.
 pub trait Speaker {
-    /// A message.
+    /// Type of a message.
     type Pdu;
-    /// Octets of the message at the front of these.
+    /// Length of the message at the start of these bytes.
     const MESSAGE_BYTES: fn(&[u8]) -> Result<Option<usize>, EmpowerError>;
     /// Reads a message.
     const DECODE: fn(&[u8]) -> Result<Self::Pdu, EmpowerError>;
-    /// A message came.
+    /// Processes a message.
     fn take(&mut self, now: Time, pdu: Self::Pdu);
-    /// Asks for what is due.
+    /// Sends requests that are due.
     fn ask_due(&mut self, now: Time);
     /// Time of the next event that is not triggered by a message.
     fn due_at(&self) -> Option<Time>;
@@ -119,8 +119,8 @@ impl<V> Session<V>
 where
     Self: Speaker,
 {
-    /// Processes one message at most; `true` if there was one. The published controller does everything on one thread, so
-    /// a policy that counts its time takes them one by one.
+    /// Processes at most one message; `true` if there was one. The published controller runs on one thread,
+    /// so a policy that models its time processes them one by one.
     pub fn process_one(&mut self, now: Time) -> bool {
         let pdu = match self.buffer.next(Self::MESSAGE_BYTES) {
             Ok(None) => return false,

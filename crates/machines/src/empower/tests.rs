@@ -61,7 +61,7 @@ fn five_phases<A: SouthboundAgent, C: SouthboundController<Event = EmpowerEvent>
     assert!(pair.controller_events.iter().any(downs));
     assert_eq!(measured(&pair.controller_events), 2);
     assert_eq!(pair.agent.counters().faults, 0);
-    // Control with the base station: hellos go on, measurements do not.
+    // With control at the base station, hellos continue and measurements stop.
     pair.tell_agent(AgentInput::Delegated(true));
     pair.controller_events.clear();
     pair.run_until(at(30_000));
@@ -83,7 +83,7 @@ fn the_five_phases_of_version_2() {
 fn initialisation_is_timed_to_requests_and_reports() {
     let mut pair = v1(StreamFaults::delay(MS), 1);
     pair.run_until(at(20));
-    // Hello there, question back, answer there, questions back: 4 ms.
+    // Hello to the controller, request back, response, further requests: 4 ms.
     let expected = AgentEvent::Initialised { to_requests: 4 * MS, to_reporting: 4 * MS };
     assert_eq!(
         pair.agent_events.iter().filter(|event| matches!(event, AgentEvent::Initialised { .. })).count(),
@@ -114,7 +114,7 @@ fn slices_and_handovers_of_version_1() {
     pair.tell_agent(event(9, UeChange::Arrived { ue, station: 0x024d_0000_0005, pci: 2, rnti: 70 }));
     pair.run_until(at(60));
     assert!(pair.controller_events.contains(&EmpowerEvent::HandedOver { origin_rnti: 70, target_rnti: 62 }));
-    // The announced eight slices and no ninth.
+    // The eight announced slices are accepted, a ninth is not.
     (20..30).for_each(|dscp| pair.controller.set_slice(dscp, 1, &[]));
     pair.agent_events.clear();
     pair.run_until(at(80));
@@ -137,7 +137,7 @@ fn measurements_of_version_2_end_on_request() {
     assert!(pair.controller_events.iter().any(|event| matches!(event, EmpowerEvent::CellMeasured { .. })));
 }
 
-/// An agent that connects and never says anything again after its first hello.
+/// An agent that connects and sends nothing after its first hello.
 #[test]
 fn silence_of_three_intervals_ends_the_connection() {
     let mut session = EmpowerSession1::new(EmpowerSessionSettings::default());
@@ -218,7 +218,8 @@ fn report_with_unknown_xid_is_discarded() {
     assert!(matches!(events[..], [EmpowerEvent::Hello { .. }, EmpowerEvent::Discarded]), "{events:?}");
 }
 
-/// MARC's agents take the first message of what a read gives and forget the rest. Its bytes' traits: the header's cell is 0.
+/// MARC's agents take the first message of a read and discard the rest. Their headers have cell 0, which
+/// identifies them.
 #[test]
 fn one_message_agent_gets_one_request_at_a_time() {
     use crate::southbound::{ControllerInput, ControllerOutput};
@@ -266,7 +267,7 @@ fn one_message_agent_gets_one_request_at_a_time() {
         heard(&mut session);
         say(&mut session, Timing::Triggered, Body::UeReport(Vec::new()), at(2));
         heard(&mut session);
-        // One that does not answer is asked on.
+        // An agent that does not respond still gets the next request.
         if cell == 1 {
             session.handle(at(400), ControllerInput::Wake);
             heard(&mut session);

@@ -1,4 +1,4 @@
-//! The agent's end.
+//! The agent's endpoint.
 use super::control::Control;
 use super::report;
 use super::steering::Steering;
@@ -13,8 +13,8 @@ use ranlab_wire::flexran::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Which FlexRAN an agent speaks. It begins so, and goes on as the controller shows: Mosaic5G's asks for statistics that 0.x
-/// does not have.
+/// FlexRAN version of an agent. The agent starts with it, and adapts to the controller: Mosaic5G's requests
+/// statistics that 0.x does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FlexranDialect {
     /// 0.x, as MARC used it.
@@ -24,7 +24,7 @@ pub enum FlexranDialect {
     Mosaic,
 }
 
-/// An agent to start.
+/// Settings of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlexranAgentSettings {
     /// Identity of the base station.
@@ -33,11 +33,11 @@ pub struct FlexranAgentSettings {
     pub pci: u16,
     /// Whether the controller's period applies.
     pub period: ReportPeriod,
-    /// Which FlexRAN.
+    /// FlexRAN version.
     pub dialect: FlexranDialect,
-    /// UEs at most.
+    /// Maximum UEs.
     pub max_ues: usize,
-    /// Delay of the first report within the first period, so that a fleet's reports do not come in step.
+    /// Delay of the first report within the first period, which spreads the reports of a fleet.
     pub phase: Duration,
 }
 
@@ -61,27 +61,27 @@ pub struct FlexranAgent {
     delegated: bool,
     connecting_at: Time,
     requested_at: Option<Time>,
-    /// The controller has this connection's UEs, and hears of each change.
+    /// Whether the controller has this connection's UEs and gets their changes.
     announced: bool,
     /// UEs that the controller does not know yet.
     unannounced: VecDeque<u16>,
-    /// It asked for the configuration since the last report.
+    /// Whether it requested the configuration since the last report.
     asked: bool,
-    /// Since when it is to ask for reports.
+    /// Time since which its request for reports is due.
     unanswered_since: Option<Time>,
-    /// It was said that the controller speaks otherwise.
+    /// Whether the controller's other dialect was reported.
     told_dialect: bool,
     reporting: Option<Reporting>,
     pub(super) replies: Replies,
     pub(super) control: Control,
     /// The cell under it, if there is one.
     pub(super) steering: Option<Steering>,
-    /// Handovers under way whose end the controller wants to hear, by C-RNTI.
+    /// Pending handovers with a controller that expects the outcome, by C-RNTI.
     pub(super) leaving: BTreeMap<u16, Header>,
 }
 
 impl FlexranAgent {
-    /// An agent at rest.
+    /// A disconnected agent.
     pub fn new(settings: FlexranAgentSettings) -> Self {
         Self {
             buffer: StreamBuffer::default(),
@@ -106,7 +106,8 @@ impl FlexranAgent {
         }
     }
 
-    /// An agent at rest over a cell: what it reports is what happens there, and its controller's commands go there.
+    /// A disconnected agent over a cell: it reports the cell's state, and its controller's commands go to the
+    /// cell.
     pub fn over(settings: FlexranAgentSettings, cell: Box<dyn CellControl>) -> Self {
         let steering = Steering::new(cell);
         let control = Control::of_cell(steering.prbs());
@@ -167,7 +168,7 @@ impl FlexranAgent {
             match decode(frame) {
                 Ok(Envelope { msg: Some(message), .. }) => self.take(now, message),
                 Ok(_) => {}
-                // Frames stay whole, so one unknown message is no reason to part.
+                // Framing stays intact, so one unknown message does not end the connection.
                 Err(error) => self.fault(error.to_string()),
             }
         }
@@ -211,7 +212,7 @@ impl FlexranAgent {
                     self.requested_at = Some(now);
                 }
                 let header = reply_header(Kind::LcConfigReply, request.header);
-                // The controller replaces what it knows, so every UE is in every reply.
+                // The controller replaces its state, so every reply has all UEs.
                 let lc_ue_config = self.ues.iter().map(|(rnti, _)| report::logical_channels(rnti)).collect();
                 self.send(None, LcConfigReply { header, lc_ue_config }, None);
                 self.asked = true;
@@ -243,8 +244,8 @@ impl FlexranAgent {
         self.send(Some(Direction::Successful), hello, None);
     }
 
-    /// Every UE, in one reply. FlexRAN 0.x makes UEs of it; Mosaic5G 2.x only changes those that it knows and makes UEs of
-    /// activations alone, so each is activated once on each connection.
+    /// Every UE, in one reply. FlexRAN 0.x creates UEs from it. Mosaic5G 2.x only updates known ones and
+    /// creates UEs from activations only, so each UE is activated once on each connection.
     fn configure_ues(&mut self, request: Option<Header>) {
         let header = reply_header(Kind::UeConfigReply, request);
         let mosaic = self.mosaic();
@@ -255,9 +256,9 @@ impl FlexranAgent {
         }
     }
 
-    /// Activates the next UE that was here before the connection, once the question about all of them that follows the one
-    /// before was answered. All at once would be answered with the square of their number, and would fill the batches at
-    /// whose end the published controllers forget a message.
+    /// Activates the next UE that existed before the connection. It waits for the request about all UEs that
+    /// follows each activation. With all activations at once, the responses would grow with the square of
+    /// their number, and would fill the batches at the end of which the published controllers lose a message.
     fn announce(&mut self) {
         while let Some(rnti) = self.unannounced.pop_front() {
             let Some(ue) = self.ues.get(rnti) else { continue };
@@ -313,7 +314,7 @@ impl FlexranAgent {
         self.reporting = Some(reporting);
     }
 
-    /// The controller's first question about statistics shows which FlexRAN it is.
+    /// The controller's first request for statistics shows its FlexRAN version.
     fn shown(&mut self, ue_flags: u32) {
         let mosaic = ue_flags & !UeFlags::OF_0_X != 0;
         if mosaic == self.mosaic() || self.told_dialect {
@@ -324,7 +325,7 @@ impl FlexranAgent {
         self.outputs.push_back(AgentOutput::Event(AgentEvent::Speaks(name)));
         if mosaic {
             self.settings.dialect = FlexranDialect::Mosaic;
-            // In the configuration that it has they made no UEs.
+            // The controller did not create UEs from the configuration.
             self.unannounced = self.ues.iter().map(|(rnti, _)| rnti).collect();
         }
     }
@@ -432,7 +433,7 @@ impl FlexranAgent {
                 }
             },
         };
-        // Before, its UEs are in the configuration that it will be asked for.
+        // Before that, its UEs are in the configuration that it will request.
         if self.announced {
             self.change(kind, config);
         }

@@ -1,4 +1,4 @@
-//! Commands of a controller: code, policies and decisions for the downlink scheduler, slices, and who is in them.
+//! Commands of a controller: code, policies and decisions for the downlink scheduler, slices, and their UEs.
 use super::agent::FlexranAgent;
 use super::report;
 use super::template::Replies;
@@ -7,8 +7,9 @@ use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::flexran::*;
 
 impl FlexranAgent {
-    /// A command was carried out, or not. The published controllers give their commands no number and hear nothing; one
-    /// that gives a number (ranlab's) hears how it ended, in the message for changing an agent, the other way round.
+    /// Reports the outcome of a command. The published controllers give their commands no number and get no
+    /// response. A controller that gives a number (this project's) gets the outcome, in the message for
+    /// changing an agent, sent in the opposite direction.
     fn done(&mut self, header: Option<&Header>, ended: Result<(), Refusal>) {
         let refused = ended.err().map(|why| why.detail);
         if let Some(why) = &refused {
@@ -36,7 +37,7 @@ impl FlexranAgent {
         self.done(header.as_ref(), ended);
     }
 
-    /// Other behaviour of the downlink scheduler, other slices.
+    /// Applies another behaviour of the downlink scheduler, or other slices.
     pub(super) fn policy(&mut self, change: AgentReconfiguration) {
         self.counters.commands += 1;
         let ues: Vec<u16> = self.ues.iter().map(|(rnti, _)| rnti).collect();
@@ -67,7 +68,7 @@ impl FlexranAgent {
         }
     }
 
-    /// Mosaic5G 2.x sets a cell in the message in which the agent reports it.
+    /// Mosaic5G 2.x configures a cell with the message that reports it.
     pub(super) fn reconfigure(&mut self, reply: &EnbConfigReply) {
         self.counters.commands += 1;
         let Some(cell) = reply.cell_config.first() else { return };
@@ -90,7 +91,7 @@ impl FlexranAgent {
         self.done(reply.header.as_ref(), ended);
     }
 
-    /// And UEs in theirs.
+    /// It configures UEs in the same way.
     pub(super) fn associate(&mut self, reply: &UeConfigReply) {
         self.counters.commands += 1;
         self.replies = Replies::Changed;
@@ -145,7 +146,7 @@ impl FlexranAgent {
         }
     }
 
-    /// It went, or not.
+    /// Reports the outcome of a handover.
     pub(super) fn handed_over(&mut self, rnti: u16, refusal: Option<Refusal>) {
         let header = self.leaving.remove(&rnti);
         self.done(header.as_ref(), refusal.map_or(Ok(()), Err));

@@ -5,12 +5,12 @@ use crate::southbound::Ue;
 use ranlab_wire::flexran::*;
 use std::collections::BTreeMap;
 
-/// Slices of a direction; more are refused.
+/// Maximum slices of a direction; more are refused.
 const MAX_SLICES: usize = 16;
-/// Resource blocks of a cell that has no radio: 10 MHz.
+/// Resource blocks of a cell without a radio model: 10 MHz.
 const PRBS: u16 = 50;
 
-/// Slices of downlink and uplink that a UE is in.
+/// A UE's slices of downlink and uplink.
 type InSlices = (Option<u32>, Option<u32>);
 
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Nothing was set yet.
+    /// State without any settings.
     pub(super) fn of_cell(cell_prbs: u16) -> Self {
         Self { cell_prbs, slices: SliceConfig::default(), net_control: None, ues: BTreeMap::new() }
     }
@@ -39,7 +39,7 @@ impl Control {
         self.slices.dl.as_ref()
     }
 
-    /// Takes a configuration of the cell; the downlink's slices that it set or removed (no groups).
+    /// Applies a configuration of the cell; returns the downlink slices that it set or removed (no groups).
     pub(super) fn configure(&mut self, cell: &CellConfig) -> Result<Vec<(u32, u16)>, String> {
         self.net_control = cell.x2_ho_net_control.or(self.net_control);
         let Some(told) = &cell.slice_config else { return Ok(Vec::new()) };
@@ -57,7 +57,7 @@ impl Control {
         Ok(dl.slices.iter().map(|slice| (slice.id.unwrap_or(0), groups(slice))).collect())
     }
 
-    /// Puts UEs into slices; an error if there is no such slice.
+    /// Moves UEs into slices; an error if there is no such slice.
     pub(super) fn associate(&mut self, rnti: u16, config: &UeConfig) -> Result<(), String> {
         for (id, of) in [(config.dl_slice_id, &self.slices.dl), (config.ul_slice_id, &self.slices.ul)] {
             if let Some(id) = id.filter(|id| *id != 0 && !ids(of.as_ref()).contains(id)) {
@@ -73,7 +73,7 @@ impl Control {
         self.ues.remove(&rnti);
     }
 
-    /// The cell as it is now.
+    /// The current cell configuration.
     pub(super) fn cell(&self, pci: u16) -> CellConfig {
         let sliced = self.slices.dl.is_some() || self.slices.ul.is_some();
         CellConfig {
@@ -83,13 +83,13 @@ impl Control {
         }
     }
 
-    /// A UE as it is now.
+    /// The current configuration of a UE.
     pub(super) fn ue(&self, rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
         let (dl_slice_id, ul_slice_id) = self.ues.get(&rnti).copied().unwrap_or_default();
         UeConfig { dl_slice_id, ul_slice_id, ..report::ue_config(rnti, ue, mosaic) }
     }
 
-    /// Resource blocks that a UE's slice leaves it.
+    /// Resource blocks available to a UE in its slice.
     pub(super) fn prbs(&self, rnti: u16) -> Option<u16> {
         let id = self.ues.get(&rnti)?.0?;
         let slice = self.slices.dl.as_ref()?.slices.iter().find(|slice| slice.id == Some(id))?;

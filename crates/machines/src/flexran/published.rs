@@ -1,5 +1,6 @@
-//! The habits of Mosaic5G's controller (2.4.1) about UEs: an activation makes one, a configuration only changes those that
-//! there are, and after each activation it asks for the whole configuration again. A connection that ends takes them along.
+//! Quirks of Mosaic5G's controller (2.4.1) with UEs: an activation creates one, a configuration only updates
+//! existing ones, and after each activation it requests the whole configuration again. The end of a
+//! connection removes its UEs.
 use super::*;
 use crate::Time;
 use crate::southbound::{
@@ -17,9 +18,9 @@ const MS: Duration = Duration::from_millis(1);
 struct Mosaic {
     buffer: StreamBuffer,
     outputs: VecDeque<ControllerOutput<()>>,
-    /// UEs and the reports of each.
+    /// UEs and their number of reports.
     ues: BTreeMap<u32, u64>,
-    /// Rounds of configuration that it asked for and has not been given: now, and at most.
+    /// Configuration rounds that it requested without a response: current and maximum.
     open: u64,
     open_max: u64,
     activations: u64,
@@ -132,7 +133,7 @@ fn at(ms: u64) -> Time {
     Time::from_nanos(ms * 1_000_000)
 }
 
-/// A base station whose UEs were there before the connection.
+/// A base station with UEs that existed before the connection.
 fn pair(ues: u64, controller: Mosaic) -> StreamPair<FlexranAgent, Mosaic> {
     pair_as(FlexranDialect::Mosaic, ues, controller)
 }
@@ -161,7 +162,7 @@ fn mosaic_controller_learns_all_ues_on_each_connection() {
     pair.run_until(at(1_000));
     assert_eq!((pair.controller.ues.len(), pair.controller.activations), (30, 31));
     assert!(pair.controller.ues.values().all(|reports| *reports >= 8), "{:?}", pair.controller.ues);
-    // The controller starts again, and UEs come and go meanwhile.
+    // The controller restarts, and UEs are added and removed in the meantime.
     pair.reset();
     assert_eq!((pair.agent.ues(), pair.agent.announced_ues()), (30, 0));
     pair.tell_agent(up(31));
@@ -187,7 +188,7 @@ fn unconfigured_agent_adopts_controller_dialect() {
 #[test]
 fn many_ues_are_announced_one_after_the_other() {
     let mut pair = pair(1_000, Mosaic::default());
-    // Some leave before they were announced.
+    // Some UEs leave before they are announced.
     pair.run_until(at(100));
     let announced = pair.agent.announced_ues();
     assert!((10..900).contains(&announced), "{announced}");
@@ -254,7 +255,7 @@ fn mosaic_settings_appear_in_configuration_and_reports() {
         pair.controller.reported[&rnti].mac_stats.as_ref().unwrap().prb_dl
     };
     assert_eq!((prbs(&pair, 61), prbs(&pair, 62)), (Some(9), Some(40)), "three groups of three");
-    // It removes a slice by its number alone; its UEs are in none then, and none can be put there.
+    // It removes a slice by its number alone; its UEs are then in no slice, and none can be moved there.
     set(&mut pair, sliced(None, vec![Slice { id: Some(2), ..Slice::default() }]));
     pair.controller.ask_for_configuration();
     pair.run_until(at(2_000));

@@ -5,10 +5,10 @@ use ranlab_wire::flexran::*;
 
 /// Logical channels of a UE: two signalling bearers and one for data.
 const LOGICAL_CHANNELS: std::ops::RangeInclusive<u32> = 1..=3;
-/// What MARC's cells say of their nominal PUCCH power.
+/// Nominal PUCCH power of MARC's cells.
 const P0_PUCCH_DBM: i32 = -104;
 
-/// One UE's statistics with the parts that `flags` name; 90 octets with the published flags.
+/// One UE's statistics with the elements in `flags`; 90 bytes with the published flags.
 pub(super) fn ue_report(rnti: u16, radio: &Radio, flags: u32, sfn_sf: u32, mosaic: bool) -> UeStatsReport {
     let wants = |flag: u32| flags & flag != 0;
     let mut report =
@@ -68,7 +68,7 @@ fn queue(lc: u32, radio: &Radio) -> RlcBsr {
     }
 }
 
-/// The cell's statistics; none if noise was not asked for.
+/// The cell's statistics; `None` if noise was not requested.
 pub(super) fn cell_report(flags: u32, sfn_sf: u32) -> Option<CellStatsReport> {
     (flags & CellFlags::NOISE != 0).then_some(CellStatsReport {
         carrier_index: Some(0),
@@ -94,7 +94,7 @@ pub(super) fn logical_channels(rnti: u16) -> LcUeConfig {
     LcUeConfig { rnti: Some(rnti.into()), lc_config: LOGICAL_CHANNELS.map(channel).collect() }
 }
 
-/// A UE's configuration as OpenAirInterface announces it.
+/// A UE's configuration as announced by OpenAirInterface.
 pub(super) fn ue_config(rnti: u16, ue: &Ue, mosaic: bool) -> UeConfig {
     UeConfig {
         rnti: Some(rnti.into()),

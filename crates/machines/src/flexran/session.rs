@@ -1,7 +1,7 @@
-//! A controller's end of one connection.
+//! A controller's endpoint of one connection.
 //!
-//! Reading has two steps, because the published controller has two threads: [`FlexranSession::deframe`] runs where the
-//! socket is, [`FlexranSession::process`] where the RIB is, maybe much later. `handle` does both at once.
+//! Reading has two steps, because the published controller has two threads: [`FlexranSession::deframe`] runs
+//! at the socket, [`FlexranSession::process`] at the RIB, possibly much later. `handle` does both at once.
 use crate::Time;
 use crate::southbound::{ControllerInput, ControllerOutput, SouthboundController, StreamBuffer};
 use bytes::Bytes;
@@ -12,13 +12,13 @@ use std::time::Duration;
 /// Settings of a controller for its agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Reporting period that is asked for; FlexRAN's own statistics application asks for 4 ms.
+    /// Requested reporting period; FlexRAN's own statistics application requests 4 ms.
     pub period: Duration,
-    /// Parts of the UEs' statistics.
+    /// Elements of the UEs' statistics.
     pub ue_flags: u32,
-    /// Parts of the cells' statistics.
+    /// Elements of the cells' statistics.
     pub cell_flags: u32,
-    /// Whether [`FlexranEvent::Known`] is followed by the request for statistics at once. `false` leaves it to an
+    /// Whether the request for statistics follows [`FlexranEvent::Known`] at once. `false` leaves it to an
     /// application, as published.
     pub request_statistics: bool,
 }
@@ -41,28 +41,28 @@ impl Default for SessionSettings {
 pub enum FlexranEvent {
     /// The base station is known from here on.
     Known(EnbConfigReply),
-    /// The UEs: they replace those known.
+    /// The UEs, which replace the known ones.
     Ues(UeConfigReply),
-    /// The logical channels: they replace those known.
+    /// The logical channels, which replace the known ones.
     LogicalChannels(LcConfigReply),
-    /// A UE came, went or changed.
+    /// A UE was activated, deactivated or updated.
     UeState(UeStateChange),
     /// Statistics.
     Statistics(StatsReply),
-    /// An echo came back.
+    /// A returned echo.
     Echo(EchoReply),
-    /// The agent leaves.
+    /// The agent disconnects.
     Disconnect,
     /// A command with this number was carried out, or refused with a reason.
     Outcome {
         /// The number, not 0.
         xid: u32,
-        /// Why not.
+        /// Reason of the refusal.
         refusal: Option<String>,
     },
-    /// Something for schedulers: a subframe, scheduling requests, a request for code.
+    /// A message for schedulers: a subframe, scheduling requests, a request for code.
     Other(Box<Message>),
-    /// A message of an agent that is not known yet; dropped, as published.
+    /// A message of an agent that is not known yet; dropped, as in the published controller.
     Early,
     /// The agent broke the protocol.
     Fault(String),
@@ -79,7 +79,7 @@ pub struct FlexranSession {
 }
 
 impl FlexranSession {
-    /// A session that has not begun.
+    /// A session before its start.
     pub fn new(settings: SessionSettings) -> Self {
         let outputs = VecDeque::new();
         Self { settings, buffer: StreamBuffer::default(), outputs, greeted: false, known: false }
@@ -91,8 +91,8 @@ impl FlexranSession {
         self.send(Direction::Initiating, Hello { header, ..Hello::default() });
     }
 
-    /// Bodies of the frames that are whole with `octets`. An error ends the stream: the published controller closes the
-    /// socket and keeps everything else.
+    /// Bodies of the frames that are complete with `octets`. An error ends the stream: the published
+    /// controller closes the socket and keeps all other state.
     pub fn deframe(&mut self, octets: &[u8], bodies: &mut Vec<Bytes>) -> Result<(), String> {
         self.buffer.extend(octets);
         loop {
@@ -142,7 +142,7 @@ impl FlexranSession {
             Message::LcConfigReply(reply) => self.event(FlexranEvent::LogicalChannels(reply)),
             Message::UeStateChange(change) => {
                 self.event(FlexranEvent::UeState(change));
-                // On every change, the end of a UE included.
+                // Sent on every change, including the end of a UE.
                 let header = Some(Header { version: None, ..Header::of(Kind::LcConfigRequest, 2) });
                 self.send(Direction::Initiating, LcConfigRequest { header });
             }
@@ -171,13 +171,13 @@ impl FlexranSession {
     fn request_configuration(&mut self) {
         let header = Some(Header::of(Kind::EnbConfigRequest, 0));
         self.send(Direction::Initiating, EnbConfigRequest { header });
-        // The published controller leaves the version out of these two.
+        // The published controller omits the version in these two.
         let header = |kind, xid| Some(Header { version: None, ..Header::of(kind, xid) });
         self.send(Direction::Initiating, UeConfigRequest { header: header(Kind::UeConfigRequest, 1) });
         self.send(Direction::Initiating, LcConfigRequest { header: header(Kind::LcConfigRequest, 2) });
     }
 
-    /// Asks for periodical statistics; again for another period.
+    /// Requests periodical statistics; a further call changes the period.
     pub fn request_statistics(&mut self, period: Duration) {
         let body = CompleteStatsRequest {
             report_frequency: Some(ReportFrequency::Periodical.into()),
@@ -194,14 +194,15 @@ impl FlexranSession {
         self.send(Direction::Initiating, request);
     }
 
-    /// Asks for an echo. The time stamp and the octets come back from agents that know these extensions, ours among them.
+    /// Requests an echo. Agents that support these extensions, such as this project's, return the time stamp
+    /// and the bytes.
     pub fn echo(&mut self, xid: u32, latency: Option<u32>, payload: Option<Bytes>) {
         let header = Some(Header::of(Kind::EchoRequest, xid));
         self.send(Direction::Initiating, EchoRequest { header, latency, payload });
     }
 
-    /// Commands a handover (Mosaic5G 2.x). As with the other commands, `xid` is 0 towards agents that are not asked how it
-    /// ended; those of others do not say.
+    /// Commands a handover (Mosaic5G 2.x). As with the other commands, `xid` is 0 if the outcome is not
+    /// requested; other agents do not report it.
     pub fn hand_over(&mut self, xid: u32, rnti: u16, target_pci: u16) {
         let header = Some(Header::of(Kind::HoCommand, xid));
         let rnti = Some(rnti.into());
@@ -209,7 +210,7 @@ impl FlexranSession {
         self.send(Direction::Initiating, HoCommand { header, rnti, target_phy_cell_id });
     }
 
-    /// Pushes the code of a downlink scheduler to the agent, under a name that policies use.
+    /// Pushes the code of a downlink scheduler to the agent, under a name for policies.
     pub fn delegate(&mut self, xid: u32, name: &str, payload: Bytes) {
         let push = ControlDelegation {
             header: Some(Header::of(Kind::DelegateControl, xid)),
@@ -228,14 +229,14 @@ impl FlexranSession {
         self.send(Direction::Initiating, change);
     }
 
-    /// Decides who has what in a subframe of the downlink.
+    /// Sends the allocations of a downlink subframe.
     pub fn allocate(&mut self, sfn_sf: u32, dl_ue_data: Vec<DlData>) {
         let header = Some(Header::of(Kind::DlMacConfig, 0));
         let config = DlMacConfig { header, sfn_sf: Some(sfn_sf), dl_ue_data, ..DlMacConfig::default() };
         self.send(Direction::Initiating, config);
     }
 
-    /// Has the downlink shared so (Mosaic5G 2.x).
+    /// Sets the slices of the downlink (Mosaic5G 2.x).
     pub fn slice(&mut self, xid: u32, downlink: SliceDlUlConfig) {
         let cell = CellConfig {
             slice_config: Some(SliceConfig { dl: Some(downlink), ul: None }),
@@ -246,7 +247,7 @@ impl FlexranSession {
         self.send(Direction::Initiating, reply);
     }
 
-    /// Puts UEs into slices of the downlink (Mosaic5G 2.x).
+    /// Moves UEs into slices of the downlink (Mosaic5G 2.x).
     pub fn associate(&mut self, xid: u32, ues: &[(u16, u32)]) {
         let of = |(rnti, slice): &(u16, u32)| UeConfig {
             rnti: Some((*rnti).into()),

@@ -1,4 +1,4 @@
-//! The cell under an agent: policies, slices and decisions of its controller become commands to it.
+//! The cell under an agent: policies, slices and decisions of its controller become commands to the cell.
 use crate::southbound::{Allocation, CellControl, Radio};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::slice::{
@@ -8,16 +8,16 @@ use ranlab_wire::e2sm::slice::{
 use ranlab_wire::flexran::*;
 use std::collections::BTreeMap;
 
-/// Pushed functions that are held; more are refused.
+/// Maximum pushed functions; more are refused.
 const PUSHED_MAX: usize = 16;
-/// Octets of their names, at most.
+/// Maximum bytes of their names.
 const NAME_BYTES_MAX: usize = 64;
 /// Period after which frame numbers repeat, ms.
 const FRAMES_MS: i64 = 10_240;
-/// No slice of a base station has a higher MCS to forbid.
+/// Highest MCS that a slice can have.
 const MCS_MAX: u32 = 28;
 
-/// Schedulers that base stations have: FlexRAN 0.x's two, and Mosaic5G's.
+/// Schedulers of base stations: FlexRAN 0.x's two, and Mosaic5G's.
 const BUILT_IN: [(&str, UeScheduler); 5] = [
     (Policy::LOCAL, UeScheduler::ProportionalFair),
     (Policy::REMOTE, UeScheduler::Remote),
@@ -34,17 +34,17 @@ fn built_in(name: &str) -> Option<UeScheduler> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, scheduler)| *scheduler)
 }
 
-/// A cell, and what its controller has made of its scheduler.
+/// A cell, and the scheduler settings that its controller made.
 #[derive(Debug)]
 pub(super) struct Steering {
     cell: Box<dyn CellControl>,
-    /// Functions whose code was pushed. An emulated base station runs no code: a function whose code is the name of a
-    /// scheduler that it has is that scheduler.
+    /// Pushed functions. An emulated base station runs no code: a function with the name of a built-in
+    /// scheduler as its code is that scheduler.
     pushed: BTreeMap<String, Option<UeScheduler>>,
     scheduler: UeScheduler,
     /// Slice settings of policies so far.
     said: Policy,
-    /// Slices over which UEs are spread in turn, as FlexRAN 0.x does; 0: none.
+    /// Number of slices over which UEs are distributed one by one, as in FlexRAN 0.x; 0: none.
     spread: usize,
     triggered: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl Steering {
         self.cell.prbs()
     }
 
-    /// Frame and subframe that begin next.
+    /// Next frame and subframe.
     pub(super) fn sfn_sf(&self) -> u32 {
         sfn_sf(self.cell.subframe())
     }
@@ -74,12 +74,12 @@ impl Steering {
         self.cell.ue(rnti)
     }
 
-    /// Names of the functions that were pushed.
+    /// Names of the pushed functions.
     pub(super) fn pushed(&self) -> Vec<String> {
         self.pushed.keys().cloned().collect()
     }
 
-    /// Takes a function.
+    /// Stores a pushed function.
     pub(super) fn push(&mut self, name: &str, code: &[u8]) -> Result<(), Refusal> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             return refuse(Reason::Invalid, format!("a function's name has 1 to {NAME_BYTES_MAX} octets"));
@@ -127,7 +127,7 @@ impl Steering {
         }
     }
 
-    /// Carries out a policy as a whole; `ues` are those that are there, by C-RNTI.
+    /// Applies a policy completely or not at all; `ues` are the current ones, by C-RNTI.
     pub(super) fn apply(&mut self, policy: &Policy, ues: &[u16]) -> Result<(), Refusal> {
         if policy.max_mcs.iter().flatten().any(|mcs| *mcs < MCS_MAX) {
             return refuse(
@@ -156,7 +156,7 @@ impl Steering {
         Ok(())
     }
 
-    /// A UE came as the `nth`.
+    /// Assigns a slice to the `nth` UE.
     pub(super) fn place(&mut self, nth: usize, rnti: u16) {
         if self.spread > 0 && self.cell.ue(rnti).is_some() {
             // At most four slices.
@@ -166,7 +166,7 @@ impl Steering {
         }
     }
 
-    /// Has the downlink shared as Mosaic5G says it.
+    /// Sets the slices of the downlink, in Mosaic5G's form.
     pub(super) fn slice(&mut self, told: &SliceDlUlConfig) -> Result<(), Refusal> {
         let algorithm = told.algorithm.map(SliceAlgorithm::from_number);
         let set = match algorithm {
@@ -209,14 +209,14 @@ impl Steering {
         Ok(CellSlice { id, label: slice.label.clone().unwrap_or_default(), scheduler, parameters })
     }
 
-    /// Puts UEs into slices.
+    /// Moves UEs into slices.
     pub(super) fn associate(&mut self, ues: &[(u16, u32)]) -> Result<(), Refusal> {
         let of = |(rnti, slice): &(u16, u32)| Ok(UeSlice { rnti: *rnti, slice: slice_number(Some(*slice))? });
         let ues = ues.iter().map(of).collect::<Result<Vec<_>, Refusal>>()?;
         if ues.is_empty() { Ok(()) } else { self.cell.command(&SliceCommand::Associate(ues)) }
     }
 
-    /// Takes a controller's decision on a subframe.
+    /// Applies a controller's decision on a subframe.
     pub(super) fn decide(&mut self, config: &DlMacConfig) -> Result<(), Refusal> {
         if self.scheduler != UeScheduler::Remote {
             return refuse(Reason::NotSupported, "the base station schedules itself");
@@ -250,7 +250,7 @@ impl Steering {
     }
 }
 
-/// The subframe nearest to now whose number this is.
+/// The subframe nearest to now with this number.
 fn nearest(now: u64, within: u32) -> u64 {
     let here = (now % FRAMES_MS as u64) as i64;
     let ahead = (i64::from(within) - here).rem_euclid(FRAMES_MS);
@@ -264,7 +264,7 @@ fn slice_number(id: Option<u32>) -> Result<u16, Refusal> {
         .or_else(|_| refuse(Reason::UnknownSlice, format!("slices have numbers to 65535, not {id}")))
 }
 
-/// The same slices, their UEs scheduled so.
+/// The same slices with another scheduler of their UEs.
 fn scheduled(mut set: SliceSet, scheduler: UeScheduler) -> SliceSet {
     if set.slices.is_empty() {
         let parameters = Parameters::Capacity(WHOLE_PPM);
@@ -274,7 +274,7 @@ fn scheduled(mut set: SliceSet, scheduler: UeScheduler) -> SliceSet {
     set
 }
 
-/// Slices one after the other, each with its share of the resource blocks.
+/// Contiguous slices, each with its share of the resource blocks.
 fn by_shares(shares: &[u32], active: Option<u32>, prbs: u16) -> Result<SliceSet, Refusal> {
     let count = active.map_or(shares.len(), |count| count as usize);
     if !(1..=shares.len()).contains(&count) {

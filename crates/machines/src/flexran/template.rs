@@ -1,26 +1,26 @@
-//! Statistics replies of an agent whose UEs stay as they are: the same octets again, but for the subframe.
+//! Cached statistics replies of an agent with unchanged UEs: the same bytes, except for the subframe.
 
-/// Subframe numbers of two octets; below, a number has one.
+/// Subframe numbers of two bytes; lower numbers have one.
 const TWO_OCTETS: std::ops::Range<u32> = 1 << 7..1 << 14;
-/// Two numbers whose octets all differ.
+/// Two numbers with no byte in common.
 const PROBES: [u32; 2] = [0x0081, 0x3ffe];
 
 /// The last report.
 #[derive(Debug, Default)]
 pub(super) enum Replies {
-    /// The UEs, or what is asked of them, changed since.
+    /// The UEs, or the request, have changed since.
     #[default]
     Changed,
-    /// A reply was put together since the change. Another one shows that it is worth keeping.
+    /// One reply was encoded since the change. A second one shows that caching is worthwhile.
     Once,
-    /// The reply is kept.
+    /// The reply is cached.
     Kept(Template),
-    /// It cannot be kept.
+    /// It cannot be cached.
     Odd,
 }
 
 impl Replies {
-    /// The reply of a subframe, if it is kept.
+    /// The reply for a subframe, if it is cached.
     pub(super) fn of(&self, sfn_sf: u32) -> Option<Vec<u8>> {
         match self {
             Self::Kept(template) => template.with(sfn_sf),
@@ -28,18 +28,18 @@ impl Replies {
         }
     }
 
-    /// A reply was put together by `frame`, which gives the reply of any subframe.
+    /// Records that a reply was encoded by `frame`, which returns the reply for any subframe.
     pub(super) fn put_together(&mut self, frame: impl Fn(u32) -> Option<Vec<u8>>) {
         match self {
             Self::Changed => *self = Self::Once,
             Self::Once => *self = Template::new(frame).map_or(Self::Odd, Self::Kept),
-            // Of a subframe whose number has one octet.
+            // For a subframe number of one byte.
             Self::Kept(_) | Self::Odd => {}
         }
     }
 }
 
-/// A frame and where the subframe stands in it.
+/// A frame and the positions of the subframe in it.
 #[derive(Debug)]
 pub(super) struct Template {
     octets: Vec<u8>,
@@ -52,7 +52,7 @@ fn varint(number: u32) -> [u8; 2] {
 }
 
 impl Template {
-    /// Finds the places by what differs between the frames of two subframes; `None` if anything else differs.
+    /// Finds the positions by comparing the frames of two subframes; `None` if they differ elsewhere.
     fn new(frame: impl Fn(u32) -> Option<Vec<u8>>) -> Option<Self> {
         let [octets, other] = [frame(PROBES[0])?, frame(PROBES[1])?];
         if octets.len() != other.len() {

@@ -53,7 +53,7 @@ fn the_five_phases_happen_in_order() {
         |event| matches!(event, FlexranEvent::Known(reply) if reply.enb_id == Some(7) && reply.cell_config.len() == 1),
     );
     assert!(known);
-    // Hello there, hello back, requests there: 3 ms; replies back, request for statistics there: 5 ms.
+    // Hello in both directions and requests: 3 ms; replies, and the request for statistics: 5 ms.
     let expected = AgentEvent::Initialised { to_requests: 3 * MS, to_reporting: 5 * MS };
     assert_eq!(pair.agent_events, [expected]);
 
@@ -85,8 +85,8 @@ fn the_five_phases_happen_in_order() {
 
 #[test]
 fn the_offered_load_is_that_of_marc() {
-    // Recorded at the published controller: 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs, 23.7 Mbit/s
-    // at 651 messages/s with 50 UEs. One base station stands for all.
+    // Recorded at the published controller: 72.4 Mbit/s at 1,000 messages/s from base stations with 100 UEs,
+    // 23.7 Mbit/s at 651 messages/s with 50 UEs. The test uses one base station.
     for (ues, messages_per_s, mbit) in [(100, 1000.0, 72.4), (50, 651.0, 23.7)] {
         let mut pair = pair(StreamFaults::delay(MS), 1);
         (0..ues).for_each(|imsi| pair.tell_agent(up(imsi)));
@@ -109,7 +109,7 @@ fn the_controllers_period_counts_if_it_is_honoured() {
     let mut pair = StreamPair::new(agent, controller, StreamFaults::delay(MS), 1);
     pair.run_until(at(1_005));
     assert!((249..=251).contains(&pair.agent.counters().reports), "{:?}", pair.agent.counters());
-    // Another period on request, and none when control is with the base station.
+    // Another period on request, and no reports with control at the base station.
     pair.controller.request_statistics(Duration::from_millis(100));
     pair.run_until(at(2_007));
     assert!((259..=262).contains(&pair.agent.counters().reports));
@@ -232,7 +232,7 @@ fn too_many_ues_for_a_body_is_a_fault() {
 fn report_has_current_ues_and_subframe() {
     let mut pair = pair(StreamFaults::delay(MS), 1);
     (0..5).for_each(|imsi| pair.tell_agent(up(imsi)));
-    // Longer than the frames' numbers go without beginning again.
+    // Longer than the period of frame numbers.
     pair.run_until(at(11_000));
     let check = |pair: &mut StreamPair<FlexranAgent, FlexranSession>, ues: usize, cqi: u32| {
         let mut frames = std::collections::BTreeSet::new();
@@ -261,7 +261,7 @@ fn report_has_current_ues_and_subframe() {
     assert!(check(&mut pair, 4, 15) >= 19);
 }
 
-/// A cell of 25 resource blocks that believes everything that is possible.
+/// A cell of 25 resource blocks that accepts every valid command.
 #[derive(Debug)]
 struct FakeCell(std::rc::Rc<std::cell::RefCell<Fake>>);
 
@@ -334,7 +334,7 @@ fn outcomes(pair: &mut StreamPair<FlexranAgent, FlexranSession>) -> Vec<(u32, Op
     pair.controller_events.drain(..).filter_map(ended).collect()
 }
 
-/// Lets the cell's time pass with the stream's.
+/// Advances the cell's time with the stream's.
 fn pass(pair: &mut StreamPair<FlexranAgent, FlexranSession>, fake: &std::cell::RefCell<Fake>, until: u64) {
     while pair.now < at(until) {
         let next = pair.now + MS;
@@ -399,7 +399,7 @@ fn scheduling_controller_gets_triggers_and_its_decisions_apply() {
     let counters = *pair.agent.counters();
     assert_eq!((counters.decisions, counters.refused_commands, counters.faults), (1, 3, 0));
     assert_eq!(outcomes(&mut pair), [], "decisions have no number");
-    // A base station whose controller is gone schedules by itself.
+    // A base station without its controller schedules by itself.
     pair.reset();
     assert_eq!(fake.borrow().set.slices[0].scheduler, UeScheduler::ProportionalFair);
 }

@@ -25,7 +25,8 @@ use crate::Time;
 
 /// Maximum time of a connection from its start until packets can flow.
 pub const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Outputs that may wait for the driver: the longest answer to one input is a region, a message and an event.
+/// Maximum outputs that wait for the driver: the longest response to one input is a region, a message and an
+/// event.
 const OUTPUTS_MAX: usize = 8;
 
 /// Event reported by the driver.
@@ -40,7 +41,7 @@ pub enum Input<'a> {
     },
     /// The peer closed its socket, or died.
     Closed,
-    /// This end does not want any more.
+    /// This endpoint stops the connection.
     Stop,
     /// Time has passed.
     Wake,
@@ -61,47 +62,48 @@ pub enum Attachment {
 /// Action for the driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The owner makes its region and rings like this, before anything else is sent.
+    /// The owner has to create its region and rings in this way, before it sends anything else.
     Create(Layout),
-    /// A record leaves.
+    /// Send a record.
     Send {
         /// Its octets.
         message: Box<[u8; MESSAGE_BYTES]>,
         /// Attached descriptor.
         attachment: Option<Attachment>,
     },
-    /// The descriptor that came is a region's, the next in order.
+    /// The received descriptor is a region's, the next in order.
     Region {
-        /// Octets that it must have at least.
+        /// Minimum bytes of the region.
         octets: u64,
     },
-    /// The descriptor that came is for interrupts of this ring, which lies within its region's announced octets.
+    /// The received descriptor is for interrupts of this ring, which lies within its region's announced
+    /// bytes.
     Ring(Ring),
-    /// Packets may flow; the peer's program and interface. The owner offers its buffers only now: peers zero the indices when
-    /// they connect.
+    /// Packets may flow; the peer's program and interface. The owner offers its buffers only now, because
+    /// peers zero the indices when they connect.
     Up(String),
-    /// It is over; close the socket. Nothing follows.
+    /// The connection has ended; close the socket. No output follows.
     Down(Down),
 }
 
-/// Why a connection ended.
+/// Reason for the end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Down {
-    /// The peer said so.
+    /// The peer ended it.
     #[error("the memif peer has disconnected: {reason:?} (code {code})")]
     Peer {
-        /// Its number.
+        /// The peer's code.
         code: u32,
-        /// Its words.
+        /// The peer's text.
         reason: String,
     },
     /// Its socket was closed.
     #[error("the memif peer has gone")]
     Gone,
-    /// This end stopped it.
+    /// This endpoint stopped it.
     #[error("stopped")]
     Stopped,
-    /// The peer did what it must not.
+    /// The peer violated the protocol.
     #[error("the memif peer is refused: {0}")]
     Refused(#[from] Refusal),
 }
@@ -109,28 +111,28 @@ pub enum Down {
 /// Reason to reject a peer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No message.
+    /// An invalid message.
     #[error(transparent)]
     Message(#[from] MemifError),
-    /// A message that has no place there.
+    /// An unexpected message.
     #[error("{0} has no place here")]
     Unexpected(&'static str),
-    /// Descriptors that are missing or too many.
+    /// Missing or additional descriptors.
     #[error("{message} comes with {wanted} descriptors, {came} came")]
     Descriptors {
-        /// Of which message.
+        /// Name of the message.
         message: &'static str,
         /// Expected number.
         wanted: usize,
         /// Received number.
         came: usize,
     },
-    /// Versions have none in common.
+    /// No common version.
     #[error("memif versions {least:#x} to {most:#x} are offered, {VERSION:#x} is spoken here")]
     Version {
-        /// Lowest.
+        /// Lowest version of the peer.
         least: u16,
-        /// Highest.
+        /// Highest version of the peer.
         most: u16,
     },
     /// The socket has no such interface.
@@ -141,10 +143,10 @@ pub enum Refusal {
         /// Identifier here.
         ours: u32,
     },
-    /// Packets that are no frames.
+    /// Packets that are not Ethernet frames.
     #[error("mode {0} is asked for; allowed is 0, Ethernet")]
     Mode(u8),
-    /// Not the secret.
+    /// A wrong secret.
     #[error("the secret is missing or wrong")]
     Secret,
     /// A region out of order, or too many.
@@ -155,26 +157,26 @@ pub enum Refusal {
         /// The next in order.
         next: usize,
     },
-    /// A region of no use.
+    /// A region of an invalid size.
     #[error("a region of {0} octets is announced; allowed are 1 to {REGION_OCTETS_MAX}")]
     RegionOctets(u64),
-    /// A ring that there cannot be, or is already.
+    /// An impossible or duplicate ring.
     #[error("ring {index} of a direction is announced; allowed is each below {RINGS_MAX}, once")]
     RingIndex {
         /// Announced.
         index: u16,
     },
-    /// A ring of too many descriptors.
+    /// A ring with too many descriptors.
     #[error("a ring of 2^{0} descriptors is announced; allowed are 2^0 to 2^{LOG2_RING_MAX}")]
     RingSize(u8),
-    /// A ring in no region, or not wholly in it, or askew.
+    /// A ring outside a region, partly outside it, or misaligned.
     #[error(
         "a ring at {offset} of region {region} is announced, which must be a multiple of {RING_ALIGNMENT} and end within the region's {octets:?} octets"
     )]
     RingPlace {
         /// Announced region.
         region: u16,
-        /// Announced place.
+        /// Announced offset.
         offset: u32,
         /// Size of the region, if it exists.
         octets: Option<u64>,
@@ -182,20 +184,20 @@ pub enum Refusal {
     /// Bytes in front of packets that were not agreed.
     #[error("{0} private octets in front of packets are announced; allowed are 0")]
     Private(u16),
-    /// The end of the announcements without a ring in each direction, or with a gap among them.
+    /// The announcements ended without a ring in each direction, or with a gap among them.
     #[error("the peer connects without a ring in each direction, or not with the rings from 0 on")]
     Rings,
-    /// Fewer rings than this end has cores for.
+    /// Fewer rings than this endpoint has cores.
     #[error("the peer has {there} memif rings {way}; {needed} are needed, one for each core")]
     FewRings {
-        /// In which direction.
+        /// Direction of the rings.
         way: &'static str,
         /// Number that the peer offers or accepts.
         there: u16,
         /// Number that this endpoint needs.
         needed: u16,
     },
-    /// Time is up.
+    /// The handshake took too long.
     #[error("no connection after {} s", HANDSHAKE.as_secs())]
     Slow,
     /// The driver's fault report about a region or a ring.
@@ -213,7 +215,7 @@ enum State {
     Over,
 }
 
-/// One end of one connection.
+/// One endpoint of one connection.
 #[derive(Debug)]
 pub struct Machine {
     settings: Settings,
@@ -223,16 +225,16 @@ pub struct Machine {
     layout: Layout,
     /// Master: octets of the peer's regions.
     regions: Vec<u64>,
-    /// Master: which rings were announced, a bit for each, by direction: those to the master first.
+    /// Master: announced rings, a bit for each, by direction: those to the master first.
     rings: [u16; 2],
     outputs: VecDeque<Output>,
 }
 
 impl Machine {
-    /// An end whose socket has just been connected; the master greets.
+    /// Creates an endpoint for a socket that has just been connected; the master greets.
     ///
     /// # Errors
-    /// The settings cannot be.
+    /// Invalid settings.
     pub fn new(now: Time, settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
         let layout = settings.layout(LOG2_RING_MAX, [RINGS_MAX; 2]);
@@ -279,7 +281,7 @@ impl Machine {
         }
     }
 
-    /// Ends the connection for a reason that the driver has found: memory that is not what was announced.
+    /// Ends the connection for a reason that the driver found: memory that differs from its announcement.
     pub fn refuse(&mut self, refusal: Refusal) {
         if self.state != State::Over {
             self.disconnect(&refusal.to_string());
@@ -292,7 +294,7 @@ impl Machine {
         self.outputs.pop_front()
     }
 
-    /// When [`Input::Wake`] is due; never once packets can flow.
+    /// Time of the next [`Input::Wake`]; `None` once packets can flow.
     #[must_use]
     pub fn wake_at(&self) -> Option<Time> {
         matches!(self.state, State::Greeting | State::Announcing(_)).then(|| self.began + HANDSHAKE)
@@ -345,7 +347,7 @@ impl Machine {
             }
             (Role::Master, State::Announcing(_), Message::AddRing(ring)) => self.ring(ring)?,
             (Role::Master, State::Announcing(_), Message::Connect(_)) => {
-                // From the first on without a gap, in each direction.
+                // Starting with the first one without a gap, in each direction.
                 if self.rings.iter().any(|rings| *rings == 0 || rings.count_ones() != rings.trailing_ones()) {
                     return Err(Refusal::Rings);
                 }
@@ -385,7 +387,7 @@ impl Machine {
         few.map_or(Ok(()), |(way, there)| Err(Refusal::FewRings { way, there, needed }))
     }
 
-    /// Messages of the slave that are acknowledged before Connect: Init, its region, its rings.
+    /// Number of the slave's messages that are acknowledged before Connect: Init, its region, its rings.
     fn last(&self) -> u8 {
         // At most 16 rings in each direction.
         2 + self.layout.rings.iter().sum::<u16>() as u8

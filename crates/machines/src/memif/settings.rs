@@ -5,14 +5,15 @@ use ranlab_wire::memif::{Ring, SECRET_BYTES};
 /// Maximum binary logarithm of a ring's descriptors: with one more, 16-bit indices could not distinguish full
 /// from empty.
 pub const LOG2_RING_MAX: u8 = 14;
-/// Regions that a peer may announce; the published drivers use one for rings and one or more for buffers.
+/// Maximum regions that a peer may announce; the published drivers use one for rings and one or more for
+/// buffers.
 pub const REGIONS_MAX: usize = 16;
 /// Maximum rings in each direction: a switch sends on one for each of its threads, and receives on several in
 /// the same way.
 pub const RINGS_MAX: u16 = 16;
-/// Octets of a region, at most: 1 GiB.
+/// Maximum bytes of a region: 1 GiB.
 pub const REGION_OCTETS_MAX: u64 = 1 << 30;
-/// Octets of a packet buffer, least and most.
+/// Minimum and maximum bytes of a packet buffer.
 pub const BUFFER_OCTETS: std::ops::RangeInclusive<u32> = 64..=65_536;
 /// Alignment of rings, so that their indices and descriptors can be read in one piece.
 pub const RING_ALIGNMENT: u32 = 8;
@@ -20,7 +21,7 @@ pub const RING_ALIGNMENT: u32 = 8;
 /// Role of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Listens and maps what the peer offers ("master", "server").
+    /// Listens and maps the peer's memory ("master", "server").
     Master,
     /// Connects and owns the memory ("slave", "client").
     Slave,
@@ -31,28 +32,29 @@ pub enum Role {
 pub struct Settings {
     /// Role of this endpoint.
     pub role: Role,
-    /// Number of the interface at the socket; both ends have the same.
+    /// Number of the interface at the socket; the same at both endpoints.
     pub id: u32,
-    /// This program and its interface, at most 31 octets.
+    /// Name of this program and its interface, at most 31 bytes.
     pub name: String,
-    /// A word that both ends know; zeros: none is sent and none is demanded.
+    /// Secret shared by both endpoints; zeros: none is sent and none is required.
     pub secret: [u8; SECRET_BYTES],
-    /// Binary logarithm of the descriptors of each ring, at most [`LOG2_RING_MAX`]; the peer may have a lower bound.
+    /// Binary logarithm of the descriptors of each ring, at most [`LOG2_RING_MAX`]; the peer may have a lower
+    /// limit.
     pub log2_ring: u8,
-    /// Octets of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
+    /// Bytes of each buffer, in [`BUFFER_OCTETS`], a multiple of 64. The owner of the memory decides.
     pub buffer_octets: u32,
-    /// Rings towards a slave, 1 to [`RINGS_MAX`]: as many as the master has queues to send by, or it loses what it sends by the
-    /// others. A master offers none.
+    /// Rings towards a slave, 1 to [`RINGS_MAX`]: at least the number of the master's send queues, because it
+    /// loses packets of further ones. A master offers none.
     pub rings_to_slave: u16,
-    /// Rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that divides packets by
-    /// rings. A master offers none.
+    /// Rings towards the master that a slave offers, 1 to [`RINGS_MAX`]: one for each core of a switch that
+    /// distributes packets by rings. A master offers none.
     pub rings_to_master: u16,
-    /// Rings in each direction below which this end wants no connection, 1 to [`RINGS_MAX`]: one for each of its cores.
+    /// Minimum rings in each direction, 1 to [`RINGS_MAX`]: one for each core of this endpoint.
     pub rings_least: u16,
 }
 
 impl Settings {
-    /// Rings of 1,024 descriptors with buffers of 2,048 octets, as the published drivers have them by default.
+    /// Rings of 1,024 descriptors with buffers of 2,048 bytes, the defaults of the published drivers.
     #[must_use]
     pub fn new(role: Role, id: u32) -> Self {
         let name = String::from("ranlab");
@@ -106,7 +108,7 @@ impl Settings {
     }
 }
 
-/// Settings that cannot be.
+/// Invalid settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// Too many descriptors.
@@ -115,10 +117,10 @@ pub enum SettingsError {
     /// No rings, or too many.
     #[error("a memif interface has 1 to {RINGS_MAX} rings in each direction, {0} are asked for")]
     Rings(u16),
-    /// No size of buffers.
+    /// An invalid size of buffers.
     #[error("memif buffers have 64 to 65536 octets, in steps of 64; {0} are asked for")]
     Buffer(u32),
-    /// No name.
+    /// An invalid name.
     #[error("a memif name has at most 31 octets and no zero among them: {0:?}")]
     Name(String),
     /// Rings and buffers together are too large.
@@ -138,12 +140,12 @@ pub struct Layout {
     pub buffer_octets: u32,
     /// Rings towards the master, and towards the owner.
     pub rings: [u16; 2],
-    /// Octets of the region, whole pages.
+    /// Bytes of the region, a multiple of the page size.
     pub octets: u64,
 }
 
 impl Layout {
-    /// Lays out; sizes are as [`Settings::check`] allows.
+    /// Computes the layout; sizes are as [`Settings::check`] allows.
     #[must_use]
     pub fn new(log2_ring: u8, buffer_octets: u32, rings: [u16; 2]) -> Self {
         let layout = Self { log2_ring: log2_ring.min(LOG2_RING_MAX), buffer_octets, rings, octets: 0 };
@@ -162,7 +164,7 @@ impl Layout {
         (clamp(number * ring), clamp((masters + slaves) * ring + number * buffers))
     }
 
-    /// Octets from one ring to the next, and from one ring's buffers to the next one's.
+    /// Distance in bytes between rings, and between the buffers of rings.
     fn steps(&self) -> (u64, u64) {
         let ring = Ring::octets(self.log2_ring).next_multiple_of(64);
         (ring, u64::from(self.buffer_octets) << self.log2_ring)

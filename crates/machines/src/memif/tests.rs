@@ -29,7 +29,7 @@ fn ring(to_master: bool) -> Ring {
     Ring { to_master, index: 0, region: 0, offset: 0, log2_size: 4, private_bytes: 0 }
 }
 
-/// Both ends, each record's descriptors with it; returns what each said but for records.
+/// Exchanges the messages of both endpoints, with each record's descriptors; returns their other outputs.
 fn talk(master: &mut Machine, slave: &mut Machine) -> [Vec<Output>; 2] {
     let mut said = [Vec::new(), Vec::new()];
     loop {
@@ -164,7 +164,7 @@ fn every_announced_number_has_a_bound() {
     assert_eq!(wrong(|ring| ring.region = 1), place(1, 0, None));
     assert_eq!(wrong(|ring| ring.offset = 4), place(0, 4, Some(4096)));
     assert_eq!(wrong(|ring| ring.offset = u32::MAX - 7), place(0, u32::MAX - 7, Some(4096)));
-    // 128 octets and 16 for each of 16 descriptors: the last place is 4096 - 384.
+    // 128 bytes and 16 for each of 16 descriptors: the last offset is 4096 - 384.
     assert_eq!(wrong(|ring| ring.offset = 3720), place(0, 3720, Some(4096)));
     let mut master = initiated();
     let last = Ring { offset: 3712, ..ring(true) };
@@ -264,12 +264,13 @@ fn driver_may_refuse_memory() {
     assert_eq!(refused(&outputs), Refusal::Memory("it can shrink".to_owned()));
 }
 
-/// Damaged records, records in any order, any descriptors: no panic, few outputs, and what is taken is within bounds.
+/// Damaged records, records in any order, any descriptors: no panic, few outputs, and accepted values are
+/// within limits.
 #[test]
 fn a_hostile_peer_gets_nowhere() {
     let mut state = 0x5eed_u64;
     let mut draw = move |below: u64| {
-        // Knuth's MMIX generator: the tests of this crate need no better one.
+        // Knuth's MMIX generator, which suffices for the tests of this crate.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
@@ -331,7 +332,8 @@ fn a_hostile_peer_gets_nowhere() {
     assert!(ups > 2_000, "some scripts must pass: {ups}");
 }
 
-/// A switch sends by a queue for each of its threads: a slave offers as many rings, each announced once, none over another.
+/// A switch sends on one queue per thread: a slave offers as many rings, each announced once, without
+/// overlaps.
 #[test]
 fn slave_offers_rings_and_master_takes_fewer() {
     for (asked, taken, offered) in [(1, 0, 1), (16, 255, 16), (5, 1, 2)] {

@@ -1,21 +1,21 @@
-//! Messages from a stream that is cut anywhere.
+//! Messages from a stream with arbitrary segment boundaries.
 
-/// Octets kept of a message that is not whole yet; every protocol's largest message is smaller.
+/// Maximum buffered bytes of an incomplete message; every protocol's largest message is smaller.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;
 
-/// The stream cannot be read on.
+/// A fault after which the stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamFault<E> {
     /// The protocol's framing is broken.
     #[error(transparent)]
     Framing(E),
-    /// A message larger than any.
+    /// A message longer than any valid one.
     #[error("a message of {0} octets; at most {MAX_BUFFER_BYTES} are allowed")]
     TooLong(usize),
 }
 
-/// Holds what came until it is a message.
+/// Buffers bytes until a message is complete.
 #[derive(Debug, Default)]
 pub struct StreamBuffer {
     held: Vec<u8>,
@@ -23,7 +23,7 @@ pub struct StreamBuffer {
 }
 
 impl StreamBuffer {
-    /// Takes octets.
+    /// Appends bytes.
     pub fn extend(&mut self, octets: &[u8]) {
         if self.read == self.held.len() {
             self.held.clear();
@@ -53,13 +53,13 @@ impl StreamBuffer {
         Ok(Some(&self.held[start..start + len]))
     }
 
-    /// Forgets everything.
+    /// Discards all bytes.
     pub fn clear(&mut self) {
         self.held.clear();
         self.read = 0;
     }
 
-    /// Octets held.
+    /// Buffered bytes.
     pub fn len(&self) -> usize {
         self.held.len() - self.read
     }

@@ -11,7 +11,7 @@ pub struct Allocation {
     pub rnti: u16,
     /// Resource blocks, in each slot of the subframe.
     pub prbs: u16,
-    /// MCS; none leaves it to the cell.
+    /// MCS; `None` leaves it to the cell.
     pub mcs: Option<u8>,
 }
 
@@ -22,7 +22,7 @@ pub trait CellControl: fmt::Debug {
     /// Resource blocks of the downlink.
     fn prbs(&self) -> u16;
 
-    /// The subframe that begins next, in ms since the cell began.
+    /// The next subframe, in ms since the cell started.
     fn subframe(&self) -> u64;
 
     /// Current radio state of a UE.
@@ -34,15 +34,15 @@ pub trait CellControl: fmt::Debug {
     /// The slice of a UE.
     fn slice_of(&self, rnti: u16) -> Option<u16>;
 
-    /// Carries out a command about slices.
+    /// Executes a command about slices.
     ///
     /// # Errors
-    /// The cell cannot do this.
+    /// The cell cannot execute it.
     fn command(&mut self, command: &SliceCommand) -> Result<(), Refusal>;
 
-    /// Decides on a subframe of the downlink, where UEs are scheduled as a controller says.
+    /// Sets the allocations of a downlink subframe, if a controller schedules the UEs.
     ///
     /// # Errors
-    /// The decision came too late, or there is no such UE, or not as many resource blocks.
+    /// The decision is late, there is no such UE, or there are fewer resource blocks.
     fn allocate(&mut self, subframe: u64, allocations: &[Allocation]) -> Result<(), Refusal>;
 }

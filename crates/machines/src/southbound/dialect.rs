@@ -12,18 +12,18 @@ pub enum Language {
     OpenEmpower2,
 }
 
-/// A published program's habits, as data.
+/// Quirks of a published program, as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// As it is chosen.
+    /// Name in settings.
     pub name: &'static str,
-    /// Whose it is.
+    /// Title for people.
     pub title: &'static str,
     /// Protocol.
     pub language: Language,
     /// Port of its controllers.
     pub port: u16,
-    /// MARC's reporting period of it.
+    /// MARC's reporting period for it.
     pub period: Duration,
     /// Whether agents start with a hello and repeat it: silence of three intervals ends the connection.
     /// Otherwise the controller starts, and no hello is repeated.
@@ -60,7 +60,7 @@ const EMPOWER_V1: Dialect = Dialect {
     ..FLEXRAN_RTC
 };
 
-/// All of them.
+/// All dialects.
 pub const DIALECTS: [Dialect; 5] = [
     FLEXRAN_RTC,
     Dialect {
@@ -82,25 +82,26 @@ pub const DIALECTS: [Dialect; 5] = [
 ];
 
 impl Dialect {
-    /// The one of that name.
+    /// The dialect with that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         DIALECTS.iter().find(|dialect| dialect.name == name)
     }
 
-    /// Whose the first octets of a controller are.
+    /// The dialect of a controller with these first bytes.
     pub fn of_first(octets: &[u8]) -> Option<&'static Self> {
         Self::named(match octets {
             // Kind of message, version.
             [1..=3, 1, ..] => "empower-v1",
             // Version, request or response.
             [2, 0 | 0x80, ..] => "empower-v2",
-            // No first message of a controller is longer than 65,535 octets.
+            // A controller's first message has at most 65,535 bytes.
             [0, 0, ..] => "flexran-rtc",
             _ => return None,
         })
     }
 
-    /// Whose an agent of OpenEmpower 1 is: MARC's number their cell 0 in headers, and otherwise in their capabilities.
+    /// The dialect of an OpenEmpower 1 agent: MARC's agents have cell 0 in headers and another one in their
+    /// capabilities.
     pub fn of_agent(header_cell: u16, pci: u16) -> Option<&'static Self> {
         Self::named(if header_cell == pci { "empower-v1" } else { "marc" })
     }

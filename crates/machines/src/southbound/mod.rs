@@ -23,34 +23,35 @@ use std::time::Duration;
 /// Event reported to an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentInput<'a> {
-    /// The driver begins to connect: initialisation is timed from here.
+    /// The driver starts to connect: initialisation is timed from here.
     Connecting,
-    /// The stream stands.
+    /// The stream is established.
     Connected,
-    /// Octets came, cut anywhere.
+    /// Received bytes, with arbitrary boundaries.
     Received(&'a [u8]),
     /// The stream ended.
     Closed,
-    /// A UE came, went or changed.
+    /// A UE was activated, deactivated or updated.
     Ue(UeEvent),
-    /// Control of the UEs was delegated to the base station (`true`): nothing is reported until it is taken back.
+    /// Control of the UEs was delegated to the base station (`true`): no reports are sent until it is taken
+    /// back.
     Delegated(bool),
     /// The handover of [`AgentEvent::Handover`] was carried out, or refused.
     HandoverEnded {
-        /// Who.
+        /// C-RNTI of the UE.
         rnti: u16,
-        /// Why not.
+        /// Reason of the refusal; `None`: carried out.
         refusal: Option<Refusal>,
     },
-    /// [`SouthboundAgent::wake_at`] has come.
+    /// The time of [`SouthboundAgent::wake_at`].
     Wake,
 }
 
 /// Action of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentOutput {
-    /// Octets to send. A driver whose bound is reached drops reports (those with a due time) and counts them; anything
-    /// else ends the connection.
+    /// Bytes to send. A driver at its limit drops reports (those with a due time) and counts them; dropping
+    /// anything else ends the connection.
     Send {
         /// Whole messages.
         octets: Vec<u8>,
@@ -59,26 +60,27 @@ pub enum AgentOutput {
     },
     /// End the connection: the controller broke the protocol.
     Close,
-    /// Something worth telling.
+    /// An event to report.
     Event(AgentEvent),
 }
 
-/// Something worth telling of an agent.
+/// An event of an agent to report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The controller asks for reports: the agent is in its data base. Measured from [`AgentInput::Connecting`].
+    /// The controller requests reports: the agent is in its database. Measured from
+    /// [`AgentInput::Connecting`].
     Initialised {
-        /// To the last configuration *request*, where MARC stops its clock.
+        /// Time to the last configuration *request*, at which MARC stops its clock.
         to_requests: Duration,
-        /// To the first request for reports, which no controller sends to an agent that it does not know.
+        /// Time to the first request for reports, which no controller sends to an unknown agent.
         to_reporting: Duration,
     },
     /// The controller commands a handover.
     Handover {
-        /// Who.
+        /// C-RNTI of the UE.
         rnti: u16,
-        /// Target base station, where the protocol names it.
+        /// Target base station, if the protocol names it.
         target_station: Option<u64>,
         /// Target cell.
         target_pci: u16,
@@ -93,7 +95,7 @@ pub enum AgentEvent {
     /// The controller uses the dialect of this name, and not the configured one. An agent that supports it
     /// uses it from here on.
     Speaks(&'static str),
-    /// A command that the base station cannot carry out; nothing has changed.
+    /// A command that the base station cannot execute; no state has changed.
     Refused(String),
     /// The controller broke the protocol.
     Fault(String),
@@ -102,15 +104,15 @@ pub enum AgentEvent {
 /// Whether the controller's reporting period applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportPeriod {
-    /// As asked for.
+    /// The requested period.
     #[default]
     Honour,
-    /// Always this, as MARC does (50 ms where FlexRAN asks for 4 ms).
+    /// Always this period, as in MARC (50 ms where FlexRAN requests 4 ms).
     Override(Duration),
 }
 
 impl ReportPeriod {
-    /// The period in force; never zero.
+    /// The effective period; never zero.
     pub fn of(self, asked: Duration) -> Duration {
         let period = match self {
             Self::Honour => asked,
@@ -123,42 +125,42 @@ impl ReportPeriod {
 /// Counters of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentCounters {
-    /// Times that the stream stood.
+    /// Number of times that the stream was established.
     pub connections: u64,
-    /// Times that the controller asked for reports.
+    /// Number of times that the controller requested reports.
     pub initialised: u64,
-    /// Messages made for the stream, reports among them; what became of them the driver knows.
+    /// Messages created for the stream, including reports; the driver knows their outcome.
     pub sent: u64,
     /// Their octets.
     pub sent_bytes: u64,
     /// Periodical reports among them.
     pub reports: u64,
-    /// Reports whose time passed unused because the driver came late.
+    /// Reports that were skipped because the driver was late.
     pub skipped: u64,
     /// Messages received.
     pub received: u64,
     /// Their octets.
     pub received_bytes: u64,
-    /// Octets of pushed code that were thrown away.
+    /// Bytes of pushed code that were discarded.
     pub discarded_bytes: u64,
-    /// Times that the controller asked for logical channels or a UE's report after a change.
+    /// Number of times that the controller requested logical channels or a UE's report after a change.
     pub rounds: u64,
     /// Scheduling and slicing commands.
     pub commands: u64,
     /// Subframes reported to the controller, to decide on them or on later ones.
     pub triggers: u64,
-    /// Its decisions on subframes that the cell took.
+    /// Controller decisions on subframes that the cell accepted.
     pub decisions: u64,
-    /// Its commands and decisions that the cell refused, decisions that came too late among them.
+    /// Controller commands and decisions that the cell refused, including late decisions.
     pub refused_commands: u64,
-    /// Breaches of the protocol by the controller.
+    /// Protocol violations by the controller.
     pub faults: u64,
-    /// UE events that could not be served: the table was full, the UE unknown.
+    /// UE events that could not be processed: the table was full, or the UE unknown.
     pub refused_ues: u64,
 }
 
-/// An agent of any SD-RAN protocol. The contract is that of all machines: `handle`, then `poll` until `None`, then
-/// `handle` with [`AgentInput::Wake`] no later than `wake_at`.
+/// An agent of any SD-RAN protocol. The contract is that of all machines: `handle`, then `poll` until `None`,
+/// then `handle` with [`AgentInput::Wake`] no later than `wake_at`.
 pub trait SouthboundAgent {
     /// Handles an event.
     fn handle(&mut self, now: Time, input: AgentInput<'_>);
@@ -170,15 +172,15 @@ pub trait SouthboundAgent {
     fn is_reporting(&self) -> bool;
     /// Counters so far.
     fn counters(&self) -> &AgentCounters;
-    /// UEs active now.
+    /// Number of active UEs.
     fn ues(&self) -> usize;
     /// UEs among them that were reported to the controller on this connection.
     fn announced_ues(&self) -> usize;
-    /// Since when the controller owes an answer that the published ones give at once.
+    /// Time since which the controller has not answered a request that the published ones answer at once.
     fn unanswered_since(&self) -> Option<Time> {
         None
     }
-    /// The UE with a C-RNTI; protocols without handover need not say.
+    /// The UE with a C-RNTI; optional in protocols without handover.
     fn ue(&self, _rnti: u16) -> Option<Ue> {
         None
     }
@@ -219,11 +221,11 @@ impl<A: SouthboundAgent + ?Sized> SouthboundAgent for Box<A> {
 pub enum ControllerInput<'a> {
     /// An agent connected.
     Connected,
-    /// Octets came, cut anywhere.
+    /// Received bytes, with arbitrary boundaries.
     Received(&'a [u8]),
     /// The stream ended.
     Closed,
-    /// [`SouthboundController::wake_at`] has come.
+    /// The time of [`SouthboundController::wake_at`].
     Wake,
 }
 
@@ -234,11 +236,11 @@ pub enum ControllerOutput<E> {
     Send(Vec<u8>),
     /// End the connection.
     Close,
-    /// Something for the policy.
+    /// An event for the policy.
     Event(E),
 }
 
-/// A controller's end of one connection.
+/// A controller's endpoint of one connection.
 pub trait SouthboundController {
     /// Event for the policy.
     type Event;
@@ -258,7 +260,7 @@ pub(crate) struct Beat {
 }
 
 impl Beat {
-    /// Moves past `now`; says how many beats were missed on the way.
+    /// Advances beyond `now`; returns the number of missed beats.
     pub(crate) fn advance(&mut self, now: Time) -> u64 {
         self.due += self.period;
         let behind = now.since(self.due);

@@ -1,4 +1,4 @@
-//! An agent and a controller on a bad stream in virtual time.
+//! An agent and a controller on a faulty stream in virtual time.
 use super::{
     AgentEvent, AgentInput, AgentOutput, ControllerInput, ControllerOutput, SouthboundAgent,
     SouthboundController,
@@ -12,22 +12,22 @@ use std::time::Duration;
 /// broken middlebox, damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFaults {
-    /// Least delay.
+    /// Minimum delay.
     pub delay: Duration,
-    /// Further delay, evenly distributed; what comes later never overtakes.
+    /// Additional delay, uniformly distributed; order is kept.
     pub jitter: Duration,
-    /// Longest piece that arrives at once, in octets.
+    /// Maximum bytes that arrive at once.
     pub piece_bytes: usize,
     /// Pieces of a thousand after which the connection is reset.
     pub reset_permille: u16,
-    /// Pieces of a thousand in which an octet is wrong.
+    /// Pieces of a thousand with a damaged byte.
     pub damage_permille: u16,
     /// Time that the agent waits before it connects again.
     pub reconnect: Duration,
 }
 
 impl StreamFaults {
-    /// A stream that only takes its time.
+    /// A stream with only a delay.
     pub const fn delay(delay: Duration) -> Self {
         Self {
             delay,
@@ -49,19 +49,19 @@ struct Pipe {
 /// An agent and its controller; the same seed gives the same run.
 #[derive(Debug)]
 pub struct StreamPair<A, C: SouthboundController> {
-    /// The time that both ends see.
+    /// The time at both endpoints.
     pub now: Time,
-    /// One end.
+    /// The agent.
     pub agent: A,
-    /// The other end.
+    /// The controller.
     pub controller: C,
     /// Events of the agent, in order.
     pub agent_events: Vec<AgentEvent>,
     /// Events of the controller, in order.
     pub controller_events: Vec<C::Event>,
-    /// Octets sent: by the agent, by the controller.
+    /// Bytes sent: by the agent, by the controller.
     pub octets: (u64, u64),
-    /// Times that the connection was reset.
+    /// Number of resets of the connection.
     pub resets: u64,
     faults: StreamFaults,
     random: Random,
@@ -71,7 +71,7 @@ pub struct StreamPair<A, C: SouthboundController> {
 }
 
 impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
-    /// Both ends at rest; the agent connects at once.
+    /// Both endpoints disconnected; the agent connects at once.
     pub fn new(agent: A, controller: C, faults: StreamFaults, seed: u64) -> Self {
         Self {
             now: Time::ZERO,
@@ -89,7 +89,7 @@ impl<A: SouthboundAgent, C: SouthboundController> StreamPair<A, C> {
         }
     }
 
-    /// Lets the ends talk until `end`; time stands at `end` afterwards.
+    /// Runs both endpoints until `end`; the time is `end` afterwards.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.flush();

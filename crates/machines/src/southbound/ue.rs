@@ -28,7 +28,7 @@ pub struct Radio {
 }
 
 impl Default for Radio {
-    /// A UE near the mast with empty queues, as MARC reports all of them.
+    /// A UE near the mast with empty queues, as in all of MARC's reports.
     fn default() -> Self {
         Self {
             cqi: 15,
@@ -52,7 +52,7 @@ pub struct Ue {
     pub imsi: u64,
     /// TMSI.
     pub tmsi: u32,
-    /// C-RNTI that the cell under the agent gave it; none: the agent gives one.
+    /// C-RNTI assigned by the cell under the agent; `None`: the agent assigns one.
     pub rnti: Option<u16>,
     /// Radio state.
     pub radio: Radio,
@@ -61,11 +61,11 @@ pub struct Ue {
 /// Change of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeChange {
-    /// It came.
+    /// It was activated.
     Activated(Ue),
-    /// It went.
+    /// It was deactivated.
     Deactivated,
-    /// The radio says something new.
+    /// Its radio state changed.
     Updated(Radio),
     /// It was handed over from another base station.
     Arrived {
@@ -73,9 +73,9 @@ pub enum UeChange {
         ue: Ue,
         /// Previous base station.
         station: u64,
-        /// From which cell.
+        /// Previous cell.
         pci: u16,
-        /// C-RNTI there.
+        /// C-RNTI in the previous cell.
         rnti: u16,
     },
 }
@@ -85,18 +85,18 @@ pub enum UeChange {
 pub struct UeEvent {
     /// Time of the change.
     pub at: Time,
-    /// To whom, by IMSI.
+    /// IMSI of the UE.
     pub imsi: u64,
-    /// What.
+    /// The change.
     pub change: UeChange,
 }
 
-/// First C-RNTI given out; below it are reserved ones (TS 36.321 table 7.1-1).
+/// First C-RNTI to assign; lower ones are reserved (TS 36.321 table 7.1-1).
 const FIRST_RNTI: u16 = 0x003d;
-/// Last C-RNTI given out.
+/// Last C-RNTI to assign.
 const LAST_RNTI: u16 = 0xfff3;
 
-/// Active UEs by C-RNTI. C-RNTIs are unique within the base station and not reused before all others were.
+/// Active UEs by C-RNTI. C-RNTIs are unique within the base station and are reused only after all others.
 #[derive(Debug)]
 pub struct UeTable {
     by_rnti: BTreeMap<u16, Ue>,
@@ -106,13 +106,13 @@ pub struct UeTable {
 }
 
 impl UeTable {
-    /// A table for `limit` UEs at most.
+    /// A table for at most `limit` UEs.
     pub fn new(limit: usize) -> Self {
         let limit = limit.min(usize::from(LAST_RNTI - FIRST_RNTI) + 1);
         Self { by_rnti: BTreeMap::new(), rnti_of: BTreeMap::new(), next: FIRST_RNTI, limit }
     }
 
-    /// Adds a UE; its C-RNTI, or `None` if the table is full or has it or its C-RNTI already.
+    /// Adds a UE; returns its C-RNTI, or `None` if the table is full or already has the UE or its C-RNTI.
     pub fn add(&mut self, ue: Ue) -> Option<u16> {
         if self.by_rnti.len() >= self.limit || self.rnti_of.contains_key(&ue.imsi) {
             return None;
@@ -128,7 +128,7 @@ impl UeTable {
     }
 
     fn free(&mut self) -> u16 {
-        // Fewer UEs than numbers: there is a free one.
+        // There are fewer UEs than numbers, so one is free.
         while self.by_rnti.contains_key(&self.next) {
             self.next = following(self.next);
         }
@@ -143,7 +143,7 @@ impl UeTable {
         self.by_rnti.remove(&rnti).map(|ue| (rnti, ue))
     }
 
-    /// Changes what the radio says of a UE.
+    /// Updates the radio state of a UE.
     pub fn update(&mut self, imsi: u64, radio: Radio) -> Option<u16> {
         let rnti = *self.rnti_of.get(&imsi)?;
         self.by_rnti.get_mut(&rnti)?.radio = radio;
@@ -155,7 +155,7 @@ impl UeTable {
         self.by_rnti.get(&rnti)
     }
 
-    /// All of them, by C-RNTI.
+    /// All UEs, by C-RNTI.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, &Ue)> {
         self.by_rnti.iter().map(|(rnti, ue)| (*rnti, ue))
     }
