@@ -65,7 +65,7 @@ scripts/cluster.py "$RANLAB" --restart || failed+=("several RICs, restarted")
 scripts/cluster.py "$RANLAB" --nodes 300 --xapps 10 --period 100ms --cpu || failed+=("several RICs: what a message costs")
 
 echo "== end to end, the release binary"
-SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")
+TUTORIALS=all SWITCHES_KILLED=1 tests/e2e.sh || failed+=("end to end")
 echo "== TLS, which is a feature"
 cargo build --profile demo -p ranlab --features tls
 RANLAB=$PWD/target/demo/ranlab tests/e2e.sh tls || failed+=("TLS")
