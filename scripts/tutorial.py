@@ -14,7 +14,7 @@ A block's first word and its options, separated by commas, decide what happens:
     toml,file=NAME    is written to the file NAME; any language
 
 Comparison: lines of a `text` block occur in this order; a printed line may go on. `…` alone stands for any lines. A number stands for any other number,
-but 0 only for 0. White space and characters of progress bars count as one space. A background block has 60 seconds to print them.
+and 0 for 0 alone. White space and characters of progress bars count as one space. A background block has 60 seconds to print them.
 """
 
 import os
@@ -31,7 +31,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```\s*$", re.S | re.M)
 # Not a part of a word, an address or a digest: those are compared as they stand.
 NUMBER = r"(?<![\w.:])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.:]*\d)(?!\w)"
-ZERO = r"[-+−]?0(?:\.0+)?(?![\d.]*\d)"
 BLOCK_SECONDS = 400
 BACKGROUND_SECONDS = 60
 
@@ -51,8 +50,7 @@ def pattern(line):
     """A regular expression for a line of the page: numbers are free, 0 is not."""
     parts = re.split(f"({NUMBER})", re.sub(r"\s+", " ", line.strip()))
     texts = [re.escape(part) for part in parts[::2]]
-    numbers = [ZERO if float_of(part) == 0 else NUMBER for part in parts[1::2]]
-    joined = "".join(text + number for text, number in zip(texts, [*numbers, ""]))
+    joined = NUMBER.join(texts)
     # Columns are aligned by spaces that depend on the numbers; bars depend on them too.
     return re.compile(re.sub(r"(?:\\ |[█▏▎▍▌▋▊▉#])+", lambda _: r"[\s█▏▎▍▌▋▊▉#]*", joined) + r"(?!\w)")
 
@@ -62,11 +60,10 @@ def float_of(text):
 
 
 def close(wanted, printed, percent):
-    """Whether the numbers of two lines differ by no more than that; without a percentage they are free."""
-    if percent is None:
-        return True
-    pairs = zip(re.findall(NUMBER, wanted), re.findall(NUMBER, printed))
-    return all(abs(float_of(one) - float_of(other)) <= abs(float_of(one)) * percent / 100 for one, other in pairs)
+    """Whether the numbers of two lines are 0 in the same places, and differ by no more than that percentage, if there is one."""
+    pairs = [(float_of(one), float_of(other)) for one, other in zip(re.findall(NUMBER, wanted), re.findall(NUMBER, printed))]
+    near = percent is None or all(abs(one - other) <= abs(one) * percent / 100 for one, other in pairs)
+    return near and all((one == 0) == (other == 0) for one, other in pairs)
 
 
 def missing(expected, printed, percent=None):
@@ -163,6 +160,9 @@ def run_page(page, folder, environment):
             elif word == "text" and "skip" not in options:
                 expect(text, ran, where, float(options["within"]) if "within" in options else None)
                 count += 1
+    except Difference as difference:
+        terminals = "".join(f"\n--- terminal {number + 1}:\n{other.printed()[-1000:]}" for number, other in enumerate(others))
+        raise Difference(f"{difference}{terminals}") from None
     finally:
         shell.end()
         for other in others:
