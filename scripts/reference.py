@@ -51,6 +51,10 @@ def cell(text):
     return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;")
 
 
+def first_upper(text):
+    return text[:1].upper() + text[1:]
+
+
 def kind(schema):
     """What a value may be, in a few words."""
     if "enum" in schema:
@@ -107,7 +111,7 @@ def scenario_keys(binary):
         if name in first:
             page += [f"### `[{name}]`\n", meaning + "\n", table(keys(first[name]))]
     for name, rig in rigs.items():
-        page += [f"## Rig `{name}`\n", cell(rig.get("description", "")).capitalize() + ".\n"]
+        page += [f"## Rig `{name}`\n", first_upper(cell(rig.get("description", ""))) + ".\n"]
         if name != "mock":
             page += ["An example, as `ranlab bench new " + name + "` writes it:\n", "```toml", run(binary, "bench", "new", name).rstrip(), "```\n"]
         page.append(table((path, it) for section, inner in rig["properties"].items() if section not in COMMON
