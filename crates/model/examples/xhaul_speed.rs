@@ -92,7 +92,7 @@ fn two_threads(run: impl Fn(u64) -> u64 + Sync, seed: u64) -> Result<f64, &'stat
     Ok(one_s / two_s)
 }
 
-/// As long as a run, in registers alone.
+/// Takes as long as a run, with registers only.
 fn arithmetic(seed: u64) -> u64 {
     (0..150_000_000).fold(seed | 1, |state, _| {
         let state = state ^ (state << 13);

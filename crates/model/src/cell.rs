@@ -17,9 +17,9 @@ pub const RATE_KBPS_MAX: u32 = 5_000_000;
 /// Slot durations of the numerologies 0 to 3, µs.
 pub const SLOTS_US: [u32; 4] = [1000, 500, 250, 125];
 
-/// Slots of one step; a longer time takes several. Bounds the intermediate products, not the caller.
+/// Maximum slots of one step; a longer time takes several. Limits the intermediate products, not the caller.
 const STEP_SLOTS_MAX: u64 = 1 << 16;
-/// The smallest share of a UE: smaller ones would be eaten by headers.
+/// The smallest share of a UE: headers would use up a smaller one.
 const SHARE_PRBS_MIN: u64 = 8;
 const FRAME_US: u64 = 10_000;
 const FRAMES: u64 = 1024;
@@ -61,7 +61,7 @@ impl Default for CellConfig {
     }
 }
 
-/// Why a configuration is not a cell; the caller's fault.
+/// Reason why a configuration is invalid: an error of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
@@ -71,10 +71,10 @@ pub enum CellError {
     /// No PRBs, or more than a carrier has.
     #[error("a cell has 1 to {PRBS_MAX} PRBs, not {0}")]
     Prbs(u16),
-    /// No numerology has such slots.
+    /// No numerology has this slot duration.
     #[error("a slot lasts 1000, 500, 250 or 125 us, not {0}")]
     Slot(u32),
-    /// More traffic than the model computes with.
+    /// More traffic than the model supports.
     #[error("a UE's mean rate is 0 to {RATE_KBPS_MAX} kbit/s, not {0}")]
     Rate(u32),
 }
@@ -116,7 +116,8 @@ impl Cell {
         Ok(Self { ues, shares, random, now_us: config.start_us, slots: 0, first: 0, config })
     }
 
-    /// Lets virtual time pass until `now_us`, in whole slots; the rest counts next time. An earlier time is ignored.
+    /// Advances virtual time to `now_us`, in whole slots; the rest counts next time. An earlier time is
+    /// ignored.
     pub fn advance(&mut self, now_us: u64) {
         let slot_us = u64::from(self.config.slot_us);
         let mut left = now_us.saturating_sub(self.now_us) / slot_us;

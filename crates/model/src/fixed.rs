@@ -5,7 +5,7 @@
 pub(crate) struct Reciprocal(u64);
 
 impl Reciprocal {
-    /// The reciprocal of `divisor`, which is at least two: one does not fit. Smaller ones are taken as two.
+    /// The reciprocal of `divisor`, which must be at least two; smaller values count as two.
     pub(crate) const fn new(divisor: u64) -> Self {
         let divisor = if divisor < 2 { 2 } else { divisor };
         Self(u64::MAX / divisor + 1)

@@ -1,8 +1,9 @@
-//! The world in virtual time: same seed, same result on any machine.
+//! The world in virtual time: the same seed gives the same result on any machine.
 //!
-//! A [`Cell`] holds its UEs ([`UeState`]) and is advanced to a time that the caller names; nothing here has a clock.
-//! All arithmetic is on integers, all randomness from one seeded ChaCha generator per cell, so a cell is a function
-//! of its configuration and of the times it was advanced to. When UEs come and go says [`arrivals`].
+//! A [`Cell`] holds its UEs ([`UeState`]) and advances to a time that the caller gives; no type here has a
+//! clock. All arithmetic is on integers, and all randomness comes from one seeded ChaCha generator per cell.
+//! A cell is thus a function of its configuration and of the times it was advanced to. [`arrivals`] defines
+//! when UEs are activated and deactivated.
 #![deny(missing_docs)]
 
 pub mod arrivals;

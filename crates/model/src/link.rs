@@ -14,7 +14,7 @@ pub const RLC_HEADER_BYTES: u64 = 3;
 pub const MAC_HEADER_BYTES: u64 = 3;
 /// An RLC status PDU without NACKs, bytes.
 pub const RLC_STATUS_BYTES: u64 = 3;
-/// Bytes that a bearer's transmit buffer holds; RLC discards whole SDUs beyond.
+/// Capacity of a bearer's transmit buffer, bytes; RLC discards further SDUs.
 pub const QUEUE_BYTES_MAX: u64 = 1 << 20;
 
 /// PRBs of a transport block while slots suffice.
@@ -25,7 +25,7 @@ const POLL_PDUS_LOG2: u32 = 4;
 const BLER_TARGET_Q16: i32 = 6554;
 const BLER_MIN_Q16: i32 = 655;
 const BLER_MAX_Q16: i32 = 19_660;
-/// Head-of-line delays are cut here, µs: 10 s.
+/// Maximum head-of-line delay, µs: 10 s.
 const DELAY_US_MAX: u64 = 10_000_000;
 const HEADERS: u64 = RLC_HEADER_BYTES + MAC_HEADER_BYTES;
 
@@ -78,7 +78,7 @@ pub struct LinkStats {
     pub queue_bytes: u64,
     /// RLC: bytes of the first waiting SDU that were transmitted already.
     pub partial_bytes: u64,
-    /// RLC: how long the first waiting SDU has waited, µs, at most 10 s; zero if none waits.
+    /// RLC: waiting time of the first SDU in the queue, µs, at most 10 s; zero if the queue is empty.
     pub head_delay_us: u64,
     /// RLC: moving average of the time from arrival to transmission, 1/16 µs.
     pub time_to_tx_us_q4: u64,
@@ -132,7 +132,7 @@ pub(crate) struct Link {
     unpolled_pdus: u64,
 }
 
-/// A bearer's packet size, and what follows from it. Sizes are of RLC SDUs.
+/// A bearer's packet size, and derived values. Sizes are of RLC SDUs.
 #[derive(Debug)]
 pub(crate) struct Packet {
     bytes: u64,
@@ -178,13 +178,14 @@ impl Link {
         }
     }
 
-    /// The counters of a link that nothing has passed yet.
+    /// The counters of an unused link.
     pub(crate) fn fresh_stats() -> LinkStats {
         LinkStats { bler_q16: BLER_TARGET_Q16 as u32, ..LinkStats::default() }
     }
 
-    /// Lets one step pass: arrivals, then transmission within `share` PRBs of the `budget`. Uses the lowest 32 of the
-    /// random `bits`. Returns how many status PDUs the receiver owes in the other direction.
+    /// Advances one step: arrivals, then transmission within `share` PRBs of the `budget`. Uses the lowest 32
+    /// of the random `bits`. Returns the number of status PDUs that the receiver has to send in the other
+    /// direction.
     pub(crate) fn advance(
         &mut self,
         span: Span,
@@ -233,7 +234,7 @@ impl Link {
         owed
     }
 
-    /// The receiver of the other direction owes `count` status PDUs, which this direction carries.
+    /// Adds `count` status PDUs of the other direction's receiver, to be sent in this direction.
     pub(crate) fn owe_status(&mut self, count: u64) {
         self.pending_status += count;
     }
@@ -252,7 +253,7 @@ impl Link {
         stats.queue_bytes += bytes;
     }
 
-    /// Nothing to send: most steps of a millisecond are so.
+    /// No data to send, as in most steps of a millisecond.
     fn is_idle(&self, stats: &LinkStats) -> bool {
         stats.queue_bytes + self.pending_retx_prbs + self.pending_status + self.lost_pdus == 0
     }
@@ -268,7 +269,7 @@ impl Link {
         quality.net_bytes_per_prb_q8.quotient((gross + control + 3 * HEADERS) << 8) + 1
     }
 
-    /// Counts transmissions by round; returns how many blocks were given up after the last.
+    /// Counts transmissions by round; returns the number of blocks that were given up after the last.
     fn harq(&mut self, blocks: &Blocks, stats: &mut LinkStats) -> u64 {
         let mut failed = blocks.count;
         let mut retransmitted = 0;
@@ -310,10 +311,10 @@ impl Link {
         room
     }
 
-    /// Sends from the queue what fits into `room` bytes of `blocks` transport blocks, headers included.
+    /// Sends data from the queue that fits into `room` bytes of `blocks` transport blocks, headers included.
     fn send_data(&self, room: u64, blocks: u64, stats: &mut LinkStats) -> Sent {
-        // At most one PDU per packet, one per block boundary and one for a begun packet: s bytes take at most
-        // s / packet + blocks + 1 PDUs, whose headers are paid here.
+        // At most one PDU per packet, one per block boundary and one for a partly sent packet: s bytes take
+        // at most s / packet + blocks + 1 PDUs, whose headers are subtracted here.
         let net = ((room * self.packet.net_q16) >> 16).saturating_sub(HEADERS * (blocks + 1));
         let bytes = net.min(stats.queue_bytes);
         if bytes == 0 {
@@ -336,7 +337,7 @@ impl Link {
         Sent { bytes, sdus, pdus }
     }
 
-    /// Discards whole SDUs from the end of a queue that is too long; a begun SDU stays.
+    /// Discards whole SDUs from the end of an overlong queue; a partly sent SDU stays.
     fn discard_excess(&self, stats: &mut LinkStats) {
         if stats.queue_bytes <= QUEUE_BYTES_MAX {
             return;
@@ -355,8 +356,8 @@ impl Link {
         let head_delay_us = if stats.queue_bytes == 0 {
             0
         } else {
-            // Little's law: what waits, at the rate of this step; at most 2^20 bytes x 2^26 µs. A step that sent
-            // nothing adds its length.
+            // Little's law: queued bytes at the rate of this step; at most 2^20 bytes x 2^26 µs. A step
+            // without transmission adds its length.
             let waiting = stats.queue_bytes * span.duration_us;
             waiting.checked_div(sent.bytes).unwrap_or(stats.head_delay_us + span.duration_us).max(1)
         };
@@ -390,7 +391,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of [`TB_PRBS`] while there are slots enough, larger ones otherwise; at most one block in a slot.
+    /// Blocks of [`TB_PRBS`] if there are enough slots, larger ones otherwise; at most one block per slot.
     fn of(prbs: u64, span: Span) -> Self {
         let wanted = prbs / TB_PRBS;
         let (count, prbs_each) = if wanted >= span.slots {

@@ -1,4 +1,5 @@
-//! The radio channel of one UE: a mean-reverting random walk of the signal-to-noise ratio, and what follows from it.
+//! The radio channel of one UE: a mean-reverting random walk of the signal-to-noise ratio, and derived
+//! values.
 
 use crate::fixed::Reciprocal;
 
@@ -21,7 +22,8 @@ impl Snr {
         Self(db * 256)
     }
 
-    /// Wideband CQI 1 to 15: about 2.1 dB per step from -6.7 dB on, as link-level curves for 10 % BLER give it.
+    /// Wideband CQI 1 to 15: about 2.1 dB per step from -6.7 dB on, according to link-level curves for 10 %
+    /// BLER.
     fn cqi(self) -> u8 {
         // 122 / 65536 is 1 / 2.1 dB in units of 1/256 dB; the offset puts CQI 1 at -6.7 dB.
         (((self.0 + 2240) * 122) >> 16).clamp(1, 15) as u8
@@ -180,7 +182,7 @@ mod tests {
         let mut radio = Radio::new(0);
         radio.dl = BEST;
         let mut stats = RadioStats::default();
-        // These bits are no noise: both halves sum to the centre.
+        // These bits give no noise: both halves sum to the centre.
         for _ in 0..100 {
             radio.advance(Drift::over(100), 0xfff, &mut stats);
         }

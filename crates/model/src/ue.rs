@@ -97,15 +97,16 @@ pub struct RlcReceptionStats {
     pub buffered_bytes: u64,
 }
 
-/// A UE: what it is and how it fares.
+/// A UE: its identity, radio state and counters.
 ///
-/// Between its numbers these relations hold after every step (for both directions unless said):
+/// These relations hold after every step (for both directions unless stated otherwise):
 /// * all counters grow or stay;
 /// * MAC: `mac_sdu_bytes() + mac_sdus() x` [`MAC_HEADER_BYTES`](crate::MAC_HEADER_BYTES) `<= tbs_bytes`;
-///   `curr_tbs_bytes <= tbs_bytes`; `sched_prbs <= prbs`; `retx_prbs <= prbs`; `harq` falls from round to round;
+///   `curr_tbs_bytes <= tbs_bytes`; `sched_prbs <= prbs`; `retx_prbs <= prbs`; `harq` decreases from round to
+///   round;
 /// * MAC carries RLC: its SDUs are RLC's data and status PDUs;
-/// * RLC: `rlc_sdu_bytes_in = rlc_sdu_bytes_out + rlc_dropped_bytes + queue_bytes + partial_bytes`, and so for SDUs;
-///   `rlc_retx_pdus` and `rlc_segmented_pdus` are at most `rlc_pdus`; `queue_bytes <=`
+/// * RLC: `rlc_sdu_bytes_in = rlc_sdu_bytes_out + rlc_dropped_bytes + queue_bytes + partial_bytes`, and in
+///   the same way for SDUs; `rlc_retx_pdus` and `rlc_segmented_pdus` are at most `rlc_pdus`; `queue_bytes <=`
 ///   [`QUEUE_BYTES_MAX`](crate::QUEUE_BYTES_MAX);
 /// * PDCP over RLC: downlink PDUs are the RLC SDUs in, uplink PDUs the RLC SDUs out; each PDU is its SDU plus
 ///   [`PDCP_HEADER_BYTES`]; a tunnel carries the PDCP SDUs.

@@ -149,7 +149,7 @@ proptest! {
             check_cell(&cell);
             prop_assert!(cell.now_us() <= now_us);
             prop_assert!(now_us - cell.now_us() < u64::from(cell.config().slot_us));
-            // One step of the model, so that its present values are of this step alone.
+            // One step of the model, so that its present values belong to this step alone.
             if cell.now_us() > before.now_us() && step_us < 8_000_000 {
                 check_growth(&before, &cell);
             }
@@ -256,7 +256,7 @@ fn configurations_that_are_no_cell_are_refused() {
     assert_eq!(refused(|config| config.ul_kbps = 5_000_001), CellError::Rate(5_000_001));
 }
 
-/// The same on every machine: a change of the model shows here, and must be meant.
+/// The same on every machine: the test shows a change of the model, which must be intended.
 #[test]
 fn same_seed_same_cell() {
     let config = CellConfig { ues: 4, seed: 42, ..CellConfig::default() };

@@ -91,7 +91,7 @@ fn one_block_in_ten_is_retransmitted_all_arrive() {
     assert!(flow.sent.0 - flow.delivered.0 < 20, "{flow:?}");
 }
 
-/// A channel that is good when it is looked at and unusable for a while between.
+/// A channel that is good at each report and unusable between reports.
 fn treacherous(mode: RlcMode) -> FlowStats {
     let config = CellConfig { cqi_slots: 1000, seed: 1, ..CellConfig::new(Carrier::lte(25)) };
     let mut cell = Cell::new(config).unwrap();
@@ -257,7 +257,7 @@ fn remote_scheduler_decides_and_missing_allocations_count() {
     assert_eq!(late, Refusal::Deadline { slot: 99, now: 100 });
 }
 
-/// Two slices, each half of the slots, scheduled by two who know nothing of each other.
+/// Two slices, each with half of the slots, scheduled by two independent controllers.
 #[test]
 fn allocations_to_one_slice_leave_the_other_alone() {
     let mut cell = cell(Carrier::lte(50));
@@ -294,7 +294,7 @@ fn allocations_to_one_slice_leave_the_other_alone() {
         let reason = cell.command(&refused).unwrap_err().to_string();
         assert!(before == format!("{cell:?}"), "{refused:?} was refused ({reason}) and left a trace");
     }
-    // One names its slots, the other goes on where it ended; the slots of one are free for the other.
+    // One names its slots, the other continues where it ended; the slots of one are free for the other.
     for _ in 0..10 {
         let slot = cell.slot();
         cell.command(&allocate(1, Some(slot), 32, a, 40)).unwrap();
@@ -560,7 +560,7 @@ fn on_off_flow_sends_at_mean_rate() {
     }
 }
 
-/// By how much fluid differs from slots in what UEs 2 dB apart are delivered in ten minutes, %.
+/// Difference in percent between fluid and slots, in the data of ten minutes for UEs 2 dB apart.
 fn fluid_against_slots(
     ues: u32,
     traffic: &Traffic,

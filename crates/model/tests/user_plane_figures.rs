@@ -12,7 +12,7 @@ fn cell(seed: u64) -> Cell {
     Cell::new(CellConfig { seed, ..CellConfig::new(Carrier::n78(106)) }).unwrap()
 }
 
-/// iperf's UDP, above what the cell carries, into a buffer of 1 MB.
+/// iperf's UDP, above the capacity of the cell, into a buffer of 1 MB.
 fn saturated(id: u32, on_ms: u32, off_ms: u32) -> UeConfig {
     let traffic = Traffic::OnOff { kbps: 80_000, packet_bytes: 1500, on_ms, off_ms, random: false };
     let mut ue = UeConfig::fixed(id, 20, vec![FlowConfig::new(traffic)]);

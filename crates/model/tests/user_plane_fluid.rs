@@ -62,7 +62,7 @@ fn statistics_hold_together_and_counters_only_grow() {
     }
 }
 
-/// Of all UEs together in a minute: blocks, PRBs, packets, and what had to be sent again.
+/// Sum over all UEs in a minute: blocks, PRBs, packets, and retransmissions.
 #[test]
 fn statistics_are_those_of_slots() {
     for (traffic, name) in [

@@ -1,4 +1,4 @@
-//! Transport blocks and channel quality against values from elsewhere; each table says from where.
+//! Transport blocks and channel quality compared with independent values; each table names its source.
 #![allow(clippy::unwrap_used, reason = "a test's helpers")]
 use ranlab_model::user_plane::{
     Carrier, Direction, LTE_PRBS_MAX, McsTable, NrBlock, block_error_rate, lte_i_tbs_up, lte_tbs, nr_tbs,
@@ -6,9 +6,9 @@ use ranlab_model::user_plane::{
 
 /// Table, MCS, PRBs, symbols, DMRS elements, overhead, layers; the size.
 type Drawn = (u8, u8, u16, u8, u8, u8, u8, u32);
-/// NR by table, MCS, PRBs, symbols, DMRS elements, layers. All but the last four rows are agreed upon by py3gpp 0.6.0,
-/// NeoRadium 0.5.3 and exact rational arithmetic; the last four are exact ties (TS 38.214 §5.1.3.2 rounds upwards),
-/// where both libraries round to even and say 94248.
+/// NR by table, MCS, PRBs, symbols, DMRS elements, layers. py3gpp 0.6.0, NeoRadium 0.5.3 and exact rational
+/// arithmetic agree on all but the last four rows. Those are exact ties (TS 38.214 §5.1.3.2 rounds upwards),
+/// where both libraries round to even and give 94248.
 #[rustfmt::skip]
 const NR: [(u8, u8, u16, u8, u8, u8, u32); 27] = [
     (1, 0, 1, 2, 12, 1, 24), (1, 0, 25, 12, 12, 1, 768), (1, 3, 6, 4, 6, 1, 120),

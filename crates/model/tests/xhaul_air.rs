@@ -7,7 +7,7 @@ use ranlab_model::xhaul::{
     Simulation, Stage, bounds, wire_bytes,
 };
 
-/// A user's UDP packet of 1470 octets.
+/// A user's UDP packet of 1470 bytes.
 const PACKET: u32 = 1470 + 28;
 
 fn run(stages: Vec<Stage>, pattern: Pattern, duration_ps: Ps) -> Delays {
@@ -68,7 +68,7 @@ fn ping_takes_33_to_39_ms_growing_with_size() {
             queue_frames_max: 100,
         });
         let stages = vec![Stage::Air(Air::lte_5_mhz_uplink()), server, Stage::Air(Air::lte_5_mhz_downlink())];
-        // Not in step with the opportunities to ask.
+        // Not synchronised with the opportunities for requests.
         let delays = run(stages, Pattern::constant(S + 3_700_000_000, wire_bytes(bytes)), 200 * S);
         (delays.mean_ps() / 1e9, delays.sd_ps() / 1e9)
     };
@@ -88,7 +88,7 @@ fn failed_blocks_lose_only_their_packets() {
     let air = Air { error_ppm: 300_000, transmissions_max: 2, ..Air::lte_5_mhz_downlink() };
     let pattern = Pattern::constant(10 * MS, wire_bytes(PACKET));
     let delays = run(vec![Stage::Air(air)], pattern, 100 * S);
-    // One in eleven or so: a packet of 1504 octets is in one block.
+    // One in eleven or so: a packet of 1504 bytes is in one block.
     let share = 1.0 - delays.count() as f64 / 10_000.0;
     assert!((0.08..0.10).contains(&share), "{share}");
     assert!(delays.max_ps() >= 13 * MS);

@@ -124,7 +124,7 @@ impl Random {
         let slowest = slowest.min().unwrap();
         let frame = 84 + self.below(1455) as u32;
         let count = self.one_of(&[1, 1, 1, 3, 14]);
-        // Of what the slowest link carries, each flow gets at most a fair part.
+        // Each flow gets at most a fair share of the slowest link.
         let share = 20 + self.below(60);
         let gap_ps = u64::from(frame) * 8_000_000 * 1_000_000 / slowest * sharing * 100 / share;
         let period_ps = gap_ps * count;
@@ -301,7 +301,7 @@ fn round_robin_class_comes_close_to_bound() {
 
 #[test]
 fn second_regulator_is_free_unless_behind_a_queue() {
-    // Hardly more than the flow's mean: what one queue makes of it no longer conforms.
+    // Slightly above the flow's mean: after one queue the flow no longer conforms.
     let bucket = Some(TokenBucket { burst_bytes: 5 * 1000, rate_bps: 40_400_000 });
     let regulated = |class, path: &[StageId]| Flow {
         regulator: bucket,

@@ -23,7 +23,7 @@ fn run(network: &Network, duration_ps: Ps, seed: u64) -> Report {
     Simulation::new(network, Options { duration_ps, seed }).unwrap().run()
 }
 
-/// Moves every source to a random phase; what keeps to gates stays.
+/// Moves every source to a random phase; gated sources stay.
 fn shift(network: &Network, seed: u64) -> Network {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let gated = network.stages.iter().any(|stage| {

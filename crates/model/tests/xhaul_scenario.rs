@@ -1,4 +1,4 @@
-//! The published testbed as a scenario: what is planned, refused and found.
+//! The published testbed as a scenario: its plan, its rejections and its results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use ranlab_model::xhaul::{

@@ -66,7 +66,7 @@ fn express_frame_fragments_preemptable_one() {
     // The first frame is cut as soon as 60 bytes are sent: 8 + 60 + 4 + 12 = 84 bytes, then its other 84
     // bytes.
     assert_eq!(max_ns(&report, 1), 2 * 84 * 8);
-    // The second comes 656 ns (82 octets, 74 of them MAC) into the second fragment.
+    // The second comes 656 ns (82 bytes, 74 of them MAC) into the second fragment.
     assert_eq!(max_ns(&report, 2), (16 + 84) * 8);
     assert_eq!(max_ns(&report, 0), (1538 + 2 * 24 + 2 * 84) * 8);
 }
@@ -144,7 +144,8 @@ fn round_robin_shares_by_quanta() {
     let report = run(&network, 100 * MS);
     let delivered = |flow: usize| report.flows[flow].delays.count() as f64;
     assert!(report.dropped[0] > 0 && report.flows[0].dropped + report.flows[1].dropped == report.dropped[0]);
-    // 3 to 1 in octets between those that want more; class 1 takes less than its part and loses nothing.
+    // 3 to 1 in bytes between the classes that need more; class 1 needs less than its share and loses
+    // nothing.
     let ratio = delivered(0) * 1250.0 / (delivered(1) * 625.0);
     assert!((1.5..4.5).contains(&ratio), "{ratio}");
     assert_eq!((report.flows[2].dropped, report.flows[2].sent), (0, 1000));

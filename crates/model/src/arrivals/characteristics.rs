@@ -14,7 +14,7 @@ pub struct Characteristics {
     pub rsrp_dbm: i16,
     /// RSRQ in dB.
     pub rsrq_db: i8,
-    /// Octets in the downlink queue.
+    /// Bytes in the downlink queue.
     pub queue_bytes: u32,
     /// Age of the oldest of them in ms.
     pub queue_ms: u32,
@@ -25,7 +25,7 @@ pub struct Characteristics {
 }
 
 impl Default for Characteristics {
-    /// Near the mast, with empty queues: what MARC reports of every UE.
+    /// Near the mast, with empty queues, as in MARC's reports of every UE.
     fn default() -> Self {
         Self {
             cqi: 15,
@@ -47,9 +47,9 @@ pub enum Channel {
     /// All UEs the same, for ever.
     #[default]
     Fixed,
-    /// Drawn when a UE comes: somewhere in the cell, RSRP evenly from -120 to -70 dBm.
+    /// Drawn when a UE is activated: anywhere in the cell, RSRP uniform from -120 to -70 dBm.
     Drawn,
-    /// Drawn when a UE comes, then changing by a step now and then.
+    /// Drawn when a UE is activated, then changed in random steps.
     Walk,
 }
 
@@ -59,11 +59,11 @@ const EDGE_DBM: i16 = -120;
 const MAST_DBM: i16 = -70;
 /// Longest step of a walk in dB.
 const STEP_DB: i16 = 3;
-/// Largest queue drawn, in octets.
+/// Largest queue drawn, in bytes.
 const QUEUE_BYTES: u32 = 200_000;
 
 impl Channel {
-    /// Characteristics of a UE that comes.
+    /// Initial characteristics of a UE.
     pub fn first(self, random: &mut impl Rng) -> Characteristics {
         match self {
             Self::Fixed => Characteristics::default(),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Longest time that a law draws; heavy tails are cut here.
+/// Maximum time that a law draws; heavy tails are cut here.
 pub const MAX_TIME: Duration = Duration::from_secs(366 * 86_400);
 
 /// The forms of a law, for messages and help texts.
@@ -17,9 +17,9 @@ pub const LAWS: &str = "constant:500s, exponential:10s, uniform:0s,60s, poisson:
 pub enum Law {
     /// Always this.
     Constant(Duration),
-    /// Exponential with this mean: what makes activations a Poisson process.
+    /// Exponential with this mean: activations form a Poisson process.
     Exponential(Duration),
-    /// Evenly between two times: TR 37.868 model 1 with 0 s and 60 s.
+    /// Uniform between two times: TR 37.868 model 1 with 0 s and 60 s.
     Uniform(Duration, Duration),
     /// A whole number of seconds, Poisson-distributed around a mean, as MARC draws it.
     Poisson(Duration),
@@ -33,7 +33,7 @@ pub enum Law {
     LogNormal(Duration, f64),
 }
 
-/// A law that cannot be.
+/// An invalid law.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LawError {

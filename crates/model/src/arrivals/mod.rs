@@ -27,11 +27,11 @@ use std::time::Duration;
 /// Kind of an arrival event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Happening {
-    /// A UE came.
+    /// A UE was activated.
     Activated(Characteristics),
-    /// A UE went.
+    /// A UE was deactivated.
     Deactivated,
-    /// The radio says something new of a UE.
+    /// The radio characteristics of a UE changed.
     Updated(Characteristics),
     /// Control was delegated to the base station, or taken back.
     Delegated(bool),
@@ -40,10 +40,10 @@ pub enum Happening {
 /// An event of the data plane.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event {
-    /// When, since the population began.
+    /// Time since the start of the population.
     pub at: Duration,
-    /// Which UE of the base station; 0 for an event of the base station.
+    /// Number of the UE in the base station; 0 for an event of the base station.
     pub ue: u32,
-    /// What.
+    /// Kind of the event.
     pub what: Happening,
 }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// UEs of one base station at most: there are no more C-RNTIs.
+/// Maximum UEs of one base station: the number of C-RNTIs.
 pub const MAX_UES: u32 = 65_000;
 
 /// UEs of one base station and their laws.
@@ -14,7 +14,7 @@ pub const MAX_UES: u32 = 65_000;
 pub struct PopulationConfig {
     /// Number of UEs.
     pub ues: u32,
-    /// Time from the beginning, or from its last end, to a UE's activation.
+    /// Time from the start, or from its last end, to a UE's activation.
     pub activation: Law,
     /// Time from activation to deactivation.
     pub holding: Law,
@@ -26,7 +26,7 @@ pub struct PopulationConfig {
     pub update: Duration,
     /// Time until control is delegated to the base station, and until it is taken back; `None`: never.
     pub delegation: Option<(Law, Law)>,
-    /// Seed; base stations with different ones have independent UEs.
+    /// Seed; base stations with different seeds have independent UEs.
     pub seed: u64,
 }
 
@@ -55,7 +55,7 @@ enum Next {
     TakeBack,
 }
 
-/// Events of a population, in order, without end unless every UE comes only once.
+/// Events of a population, in order; endless unless every UE is activated only once.
 #[derive(Debug)]
 pub struct Population {
     config: PopulationConfig,
@@ -108,7 +108,7 @@ impl Population {
                 Happening::Deactivated
             }
             Next::Update => {
-                // Of a life that has ended: dropped.
+                // An update of an earlier life: dropped.
                 let before = self.now[index].filter(|_| at < self.ends[index])?;
                 let after = self.config.channel.next(&before, &mut self.random)?;
                 self.now[index] = Some(after);

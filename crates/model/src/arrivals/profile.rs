@@ -2,7 +2,7 @@
 use super::{Channel, Law, PopulationConfig};
 use std::time::Duration;
 
-/// A service. Each says where its numbers come from.
+/// A service. Each one names the source of its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
     /// MARC's eMBB (its configuration file): activation after 10 s on average, 500 s long.

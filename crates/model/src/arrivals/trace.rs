@@ -1,19 +1,19 @@
-//! Events from a file, or from another program while it runs: one event a line.
+//! Events from a file, or from another program during a run: one event per line.
 //!
-//! `TIME EVENT [node=N] [ue=N] [cqi=N] [sinr=N] [rsrp=N] [rsrq=N] [queue=N] [bsr=N] [prbs=N]`, where TIME is seconds since
-//! the beginning, or `now`, and EVENT is `activated`, `deactivated`, `updated`, `delegated` or `taken-back`. MARC's
-//! `EVENT,TIME` is understood too. Without `ue` an activation is of the next UE and a deactivation of the last one that
-//! came. A line that begins with `#` says nothing.
+//! `TIME EVENT [node=N] [ue=N] [cqi=N] [sinr=N] [rsrp=N] [rsrq=N] [queue=N] [bsr=N] [prbs=N]`, where TIME is
+//! seconds since the start, or `now`, and EVENT is `activated`, `deactivated`, `updated`, `delegated` or
+//! `taken-back`. MARC's `EVENT,TIME` is accepted too. Without `ue` an activation applies to the next UE and a
+//! deactivation to the last activated one. A line that starts with `#` is a comment.
 use super::{Characteristics, Event, Happening};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Events of a trace at most.
+/// Maximum events of a trace.
 pub const MAX_TRACE_EVENTS: usize = 10_000_000;
-/// Octets of a line at most.
+/// Maximum bytes of a line.
 pub const MAX_LINE_BYTES: usize = 1_024;
 
-/// A line that is no event.
+/// A line that is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -25,7 +25,7 @@ pub enum TraceError {
         /// Text of the rejected line.
         text: String,
     },
-    /// A key that no event has, or a value out of its bounds.
+    /// An unknown key, or a value out of range.
     #[error(
         "line {line}: \"{text}\"; allowed are node, ue, cqi (0..15), sinr, headroom, rsrp, rsrq, queue, bsr (0..63), prbs"
     )]
@@ -35,14 +35,14 @@ pub enum TraceError {
         /// The key and its value.
         text: String,
     },
-    /// Earlier than the line before.
+    /// A time before that of the previous line.
     #[error("line {line}: {at:?} comes after {before:?}; events stand in the order of their times")]
     Order {
         /// Number of the line, from 1.
         line: usize,
         /// Its time.
         at: Duration,
-        /// The time before it.
+        /// The time of the previous line.
         before: Duration,
     },
     /// A line or a trace that is too long.
@@ -64,17 +64,17 @@ pub enum TraceError {
 /// A line of a trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TraceLine {
-    /// When; `None` is `now`.
+    /// Time; `None` is `now`.
     pub at: Option<Duration>,
     /// Number of the base station.
     pub node: u32,
-    /// Which UE, if it says so.
+    /// Number of the UE, if given.
     pub ue: Option<u32>,
-    /// What.
+    /// Kind of the event.
     pub what: Happening,
 }
 
-/// Reads one line; `None` if it says nothing.
+/// Parses one line; `None` for an empty line or a comment.
 pub fn parse_line(number: usize, text: &str) -> Result<Option<TraceLine>, TraceError> {
     if text.len() > MAX_LINE_BYTES {
         return Err(TraceError::TooLong { line: number });
@@ -138,7 +138,7 @@ fn seconds(text: &str) -> Option<Duration> {
     bounded.then(|| Duration::from_nanos((seconds * 1e9).round() as u64))
 }
 
-/// Gives UEs to lines that name none: the next one comes, the last one leaves, as in MARC.
+/// Assigns UEs to lines without one: the next one is activated, the last one is deactivated, as in MARC.
 #[derive(Debug, Default)]
 pub struct TraceNames {
     stations: HashMap<u32, (u32, Vec<u32>)>,
@@ -168,7 +168,7 @@ impl TraceNames {
     }
 }
 
-/// Reads a trace: base station and event of each line that says something.
+/// Parses a trace: base station and event of each line with an event.
 pub fn parse_trace(text: &str) -> Result<Vec<(u32, Event)>, TraceError> {
     let mut names = TraceNames::default();
     let mut events: Vec<(u32, Event)> = Vec::new();

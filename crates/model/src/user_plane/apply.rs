@@ -1,4 +1,4 @@
-//! Commands to a cell are carried out, or refused without a trace.
+//! Execution of commands to a cell; a rejected command has no effect.
 
 use super::carrier::Direction;
 use super::cell::Cell;
@@ -68,7 +68,7 @@ impl Cell {
         let now_us = self.now_us();
         let only = rnti.map(|rnti| self.index(rnti).ok_or(Refusal::NoUe(rnti))).transpose()?;
         let is_meant = |index: usize| only.is_none_or(|only| only == index);
-        // Either all of them take it or none.
+        // All of them accept it, or none.
         for ue in self
             .ues
             .iter()

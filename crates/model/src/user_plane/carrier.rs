@@ -1,4 +1,4 @@
-//! Carriers: bandwidth, numerology, duplex, and what a transport block on them carries.
+//! Carriers: bandwidth, numerology, duplex, and the size of transport blocks on them.
 
 use super::mcs::{McsTable, lte_i_tbs_up};
 use super::tbs_lte::lte_tbs;
@@ -27,11 +27,12 @@ pub enum Direction {
 pub enum Duplex {
     /// Each slot has both directions.
     Fdd,
-    /// Slots take turns: `down` of them, one mixed, then `up` (TS 38.331 TDD-UL-DL-Pattern).
+    /// Slots alternate: `down` downlink slots, one mixed, then `up` uplink slots (TS 38.331
+    /// TDD-UL-DL-Pattern).
     Tdd {
         /// Downlink slots of a period.
         down: u8,
-        /// Data symbols of the mixed slot in the downlink, 0 to 12; control is taken off already.
+        /// Data symbols of the mixed slot in the downlink, 0 to 12, without control symbols.
         mixed_down_symbols: u8,
         /// Data symbols of the mixed slot in the uplink, 0 to 12.
         mixed_up_symbols: u8,
@@ -40,7 +41,7 @@ pub enum Duplex {
     },
 }
 
-/// A carrier. Make one by [`lte`](Self::lte) or [`nr`](Self::nr) and change what is different.
+/// A carrier. Create one with [`lte`](Self::lte) or [`nr`](Self::nr) and change fields as needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Carrier {
     /// Technology.
@@ -61,7 +62,7 @@ pub struct Carrier {
     pub dmrs: u8,
 }
 
-/// Why a carrier cannot be; the caller's fault.
+/// Reason why a carrier is invalid: an error of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarrierError {
@@ -72,7 +73,7 @@ pub enum CarrierError {
         rat: Rat,
         /// Numerology.
         numerology: u8,
-        /// PRBs asked for.
+        /// Requested PRBs.
         prbs: u16,
         /// PRBs that a bandwidth has.
         allowed: &'static [u16],
@@ -95,7 +96,7 @@ const NR_PRBS: [&[u16]; 3] = [
     &[11, 24, 38, 51, 65, 78, 92, 106, 119, 133, 162, 189, 217, 245, 273],
     &[11, 18, 24, 31, 38, 44, 51, 58, 65, 79, 93, 107, 121, 135],
 ];
-/// Slots of a TDD period, at most.
+/// Maximum slots of a TDD period.
 const TDD_SLOTS_MAX: u32 = 20;
 /// HARQ round trip of the downlink, slots: data in n, feedback in n + 4, retransmission in n + 8 at the earliest.
 pub(crate) const HARQ_FEEDBACK_SLOTS: u64 = 4;
@@ -122,7 +123,7 @@ impl Carrier {
         Self { rat: Rat::Nr, numerology, ..Self::lte(prbs) }
     }
 
-    /// NR in band n78 as OpenAirInterface runs it: 30 kHz, 5 ms of 7 downlink slots, one mixed and 2 uplink. The
+    /// NR in band n78 as in OpenAirInterface: 30 kHz, 5 ms of 7 downlink slots, one mixed and 2 uplink. The
     /// mixed slot carries no downlink data, so 106 PRBs at MCS 20 give 64.5 Mbit/s.
     pub const fn n78(prbs: u16) -> Self {
         let duplex = Duplex::Tdd { down: 7, mixed_down_symbols: 0, mixed_up_symbols: 0, up: 2 };

@@ -15,9 +15,9 @@ use super::tc::{StageRole, Tc, TcStage};
 use super::ue::{AttachError, RrcEvent, RrcKind, Ue, UeConfig, UeContext};
 use crate::{PDCP_HEADER_BYTES, UeIdentity};
 
-/// UEs of a cell, at most.
+/// Maximum UEs of a cell.
 pub const UES_MAX: usize = 1024;
-/// RRC events that wait to be taken, at most; the oldest are forgotten, and counted.
+/// Maximum unread RRC events; beyond it, the oldest are dropped and counted.
 pub const EVENTS_MAX: usize = 4096;
 
 /// Configuration of a cell.
@@ -84,7 +84,7 @@ impl CellConfig {
     }
 }
 
-/// Why a cell cannot be.
+/// Reason why a cell is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellError {
@@ -180,7 +180,7 @@ impl Cell {
         self.config.start_us + self.slot * self.config.carrier.slot_us()
     }
 
-    /// A UE comes; its C-RNTI.
+    /// Attaches a UE; returns its C-RNTI.
     pub fn attach(&mut self, config: UeConfig) -> Result<u16, AttachError> {
         config.check(self.config.carrier.table.highest())?;
         let now_us = self.now_us();
@@ -192,7 +192,7 @@ impl Cell {
         self.place(context, RrcKind::Attach)
     }
 
-    /// A UE comes from another cell with what it had there.
+    /// Attaches a UE from another cell with its state from there.
     pub fn admit(&mut self, context: UeContext) -> Result<u16, AttachError> {
         self.place(context, RrcKind::HandoverIn)
     }
@@ -207,7 +207,7 @@ impl Cell {
         self.remove(rnti, RrcKind::Release).is_some()
     }
 
-    /// What RRC has done since the last time, in order.
+    /// Returns the RRC events since the last call, in order.
     pub fn take_events(&mut self) -> impl Iterator<Item = RrcEvent> {
         self.events.drain(..)
     }
@@ -217,7 +217,7 @@ impl Cell {
         self.events_lost
     }
 
-    /// Loads a stage of the user's own into a UE's traffic control, or takes it out; false if there is no such UE.
+    /// Loads a custom stage into a UE's traffic control, or removes it; false if there is no such UE.
     pub fn load_stage(&mut self, rnti: u16, role: StageRole, stage: Option<Box<dyn TcStage>>) -> bool {
         let now_us = self.now_us();
         let Some(ue) = self.index(rnti).and_then(|ue| self.ues[ue].as_mut()) else { return false };
@@ -272,7 +272,7 @@ impl Cell {
         self.settle(Direction::Up, end_us);
     }
 
-    /// Flows whose time has come.
+    /// Sends the packets of flows that are due.
     fn send_due(&mut self, now_us: u64) {
         let mut packets = std::mem::take(&mut self.scratch);
         for index in 0..self.due.len() {
@@ -333,7 +333,7 @@ impl Cell {
         self.due_first = self.due_first.min(due);
     }
 
-    /// Traffic control hands on what its pacers let pass.
+    /// Passes the packets on that the pacers of traffic control admit.
     fn pull(&mut self, now_us: u64) {
         let mut dropped = Vec::new();
         for (index, ue) in self.ues.iter_mut().enumerate() {
@@ -358,7 +358,7 @@ impl Cell {
         }
     }
 
-    /// Channel quality of the UEs whose turn it is.
+    /// Reports the channel quality of the UEs that are due.
     fn report_quality(&mut self, slot: u64) {
         let period = usize::from(self.config.cqi_slots);
         let first = (slot % period as u64) as usize;
@@ -384,7 +384,7 @@ impl Cell {
         }
     }
 
-    /// Takes what a direction has delivered and lost.
+    /// Processes the delivered and lost packets of a direction.
     fn settle(&mut self, way: Direction, end_us: u64) {
         let (leg, other) = match way {
             Direction::Down => (&mut self.down, &mut self.up),
@@ -440,7 +440,7 @@ impl Cell {
         }
     }
 
-    /// An answer to data that went `way` sets out.
+    /// Sends a response to data that went `way`.
     fn answer(&mut self, index: usize, way: Direction, answer: Packet, now_us: u64) {
         if way == Direction::Down {
             return self.enter(index, Direction::Up, answer, now_us);
@@ -467,7 +467,7 @@ impl Cell {
             return Err(AttachError::Full(UES_MAX));
         }
         let taken = |rnti: &u16| self.ues.iter().flatten().any(|ue| ue.identity.rnti == *rnti);
-        // From there on there are more C-RNTIs than UEs.
+        // Enough C-RNTIs for all UEs follow the first one.
         let first = self.config.first_rnti.clamp(1, crate::RNTI_MAX - UES_MAX as u16);
         let rnti = (first..=crate::RNTI_MAX).find(|rnti| !taken(rnti)).unwrap_or(crate::RNTI_MAX);
         let seed = self.config.seed;
@@ -495,7 +495,7 @@ impl Cell {
         self.due_first = self.due_first.min(due);
         self.adapt(index);
         self.tell(index, kind);
-        // Forwarded data goes before what traffic control still holds.
+        // Forwarded data precedes the packets in traffic control.
         let sr_slots = u64::from(self.config.sr_slots);
         for (packets, leg) in [(down, &mut self.down), (up, &mut self.up)] {
             for packet in packets {
@@ -555,7 +555,7 @@ impl Cell {
     }
 }
 
-/// With PDCP's header, as RLC sees it.
+/// With PDCP's header, as seen by RLC.
 fn pdu(packet: Packet) -> Packet {
     Packet { bytes: packet.bytes + PDCP_HEADER_BYTES as u32, ..packet }
 }

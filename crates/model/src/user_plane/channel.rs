@@ -27,7 +27,7 @@ pub enum Channel {
     Trace {
         /// dB, at least one, each -30 to 60.
         sinr_db: Arc<[f32]>,
-        /// Slots for which a value holds, at least one.
+        /// Slots per value, at least one.
         slots: u32,
     },
 }
@@ -47,7 +47,7 @@ pub enum ChannelError {
     /// An MCS that the table has not.
     #[error("the MCS is {given}; 0 to {highest} is allowed")]
     Mcs {
-        /// Given.
+        /// The given value.
         given: u8,
         /// Highest of the carrier's table.
         highest: u8,
@@ -57,7 +57,7 @@ pub enum ChannelError {
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// Given.
+        /// The given value.
         given: f32,
         /// Allowed.
         allowed: &'static str,
@@ -95,7 +95,7 @@ impl Channel {
     }
 }
 
-/// A channel as it goes. Values are factors, not dB.
+/// State of a channel. Values are factors, not dB.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     /// SINR of the downlink now.
@@ -111,7 +111,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// The channel of the entity `ue`; the decoder says which SINR a fixed MCS is meant to have.
+    /// The channel of the entity `ue`; the decoder gives the SINR of a fixed MCS.
     pub(crate) fn new(channel: &Channel, decoder: &Decoder, seed: u64, ue: u64) -> Self {
         let stream = Stream::new(seed, Purpose::Fading, ue);
         let mut link = Self {
@@ -148,12 +148,12 @@ impl Link {
         link
     }
 
-    /// The SINR of a slot. Slots are taken one by one: skipping would draw other numbers.
+    /// The SINR of a slot. Slots must be processed one by one: skipping would draw other numbers.
     pub(crate) fn advance(&mut self, slot: u64) {
         self.advance_by(slot, (self.correlation, self.innovation));
     }
 
-    /// The SINR of a slot, by correlation and innovation since the slot before that was asked for.
+    /// The SINR of a slot, by correlation and innovation since the previous requested slot.
     pub(crate) fn advance_by(&mut self, slot: u64, since: (f32, f32)) {
         if self.innovation > 0.0 {
             (self.amplitude, self.sinr) = self.aged(self.amplitude, since, self.stream.normals(slot));

@@ -8,17 +8,17 @@ use super::tc::{TcCommand, TcError};
 /// A command to a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Replaces algorithm, sharing and slices of a direction. UEs of slices that are gone join the first.
+    /// Replaces algorithm, sharing and slices of a direction. UEs of removed slices join the first.
     Slices(Direction, SliceSet),
     /// Adds slices or replaces those of the same identity.
     AddSlices(Direction, Vec<SliceSpec>),
-    /// Takes slices away; their UEs join the first.
+    /// Removes slices; their UEs join the first.
     DeleteSlices(Direction, Vec<u32>),
     /// Moves UEs to slices.
     Associate(Vec<Association>),
     /// Changes the traffic control of a UE (by C-RNTI), or of all of them.
     Tc(Option<u16>, TcCommand),
-    /// Says who has what in a slot, where the UE scheduler is `Remote`.
+    /// Sets the allocations of a slot, if the UE scheduler is `Remote`.
     Allocate(Direction, u64, Vec<Allocation>),
     /// Allocations for one slice and some slots. Allocations of other slices stay as they are.
     AllocateSlice(SliceAllocation),
@@ -31,15 +31,15 @@ pub struct SliceAllocation {
     pub direction: Direction,
     /// Slice.
     pub slice: u32,
-    /// The first slot; none: the next one for which the slice has no allocation yet.
+    /// The first slot; `None`: the next one without an allocation for the slice.
     pub slot: Option<u64>,
-    /// So many slots, one after the other.
+    /// Number of consecutive slots.
     pub slots: u16,
-    /// UEs of the slice; the others have nothing.
+    /// UEs of the slice; others get no PRBs.
     pub allocations: Vec<Allocation>,
 }
 
-/// A UE and its slices; none leaves a direction as it is.
+/// A UE and its slices; `None` leaves a direction unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Association {
     /// C-RNTI.
@@ -57,7 +57,7 @@ pub struct Allocation {
     pub rnti: u16,
     /// PRBs, 1 to the carrier's.
     pub prbs: u16,
-    /// MCS; none leaves it to the cell's link adaptation.
+    /// MCS; `None` leaves it to the cell's link adaptation.
     pub mcs: Option<u8>,
 }
 
@@ -68,16 +68,16 @@ pub const ALLOCATE_AHEAD_MAX: u64 = 64;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The slices cannot be so.
+    /// Invalid slices.
     #[error(transparent)]
     Slices(#[from] SliceError),
-    /// The traffic control cannot be so.
+    /// Invalid traffic control.
     #[error(transparent)]
     Tc(#[from] TcError),
     /// No such UE in the cell.
     #[error("there is no UE with C-RNTI {0}")]
     NoUe(u16),
-    /// A decision that came too late, or too early.
+    /// A decision that is too late, or too early.
     #[error(
         "slot {slot} cannot be allocated at slot {now}: 0 to {ALLOCATE_AHEAD_MAX} slots ahead are allowed"
     )]
@@ -101,7 +101,7 @@ pub enum Refusal {
     /// Allocated already.
     #[error("slot {0} has its allocation already")]
     Allocated(u64),
-    /// More PRBs than there are, none, or an MCS that is not.
+    /// Too many PRBs, no PRBs, or an invalid MCS.
     #[error("an allocation has 1 to {prbs} PRBs in all and MCS 0 to {mcs}")]
     Allocation {
         /// Of the carrier.

@@ -19,29 +19,28 @@ use super::ue::{AttachError, Plmn, Snssai, UeConfig};
 use super::ue_scheduler::{Hot, UeScheduler, demands};
 use crate::link::HARQ_ROUNDS;
 
-/// Slots of a step, at most.
+/// Maximum slots of a step.
 pub const STEP_SLOTS_MAX: u64 = 4096;
-/// While a decision holds, the mean of the UE that wins it moves by this share of a slot's bytes at most, and by the
-/// other share of itself: with `n` UEs, what a winner gets is `n` means. With more, means would overshoot, and few
-/// decisions would fill the window, so that the means would be noise.
+/// Maximum weights of a decision in its winner's mean: of a slot's bytes, and of the mean (with `n` UEs, a winner
+/// gets `n` means). Higher ones overshoot, and the means are noisy if few decisions fill the window.
 const DECISION_WEIGHT: f64 = 0.01;
 const WINNER_WEIGHT: f64 = 0.1;
-/// Slots that a decision holds, at most.
+/// Maximum slots of a decision.
 const HOLD_MAX: f64 = 64.0;
-/// Bytes that a UE may keep waiting, at most: those of its RLC buffer; greedy ones always have them.
+/// Maximum waiting bytes of a UE, those of its RLC buffer; greedy ones always have them.
 const ALWAYS: f64 = 1e12;
-/// Of 1500 bytes of IP, with PDCP's, RLC's and MAC's headers; and what a segment's header takes of a block.
+/// Share of 1500 bytes of IP with the headers of PDCP, RLC and MAC; and bytes of a segment's header in a block.
 const PACKET_SHARE: f64 = 1500.0 / 1509.0;
 const SEGMENT_BYTES: f64 = 8.0;
 
 /// Data that a UE received or sent in one direction, bytes of IP.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FluidStats {
-    /// Offered by its flows; greedy ones not counted.
+    /// Bytes offered by its flows, without greedy ones.
     pub offered: f64,
     /// Delivered.
     pub delivered: f64,
-    /// Dropped because the buffer was full, or given up by HARQ in unacknowledged mode.
+    /// Bytes dropped because the buffer was full, or given up by HARQ in unacknowledged mode.
     pub dropped: f64,
     /// Waiting; greedy flows not counted.
     pub waiting: f64,
@@ -73,7 +72,7 @@ pub(super) struct FluidUe {
 /// A flow as a rate.
 #[derive(Debug)]
 struct Source {
-    /// Bytes per second; none for greedy.
+    /// Bytes per second; `None` for greedy.
     rate: Option<f64>,
     start_us: u64,
     stop_us: u64,
@@ -98,10 +97,10 @@ pub(super) struct FluidLeg {
     pub(super) ues: Vec<FluidUe>,
     pub(super) slices: Slices,
     grants: Vec<Grant>,
-    /// Slots that a decision holds, and how many of them carry data.
+    /// Slots for which a decision holds, and the number of those that carry data.
     hold: f64,
     slots: f64,
-    /// PRBs, in each slot of a decision, that retransmissions still need, by slice: they come before new data.
+    /// PRBs per slot of a decision that retransmissions still need, by slice: they precede new data.
     debts: [f64; SLICES_MAX],
     /// Those that are due with later decisions, by the decision's number.
     later: Vec<[f64; SLICES_MAX]>,
@@ -150,7 +149,7 @@ impl FluidCell {
         Ok(cell)
     }
 
-    /// A UE comes; its index.
+    /// Attaches a UE; returns its index.
     pub fn attach(&mut self, config: &UeConfig) -> Result<usize, AttachError> {
         config.check(self.config.carrier.table.highest())?;
         if self.paths.len() >= UES_MAX {
@@ -259,7 +258,7 @@ impl FluidCell {
         }
     }
 
-    /// By how much base stations hear worse than UEs.
+    /// Factor by which base stations receive worse than UEs.
     pub(super) fn uplink_factor(&self) -> f32 {
         from_db(f64::from(-self.config.uplink_loss_db)) as f32
     }
@@ -318,7 +317,8 @@ impl FluidLeg {
         self.slices.set.slices.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// Weights of a decision in the means: the window holds as many independent fades as it would slot by slot.
+    /// Sets the weights of a decision in the means: the window contains as many independent fades as in
+    /// single slots.
     fn weigh(&mut self) {
         for (hot, ue) in self.hot.iter_mut().zip(&self.ues) {
             let of_slot = self.slices.set.slices[usize::from(hot.slice)].scheduler.forgetting();
@@ -367,7 +367,7 @@ impl FluidLeg {
             self.slices.served(*grant, (used.round() as u16).min(granted), bytes);
             rest += f64::from(granted) - used;
         }
-        // Slot by slot others would have had what these leave.
+        // In single slots, other slices would have used the rest.
         if self.slices.set.sharing {
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) = self.serve(slice, rest, air);
@@ -398,7 +398,7 @@ impl FluidLeg {
         (prbs - left, bytes)
     }
 
-    /// A UE takes what it needs of the PRBs, once in a decision.
+    /// Sends data of a UE within the PRBs, once per decision.
     fn send(&mut self, ue: usize, prbs: f64, air: &FluidAir<'_>) -> (f64, u32) {
         let (hot, fluid) = (&mut self.hot[ue], &mut self.ues[ue]);
         hot.demand = 0;
@@ -420,7 +420,7 @@ impl FluidLeg {
             }
             (false, RlcMode::Am) => {}
         }
-        // Retransmissions take as much again, later.
+        // Retransmissions use the same amount again, later.
         for round in 1..rounds {
             let decisions = ((HARQ_SLOTS * round) as f64 / self.hold).ceil() as usize;
             self.later[(self.decision + decisions) % LATER][usize::from(hot.slice)] += prbs * share;
@@ -447,7 +447,7 @@ struct FluidAir<'a> {
 }
 
 impl FluidAir<'_> {
-    /// Transmissions of a block, with chase combining, and whether it is decoded in the end.
+    /// Number of transmissions of a block, with chase combining, and whether it is decoded in the end.
     fn rounds(&self, path: &Path, mcs: u8) -> (usize, bool) {
         let Path { link, aging, noise, .. } = path;
         let (mut amplitude, mut sinr, mut sum) = (link.amplitude(), link.sinr, 0.0);
@@ -472,7 +472,7 @@ const HARQ_SLOTS: usize = 8;
 /// Decisions to the last retransmission, and one.
 const LATER: usize = HARQ_SLOTS * (HARQ_ROUNDS - 1) + 1;
 
-/// A UE's channel, of which some slots are looked at.
+/// A UE's channel, sampled at some slots.
 #[derive(Debug)]
 pub(super) struct Path {
     pub(super) link: Link,
@@ -501,7 +501,7 @@ impl Path {
         (then as f32, ((1.0 - then * then).max(0.0) / 2.0).sqrt() as f32)
     }
 
-    /// Goes on to a slot, by way of the last report, `since` slots before.
+    /// Advances to a slot, via the last report, `since` slots before.
     fn pass_to(&mut self, slot: u64, since: u64) {
         if since <= slot && slot - since >= self.next {
             self.go(slot - since);
@@ -521,7 +521,7 @@ impl Path {
 }
 
 impl FluidUe {
-    /// Bytes come in.
+    /// Adds arriving bytes.
     fn arrive(&mut self, from_us: u64, step_us: u64) {
         let mut greedy = false;
         for source in &mut self.sources {
@@ -558,7 +558,7 @@ impl Source {
         Self { rate, start_us: flow.start_us, stop_us: flow.stop_us, turns }
     }
 
-    /// Bytes of a time; none if it takes what it gets.
+    /// Bytes within a time; `None` for a greedy source.
     fn bytes(&mut self, from_us: u64, to_us: u64) -> Option<f64> {
         let (from, to) = (from_us.max(self.start_us), to_us.min(self.stop_us));
         if to <= from {

@@ -68,7 +68,7 @@ fn link(leg: &FluidLeg, index: usize) -> LinkStats {
     let ue = &leg.ues[index];
     let stats = &ue.stats;
     let packets = |bytes: f64| (bytes / PACKET_BYTES as f64) as u64;
-    // A flow that always has something keeps the buffer full.
+    // A greedy flow keeps the buffer full.
     let waiting = ue.waiting.min(f64::from(ue.rlc.buffer_bytes));
     let out = packets(stats.delivered);
     let dropped = packets(stats.dropped);

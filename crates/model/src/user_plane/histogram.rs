@@ -85,7 +85,7 @@ impl Histogram {
 pub struct Sojourn {
     /// Packets that left.
     pub packets: u64,
-    /// Their times together, µs.
+    /// Sum of their times, µs.
     pub sum_us: u64,
     /// The longest, µs.
     pub max_us: u64,
@@ -103,7 +103,7 @@ impl Sojourn {
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// Their mean, µs; zero if none left.
+    /// Mean of their times, µs; zero without packets.
     pub fn mean_us(&self) -> u64 {
         self.sum_us.checked_div(self.packets).unwrap_or(0)
     }

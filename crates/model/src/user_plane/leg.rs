@@ -16,7 +16,8 @@ pub(crate) struct Bearer {
     pub(crate) rlc: Rlc,
     processes: [Process; PROCESSES_MAX],
     decode: Stream,
-    /// Uplink: bytes granted since the start, and whether the base station knows or will know that more is wanted.
+    /// Uplink: bytes granted since the start, and whether the base station knows (or will know) that more
+    /// data waits.
     granted: u64,
     asked: bool,
     /// Uplink: the slot of the scheduling request within its period.
@@ -57,9 +58,9 @@ enum What {
     Again(u8),
     /// HARQ's last try has failed.
     GaveUp(u8),
-    /// The receiver's status asks for a piece.
+    /// The receiver's status requests a piece.
     Missing(Piece),
-    /// Uplink: a buffer status report, and what was granted when it was made.
+    /// Uplink: a buffer status report, and the bytes granted when it was created.
     Report(u32, u64),
     /// Uplink: the answer to a scheduling request.
     Requested,
@@ -75,7 +76,7 @@ const STATUS_US: u64 = 10_000;
 const REQUEST_TO_GRANT: u64 = 3;
 /// Size of the grant that answers a scheduling request, bytes.
 const REQUEST_BYTES: u32 = 96;
-/// UEs with a transport block in one slot, at most: what the control channel holds.
+/// Maximum UEs with a transport block in one slot: the capacity of the control channel.
 const BLOCKS_MAX: u32 = 16;
 
 /// A slot, for one direction.
@@ -93,11 +94,11 @@ pub(crate) struct Air<'a> {
     pub(crate) factor: f32,
 }
 
-/// A controller's word on a slot: UE (index), PRBs, MCS if it does not leave that to the cell.
+/// A controller's decision for a slot: UE (index), PRBs, and MCS unless the cell chooses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) slot: u64,
-    /// On which slice; none: on all of them.
+    /// The slice; `None`: all slices.
     pub(crate) slice: Option<u32>,
     pub(crate) allocations: Vec<(u32, u16, Option<u8>)>,
 }
@@ -113,7 +114,7 @@ pub(crate) struct Leg {
     grants: Vec<Grant>,
     /// UEs that have blocks to be sent again.
     pending: u32,
-    /// Results of the slot, for the cell to take.
+    /// Results of the slot, for the cell.
     pub(crate) delivered: Vec<(u32, Packet)>,
     pub(crate) lost: Vec<(u32, Packet)>,
     pub(crate) polled: Vec<u32>,
@@ -136,10 +137,10 @@ impl Leg {
         }
     }
 
-    /// Puts a UE at an index that is free or the next.
+    /// Stores a UE at an index that is free or the next.
     pub(crate) fn insert(&mut self, ue: usize, rlc: Rlc, processes: u8, decode: Stream, phase: u64) {
         let live = self.hot.iter().filter(|hot| hot.live);
-        // A newcomer begins with the mean of the others: it neither takes all nor waits.
+        // A new UE starts with the mean of the others: it neither takes all PRBs nor waits.
         let (sum, count) = live.fold((0.0, 0), |(sum, count), hot| (sum + hot.mean, count + 1));
         let mean = if count > 0 { sum / count as f32 } else { 0.0 };
         let free = (u32::from(u16::MAX) >> (16 - processes.min(16))) as u16;
@@ -164,7 +165,7 @@ impl Leg {
         }
     }
 
-    /// Takes a UE away; what its RLC held is handed out.
+    /// Removes a UE; returns the content of its RLC buffer.
     pub(crate) fn remove(&mut self, ue: usize) -> Vec<Packet> {
         let hot = &mut self.hot[ue];
         self.pending -= u32::from(hot.again != 0);
@@ -174,7 +175,7 @@ impl Leg {
         self.bearers[ue].rlc.reestablish(|packet| lost.push((ue as u32, packet)))
     }
 
-    /// Puts slices to work; those of the same identity keep their UEs, UEs of others join the first.
+    /// Applies slices; those of the same identity keep their UEs, UEs of others join the first.
     pub(crate) fn set_slices(&mut self, mut slices: Slices) {
         slices.keep(&self.slices);
         for hot in &mut self.hot {
@@ -190,7 +191,7 @@ impl Leg {
         self.hot[ue].forgetting = self.slices.set.slices[usize::from(slice)].scheduler.forgetting();
     }
 
-    /// A packet for RLC; given back if there is no room.
+    /// Adds a packet to RLC; returns it if there is no room.
     pub(crate) fn enqueue(&mut self, ue: usize, packet: Packet, slot: u64, sr_slots: u64) -> bool {
         let bearer = &mut self.bearers[ue];
         if !bearer.rlc.enqueue(packet) {
@@ -273,7 +274,7 @@ impl Leg {
             rest += granted - used;
         }
         if rest > 0 && self.slices.shares_rest() {
-            // A UE has one transport block in a slot, so this is for those that had none.
+            // A UE has one transport block per slot, so this covers UEs without one.
             for slice in 0..self.slices.set.slices.len() as u8 {
                 let (used, bytes) =
                     if active & (1 << slice) != 0 { self.serve(slice, rest, air) } else { (0, 0) };
@@ -284,7 +285,7 @@ impl Leg {
         self.grants = grants;
     }
 
-    /// Gives PRBs to the UEs of a slice; returns what was used, and the bytes.
+    /// Allocates PRBs to the UEs of a slice; returns the used PRBs and the bytes.
     fn serve(&mut self, slice: u8, prbs: u16, air: &Air<'_>) -> (u16, u32) {
         let mut left = prbs;
         let mut bytes = 0;
@@ -349,7 +350,7 @@ impl Leg {
         (prbs - left, bytes)
     }
 
-    /// A new transport block; false if nothing fits into it.
+    /// Sends a new transport block; false if no data fits into it.
     fn send(&mut self, ue: usize, mcs: u8, (prbs, bytes): (u16, u32), air: &Air<'_>) -> bool {
         let hot = &mut self.hot[ue];
         let bearer = &mut self.bearers[ue];
@@ -402,7 +403,7 @@ impl Leg {
         prbs
     }
 
-    /// A block goes over the air, and its fate is decided; the base station or the UE learns of it later.
+    /// Transmits a block and decides on its reception; the base station or the UE gets the result later.
     fn transmit(&mut self, ue: usize, process: u8, air: &Air<'_>) {
         let bearer = &mut self.bearers[ue];
         let block = &mut bearer.processes[usize::from(process)];
@@ -447,7 +448,7 @@ impl Leg {
                 self.happen(event.ue as usize, event.what, air, sr_slots);
             }
         }
-        // Nothing was put into this place meanwhile: events lie a slot ahead at least.
+        // The slot is still empty: events lie at least one slot ahead.
         self.wheel[place] = events;
     }
 
@@ -508,7 +509,7 @@ impl Leg {
         }
     }
 
-    /// The base station knows of nothing: if there is something, the UE asks.
+    /// Sends a scheduling request if the UE has data that the base station does not know of.
     fn ask_again(&mut self, ue: usize, slot: u64, sr_slots: u64) {
         if self.bearers[ue].rlc.demand() > 0 && self.hot[ue].demand == 0 {
             self.bearers[ue].asked = false;
@@ -516,7 +517,7 @@ impl Leg {
         }
     }
 
-    /// The base station's RLC owes the other side a status.
+    /// Schedules a status of the base station's RLC.
     pub(crate) fn owe_status(&mut self, ue: u32) {
         let owed = &mut self.bearers[ue as usize].rlc.owed_status;
         *owed = (*owed + 1).min(4);

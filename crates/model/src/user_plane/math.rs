@@ -1,7 +1,8 @@
-//! Elementary functions by arithmetic alone: the standard library's differ from machine to machine in the last bit.
+//! Elementary functions from basic arithmetic: those of the standard library differ between machines in the
+//! last bit.
 //!
-//! Addition, multiplication, division and the square root are exact to the last bit everywhere, so a function made of
-//! them is the same everywhere.
+//! Addition, multiplication, division and the square root are exact to the last bit everywhere. A function
+//! built from them is therefore the same everywhere.
 
 const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;

@@ -73,7 +73,7 @@ impl McsTable {
         }
     }
 
-    /// Bits per symbol and code rate (1/2048) of an MCS index; higher ones are taken as the highest.
+    /// Bits per symbol and code rate (1/2048) of an MCS index; higher indices count as the highest.
     pub fn scheme(self, mcs: u8) -> (u8, u16) {
         let mcs = mcs.min(self.highest());
         let (rates, borders): (&[u16], [u8; 3]) = match self {
@@ -90,11 +90,12 @@ impl McsTable {
         table.get(usize::from(cqi.checked_sub(1)?)).copied()
     }
 
-    /// The highest MCS that is not more efficient than a CQI says; none if the CQI is zero.
+    /// The highest MCS whose efficiency does not exceed that of a CQI; `None` if the CQI is zero.
     pub fn mcs_of_cqi(self, cqi: u8) -> Option<u8> {
         let efficiency = |(bits, rate): (u8, u16)| u32::from(bits) * u32::from(rate);
         let target = efficiency(self.cqi_scheme(cqi)?);
-        // Step by step: table 1 is not monotone between 16 and 17. CQI 1 is below MCS 0, which is what there is then.
+        // Checks each MCS, because table 1 is not monotone between 16 and 17. CQI 1 is below MCS 0, which is
+        // the lowest available.
         Some(
             (1..=self.highest())
                 .take_while(|mcs| efficiency(self.scheme(*mcs)) <= target)

@@ -8,7 +8,7 @@ use super::path_loss::Environment;
 use super::random::{Purpose, Stream};
 use super::ue::{AttachError, UeConfig};
 
-/// Cells of a network, at most.
+/// Maximum cells of a network.
 pub const CELLS_MAX: usize = 256;
 /// Time between two measurements of a UE, µs; also the step in which cells advance together.
 pub const MEASURE_US: u64 = 100_000;
@@ -40,11 +40,11 @@ pub struct NetworkConfig {
     pub hysteresis_db: f64,
     /// Time for which the condition must hold, ms; a multiple of the measurement period.
     pub time_to_trigger_ms: u32,
-    /// Each cell; the identities count upwards from its own.
+    /// Configuration of each cell; the identities count upwards from this one.
     pub cell: CellConfig,
 }
 
-/// Why a network cannot be, or a handover.
+/// Error of a network or of a handover.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -59,7 +59,7 @@ pub enum NetworkError {
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// Given.
+        /// The given value.
         given: f64,
         /// Allowed.
         allowed: &'static str,
@@ -103,7 +103,7 @@ pub struct Measured {
     pub rnti: u16,
     /// Mean SINR of the downlink, dB.
     pub sinr_db: f64,
-    /// Handovers so far.
+    /// Number of handovers so far.
     pub handovers: u32,
 }
 
@@ -113,7 +113,7 @@ pub struct Network {
     config: NetworkConfig,
     cells: Vec<Cell>,
     mobiles: Vec<Mobile>,
-    /// PRBs used in the downlink when last looked at, and the load since the time before.
+    /// PRBs used in the downlink at the last measurement, and the load since the previous one.
     used: Vec<(u64, f64)>,
     noise_mw: f64,
     measured: u64,
@@ -155,7 +155,8 @@ impl Network {
         })
     }
 
-    /// A UE comes, somewhere, in the cell that it hears best. Its channel fades around a mean that follows its way.
+    /// Attaches a UE at a random position, in its strongest cell. Its channel fades around a mean that
+    /// follows its path.
     pub fn attach(&mut self, ue: UeConfig) -> Result<usize, NetworkError> {
         let stream = Stream::new(self.config.cell.seed, Purpose::Place, u64::from(ue.id));
         let place_m = (self.config.area_m.0 * stream.unit(0), self.config.area_m.1 * stream.unit(1));
@@ -183,7 +184,7 @@ impl Network {
         Ok(cell)
     }
 
-    /// Hands a UE over to a cell, as a controller may say.
+    /// Hands a UE over to a cell, as ordered by a controller.
     pub fn hand_over(&mut self, ue: u32, target: usize) -> Result<(), NetworkError> {
         if target >= self.cells.len() {
             return Err(NetworkError::NoCell(target));
@@ -196,7 +197,7 @@ impl Network {
         Ok(())
     }
 
-    /// Lets time pass until `now_us`: cells advance together from measurement to measurement.
+    /// Advances time to `now_us`: cells advance together from measurement to measurement.
     pub fn advance(&mut self, now_us: u64) {
         loop {
             let next = self.config.cell.start_us + (self.measured + 1) * MEASURE_US;
@@ -231,7 +232,7 @@ impl Network {
             let slots = MEASURE_US as f64 / cell.config().carrier.slot_us() as f64;
             let offered =
                 slots * f64::from(cell.config().carrier.prbs) * cell.config().carrier.share(Direction::Down);
-            // Slices that were replaced begin at zero again.
+            // Replaced slices start at zero again.
             let load = now.saturating_sub(used.0) as f64 / offered;
             *used = (now, load.clamp(LOAD_MIN, 1.0));
         }
@@ -245,7 +246,7 @@ impl Network {
         self.mobiles = mobiles;
         for index in 0..self.mobiles.len() {
             if let Some(target) = self.wants(index) {
-                // A full neighbour refuses; the UE stays and asks again.
+                // A full neighbour refuses; the UE stays and tries again.
                 let _ = self.move_to(index, target);
             }
         }

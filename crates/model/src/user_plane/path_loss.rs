@@ -18,7 +18,7 @@ const LIGHT: f64 = 3.0e8;
 /// Building height and street width of rural macro, m.
 const RMA_BUILDING: f64 = 5.0;
 const RMA_STREET: f64 = 20.0;
-/// The model starts here, m.
+/// Minimum distance of the model, m.
 const DISTANCE_MIN: f64 = 10.0;
 
 impl Environment {
@@ -66,7 +66,7 @@ impl Environment {
         }
     }
 
-    /// Path loss in dB at a horizontal distance (m, taken as 10 at least), for a UE at a height (m), in GHz.
+    /// Path loss in dB at a horizontal distance (m, at least 10), for a UE at a height (m), in GHz.
     pub fn path_loss_db(self, distance_m: f64, ue_m: f64, ghz: f64, sight: bool) -> f64 {
         let flat = distance_m.max(DISTANCE_MIN);
         let height = self.antenna_m() - ue_m;
@@ -106,7 +106,7 @@ fn urban_sight(
     }
 }
 
-/// 5^1.72: the building height to the power the report takes.
+/// 5^1.72: the building height to the power of the report.
 fn rural_power() -> f64 {
     exp(1.72 * super::math::ln(RMA_BUILDING))
 }

@@ -1,5 +1,5 @@
-//! Random numbers by counting: each is a function of seed, purpose, entity and index, so that a draw more or less in
-//! one place moves no other. Two runs that differ in a command alone have everything else in common.
+//! Counter-based random numbers: each is a function of seed, purpose, entity and index, so an additional draw
+//! in one place changes no other. Two runs that differ in one command have all other numbers in common.
 
 /// Purpose of a random number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl Stream {
     }
 }
 
-/// The number of ones among 64 bits and a uniform remainder: binomial, so an excess kurtosis of -0.03, at the cost of
-/// a few instructions and without a logarithm.
+/// The number of ones among 64 bits and a uniform remainder: binomial, with an excess kurtosis of -0.03. It
+/// needs few instructions and no logarithm.
 fn normal(bits: u64) -> f32 {
     // Standard deviation of binomial (16) plus uniform (1/12).
     const SCALE: f32 = 0.249_351_6;
-    // The remainder comes from a product, whose upper bits depend on all bits but not on their number.
+    // The remainder comes from a product whose upper bits depend on all bits but not on the number of ones.
     let rest = (bits.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 40) as f32 * (1.0 / (1_u32 << 24) as f32);
     (bits.count_ones() as f32 - 32.5 + rest) * SCALE
 }

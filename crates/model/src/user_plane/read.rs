@@ -83,7 +83,7 @@ impl Cell {
         Some(Sojourns { rlc, whole, queues: tc.map_or_else(Vec::new, |tc| tc.take_sojourns()) })
     }
 
-    /// The slices of a direction and what they got.
+    /// The slices of a direction with their statistics.
     pub fn slice_stats(&self, direction: Direction) -> (&SliceSet, &[SliceStats]) {
         let leg = if direction == Direction::Down { &self.down } else { &self.up };
         (&leg.slices.set, &leg.slices.stats)

@@ -1,8 +1,9 @@
-//! RLC of a bearer, one direction: transmit buffer, segmentation, and what arrives in order at the other side.
+//! RLC of a bearer, one direction: transmit buffer, segmentation, and in-order delivery at the other side.
 //!
-//! The SDUs of a bearer are a stream of bytes. A transport block carries a piece of it, HARQ says what became of the
-//! piece, and an SDU is delivered when all pieces before its end are decided: in acknowledged mode each piece arrives
-//! in the end, in unacknowledged mode an SDU with a lost piece is dropped. PDCP's reordering is thereby included.
+//! The SDUs of a bearer are a stream of bytes. A transport block carries a piece of it, HARQ decides on the
+//! piece, and an SDU is delivered when all pieces before its end are decided. In acknowledged mode each piece
+//! arrives in the end; in unacknowledged mode an SDU with a lost piece is dropped. This includes PDCP's
+//! reordering.
 
 use std::collections::VecDeque;
 
@@ -12,9 +13,9 @@ use crate::link::{LinkStats, MAC_HEADER_BYTES, RLC_HEADER_BYTES, RLC_STATUS_BYTE
 /// RLC mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RlcMode {
-    /// Unacknowledged: what HARQ gives up is lost.
+    /// Unacknowledged: data that HARQ gives up is lost.
     Um,
-    /// Acknowledged: what HARQ gives up is retransmitted after the receiver's status.
+    /// Acknowledged: data that HARQ gives up is retransmitted after the receiver's status.
     #[default]
     Am,
 }
@@ -24,9 +25,9 @@ pub enum RlcMode {
 pub struct RlcConfig {
     /// Mode.
     pub mode: RlcMode,
-    /// Bytes that wait for transmission, at most; an SDU beyond is dropped. 1500 to [`BUFFER_BYTES_MAX`].
+    /// Maximum bytes that wait for transmission; further SDUs are dropped. 1500 to [`BUFFER_BYTES_MAX`].
     pub buffer_bytes: u32,
-    /// SDUs that wait, at most: 1 to [`BUFFER_SDUS_MAX`].
+    /// Maximum SDUs that wait: 1 to [`BUFFER_SDUS_MAX`].
     pub buffer_sdus: u32,
     /// Acknowledged mode: retransmissions of a piece before it is given up, 1 to 32.
     pub retransmissions: u8,
@@ -88,7 +89,7 @@ struct Flight {
     lost: bool,
 }
 
-/// Undecided transmissions, at most; then new data waits, as with a full transmit window.
+/// Maximum undecided transmissions; beyond it, new data waits, as with a full transmit window.
 const FLIGHTS_MAX: usize = 256;
 const HEADERS: u32 = (MAC_HEADER_BYTES + RLC_HEADER_BYTES) as u32;
 /// Segments carry their offset too (TS 38.322 §6.2.2.4).
@@ -105,7 +106,7 @@ pub(crate) struct Rlc {
     sdus: VecDeque<Sdu>,
     /// Index of the first SDU that is not transmitted completely.
     unsent: usize,
-    /// Stream positions: transmitted up to here, ending here.
+    /// Stream positions: end of the transmitted data, end of the stream.
     sent: u64,
     end: u64,
     flights: VecDeque<Flight>,
@@ -115,7 +116,7 @@ pub(crate) struct Rlc {
     pub(crate) owed_status: u32,
     unpolled: u64,
     pub(crate) stats: LinkStats,
-    /// Here, and here and in traffic control.
+    /// Sojourn times in RLC, and in RLC and traffic control.
     pub(crate) sojourns: [Sojourn; 2],
     /// Acknowledged mode gave up a piece: radio link failures.
     pub(crate) failures: u64,
@@ -166,7 +167,7 @@ impl Rlc {
         self.owed_status * (RLC_STATUS_BYTES + MAC_HEADER_BYTES) as u32
     }
 
-    /// Takes a PDCP PDU, or drops it because the buffer is full.
+    /// Adds a PDCP PDU, or drops it because the buffer is full.
     pub(crate) fn enqueue(&mut self, packet: Packet) -> bool {
         self.stats.rlc_sdus_in += 1;
         self.stats.rlc_sdu_bytes_in += u64::from(packet.bytes);
@@ -181,7 +182,7 @@ impl Rlc {
         true
     }
 
-    /// Fills a transport block of `grant` bytes that ends at `now_us`; none if nothing fits.
+    /// Fills a transport block of `grant` bytes that ends at `now_us`; `None` if no data fits.
     pub(crate) fn transmit(&mut self, grant: u32, now_us: u64) -> Option<Piece> {
         if let Some(piece) = self.again.pop_front() {
             return self.transmit_again(piece, grant);
@@ -270,12 +271,13 @@ impl Rlc {
         due
     }
 
-    /// A piece arrived; what is complete and in order goes to `delivered`.
+    /// Records that a piece arrived; complete SDUs in order go to `delivered`.
     pub(crate) fn arrived(&mut self, piece: Piece, delivered: impl FnMut(Packet)) {
         self.decide(piece, false, delivered, |_| ());
     }
 
-    /// HARQ gave up a piece. In acknowledged mode it is transmitted again; otherwise, or too often, its SDUs are lost.
+    /// Records that HARQ gave up a piece. In acknowledged mode it is transmitted again; otherwise, or after
+    /// too many retransmissions, its SDUs are lost.
     pub(crate) fn gave_up(
         &mut self,
         mut piece: Piece,
@@ -323,8 +325,8 @@ impl Rlc {
         }
     }
 
-    /// Empties the buffers, as at a handover: what is not delivered is to be sent again (acknowledged mode), or what
-    /// was not transmitted (unacknowledged mode); the rest is lost.
+    /// Empties the buffers, as at a handover. Returns the data to send again: undelivered (acknowledged mode)
+    /// or untransmitted (unacknowledged mode) data; the rest is lost.
     pub(crate) fn reestablish(&mut self, mut lost: impl FnMut(Packet)) -> Vec<Packet> {
         let sent = if self.config.mode == RlcMode::Am { 0 } else { self.unsent };
         self.sdus.drain(..sent).for_each(|sdu| lost(sdu.packet));

@@ -1,4 +1,4 @@
-//! LTE transport block sizes: TS 36.213 §7.1.7. The table has no closed form, so it stands here.
+//! LTE transport block sizes: TS 36.213 §7.1.7. The table has no closed form, so it is included here.
 
 /// PRBs of the table's columns.
 pub const LTE_PRBS_MAX: u16 = 110;

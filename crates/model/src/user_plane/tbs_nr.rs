@@ -21,10 +21,10 @@ pub struct NrBlock {
     pub scaling_log2: u8,
 }
 
-/// Resource elements of a PRB that count, at most.
+/// Maximum number of counted resource elements of a PRB.
 const RE_PER_PRB_MAX: u64 = 156;
 
-/// Bits of the transport block; zero if nothing is allocated.
+/// Bits of the transport block; zero without an allocation.
 pub fn nr_tbs(block: &NrBlock) -> u32 {
     let overhead = u64::from(block.dmrs) + u64::from(block.overhead);
     let per_prb = (12 * u64::from(block.symbols)).saturating_sub(overhead).min(RE_PER_PRB_MAX);

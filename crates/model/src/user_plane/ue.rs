@@ -59,7 +59,7 @@ pub struct UeConfig {
     pub flows: Vec<FlowConfig>,
 }
 
-/// Flows of a UE, at most.
+/// Maximum flows of a UE.
 pub const FLOWS_MAX: usize = 64;
 
 impl UeConfig {
@@ -100,10 +100,10 @@ impl UeConfig {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachError {
-    /// Its channel cannot be.
+    /// Its channel is invalid.
     #[error(transparent)]
     Channel(#[from] ChannelError),
-    /// A flow cannot be.
+    /// A flow is invalid.
     #[error(transparent)]
     Flow(#[from] FlowError),
     /// Too many flows.
@@ -120,17 +120,17 @@ pub enum AttachError {
     /// The cell is full.
     #[error("the cell holds at most {0} UEs")]
     Full(usize),
-    /// Such a UE is here already.
+    /// The UE is already attached.
     #[error("UE {0} is in the cell already")]
     Here(u32),
 }
 
-/// What RRC has done, for controllers.
+/// An RRC event, for controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RrcEvent {
     /// When, µs.
     pub at_us: u64,
-    /// What.
+    /// Kind of the event.
     pub kind: RrcKind,
     /// Identity of the UE for records.
     pub ue: u32,
@@ -149,7 +149,7 @@ pub enum RrcKind {
     Attach,
     /// A UE was released.
     Release,
-    /// A UE has come from another cell.
+    /// A UE was handed over from another cell.
     HandoverIn,
     /// A UE has left for another cell.
     HandoverOut,
@@ -218,7 +218,7 @@ pub struct UeContext {
     pub(crate) config: UeConfig,
     pub(crate) flows: Vec<Flow>,
     pub(crate) tc: Option<Box<Tc>>,
-    /// What RLC held, for the new cell: PDCP forwards it.
+    /// Content of the RLC buffer, which PDCP forwards to the new cell.
     pub(crate) down: Vec<Packet>,
     pub(crate) up: Vec<Packet>,
 }

@@ -21,9 +21,9 @@ pub enum UeScheduler {
 /// State that the scheduler reads in each slot, stored contiguously for all UEs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hot {
-    /// Bytes of transport blocks that the base station knows to be wanted.
+    /// Bytes of transport blocks that the UE needs, as known to the base station.
     pub(crate) demand: u32,
-    /// Bytes of a slot with all PRBs; zero if the channel carries nothing.
+    /// Bytes of a slot with all PRBs; zero if the channel carries no data.
     pub(crate) rate: f32,
     /// Bytes per slot of late.
     pub(crate) mean: f32,
@@ -33,7 +33,7 @@ pub(crate) struct Hot {
     pub(crate) forgetting: f32,
     /// The slot of the last transport block, its lower bits.
     pub(crate) stamp: u32,
-    /// HARQ processes that are free, and those whose block is to be sent again.
+    /// Free HARQ processes, and those with a block to retransmit.
     pub(crate) free: u16,
     pub(crate) again: u16,
     /// Index of the slice.
@@ -63,13 +63,13 @@ impl UeScheduler {
     pub(crate) fn forgetting(self) -> f32 {
         match self {
             Self::ProportionalFair { window_slots } => 1.0 / window_slots as f32,
-            // The mean breaks ties, so others keep one too.
+            // The mean breaks ties, so other schedulers keep one too.
             _ => 1.0 / 1000.0,
         }
     }
 
-    /// The next of the UEs that are ready; `turn` is where the last round robin ended. Equal ones: the one with the
-    /// lower mean, then the lower index.
+    /// The next of the ready UEs; `turn`: end of the last round robin. Ties: the lower mean, then the lower
+    /// index.
     pub(crate) fn pick(self, ues: &[Hot], turn: u32, ready: impl Fn(&Hot) -> bool) -> Option<usize> {
         match self {
             Self::RoundRobin => {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::user_plane::random::{Purpose, Stream};
 
-    /// Mean rates and shares of the slots of UEs whose rate is exponential with these means, and independent.
+    /// Mean rates and slot shares of UEs with independent exponential rates of these means.
     fn run(scheduler: UeScheduler, means: &[f64], slots: u64) -> Vec<(f64, f64)> {
         let streams: Vec<Stream> =
             (0..means.len()).map(|ue| Stream::new(5, Purpose::Fading, ue as u64)).collect();

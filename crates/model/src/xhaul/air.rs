@@ -1,28 +1,30 @@
-//! The air interface of one UE as a stage: TTIs, HARQ, and in the uplink asking before sending.
+//! The air interface of one UE as a stage: TTIs, HARQ, and scheduling requests in the uplink.
 
 use super::error::NetworkError;
 use super::time::{MS, Ps, S};
 
-/// Ethernet header, check sequence, preamble and gap: what a frame has on a wire and not on the air, octets.
+/// Ethernet header, check sequence, preamble and gap: bytes of a frame that exist on a wire but not on the
+/// air.
 pub(super) const WIRE_ONLY_BYTES: u32 = 14 + 4 + 20;
 
-/// One direction of the air interface. In each TTI one transport block is filled from the queue; a packet is delivered
-/// with the block that ends it, and never before an earlier one (RLC reorders).
+/// One direction of the air interface. Each TTI fills one transport block from the queue. A packet is
+/// delivered with the block that contains its end, and never before an earlier one (RLC reorders).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Air {
     /// Name in reports.
     pub name: String,
     /// Duration of a TTI, ps.
     pub tti_ps: Ps,
-    /// Octets of a transport block.
+    /// Bytes of a transport block.
     pub transport_bytes: u32,
-    /// PDCP, RLC and MAC headers of a packet, octets.
+    /// PDCP, RLC and MAC headers of a packet, bytes.
     pub overhead_bytes: u32,
-    /// Octets of the network's own headers (F1-U, fragments) that a frame carries and the air does not.
+    /// Bytes of the network's own headers (F1-U, fragments) in a frame, which the air interface does not
+    /// carry.
     pub stripped_bytes: u32,
     /// Transmissions that fail, per million.
     pub error_ppm: u32,
-    /// From a failed transmission to the next one, ps; that takes a whole TTI again.
+    /// Time from a failed transmission to the next one, ps; that takes a whole TTI again.
     pub harq_ps: Ps,
     /// Maximum transmissions of a block. If all of them fail, its packets are lost and counted as dropped.
     pub transmissions_max: u32,
@@ -30,7 +32,7 @@ pub struct Air {
     pub processing_ps: Ps,
     /// Uplink access by scheduling requests; `None`: the downlink, which knows its own queue.
     pub access: Option<Access>,
-    /// Octets that wait at most; a packet beyond that is dropped and counted.
+    /// Maximum bytes that wait; further packets are dropped and counted.
     pub queue_bytes_max: u64,
 }
 
@@ -45,7 +47,7 @@ pub struct Access {
     pub request_to_data_ps: Ps,
     /// Bytes of packets in that first transmission, in addition to the buffer status report.
     pub first_bytes: u32,
-    /// From the report to the transmissions that it asks for, ps; then one in each TTI.
+    /// Time from the report to the requested transmissions, ps; then one in each TTI.
     pub report_to_data_ps: Ps,
 }
 

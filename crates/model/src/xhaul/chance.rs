@@ -1,5 +1,5 @@
 //! Random numbers by name and by number instead of by order. Two networks with the same seed draw the same
-//! numbers for the elements that both have, whatever else they contain. Few runs then suffice to tell a real
+//! numbers for the elements that both have, whatever else they contain. Few runs then suffice to separate a real
 //! difference from chance.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Why a network cannot exist, and the bounds that it has to keep.
+//! Reasons why a network is invalid, with the limits.
 
 use super::pattern::PatternError;
 use super::scheduler::SchedulerError;
@@ -30,7 +30,8 @@ pub enum NetworkError {
         /// The rate.
         rate_bps: u64,
     },
-    /// A constant delay without values, upside down or beyond a second; contention that leaves no time.
+    /// A constant delay without values, in descending order or above a second; contention that leaves no
+    /// time.
     #[error(
         "stage {stage}: delays are at most 1 s, the shortest first; contention is shorter than its period"
     )]
@@ -38,13 +39,13 @@ pub enum NetworkError {
         /// Name of the stage.
         stage: String,
     },
-    /// A queue that holds nothing.
+    /// A queue without capacity.
     #[error("stage {stage}: a queue holds at least one frame")]
     Queue {
         /// Name of the stage.
         stage: String,
     },
-    /// An air interface that sends nothing.
+    /// An air interface without capacity.
     #[error(
         "air interface {stage}: a transport block and the queue have at least 1 octet, a block is sent 1 to 64 times, \
          errors are at most 1000000 per million, headers at most 10000 octets"
@@ -61,13 +62,13 @@ pub enum NetworkError {
         /// Why.
         source: SchedulerError,
     },
-    /// A clock beyond what 802.3 allows.
+    /// A clock outside the limits of 802.3.
     #[error("{of}: a clock drifts by at most 100 ppm and is off by at most 1 s")]
     Clock {
-        /// Whose clock.
+        /// Owner of the clock.
         of: String,
     },
-    /// A pattern that cannot be sent.
+    /// An invalid pattern.
     #[error("flow {flow}: {source}")]
     Pattern {
         /// Name of the flow.
@@ -89,7 +90,7 @@ pub enum NetworkError {
         /// Name of the flow.
         flow: String,
     },
-    /// A frame that fits into no window of its gate, or a regulator that no frame passes.
+    /// A frame that fits into no window of its gate, or a regulator that passes no frame.
     #[error("flow {flow}: its largest frame never passes {port}: every gate window or burst is shorter")]
     NeverSent {
         /// Name of the flow.

@@ -10,7 +10,7 @@
 //! | [`worst_phase`] | which phases of the sources come closest to that |
 //! | [`Delays`] | one-way delay, its variation (RFC 5481, RFC 3393, RFC 3550), loss, order, missed budgets |
 //!
-//! Sizes of frames are octets on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
+//! Sizes of frames are bytes on the wire: the MAC frame with its check sequence plus [`WIRE_GAP_BYTES`] of preamble
 //! and inter-frame gap. A frame counts as sent when its gap has passed.
 
 mod air;

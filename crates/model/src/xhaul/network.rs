@@ -10,7 +10,7 @@ use super::time::{Clock, DRIFT_PPB_MAX, Duration, Ps, S};
 pub const RATE_BPS_MAX: u64 = 800_000_000_000;
 /// The slowest link: 1 Mbit/s.
 const RATE_BPS_MIN: u64 = 1_000_000;
-/// The longest delay of a constant kind (a cable, a table look-up, a service time).
+/// The longest constant delay (a cable, a table look-up, a service time).
 const CONSTANT_PS_MAX: Ps = S;
 
 /// Stages and the flows through them.
@@ -48,12 +48,12 @@ pub struct Port {
     /// Time that the node at the far end needs to put a frame into its next queue. Frames of a link keep
     /// their order.
     pub forwarding: Duration,
-    /// Octets (on the wire) after which the far end may forward a frame that is still arriving; `None`: store and
-    /// forward. Needs a next port that is not faster; frames that may be preempted are always stored.
+    /// Bytes (on the wire) after which the far end may forward a frame that is still arriving; `None`: store
+    /// and forward. Needs a next port that is not faster; preemptable frames are always stored.
     pub cut_through_bytes: Option<u32>,
     /// Choice of the next frame.
     pub scheduler: Scheduler,
-    /// Octets that wait in a class's queue at most, on the wire; a frame beyond that is dropped and counted.
+    /// Maximum bytes in a class's queue, on the wire; further frames are dropped and counted.
     pub queue_bytes_max: u64,
 }
 
@@ -64,14 +64,14 @@ pub struct Host {
     pub name: String,
     /// Time for each frame, ps.
     pub service: Duration,
-    /// Time for each frame besides, drawn on its own: what sharing the network card costs.
+    /// Additional time per frame, drawn separately: the cost of sharing the network card.
     pub sharing: Duration,
     /// Interrupt coalescing time: the first frame waits for it, and later frames join its interrupt. 0: an
     /// interrupt at once.
     pub coalescing_ps: Ps,
-    /// Work that goes first on the same core: (period, busy, offset), ps; frames wait meanwhile.
+    /// Work of higher priority on the same core: (period, busy, offset), ps; frames wait for it.
     pub contention: Option<(Ps, Ps, Ps)>,
-    /// Frames that wait at most; one beyond that is dropped and counted.
+    /// Maximum waiting frames; further ones are dropped and counted.
     pub queue_frames_max: u32,
 }
 
@@ -82,7 +82,7 @@ pub struct Flow {
     pub name: String,
     /// Traffic class, 0 to 7; 7 is the most urgent.
     pub class: u8,
-    /// The stages in order, 1 to [`HOPS_MAX`], none twice.
+    /// The stages in order, 1 to [`HOPS_MAX`], without repetition.
     pub path: Vec<StageId>,
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
@@ -208,7 +208,7 @@ impl Port {
         }
     }
 
-    /// Time of an octet on the wire, ps; rounded up where the rate does not divide 8 s in ps.
+    /// Time of a byte on the wire, ps; rounded up if the rate does not divide 8 s in ps.
     pub fn ps_per_byte(&self) -> Ps {
         (8 * S).div_ceil(self.rate_bps)
     }

@@ -2,13 +2,13 @@
 
 use super::time::{MS, Ps, S};
 
-/// Preamble with start delimiter (8) and inter-frame gap (12): what a MAC frame costs beyond its own octets.
+/// Preamble with start delimiter (8) and inter-frame gap (12): overhead of a MAC frame, bytes.
 pub const WIRE_GAP_BYTES: u32 = 20;
-/// The smallest frame, 64 octets, on the wire.
+/// The smallest frame, 64 bytes, on the wire.
 pub const WIRE_BYTES_MIN: u32 = 64 + WIRE_GAP_BYTES;
-/// The largest frame: a jumbo frame of 9216 octets, on the wire.
+/// The largest frame: a jumbo frame of 9216 bytes, on the wire.
 pub const WIRE_BYTES_MAX: u32 = 9216 + WIRE_GAP_BYTES;
-/// Frames that one release has at most.
+/// Maximum frames of one release.
 const FRAMES_MAX: usize = 16_384;
 /// The longest period, timer or slot.
 const PERIOD_PS_MAX: Ps = 10 * S;
@@ -40,28 +40,28 @@ pub enum Pattern {
         /// The frames of a release.
         frames: Vec<u32>,
     },
-    /// A sender that wakes up by a timer and then sends what is due: frame `k` was due at `k * gap_ps`. iperf3 has a
-    /// timer of 1 ms since 3.2 and had one of 100 ms until 3.1.3.
+    /// A sender that wakes up by a timer and then sends all due frames: frame `k` is due at `k * gap_ps`.
+    /// iperf3 has a timer of 1 ms since 3.2 and had one of 100 ms until 3.1.3.
     Timer {
         /// The timer's period, ps.
         timer_ps: Ps,
         /// Mean time between frames, ps.
         gap_ps: Ps,
-        /// Every frame, octets on the wire.
+        /// Size of every frame, bytes on the wire.
         frame: u32,
     },
     /// Independent frames: exponential gaps. No bound exists for it.
     Poisson {
         /// Mean time between frames, ps.
         gap_ps: Ps,
-        /// Every frame, octets on the wire.
+        /// Size of every frame, bytes on the wire.
         frame: u32,
     },
     /// These frames at these times, once; ordered in time. No bound is computed for it.
     Trace(Vec<(Ps, u32)>),
 }
 
-/// Why a pattern cannot be sent; the caller's fault.
+/// Reason why a pattern is invalid: an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
@@ -71,7 +71,7 @@ pub enum PatternError {
     /// No frame, or too many.
     #[error("a release has 1 to {FRAMES_MAX} frames, not {0}")]
     Frames(usize),
-    /// A period, slot, timer or gap of zero or beyond all measure, or shorter than its releases.
+    /// A period, slot, timer or gap of zero or above the limit, or shorter than its releases.
     #[error("a period is 1 ps to 10 s and at least 1 ps for each release, not {0} ps")]
     Period(Ps),
     /// Lateness that would let releases overtake one another.
@@ -80,7 +80,7 @@ pub enum PatternError {
     /// A TDD pattern without a slot for this direction, or with too many slots.
     #[error("a TDD pattern has 1 to 1280 slots, at least one of them for the flow")]
     Slots,
-    /// A trace that goes back in time.
+    /// A trace that is not ascending.
     #[error("the frames of a trace are ordered in time; frame {0} is not")]
     Order(usize),
 }
@@ -140,7 +140,7 @@ impl Pattern {
         }
     }
 
-    /// The largest frame there is; zero for an empty trace.
+    /// Size of the largest frame; zero for an empty trace.
     pub(super) fn largest(&self) -> u32 {
         match self {
             Self::Periodic { frames, .. } | Self::Tdd { frames, .. } => frames.iter().copied().max(),

@@ -10,8 +10,8 @@ use super::time::{Clock, Duration, MS, NS, US};
 pub const REFERENCE_FLOWS: [&str; 6] =
     ["IQ DL", "IQ UL", "F1-U DL", "F1-U UL", "background UL", "background DL"];
 
-/// Two 5 MHz cells, one behind split 7.1 (14 symbols of 650 octets at once in each TTI, or `spread` over it) and one
-/// behind split 2 (13.5 Mbit/s in frames of 1536 octets), and 850 Mbit/s of 1000-octet frames each way, through one
+/// Two 5 MHz cells, one behind split 7.1 (14 symbols of 650 bytes at once in each TTI, or `spread` over it) and one
+/// behind split 2 (13.5 Mbit/s in frames of 1536 bytes), and 850 Mbit/s of 1000-byte frames each way, through one
 /// switch (2 µs, 100 m cables) to a host with one port. `scheduler` is that of the two ports that everything shares,
 /// the host's and the one towards it; with [`Scheduler::Gates`] the IQ flows keep to the beginning of the cycle.
 pub fn reference_network(scheduler: &Scheduler, spread: bool) -> Network {

@@ -12,7 +12,7 @@ use super::time::{Clock, Duration, Ps};
 
 /// Signal time of a metre of cable, ps.
 const PS_PER_METRE: Ps = 5_000;
-/// A share of a port beyond which a plan warns, percent.
+/// Load of a port above which a plan warns, percent.
 const BUSY_PERCENT: u64 = 80;
 /// Frames that a host's ring holds.
 const RING_FRAMES: u32 = 1024;
@@ -28,7 +28,7 @@ pub struct Scenario {
     pub cells: Vec<Cell>,
     /// Anything else: background, users' packets between server and CU.
     pub streams: Vec<Stream>,
-    /// The largest Ethernet payload, octets.
+    /// The largest Ethernet payload, bytes.
     pub mtu: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct Node {
     pub name: String,
     /// Handling of frames.
     pub role: Role,
-    /// Its clock: what it sends follows it.
+    /// Its clock, which its traffic follows.
     pub clock: Clock,
 }
 
@@ -52,16 +52,16 @@ pub enum Role {
     Host {
         /// Cost of sharing the network card for each incoming and each outgoing frame.
         sharing: [Duration; 2],
-        /// Time for each frame besides.
+        /// Additional time per frame.
         service: Duration,
-        /// Work that goes first on the core that handles frames: (period, busy, offset), ps.
+        /// Work of higher priority on the core that handles frames: (period, busy, offset), ps.
         contention: Option<(Ps, Ps, Ps)>,
     },
     /// Forwards.
     Switch {
         /// Time from a frame's reception to its next queue.
         forwarding: Duration,
-        /// Octets after which it forwards a frame that is still arriving; `None`: store and forward.
+        /// Bytes after which it forwards a frame that is still arriving; `None`: store and forward.
         cut_through_bytes: Option<u32>,
     },
 }
@@ -69,9 +69,9 @@ pub enum Role {
 /// A cable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// One end, by name.
+    /// One endpoint, by name.
     pub a: String,
-    /// The other end.
+    /// The other endpoint.
     pub b: String,
     /// bit/s each way.
     pub rate_bps: u64,
@@ -79,7 +79,7 @@ pub struct Link {
     pub metres: u32,
     /// Scheduler of both endpoints.
     pub scheduler: Scheduler,
-    /// Octets in the queue of a class at either end.
+    /// Bytes in the queue of a class at either endpoint.
     pub queue_bytes_max: u64,
 }
 
@@ -125,19 +125,19 @@ pub struct Stream {
     pub budget_ps: Option<Ps>,
     /// The radio link behind the receiving node.
     pub air: Option<Air>,
-    /// Hosts on the way between the two, in order: what goes through them is forwarded by their software. A host that
-    /// is passed again (a reply on its way back) counts once.
+    /// Hosts on the path between the two, in order, which forward its traffic in software. A host that is
+    /// passed again (a response on its way back) counts once.
     pub via: Vec<String>,
     /// The radio link before the sending node: a UE's uplink.
     pub air_first: Option<Air>,
 }
 
-/// A network made of a scenario, and what is known before it runs.
+/// The network of a scenario, and facts known before it runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Network for simulation and bounds.
     pub network: Network,
-    /// For each flow that a cell makes, its load, in the network's order; the streams' flows follow them.
+    /// Load of each flow that a cell creates, in the network's order; the streams' flows follow them.
     pub loads: Vec<Load>,
     /// Warnings about probable problems.
     pub warnings: Vec<String>,
@@ -162,7 +162,7 @@ pub enum ScenarioError {
         flow: String,
         /// Its beginning.
         from: String,
-        /// Its end.
+        /// Its receiver.
         to: String,
     },
     /// A cell whose load cannot be computed.
@@ -173,7 +173,7 @@ pub enum ScenarioError {
         /// Why.
         source: SplitError,
     },
-    /// More on a link than it carries: nothing would come out of a run.
+    /// A link with a load above its capacity: a run would be useless.
     #[error("port {port} is offered {offered_bps} bit/s and carries {rate_bps}")]
     Capacity {
         /// Name of the port.
@@ -276,7 +276,7 @@ impl<'s> Builder<'s> {
 
     fn add(&mut self, stage: Stage) -> StageId {
         self.network.stages.push(stage);
-        // More stages than there are numbers are refused by the network's check, before anyone follows a number.
+        // The network's check rejects more stages than there are numbers, before any number is used.
         (self.network.stages.len() - 1) as StageId
     }
 
@@ -368,7 +368,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    /// The ports of a shortest way over switches; among equals the one whose links come first.
+    /// The ports of a shortest path over switches; among equal ones the path whose links come first.
     fn way(&self, from: usize, to: usize) -> Option<Vec<StageId>> {
         let mut reached: Vec<Option<Vec<StageId>>> = vec![None; self.scenario.nodes.len()];
         reached[from] = Some(Vec::new());

@@ -4,12 +4,12 @@ use super::time::{Clock, Ps, S};
 
 /// Traffic classes of a port; 7 is the most urgent.
 pub const CLASSES: usize = 8;
-/// Entries of a gate control list, at most.
+/// Maximum entries of a gate control list.
 pub const GATE_ENTRIES_MAX: usize = 1024;
 /// Bytes that one preemption adds to a frame on the wire: the fragment's check sequence (4), a gap (12) and a
 /// preamble (8); IEEE 802.3 clause 99.
 pub const WIRE_PREEMPTION_BYTES: u32 = 24;
-/// The smallest quantum of a round robin: it bounds how often a port looks round before it sends.
+/// The smallest quantum of a round robin: it limits the rounds that a port makes before it sends.
 const QUANTUM_BYTES_MIN: u32 = 64;
 
 /// Choice of a port's next frame. Frames of one class always keep their order.
@@ -21,7 +21,7 @@ pub enum Scheduler {
     StrictPriority,
     /// Deficit round robin over the classes, with a quantum of bytes each per round.
     DeficitRoundRobin {
-        /// Octets of each class in a turn, on the wire; at least 64.
+        /// Quantum of each class in bytes on the wire; at least 64.
         quanta: [u32; CLASSES],
     },
     /// Strict priority in which express classes interrupt the others (IEEE 802.1Qbu, 802.3br, 802.1CM profile B).
@@ -59,10 +59,10 @@ pub struct GateEntry {
     pub open: u8,
 }
 
-/// Octets on the wire that a flow may send at once and per second.
+/// Bytes on the wire that a flow may send at once and per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// Octets at once, on the wire; at least the flow's largest frame.
+    /// Bytes at once, on the wire; at least the flow's largest frame.
     pub burst_bytes: u32,
     /// bit/s on the wire, at least 1.
     pub rate_bps: u64,
@@ -78,7 +78,7 @@ pub enum SchedulerError {
     /// Everything express, or a class that does not exist.
     #[error("express classes begin at 1 to 7, not {0}")]
     Express(u8),
-    /// No entries, too many, one without duration, or a cycle beyond 10 s.
+    /// No entries, too many, one without duration, or a cycle longer than 10 s.
     #[error("a gate control list has 1 to {GATE_ENTRIES_MAX} entries of at least 1 ps, 10 s in all")]
     Gates,
     /// A shaper that never gains credit or gains more than the link sends.
@@ -126,7 +126,7 @@ impl Gates {
     /// lie beyond the cycle. `None`: it never closes. Empty: it never opens.
     pub(super) fn windows(&self, class: usize) -> Option<Vec<(Ps, Ps)>> {
         let open = |entry: &GateEntry| entry.open >> class & 1 == 1;
-        // Begin behind an entry in which it is closed, so that no window crosses the beginning.
+        // Starts after an entry in which the gate is closed, so that no window crosses the start.
         let closed = self.entries.iter().position(|entry| !open(entry))?;
         let mut at = self.entries[..=closed].iter().map(|entry| entry.duration_ps).sum::<Ps>();
         let mut windows: Vec<(Ps, Ps)> = Vec::new();

@@ -11,7 +11,7 @@ use super::time::{NS, Ps};
 /// Effort of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Search {
-    /// Random phases to begin with; the best is improved. At least one is tried.
+    /// Number of random initial phases; the search improves the best one. At least one is tried.
     pub starts: u32,
     /// Rounds of improvement: in each, every source is moved by a step either way, and the step halves when no move
     /// helps.
@@ -33,8 +33,9 @@ pub struct Worst {
     pub runs: u64,
 }
 
-/// Searches the phases of the flows in `free` for the longest delay of `flow`; the other sources keep their offsets.
-/// Finds a lower bound of the true worst case, and the same one each time. An index beyond the flows is ignored.
+/// Searches the phases of the flows in `free` for the longest delay of `flow`; the other sources keep their
+/// offsets. The result is a lower bound of the true worst case, and the same in each call. An index beyond
+/// the flows is ignored.
 pub fn worst_phase(
     network: &Network,
     flow: usize,

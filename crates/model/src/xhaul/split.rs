@@ -1,24 +1,24 @@
-//! Functional splits: what a cell puts on the network in one direction, in which frames, and how soon it must arrive.
+//! Functional splits: the frames, rate and delay budget of a cell in one direction of the network.
 
 use super::pattern::{Pattern, WIRE_GAP_BYTES};
 use super::time::{MS, Ps, S, US};
 
-/// Ethernet header and check sequence, octets.
+/// Ethernet header and check sequence, bytes.
 const ETHERNET_BYTES: u32 = 14 + 4;
-/// IPv4 and UDP without options, octets.
+/// IPv4 and UDP without options, bytes.
 const IP_UDP_BYTES: u32 = 20 + 8;
 /// The smallest Ethernet payload: shorter ones are padded.
 const ETHERNET_PAYLOAD_MIN: u32 = 46;
-/// IF4p5 (NGFI) header of OAI, octets.
+/// IF4p5 (NGFI) header of OAI, bytes.
 const IF4P5_BYTES: u32 = 12;
-/// eCPRI common header with PC_ID and SEQ_ID, octets.
+/// eCPRI common header with PC_ID and SEQ_ID, bytes.
 const ECPRI_BYTES: u32 = 8;
 /// Application and section header of an O-RAN user-plane message without compression header, octets
 /// (O-RAN.WG4.CUS 6.3).
 const CUS_BYTES: u32 = 4 + 6;
-/// Header before time-domain samples, octets.
+/// Header before time-domain samples, bytes.
 const TIME_DOMAIN_BYTES: u32 = 16;
-/// nFAPI P7 header, octets, and what the messages of a TTI need besides transport blocks.
+/// nFAPI P7 header, bytes, and the overhead of a TTI's messages in addition to transport blocks.
 const NFAPI_BYTES: u32 = 16;
 const NFAPI_TTI_BYTES: u32 = 96;
 /// Overhead of a user's IP packet on F1-U: IPv4 (20), UDP (8), GTP-U with options and one extension (16),
@@ -27,7 +27,7 @@ pub const F1U_BYTES: u32 = 20 + 8 + 16 + 4;
 /// One-way budgets of splits below and above the MAC's real-time half (TR 38.801 annex A, the stricter end), ps.
 const FRONTHAUL_PS: Ps = 250 * US;
 const MIDHAUL_PS: Ps = 1_500 * US;
-/// Samples in a PRACH frame of OAI (839 complex 16-bit ones), octets.
+/// Samples in a PRACH frame of OAI (839 complex 16-bit ones), bytes.
 pub const IF4P5_PRACH_BYTES: u32 = 839 * 4;
 
 /// A carrier in one direction.
@@ -69,7 +69,7 @@ pub enum Split {
     Two {
         /// User data, bit/s of UDP payload.
         user_bps: u64,
-        /// UDP payload of a user's packet, octets.
+        /// UDP payload of a user's packet, bytes.
         user_bytes: u16,
     },
 }
@@ -79,9 +79,9 @@ pub enum Split {
 pub struct Load {
     /// Release times and sizes of the frames.
     pub pattern: Pattern,
-    /// Octets of IQ, transport blocks or F1-U packets as a rate, bit/s.
+    /// Rate of IQ data, transport blocks or F1-U packets, bit/s.
     pub payload_bps: u64,
-    /// The same with everything that goes over the wire, bit/s.
+    /// Rate on the wire, bit/s.
     pub wire_bps: u64,
     /// One-way budget, ps: TR 38.801 annex A, the stricter end.
     pub budget_ps: Ps,
@@ -89,7 +89,7 @@ pub struct Load {
     pub fragmented_by: Option<u32>,
 }
 
-/// Why a cell's load cannot be computed; the caller's fault.
+/// Reason why a cell's load cannot be computed: an error of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
@@ -102,7 +102,7 @@ pub enum SplitError {
     /// A mantissa that block floating point does not have.
     #[error("a mantissa has 1 to 16 bits, not {0}")]
     Mantissa(u8),
-    /// User data without packets, or packets without octets.
+    /// User data without packets, or packets without bytes.
     #[error("user data is 10 kbit/s to 100 Gbit/s in packets of 1 to 8900 octets")]
     User,
     /// A frame size that Ethernet does not have.
@@ -111,9 +111,9 @@ pub enum SplitError {
     /// The smallest unit (one PRB) does not fit a frame.
     #[error("{split} needs an MTU of {need} octets: it cannot be divided further")]
     Indivisible {
-        /// What.
+        /// Name of the split.
         split: &'static str,
-        /// Octets.
+        /// Required bytes.
         need: u32,
     },
 }
@@ -141,7 +141,7 @@ impl Split {
                 if !(1..=16).contains(&mantissa_bits) {
                     return Err(SplitError::Mantissa(mantissa_bits));
                 }
-                // 12 subcarriers, I and Q, and an octet with the exponent.
+                // 12 subcarriers, I and Q, and a byte with the exponent.
                 let exponent = u32::from(mantissa_bits < 16);
                 let prb = 3 * u32::from(mantissa_bits) + exponent;
                 by_symbol(carrier, mtu, "split 7.2x", prb, ECPRI_BYTES + CUS_BYTES)
@@ -172,7 +172,7 @@ impl Carrier {
     }
 }
 
-/// Octets on the wire of a frame with this Ethernet payload.
+/// Bytes on the wire of a frame with this Ethernet payload.
 pub const fn wire_bytes(payload: u32) -> u32 {
     let padded = if payload < ETHERNET_PAYLOAD_MIN { ETHERNET_PAYLOAD_MIN } else { payload };
     padded + ETHERNET_BYTES + WIRE_GAP_BYTES
@@ -271,7 +271,7 @@ fn ip_fragments(packet: u32, mtu: u32) -> Vec<u32> {
     fragments
 }
 
-/// `total` in the fewest parts of at most `most`, as equal as whole numbers are.
+/// `total` in the smallest number of parts of at most `most`, as equal as integers allow.
 fn divide(total: u32, most: u32) -> Vec<u32> {
     let parts = total.div_ceil(most).max(1);
     (0..parts).map(|index| total / parts + u32::from(index < total % parts)).collect()
@@ -292,7 +292,7 @@ mod tests {
     const NR_100: Carrier =
         Carrier { prbs: 273, spacing_khz: 30, ports: 4, sampling_hz: 122_880_000, transport_bits: 1_280_000 };
 
-    /// (payload Mbit/s, wire Mbit/s, frames at once, octets of the first without preamble and gap).
+    /// (payload Mbit/s, wire Mbit/s, frames at once, bytes of the first without preamble and gap).
     fn row(split: Split, carrier: Carrier, mtu: u32) -> (f64, f64, usize, u32) {
         let load = split.load(&carrier, mtu).unwrap();
         let frames = load.pattern.frames(0);

@@ -5,7 +5,7 @@ use super::time::{MS, Ps, S, US};
 /// A budget that a standard names, one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Whose.
+    /// Name of the service.
     pub name: &'static str,
     /// Maximum delay of a frame, ps.
     pub delay_ps: Ps,
@@ -27,7 +27,7 @@ pub const BUDGETS: [Budget; 7] = [
 
 /// Interval between two records of the RFC 3550 jitter estimate: iperf3's default interval.
 const JITTER_INTERVAL_PS: Ps = S;
-/// Noted estimates, at most: a day. Later ones are not kept.
+/// Maximum number of recorded estimates: a day. Later ones are discarded.
 const JITTER_NOTES_MAX: usize = 86_400;
 /// Buckets of the histogram for each power of two: quantiles are exact within 1/64.
 const BUCKETS_BITS: u32 = 6;
@@ -39,7 +39,7 @@ pub struct Delays {
     min_ps: Ps,
     max_ps: Ps,
     sum_ps: u128,
-    /// Sum of squares in ns², which 128 bits hold for ever.
+    /// Sum of squares in ns², which cannot overflow 128 bits.
     squares_ns2: u128,
     histogram: Vec<u64>,
     last: Option<Ps>,
@@ -83,7 +83,8 @@ impl Delays {
         }
     }
 
-    /// Takes the packet `sequence`, sent and received at these times; an earlier reception counts as no delay.
+    /// Records the packet `sequence`, sent and received at these times; a reception before the sending counts
+    /// as no delay.
     pub fn record(&mut self, sequence: u64, sent: Ps, received: Ps, budget_ps: Option<Ps>) {
         let delay = received.saturating_sub(sent);
         self.count += 1;
@@ -96,10 +97,10 @@ impl Delays {
             self.histogram.resize(bucket + 1, 0);
         }
         self.histogram[bucket] += 1;
-        // An interval ends before the first packet behind it counts.
+        // An interval ends before the first packet after it counts.
         self.note(received);
         self.vary(delay);
-        // RFC 4737 section 3: reordered is what arrives behind a later one.
+        // RFC 4737 section 3: a packet that arrives after a later one is reordered.
         if sequence < self.next_sequence {
             self.reordered += 1;
         } else {
@@ -111,8 +112,8 @@ impl Delays {
         self.own_misses += u64::from(budget_ps.is_some_and(|budget_ps| delay > budget_ps));
     }
 
-    /// Takes in what another run of the same flow found. The jitter estimate stays that of the later run; the noted
-    /// ones of both are kept, as far as there is room.
+    /// Merges the results of another run of the same flow. The jitter estimate remains that of the later run;
+    /// the recorded ones of both are kept within the limit.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.min_ps = self.min_ps.min(other.min_ps);
@@ -209,7 +210,8 @@ impl Delays {
         self.max_ps
     }
 
-    /// Packet delay variation of RFC 5481: what [`quantile_ps`](Self::quantile_ps) exceeds the shortest delay by.
+    /// Packet delay variation of RFC 5481: difference between [`quantile_ps`](Self::quantile_ps) and the
+    /// shortest delay.
     pub fn pdv_ps(&self, quantile: f64) -> Ps {
         self.quantile_ps(quantile).saturating_sub(self.min_ps())
     }
@@ -225,7 +227,7 @@ impl Delays {
         self.jitter_ps
     }
 
-    /// The same at the end of each second of arrivals: what iperf3 prints.
+    /// The same at the end of each second of arrivals, as printed by iperf3.
     pub fn jitter_notes_ps(&self) -> &[f64] {
         &self.jitter_notes_ps
     }
@@ -235,12 +237,12 @@ impl Delays {
         self.reordered
     }
 
-    /// Packets beyond each of [`BUDGETS`].
+    /// Packets that exceeded each of [`BUDGETS`].
     pub fn misses(&self) -> &[u64; BUDGETS.len()] {
         &self.misses
     }
 
-    /// Packets beyond the budget that was given with them.
+    /// Packets that exceeded the budget recorded with them.
     pub fn own_misses(&self) -> u64 {
         self.own_misses
     }

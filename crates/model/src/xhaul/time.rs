@@ -15,7 +15,7 @@ pub const MS: Ps = 1_000_000_000;
 /// One second.
 pub const S: Ps = 1_000_000_000_000;
 
-/// The drift of a clock, parts per billion, at most: 802.3 allows 100 ppm.
+/// Maximum drift of a clock, parts per billion: 802.3 allows 100 ppm.
 pub const DRIFT_PPB_MAX: u32 = 100_000;
 
 /// A node's clock: `local = true + offset + true * drift`.
@@ -45,7 +45,7 @@ impl Clock {
         let since = (i128::from(local) - i128::from(self.offset_ps)) * BILLION;
         let rate = BILLION + i128::from(self.drift_ppb);
         let mut at = clamp((since + rate - 1).div_euclid(rate));
-        // `local` rounds towards zero: at most a few steps make up for it.
+        // `local` rounds towards zero: a few steps at most correct it.
         while self.local(at) < local {
             at += 1;
         }
@@ -76,9 +76,9 @@ pub enum Duration {
     Drawn(Quantiles),
 }
 
-/// Steps of a table of quantiles: a draw takes one of them by its first bits, and a place within by the others.
+/// Steps of a table of quantiles: the first bits of a draw select a step, the others a position within.
 const STEPS: usize = 256;
-/// Points that a distribution is given by, at most.
+/// Maximum points that define a distribution.
 const POINTS_MAX: usize = 1024;
 
 /// A distribution by its quantiles: a table, so that a draw is one random number and one multiplication.
@@ -86,8 +86,9 @@ const POINTS_MAX: usize = 1024;
 pub struct Quantiles(Arc<[Ps; STEPS + 1]>);
 
 impl Quantiles {
-    /// From points (share of values that are not above, ps), straight between them. `None` unless there are 2 to 1024, the
-    /// shares rise from 0 to 1, and the values do not fall.
+    /// Creates a distribution from points (share of values that are not above, ps), with linear
+    /// interpolation. `None` unless there are 2 to 1024 points, the shares increase from 0 to 1, and the
+    /// values do not decrease.
     pub fn new(points: &[(f64, Ps)]) -> Option<Self> {
         let first = points.first()?;
         let last = points.last()?;

@@ -14,12 +14,12 @@ pub(crate) const ACK_IP_BYTES: u32 = 52;
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 const INITIAL_WINDOW: f64 = 10.0;
-/// Later segments acknowledged before a segment is taken for lost.
+/// Number of later acknowledgements after which a segment counts as lost.
 const REORDERING: u32 = 3;
 /// The retransmission timeout is not shorter, µs (Linux).
 const RTO_MIN_US: u64 = 200_000;
 const RTO_FIRST_US: u64 = 1_000_000;
-/// Segments of a burst, at most, whatever the window allows.
+/// Maximum segments of a burst, even if the window allows more.
 const BURST_MAX: u32 = 256;
 
 #[derive(Debug, Clone)]
@@ -96,7 +96,8 @@ impl Cubic {
 
     /// A segment was dropped on its way.
     pub(crate) fn dropped(&mut self, seq: u32) {
-        // Queues drop at the tail and the air in order, so this list is nearly sorted; keep it so.
+        // Queues drop at the tail and the air drops in order, so the list is nearly sorted; the insertion
+        // keeps it sorted.
         let place = self.lost.partition_point(|other| *other < seq);
         self.lost.insert(place, seq);
     }
@@ -131,7 +132,7 @@ impl Cubic {
         self.last_us + (rto.max(RTO_MIN_US) << self.backoff.min(6))
     }
 
-    /// Nothing came back for too long: all in flight is lost.
+    /// No acknowledgement for too long: all data in flight is lost.
     pub(crate) fn timeout(&mut self, now_us: u64) {
         self.timeouts += 1;
         self.backoff += 1;
@@ -174,7 +175,7 @@ impl Cubic {
 
     fn reduce(&mut self) {
         self.reductions += 1;
-        // Fast convergence: give way if the last maximum was not reached.
+        // Fast convergence: reduces the maximum if the last one was not reached.
         self.w_max = if self.window < self.w_max { self.window * (1.0 + BETA) / 2.0 } else { self.window };
         self.window = (self.window * BETA).max(2.0);
         self.threshold = self.window;
@@ -183,7 +184,7 @@ impl Cubic {
     }
 
     fn grow(&mut self, segments: f64, now_us: u64) {
-        // A window that the receiver limits does not grow without end.
+        // A window that the receiver limits does not grow beyond it.
         if self.window >= 2.0 * self.receive_window {
             return;
         }

@@ -48,7 +48,7 @@ pub enum Traffic {
         on_ms: u32,
         /// Mean time off, ms; zero for always on.
         off_ms: u32,
-        /// Times are exponential with these means, or exactly these.
+        /// Whether times are exponential with these means, or exactly these.
         random: bool,
     },
     /// Packets at given times.
@@ -67,7 +67,7 @@ pub const PACKET_BYTES_MAX: u32 = 9000;
 /// VoIP: IP, UDP and 172 bytes, and the interval.
 const VOIP_IP_BYTES: u32 = 200;
 const VOIP_INTERVAL_US: u64 = 20_000;
-/// Full buffer: packets that are kept in the queue.
+/// Full buffer: number of packets kept in the queue.
 const FULL_PACKETS: u32 = 256;
 /// Maximum packets of a flow per visit, so that an endless burst does not block other flows.
 const BURST_MAX: usize = 256;
@@ -85,7 +85,7 @@ pub struct FlowConfig {
     pub start_us: u64,
     /// No packet at or after this time, µs.
     pub stop_us: u64,
-    /// Keep distributions of round trips and sojourn times.
+    /// Whether to keep distributions of round trips and sojourn times.
     pub measured: bool,
 }
 
@@ -98,7 +98,7 @@ impl FlowConfig {
     }
 }
 
-/// Why a flow cannot be; the caller's fault.
+/// Reason why a flow is invalid: an error of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlowError {
@@ -107,12 +107,12 @@ pub enum FlowError {
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// Given.
+        /// The given value.
         given: u64,
         /// Allowed.
         allowed: &'static str,
     },
-    /// A trace that goes back in time, is empty or repeats before its end.
+    /// A trace that is not ascending, is empty or repeats before its end.
     #[error("a trace has packets at ascending times, and repeats after the last of them or not")]
     Trace,
 }
@@ -151,7 +151,8 @@ impl FlowConfig {
         }
     }
 
-    /// Mean rate of IP in the flow's direction while it is active, bytes per second; none if it takes what it gets.
+    /// Mean rate of IP in the flow's direction while it is active, bytes per second; `None` for a greedy
+    /// flow.
     pub(crate) fn mean_rate(&self) -> Option<f64> {
         match &self.traffic {
             Traffic::Voip => Some(f64::from(VOIP_IP_BYTES) * 1e6 / VOIP_INTERVAL_US as f64),
@@ -180,7 +181,7 @@ pub struct FlowStats {
     pub delivered: (u64, u64),
     /// Packets dropped by a queue, a policer or the air.
     pub dropped: u64,
-    /// Times at which TCP reduced its window, and at which it timed out.
+    /// Number of window reductions and of timeouts of TCP.
     pub reductions: (u64, u64),
     /// Round trips, if the flow is measured.
     pub rtt: Option<Box<Histogram>>,
@@ -190,7 +191,7 @@ pub struct FlowStats {
     pub rlc_sojourn: Option<Box<Histogram>>,
 }
 
-/// A flow as it goes.
+/// State of a flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) config: FlowConfig,
@@ -379,7 +380,7 @@ impl Flow {
         Some(Packet { answer: true, bytes: ACK_IP_BYTES, count, queued_us: now_us, ..packet })
     }
 
-    /// Something goes from the base station to the server, which answers data or takes an answer.
+    /// A packet from the base station to the server, which responds to data or receives a response.
     pub(crate) fn send_on(&mut self, packet: Packet, at_us: u64) {
         self.wire.push_back((at_us, Packet { queued_us: at_us, ..packet }));
     }
@@ -401,7 +402,7 @@ impl Flow {
         match (&mut self.sender, packet.answer) {
             (Some(sender), false) => sender.dropped(packet.seq),
             (None, false) => self.leaves(now_us),
-            // The next acknowledgement makes up for a lost one.
+            // The next acknowledgement covers a lost one.
             (Some(_), true) => self.received.0 += packet.count,
             (None, true) => {}
         }
@@ -419,8 +420,8 @@ impl Flow {
         self.turns.off_at_us = now_us + self.draw(on_ms, random);
     }
 
-    /// Packets come at equal intervals of the time on, so that the mean rate is what it says: what is left of an
-    /// interval when a time on ends goes on with the next.
+    /// Packets are sent at equal intervals of the on time, so that the mean rate is exact: the rest of an
+    /// interval continues in the next on time.
     fn pass_off(&mut self) {
         let Traffic::OnOff { on_ms, off_ms, random, .. } = self.config.traffic else { return };
         while off_ms > 0 && self.next_us >= self.turns.off_at_us {

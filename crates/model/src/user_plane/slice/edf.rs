@@ -14,7 +14,7 @@ struct Period {
     deadline: u32,
     guaranteed: u32,
     replenish: u32,
-    /// Slots to the deadline; none while idle.
+    /// Slots to the deadline; `None` while idle.
     left: Option<u32>,
     quota: u32,
     suspended: bool,
@@ -70,7 +70,7 @@ impl Edf {
 }
 
 impl Period {
-    /// A slot begins.
+    /// Starts a slot.
     fn begin(&mut self, active: bool) {
         let left = self.left.map_or(0, |left| left.saturating_sub(1));
         if !active {
@@ -81,7 +81,7 @@ impl Period {
         if left == 0 {
             (self.left, self.quota) = (Some(self.deadline), self.guaranteed);
         } else if self.suspended {
-            // Back before the deadline: a new period, with what was left and the passed part of a quota again.
+            // Returned before the deadline: a new period, with the rest and the elapsed part of a quota.
             let passed =
                 u64::from(self.guaranteed) * u64::from(self.deadline - left) / u64::from(self.deadline);
             let replenished = (passed as u32).min(self.replenish);

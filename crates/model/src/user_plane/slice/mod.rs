@@ -28,13 +28,13 @@ pub enum SliceAlgorithm {
 /// Guarantee of a slice; the kind must fit the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SliceParams {
-    /// NVS (and none): a share of the slots, above 0 to 1.
+    /// NVS (and none): a share of the slots, above 0 up to 1.
     Capacity(f64),
     /// NVS: a rate, as far as the channel is as good as the reference.
     Rate {
         /// Reserved, Mbit/s, above 0.
         required_mbps: f64,
-        /// Of the whole carrier at the agreed channel, Mbit/s, not below what is required.
+        /// Rate of the whole carrier on the agreed channel, Mbit/s, not below the required rate.
         reference_mbps: f64,
     },
     /// Static: PRBs from the first to the last, both included, counted from 0.
@@ -50,14 +50,14 @@ pub enum SliceParams {
         deadline_slots: u32,
         /// PRBs guaranteed in it.
         guaranteed_prbs: u32,
-        /// PRBs that a return before the deadline may bring back.
+        /// Maximum PRBs that a return before the deadline restores.
         max_replenish: u32,
     },
     /// Quota: shares of the PRBs, 0 to 1, in rising order (TS 28.541 §4.3.36).
     Quota {
-        /// Kept for the slice, used or not.
+        /// Part reserved for the slice, used or not.
         dedicated: f64,
-        /// Guaranteed; other slices may use what the slice leaves, except for the dedicated part.
+        /// Guaranteed part; other slices may use the unused rest, except for the dedicated part.
         min: f64,
         /// Limit.
         max: f64,
@@ -98,7 +98,7 @@ impl Default for SliceSet {
     }
 }
 
-/// Slices of a direction, at most.
+/// Maximum slices of a direction.
 pub const SLICES_MAX: usize = 16;
 /// Longest deadline, slots.
 pub const DEADLINE_MAX: u32 = 10_000;
@@ -107,11 +107,11 @@ pub const LABEL_MAX: usize = 64;
 /// Sums of shares may be above one by rounding.
 const TOLERANCE: f64 = 1e-6;
 
-/// Why slices were refused. Nothing has changed.
+/// Reason to reject slices. The configuration has not changed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SliceError {
-    /// None, or too many.
+    /// No slices, or too many.
     #[error("a direction has 1 to {SLICES_MAX} slices (without an algorithm 1), not {0}")]
     Count(usize),
     /// Two of the same identity.
@@ -138,7 +138,7 @@ pub enum SliceError {
         id: u32,
         /// Name of the parameter.
         what: &'static str,
-        /// Given.
+        /// The given value.
         given: f64,
         /// Allowed.
         allowed: &'static str,
@@ -289,13 +289,14 @@ impl SliceSpec {
 pub struct SliceStats {
     /// PRBs used.
     pub prbs: u64,
-    /// PRBs reserved for it in a slot that it did not use; with static and EDF slices that share, others may have.
+    /// PRBs reserved for it that it did not use; with static and EDF slices that share, other slices may have
+    /// used them.
     pub wasted_prbs: u64,
     /// Slots in which it was granted PRBs.
     pub slots: u64,
     /// Bytes of transport blocks.
     pub bytes: u64,
-    /// Slots with work for which no allocation had come (scheduler `Remote`).
+    /// Slots with data but without an allocation (scheduler `Remote`).
     pub deadline_misses: u64,
 }
 
@@ -313,7 +314,7 @@ pub(crate) struct Grant {
 pub(crate) struct Slices {
     pub(crate) set: SliceSet,
     pub(crate) stats: Vec<SliceStats>,
-    /// Whose turn it is (round robin), by slice: index of a UE.
+    /// Next UE (index) of the round robin, by slice.
     pub(crate) turns: Vec<u32>,
     /// PRBs of a slot.
     pub(crate) prbs: u16,
@@ -400,7 +401,7 @@ impl Slices {
         self.set.sharing && matches!(self.state, State::Static | State::Edf(_))
     }
 
-    /// A grant was used so far.
+    /// Records the used part of a grant.
     pub(crate) fn served(&mut self, grant: Grant, used: u16, bytes: u32) {
         let stats = &mut self.stats[usize::from(grant.slice)];
         stats.prbs += u64::from(used);
@@ -427,7 +428,7 @@ impl Slices {
         self.set.slices.iter().position(|slice| slice.id == id).map(|index| index as u8)
     }
 
-    /// Takes over counters (and turns) of slices of the same identity.
+    /// Copies counters (and round-robin positions) of slices with the same identity.
     pub(crate) fn keep(&mut self, old: &Self) {
         for (index, slice) in self.set.slices.iter().enumerate() {
             if let Some(from) = old.index(slice.id) {

@@ -1,12 +1,12 @@
-//! NVS as the authors of FlexRIC run it: exponential averages of what slices got, and the slot to the one that lags.
+//! NVS as in FlexRIC: exponential averages of the slices' shares; the slot goes to the slice that lags most.
 
 use super::{SliceParams, SliceSpec};
 
 /// Weight of a slot in the averages.
 const BETA: f64 = 0.001;
-/// A slice must lag more than the best so far by this.
+/// Minimum lead in lag over the best slice so far.
 const MARGIN: f64 = 0.001;
-/// Coarse steps weigh more, but the averages keep some memory.
+/// Coarse steps have a higher weight, but the averages keep some memory.
 const BETA_MAX: f64 = 0.05;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Lag {
 impl Nvs {
     pub(super) fn new(slices: &[SliceSpec], mbps_per_byte: f64) -> Self {
         let lag = |slice: &SliceSpec| match slice.params {
-            // The average starts at what is due: no transient.
+            // The average starts at its target: no transient.
             params @ SliceParams::Rate { required_mbps, reference_mbps } => Lag {
                 params,
                 average: required_mbps,
@@ -56,8 +56,8 @@ impl Nvs {
         }
     }
 
-    /// The slice that has the slot. With sharing, slices without anything to send stand aside, and what they got so
-    /// far with them; without, only rate slices do, and a capacity slice wins its slots to waste them.
+    /// The slice that gets the slot. With sharing, slices without data are skipped and their averages frozen.
+    /// Without sharing, only rate slices are skipped, and a capacity slice wins slots and wastes them.
     pub(super) fn choose(&mut self, active: u32, sharing: bool) -> Option<u8> {
         self.considered = 0;
         let mut best: Option<(usize, f64)> = None;

@@ -1,15 +1,16 @@
-//! RRM policy ratios (TS 28.541 §4.3.36): a guarantee, a part of it that no other slice may use, and a limit.
+//! RRM policy ratios (TS 28.541 §4.3.36): a guarantee, a dedicated part of it that no other slice may use,
+//! and a limit.
 //!
-//! Resources follow demand (UEs with data) within the guarantees and the limits of the slices that have data. The dedicated
-//! part of a slice is left empty when the slice does not use it.
+//! Resources follow demand (UEs with data) within the guarantees and the limits of the slices that have data.
+//! The dedicated part of a slice stays empty when the slice does not use it.
 
 use super::{SLICES_MAX, SliceParams, SliceSpec};
 
 /// Bounds of the scheduler's memory, in slots.
 const CREDIT_MAX: f64 = 4.0;
-/// Slots by which a slice may run ahead of its dedicated part.
+/// Maximum slots by which a slice may run ahead of its dedicated part.
 const AHEAD_MAX: f64 = 8.0;
-/// Halvings by which the common share of a UE is found: more than an f64 has digits.
+/// Bisection steps for the common share of a UE: more than the digits of an f64.
 const HALVINGS: usize = 60;
 
 #[derive(Debug)]
@@ -17,7 +18,8 @@ pub(super) struct Quota {
     slices: Vec<Entry>,
     /// Demands that the targets were computed for.
     demands: [u16; SLICES_MAX],
-    /// Slices of this slot, the one with the most credit first; none if the slot is reserved for an idle slice.
+    /// Slices of this slot, the one with the most credit first; empty if the slot is reserved for an idle
+    /// slice.
     pub(super) order: Vec<u8>,
     /// The slice that the slot is reserved for.
     owner: Option<u8>,
@@ -74,7 +76,7 @@ impl Quota {
         for (entry, demand) in self.slices.iter_mut().zip(demands) {
             entry.allowance = (entry.allowance + entry.max).min(1.0);
             entry.reserve += entry.dedicated;
-            // An idle slice saves nothing for later.
+            // An idle slice accumulates no credit.
             entry.credit = if *demand > 0 { (entry.credit + entry.target).min(CREDIT_MAX) } else { 0.0 };
         }
         self.order.clear();
@@ -94,7 +96,7 @@ impl Quota {
         self.order.sort_by(|a, b| credit(b).total_cmp(&credit(a)));
     }
 
-    /// The slice that has the slot for itself alone, because its dedicated part is a whole slot behind.
+    /// The slice that gets the slot exclusively, because its dedicated part lags by a whole slot.
     fn reserved(&self) -> Option<usize> {
         let due = |slice: &usize| self.slices[*slice].reserve >= 1.0;
         let reserve = |slice: &usize| self.slices[*slice].reserve;

@@ -56,7 +56,7 @@ fn rate_is_reached_on_agreed_channel() {
     assert_shares(&nvs(&[rate(5.0, 50.0), Capacity(0.9)], true), 50.0, &[0.1, 0.9]);
     // A worse channel: the share of the slots, not the rate.
     assert_shares(&nvs(&[rate(20.0, 100.0), Capacity(0.8)], true), 50.0, &[0.2, 0.8]);
-    // A better one: the rate, with fewer slots; what is over goes round.
+    // A better channel: the rate, with fewer slots; the other slice gets the rest.
     assert_shares(&nvs(&[rate(20.0, 100.0), Capacity(0.8)], true), 200.0, &[0.112, 0.888]);
 }
 
@@ -154,17 +154,17 @@ type QuotaCase = (&'static [[u8; 3]], &'static [u16], &'static [f64]);
 fn twenty_quota_orders_give_computed_shares() {
     #[rustfmt::skip]
     let table: [QuotaCase; 22] = [
-        // No limit at all is no order.
+        // Limits of 100 % have no effect.
         (&[[0, 0, 100], [0, 0, 100]], &[1, 1], &[50.0, 50.0]),
         (&[[0, 0, 100], [0, 0, 100]], &[2, 1], &[66.67, 33.33]),
         (&[[0, 0, 100], [0, 0, 100], [0, 0, 100]], &[1, 1, 2], &[25.0, 25.0, 50.0]),
-        // Limits, whose sum may be above or below the whole.
+        // Limits, with a sum above or below the whole.
         (&[[0, 0, 100], [0, 0, 20]], &[1, 1], &[80.0, 20.0]),
         (&[[0, 0, 30], [0, 0, 60]], &[1, 1], &[30.0, 60.0]),
         (&[[0, 0, 70], [0, 0, 70]], &[3, 1], &[70.0, 30.0]),
         (&[[0, 0, 20], [0, 0, 100]], &[1, 0], &[20.0, 0.0]),
         (&[[0, 0, 0], [0, 0, 100]], &[1, 1], &[0.0, 100.0]),
-        // Guarantees, which others may use meanwhile.
+        // Guarantees, which other slices may use in the meantime.
         (&[[0, 80, 100], [0, 20, 100]], &[1, 1], &[80.0, 20.0]),
         (&[[0, 80, 100], [0, 20, 100]], &[0, 1], &[0.0, 100.0]),
         (&[[0, 50, 100], [0, 0, 100]], &[1, 3], &[50.0, 50.0]),
@@ -214,7 +214,7 @@ fn twenty_quota_orders_give_computed_shares() {
 fn unused_guarantee_goes_to_other_slices() {
     let quota = |dedicated, min, max| SliceParams::Quota { dedicated, min, max };
     for (first, second, expected) in [
-        // 10 % of data, all the rest to the other; less what is dedicated and unused; up to the limit.
+        // 10 % of data, the rest for the other slice; less the unused dedicated part; up to the limit.
         (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 90.0]),
         (quota(0.3, 0.6, 1.0), quota(0.0, 0.0, 1.0), [10.0, 70.0]),
         (quota(0.0, 0.6, 1.0), quota(0.0, 0.0, 0.4), [10.0, 40.0]),

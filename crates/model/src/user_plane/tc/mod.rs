@@ -17,11 +17,11 @@ pub use queue::{QUEUE_BYTES_MAX, QUEUE_PACKETS_MAX, QueueKind, QueueStats};
 use rate::Bucket;
 pub use rate::{Policer, RATE_KBPS_MAX, Shaper};
 
-/// Queues of a bearer, at most.
+/// Maximum queues of a bearer.
 pub const QUEUES_MAX: usize = 16;
-/// Rules of a bearer's classifier, at most.
+/// Maximum rules of a bearer's classifier.
 pub const RULES_MAX: usize = 64;
-/// Packets handed to RLC in one slot, at most.
+/// Maximum packets handed to RLC in one slot.
 const PULL_MAX: usize = 512;
 
 /// A queue as it is to be.
@@ -40,7 +40,7 @@ pub struct QueueSpec {
 }
 
 impl QueueSpec {
-    /// First in, first out, as large as may be.
+    /// First in, first out, with the maximum size.
     pub const fn fifo(id: u32) -> Self {
         Self { id, kind: QueueKind::Fifo, capacity_bytes: QUEUE_BYTES_MAX, shaper: None, policer: None }
     }
@@ -52,7 +52,7 @@ pub enum TcScheduler {
     /// A packet of each in turn.
     #[default]
     RoundRobin,
-    /// The first in this order that has one; queues not named come last, by identity.
+    /// The first queue with a packet in this order; unnamed queues come last, by identity.
     Priority(Vec<u32>),
 }
 
@@ -61,12 +61,12 @@ pub enum TcScheduler {
 pub enum TcCommand {
     /// A new queue.
     AddQueue {
-        /// Identity, not yet taken.
+        /// A new identity.
         id: u32,
         /// Management.
         kind: QueueKind,
     },
-    /// A queue as a whole: a new one, or another configuration of the one of this identity, whose packets stay.
+    /// Creates a queue, or reconfigures the one of this identity, which keeps its packets.
     PutQueue(QueueSpec),
     /// Another management for a queue; its packets stay.
     ModifyQueue {
@@ -75,25 +75,25 @@ pub enum TcCommand {
         /// Management.
         kind: QueueKind,
     },
-    /// Takes a queue away; its packets and the rules towards it go to queue 0, which cannot be taken away.
+    /// Removes a queue; its packets and the rules towards it move to queue 0, which cannot be removed.
     DeleteQueue(u32),
-    /// A new rule at the end of the classifier.
+    /// Adds a rule at the end of the classifier.
     AddRule(Rule),
     /// Replaces the rule of the same identity.
     ModifyRule(Rule),
-    /// Takes a rule away.
+    /// Removes a rule.
     DeleteRule(u32),
     /// Sets the scheduler of the queues.
     Scheduler(TcScheduler),
-    /// Sets or (none) removes a queue's shaper.
+    /// Sets or (`None`) removes a queue's shaper.
     Shaper(u32, Option<Shaper>),
-    /// Sets or (none) removes a queue's policer.
+    /// Sets or (`None`) removes a queue's policer.
     Policer(u32, Option<Policer>),
     /// Sets the pacer, which limits the amount handed to RLC.
     Pacer(Pacer),
 }
 
-/// Why a change was refused. Nothing has changed.
+/// Reason to reject a change. The configuration has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TcError {
@@ -120,7 +120,7 @@ pub enum TcError {
     Number {
         /// Name of the parameter.
         what: &'static str,
-        /// Given.
+        /// The given value.
         given: u32,
         /// Allowed.
         allowed: &'static str,
@@ -130,21 +130,21 @@ pub enum TcError {
     Twice(u32),
 }
 
-/// A queue as a stage sees it.
+/// State of a queue for a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueView {
     /// Identity.
     pub id: u32,
     /// Counters.
     pub stats: QueueStats,
-    /// Size of the first packet that waits, bytes; none if none waits or a shaper holds it back.
+    /// Size of the first waiting packet, bytes; `None` if no packet waits or a shaper delays it.
     pub head_bytes: Option<u32>,
 }
 
-/// A pacer or scheduler of the user's own. It sees counters and sizes and says yes or no; what it says wrong (a queue
+/// A custom pacer or scheduler. It gets counters and sizes and returns a decision; an invalid one (a queue
 /// without packets) counts as no.
 pub trait TcStage: std::fmt::Debug + Send {
-    /// As scheduler: index of the queue that sends next; none for no queue in this slot.
+    /// As scheduler: index of the queue that sends next; `None`: no queue sends in this slot.
     fn pick(&mut self, queues: &[QueueView], now_us: u64) -> Option<usize> {
         let _ = now_us;
         queues.iter().position(|queue| queue.head_bytes.is_some())
@@ -166,7 +166,7 @@ pub enum StageRole {
     Pacer,
 }
 
-/// Traffic control as it is set and what its queues have done.
+/// Configuration of traffic control, and statistics of its queues.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcStats {
     /// Classifier.
@@ -183,7 +183,7 @@ pub struct TcStats {
     pub paced_kbps: u64,
 }
 
-/// A queue as it is set and what it has done.
+/// Configuration and statistics of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueReport {
     /// Identity.
@@ -206,7 +206,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// A limit that is as it was goes on.
+    /// An unchanged limit keeps its state.
     fn shape(&mut self, shaper: Option<Shaper>, now_us: u64) {
         if self.shaper.map(|known| known.0) != shaper {
             self.shaper = shaper.map(|it| (it, Bucket::new(it.kbps, it.window_ms, now_us)));
@@ -285,7 +285,7 @@ impl Tc {
         self.queues.iter_mut().map(|(queue, _)| (queue.id, std::mem::take(&mut queue.sojourn))).collect()
     }
 
-    /// Takes a packet; false if it was dropped.
+    /// Adds a packet; false if it was dropped.
     pub(crate) fn push(&mut self, tuple: &FiveTuple, packet: Packet, now_us: u64) -> bool {
         let rule = self.rules.iter().find(|rule| rule.filter.matches(tuple));
         let Some(mut index) = self.place(rule.map_or(0, |rule| rule.queue)) else { return false };
@@ -305,7 +305,7 @@ impl Tc {
         taken
     }
 
-    /// Hands packets on while the pacer lets it; `held` is what the bearer holds, bytes.
+    /// Hands packets on while the pacer admits them; `held`: bytes in the bearer.
     pub(crate) fn pull(
         &mut self,
         mut held: u64,
@@ -353,7 +353,7 @@ impl Tc {
         }
     }
 
-    /// A queue with a packet that no shaper holds back.
+    /// A queue with a packet that no shaper delays.
     fn pick(&mut self, now_us: u64) -> Option<usize> {
         fn ready((queue, limits): &mut (Queue, Limits), now_us: u64) -> Option<u32> {
             let bytes = queue.head()?.bytes;
@@ -389,7 +389,7 @@ impl Tc {
         }
     }
 
-    /// Makes a change, or none at all.
+    /// Executes a command completely or not at all.
     pub(crate) fn command(&mut self, command: &TcCommand, now_us: u64) -> Result<(), TcError> {
         self.check(command)?;
         self.apply(command, now_us);

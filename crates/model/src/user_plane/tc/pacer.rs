@@ -6,9 +6,9 @@ pub enum Pacer {
     /// Everything at once.
     #[default]
     Dummy,
-    /// 5G-BDP (Irazabal et al.): by the bearer's measured rate and what it holds already.
+    /// 5G-BDP (Irazabal et al.): by the bearer's measured rate and its current bytes.
     Bdp {
-        /// The bearer never holds more than this, bytes, 1500 to 10,000,000.
+        /// Maximum bytes in the bearer, 1500 to 10,000,000.
         cap_bytes: u32,
         /// Amount that it may always hold, bytes, 1500 to the cap.
         floor_bytes: u32,
@@ -24,15 +24,15 @@ impl Pacer {
 const START_RATE: f64 = 40.0;
 /// Weights of the last four rates in the new one. Their sum is 1.117, so the estimate is slightly too high.
 const WEIGHTS: [f64; 4] = [0.7, 0.3, 0.09, 0.027];
-/// Time between two looks at the bearer, µs.
+/// Interval between two measurements of the bearer, µs.
 const REPORT_US: u64 = 1000;
-/// Longer times since the last look count as this, µs.
+/// Upper limit of the elapsed time in a measurement, µs.
 const ELAPSED_MAX_US: u64 = 1200;
 const ELAPSED_CUT_US: f64 = 1000.0;
-/// Allowed beyond the product, bytes.
+/// Bytes allowed in addition to the product.
 const SLACK_BYTES: f64 = 2800.0;
 
-/// The state of 5G-BDP. Additions and products alone, so the same on every machine.
+/// The state of 5G-BDP. It uses additions and products only, so it is the same on every machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bdp {
     rates: [f64; 3],
@@ -46,7 +46,7 @@ impl Bdp {
         Self { rates: [START_RATE, 0.0, 0.0], passed: 0, held: 0, at_us: now_us }
     }
 
-    /// Looks at what the bearer holds, once in a while.
+    /// Measures the bytes in the bearer at intervals.
     pub(super) fn look(&mut self, held: u64, now_us: u64) {
         let elapsed = now_us.saturating_sub(self.at_us);
         if elapsed < REPORT_US {

@@ -42,7 +42,7 @@ pub struct QueueStats {
     pub sojourn_us_last: u32,
 }
 
-/// Bytes and packets of a queue, at most.
+/// Maximum bytes and packets of a queue.
 pub const QUEUE_BYTES_MAX: u64 = 50_000_000;
 /// See [`QUEUE_BYTES_MAX`].
 pub const QUEUE_PACKETS_MAX: usize = 1 << 16;
@@ -96,7 +96,7 @@ impl Queue {
         self.packets.front()
     }
 
-    /// Takes a packet, or says no because the queue is full.
+    /// Adds a packet; false if the queue is full.
     pub(super) fn push(&mut self, packet: Packet) -> bool {
         let bytes = self.stats.bytes + u64::from(packet.bytes);
         if bytes > self.capacity_bytes || self.packets.len() >= QUEUE_PACKETS_MAX {

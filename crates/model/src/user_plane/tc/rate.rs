@@ -3,7 +3,7 @@
 /// Rates are 1 kbit/s to this.
 pub const RATE_KBPS_MAX: u32 = 10_000_000;
 
-/// Delays what leaves a queue.
+/// Delays packets that leave a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shaper {
     /// Rate, kbit/s, 1 to [`RATE_KBPS_MAX`].
@@ -12,18 +12,18 @@ pub struct Shaper {
     pub window_ms: u32,
 }
 
-/// Drops or redirects what enters a queue.
+/// Drops or redirects packets that enter a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policer {
-    /// Packets beyond this rate are dropped, kbit/s, 1 to [`RATE_KBPS_MAX`].
+    /// Rate above which packets are dropped, kbit/s, 1 to [`RATE_KBPS_MAX`].
     pub drop_kbps: u32,
     /// Burst size as a time at the rates, ms, 1 to 10,000.
     pub window_ms: u32,
-    /// Packets beyond this rate go to that queue instead.
+    /// Rate above which packets go to that queue instead.
     pub deviate: Option<(u32, u32)>,
 }
 
-/// Tokens for bytes, in bits times 1000 µs so that kbit/s and µs multiply to whole numbers.
+/// Tokens for bytes, in bits times 1000 µs, so that kbit/s times µs is an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bucket {
     kbps: u64,

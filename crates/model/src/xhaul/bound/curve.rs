@@ -1,4 +1,5 @@
-//! Arrival curves: what flows send at most in any window, as work for a stage, and what links make of their sums.
+//! Arrival curves: upper bounds of the flows' traffic in any window, as work for a stage, and the effect of
+//! links on their sums.
 
 use super::super::network::{Flow, Network, Stage, StageId};
 use super::super::pattern::Envelope;
@@ -42,7 +43,8 @@ impl Arrival {
         self.held_by(bucket) == Some(0)
     }
 
-    /// The longest that a regulator with `bucket` for this flow alone holds a frame; `None`: ever longer.
+    /// The longest time for which a regulator with `bucket` for this flow alone delays a frame; `None`:
+    /// unbounded.
     pub(super) fn held_by(&self, bucket: TokenBucket) -> Option<Ps> {
         let Envelope { bytes, period_ps, jitter_ps, .. } = self.envelope;
         // Time that the bucket needs to refill for this number of bytes.
@@ -51,7 +53,7 @@ impl Arrival {
         if refill(bytes) > u128::from(period_ps) {
             return None;
         }
-        // Behind the first step each further one comes later than the bucket refills for it.
+        // After the first step, each further one arrives later than the bucket refills for it.
         let first = jitter_ps / period_ps + 1;
         let held = [(bytes * first, 0), (bytes * (first + 1), first * period_ps - jitter_ps)].map(
             |(sent, window)| {
@@ -66,8 +68,8 @@ impl Arrival {
         Ps::try_from(held[0].max(held[1])).ok()
     }
 
-    /// The curve behind a regulator that held frames up to `more_ps`: that much later, or what the bucket lets through
-    /// if that is less at once.
+    /// The curve behind a regulator that delayed frames by up to `more_ps`: later by that time, or the
+    /// bucket's limit if its burst is smaller.
     pub(super) fn regulated(self, bucket: TokenBucket, more_ps: Ps) -> Self {
         let later = self.later(more_ps);
         let Envelope { bytes, jitter_ps, period_ps, smallest, largest, .. } = later.envelope;
@@ -75,7 +77,8 @@ impl Arrival {
         if at_once <= u64::from(bucket.burst_bytes) || smallest != largest {
             return later;
         }
-        // A straight line in releases of the bucket's burst: frames of one size, so work follows octets.
+        // A straight line in releases of the bucket's burst: frames have one size, so work is proportional to
+        // bytes.
         let frames = u64::from(bucket.burst_bytes).div_ceil(u64::from(largest));
         let bytes = frames * u64::from(largest);
         let refill = u128::from(bytes) * 8 * u128::from(S) / u128::from(bucket.rate_bps);
@@ -108,7 +111,7 @@ impl Arrival {
 /// Unit of a stage's work for a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Work {
-    /// Its octets on the wire, and `extra_bytes` more.
+    /// Its bytes on the wire, plus `extra_bytes`.
     Bytes { ps_per_byte: Ps, extra_bytes: u64 },
     /// The same for every frame.
     Frame(Ps),
@@ -132,7 +135,7 @@ impl Work {
     }
 }
 
-/// The sum of several flows' work at a stage, cut to what the links before it can bring.
+/// The sum of several flows' work at a stage, limited by the links before it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum {
     groups: Vec<Group>,
@@ -156,7 +159,8 @@ struct Line {
 }
 
 impl Sum {
-    /// The sum over `guests` as work for this stage; `delay_ps` more may have passed for each before it counts.
+    /// The sum over `guests` as work for this stage; each may be delayed by another `delay_ps` before it
+    /// counts.
     pub(super) fn new<'g>(
         network: &Network,
         guests: impl Iterator<Item = &'g Guest>,
@@ -199,7 +203,7 @@ impl Sum {
         self.groups.iter().map(|group| group.at(window_ps, open)).fold(0, Ps::saturating_add)
     }
 
-    /// Work in a second of work time: above 1 nothing can keep up.
+    /// Work per second of work time: above 1 no stage keeps up.
     pub(super) fn utilisation(&self) -> f64 {
         let flows = self.groups.iter().flat_map(|group| &group.flows);
         flows.map(|(arrival, work)| *work as f64 / arrival.envelope.period_ps as f64).sum()
@@ -269,7 +273,7 @@ impl Line {
             let of = members.iter().filter(|guest| express == is_express(&port.scheduler, guest.class));
             of.map(|guest| work.of_frame(guest.arrival.envelope.largest)).max().unwrap_or(0)
         };
-        // A frame of each kind may have begun before the window: an express one inside a preemptable one.
+        // A frame of each kind may have started before the window: an express one inside a preemptable one.
         let burst = largest(true) + largest(false);
         let smallest = u128::from(members.iter().map(|guest| guest.arrival.envelope.smallest).min()?);
         let forwarding = port.forwarding.max_ps() - port.forwarding.min_ps();
@@ -291,7 +295,7 @@ pub(super) fn is_express(scheduler: &Scheduler, class: u8) -> bool {
     matches!(scheduler, Scheduler::Preemption { express_from } if class >= *express_from)
 }
 
-/// Work in octets on the wire at a port.
+/// Work in bytes on the wire at a port.
 pub(super) fn bytes(ps_per_byte: Ps) -> Work {
     Work::Bytes { ps_per_byte, extra_bytes: 0 }
 }

@@ -48,14 +48,14 @@ pub struct Bound {
     pub hops_ps: Vec<Ps>,
 }
 
-/// Why there is no bound. The network is at fault, or the state of this art.
+/// Reason for the lack of a bound: a property of the network, or a limit of the known methods.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BoundError {
     /// It cannot exist.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// Nothing limits what a flow sends.
+    /// A flow without a limit.
     #[error("flow {flow} has no arrival curve: only periodic, TDD and timer patterns have one")]
     Unlimited {
         /// Name of the flow.
@@ -67,7 +67,7 @@ pub enum BoundError {
         /// One stage of the circle.
         stage: String,
     },
-    /// More arrives than the stage can handle, or so nearly that nothing below 10 s can be promised.
+    /// The load exceeds the stage's capacity, or is so close to it that no delay below 10 s is guaranteed.
     #[error(
         "stage {stage} is offered as much as it can handle, or more: no delay of class {class} is bounded"
     )]
@@ -77,7 +77,8 @@ pub enum BoundError {
         /// The class that suffers.
         class: u8,
     },
-    /// A regulator holds a flow that did not conform to it before the stage in front: there is no bound then, in general.
+    /// A regulator shapes a flow that did not conform to it before the previous stage: in general there is no
+    /// bound then.
     #[error(
         "stage {stage}: flow {flow} exceeds its regulator where it enters the stage before, or for ever: shape it there"
     )]
@@ -95,8 +96,8 @@ pub enum BoundError {
     },
 }
 
-/// The longest delay of each flow, in the network's order. Queues are taken to be long enough: where the simulation
-/// drops, these bounds hold for what arrives.
+/// The longest delay of each flow, in the network's order. Queues are assumed to be long enough: if the
+/// simulation drops frames, these bounds hold for the arriving ones.
 pub fn bounds(network: &Network, curves: Curves) -> Result<Vec<Bound>, BoundError> {
     network.check()?;
     let mut analysis = Analysis::new(network, curves)?;
@@ -117,14 +118,14 @@ struct Flow {
     bound: Bound,
 }
 
-/// A flow at a stage: what arrives, from which stage before it.
+/// A flow at a stage: its arrivals, and the previous stage.
 #[derive(Clone, Copy)]
 struct Guest {
     flow: usize,
     class: u8,
     arrival: Arrival,
     from: Option<StageId>,
-    /// Since release: the least and the greatest delay until here.
+    /// Least and greatest delay from the release to this stage.
     delay: (Ps, Ps),
 }
 
@@ -197,8 +198,9 @@ impl<'n> Analysis<'n> {
         guests
     }
 
-    /// The least and the greatest delay of a guest at `stage`, with cable and forwarding. `waits` holds the longest
-    /// delay of each class that is bounded yet, without those, and takes that of this one.
+    /// The least and the greatest delay of a guest at `stage`, with cable and forwarding. `waits` holds the
+    /// longest delay of each class bounded so far, without cable and forwarding; this call sets that of its
+    /// class.
     fn hop(
         &self,
         stage: StageId,

@@ -7,27 +7,27 @@ use super::super::time::Ps;
 use super::curve::{Sum, Work, bytes, interrupting, is_express};
 use super::{Guest, shaped};
 
-/// Octets on the wire of a preemptable frame that an express frame waits for at most: a frame or a rest of 123 octets
-/// can no longer be divided into 60 and 64, and has a preamble and a gap.
+/// Maximum bytes on the wire of a preemptable frame that delay an express frame: a frame or a rest of 123
+/// bytes cannot be divided into 60 and 64, and has a preamble and a gap.
 const UNDIVIDED_WIRE_BYTES: u64 = 8 + 123 + 12;
-/// No delay beyond is called bounded.
+/// Maximum delay that counts as bounded.
 const DELAY_PS_MAX: Ps = 10 * super::super::time::S;
-/// Steps towards a busy period's end, at most.
+/// Maximum steps towards the end of a busy period.
 const STEPS_MAX: u32 = 100_000;
 /// Precision of a search: the result divided by this number.
 const PRECISION: Ps = 2_000;
-/// Tries of one search, at most; what is left then is taken at its worst.
+/// Maximum evaluations of one search; the rest counts with its worst case.
 const TRIES_MAX: u32 = 20_000;
 
-/// A stage as one guest sees it.
+/// A stage from the view of one flow.
 pub(super) struct Server {
     /// Work that arrives before or with the frame in its own queue.
     pub(super) own: Sum,
-    /// Work that goes first whenever it comes.
+    /// Work of higher priority at any time.
     pub(super) higher: Sum,
-    /// Work that has begun when the frame comes.
+    /// Work that has already started when the frame arrives.
     pub(super) blocking: Ps,
-    /// The smallest of the guest's frames, if nothing goes first once it has begun; zero otherwise.
+    /// The smallest frame of the flow, if nothing can interrupt it once it has started; zero otherwise.
     pub(super) undisturbed: Ps,
     pub(super) service: Service,
     /// Unit of a frame's work here.
@@ -47,7 +47,7 @@ pub(super) enum Service {
     Turns(Turns),
 }
 
-/// Times at which a class is served: a gap, then a window, again and again.
+/// Times at which a class is served: a gap, then a window, repeatedly.
 #[derive(Debug)]
 pub(super) struct Windows {
     pieces: Vec<(Ps, Ps)>,
@@ -61,13 +61,14 @@ pub(super) struct Turns {
     pub(super) quantum: Ps,
     /// The most that a turn leaves over: less than its longest frame.
     pub(super) left: Ps,
-    /// The quanta of all others, and once what a turn left them over.
+    /// The sum of the other quanta, and of one deficit of each.
     pub(super) others: Ps,
     pub(super) others_left: Ps,
 }
 
 impl Service {
-    /// The longest time in which this much work is done; where frames are not interrupted, in which the next one begins.
+    /// The longest time to complete this much work; without interruption of frames, the time until the next
+    /// one starts.
     fn time_for(&self, work: Ps) -> Ps {
         match self {
             Self::Always | Self::Turns(_) => work,
@@ -79,7 +80,7 @@ impl Service {
         }
     }
 
-    /// So much work of one's own, with the turns of others that it brings.
+    /// Own work plus the rounds of other classes that it causes.
     fn with_turns(&self, own: Ps) -> Ps {
         let Self::Turns(turns) = self else { return own };
         let whole = own.saturating_add(turns.left) / turns.quantum.max(1);
@@ -107,8 +108,8 @@ impl Service {
 }
 
 impl Server {
-    /// A port as `guest` sees it, in every way that is known: each is a bound. `waits`: the longest delay here of each
-    /// class that it is known of, the more urgent ones first; 0: not known yet.
+    /// A port from the view of `guest`, by every known method: each gives a bound. `waits`: the longest delay
+    /// here of each class, if known, the higher classes first; 0: not known yet.
     pub(super) fn of_port(
         network: &Network,
         port: &Port,
@@ -175,13 +176,13 @@ impl Server {
         let together = |other: u8| open(class).zip(open(other)).any(|(own, other)| own && other);
         let always_with = |other: u8| open(class).zip(open(other)).all(|(own, other)| !own || other);
         let blocking = longest(guests, base.work, |other| other < class && together(other));
-        // Whatever waits together with this class may be the frame that no longer fits.
+        // Any frame that waits together with this class may be the one that no longer fits.
         let guard =
             longest(guests, base.work, |other| other >= class && together(other) && always_with(other));
         let mut higher = Sum::default();
         for other in class + 1..CLASSES as u8 {
             if together(other) {
-                // Behind closed gates it may have gathered before the frame's own queue began to fill.
+                // Work may have gathered behind closed gates before the frame's own queue began to fill.
                 let gathered = if always_with(other) { 0 } else { waits[usize::from(other)] };
                 let of_class = guests.iter().filter(|guest| guest.class == other);
                 higher = higher.and(Sum::new(network, of_class, base.work, gathered));
@@ -193,7 +194,7 @@ impl Server {
         Self { higher, blocking, undisturbed, service, ..base }
     }
 
-    /// A host as any guest sees it.
+    /// A host from the view of any flow.
     pub(super) fn of_host(network: &Network, host: &Host, guest: &Guest, guests: &[Guest]) -> Self {
         let work = Work::Frame(host.service.max_ps() + host.sharing.max_ps());
         debug_assert!(guests.iter().any(|other| other.flow == guest.flow), "a guest is among the guests");
@@ -233,8 +234,9 @@ impl Server {
         Some(best)
     }
 
-    /// The greatest delay of frames that arrive between `from` and `to` into the busy period, if that is above `best`:
-    /// no such frame ends behind what has arrived until `to`. Halves the interval until that says enough.
+    /// The greatest delay of frames that arrive between `from` and `to` in the busy period, if it is above
+    /// `best`: no such frame ends after the work that arrived until `to`. Bisects the interval until this
+    /// suffices.
     fn search(&self, from: Ps, to: Ps, mut best: Ps) -> Option<Ps> {
         let mut open = vec![(from, to)];
         let mut tries = 0;
@@ -297,8 +299,8 @@ pub(super) fn longest(guests: &[Guest], work: Work, of: impl Fn(u8) -> bool) -> 
 }
 
 impl Windows {
-    /// The windows in which `class` is surely served: without `blocking` at the beginning and `guard` at the end.
-    /// `None`: always.
+    /// The windows in which `class` is certainly served: without `blocking` at the start and `guard` at the
+    /// end. `None`: always.
     fn of_gates(gates: &Gates, class: usize, blocking: Ps, guard: Ps) -> Option<Self> {
         let windows = gates.windows(class)?;
         let cycle = gates.cycle_ps();
@@ -328,7 +330,7 @@ impl Windows {
         Some(Self { pieces })
     }
 
-    /// The share of time in which there is service.
+    /// Share of the time with service.
     fn share(&self) -> f64 {
         let (gaps, served) = self.pieces.iter().fold((0, 0), |sum, piece| (sum.0 + piece.0, sum.1 + piece.1));
         served as f64 / ((gaps + served) as f64).max(1.0)
@@ -363,8 +365,8 @@ impl Windows {
     }
 }
 
-/// The longest delay at a gated port whose class has windows for itself, if all its frames come and go within them:
-/// their sources keep a multiple of the cycle and no clock drifts. `None`: not proved.
+/// The longest delay at a gated port whose class has exclusive windows, if all its frames arrive and leave
+/// within them: their sources have a multiple of the cycle as period and no clock drifts. `None`: not proved.
 pub(super) fn meets_window(
     network: &Network,
     port: &Port,

@@ -7,11 +7,12 @@ use super::curve::{Sum, Work};
 use super::server::{Server, Service, Turns, longest};
 use super::{BoundError, Flow, Guest};
 
-/// Credit is looked at in whole picoseconds.
+/// Rounding of credit to whole picoseconds.
 const ROUNDING_PS: Ps = 8;
 
-/// Deficit round robin: the turns that a class is sure of; the same with what classes bring that do not fill their turns;
-/// and what any scheduler that never rests promises to the last of its classes. `base` is strict priority.
+/// Deficit round robin, by three methods: the guaranteed rounds of a class; the same with classes that do not
+/// fill their rounds; and the guarantee of any work-conserving scheduler to its lowest class. `base` is
+/// strict priority.
 pub(super) fn round_robin(
     network: &Network,
     quanta: &[u32; CLASSES],
@@ -53,7 +54,7 @@ pub(super) fn round_robin(
             work,
         }
     };
-    // As if all others went first: the line has nothing to do before, so nothing has begun.
+    // As if all other classes had priority: the line is idle before, so no frame has started.
     let rest = guests.iter().filter(|other| other.class != guest.class);
     let last = Server { higher: Sum::new(network, rest, work, 0), blocking: 0, ..base };
     let mut servers = vec![by_turns(&|_| true), last];
@@ -63,7 +64,7 @@ pub(super) fn round_robin(
     servers
 }
 
-/// The idle slopes of a port, and who shares its line.
+/// The idle slopes of a port, and the classes that share its line.
 pub(super) struct Slopes<'p> {
     pub(super) idle_bps: &'p [Option<u64>; CLASSES],
     pub(super) link_bps: u64,
@@ -112,8 +113,8 @@ impl Slopes<'_> {
         taken
     }
 
-    /// The greatest credit of a shaped class, in time on the line: it grows behind one frame that has begun and behind
-    /// classes of more urgency. `None`: those may take all that its own slope leaves.
+    /// The greatest credit of a shaped class, in time on the line: it grows behind one frame that has started
+    /// and behind higher classes. `None`: those may use all that its own slope leaves.
     fn credit_max(&self, class: u8, idle: u64) -> Option<Ps> {
         let lower = longest(self.guests, self.work, |other| other < class);
         let has = |class| self.guests.iter().any(|guest| guest.class == class);
@@ -137,8 +138,9 @@ impl Slopes<'_> {
     }
 }
 
-/// Credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network Calculus Framework"
-/// (2014), with the greatest credit of every class by what may go before it. `base` is strict priority.
+/// Credit-based shapers (IEEE 802.1Q 8.6.8.2): De Azua and Boyer, "Complete modelling of AVB in Network
+/// Calculus Framework" (2014), with the greatest credit of every class from the traffic that may precede it.
+/// `base` is strict priority.
 pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, base: Server) -> Vec<Server> {
     let &Slopes { guests, waits, work, .. } = slopes;
     let own = || Sum::new(network, guests.iter().filter(|other| other.class == class), work, 0);
@@ -161,7 +163,7 @@ pub(super) fn credit_based(network: &Network, slopes: &Slopes<'_>, class: u8, ba
     let shaped: Vec<u8> = (class + 1..CLASSES as u8)
         .filter(|&other| slopes.of(other).is_some() && guests.iter().any(|guest| guest.class == other))
         .collect();
-    // By arrivals: a shaped class may have gathered frames before this one's queue began to fill.
+    // By arrivals: a shaped class may have gathered frames before the queue of this class began to fill.
     let higher = shaped.iter().fold(unshaped(), |sum, &other| {
         let of_class = guests.iter().filter(|guest| guest.class == other);
         sum.and(Sum::new(network, of_class, work, waits[usize::from(other)]))

@@ -14,7 +14,7 @@ pub(super) struct AirState<'n> {
     config: &'n Air,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
-    /// Packets and what is left of them, octets.
+    /// Packets with their remaining bytes.
     queue: VecDeque<(u32, u32)>,
     queued_bytes: u64,
     /// A TTI is planned.
@@ -31,7 +31,7 @@ pub(super) struct AirState<'n> {
     channel: u64,
 }
 
-/// A packet that leaves the air interface, and when it is handed on; `None`: lost.
+/// A packet that leaves the air interface, with its delivery time; `None`: lost.
 pub(super) struct Left {
     pub(super) id: u32,
     pub(super) delivered: Option<Ps>,
@@ -54,7 +54,7 @@ impl<'n> AirState<'n> {
         }
     }
 
-    /// Takes in a packet of `wire` octets; `false` if there is no room for it.
+    /// Takes in a packet of `wire` bytes; `false` if there is no room for it.
     pub(super) fn enqueue(&mut self, id: u32, wire: u32) -> bool {
         let payload = wire.saturating_sub(WIRE_ONLY_BYTES.saturating_add(self.config.stripped_bytes));
         let bytes = payload + self.config.overhead_bytes;
@@ -85,7 +85,8 @@ impl<'n> AirState<'n> {
         Some(self.free_tti(from))
     }
 
-    /// Transmits in the TTI that begins now: the packets that leave with it, and when to transmit again.
+    /// Transmits in the TTI that starts now: returns the packets that leave, and the time of the next
+    /// transmission.
     pub(super) fn transmit(&mut self, now: Ps, left: &mut Vec<Left>) -> Option<Ps> {
         let reports = std::mem::take(&mut self.reporting);
         let room = match self.config.access {
@@ -123,7 +124,7 @@ impl<'n> AirState<'n> {
         None
     }
 
-    /// Fills a block of `room` octets that is delivered at `sent`.
+    /// Fills a block of `room` bytes that is delivered at `sent`.
     fn fill(&mut self, mut room: u32, sent: Option<Ps>, left: &mut Vec<Left>) {
         while room > 0
             && let Some((id, bytes)) = self.queue.front_mut()

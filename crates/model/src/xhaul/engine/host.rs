@@ -1,4 +1,4 @@
-//! A host at work: interrupts, one core, work that goes first.
+//! Model of a host: interrupts, one core, work of higher priority.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub(super) struct HostState<'n> {
     config: &'n Host,
     pub(super) backlog_max: u64,
     pub(super) dropped: u64,
-    /// Arrived, but no interrupt said so yet.
+    /// Arrived packets before their interrupt.
     ring: VecDeque<u32>,
     armed: bool,
     queue: VecDeque<u32>,
@@ -34,7 +34,7 @@ impl<'n> HostState<'n> {
         }
     }
 
-    /// Takes a packet in; `false` if there is no room for it.
+    /// Adds a packet; `false` if there is no room.
     pub(super) fn enqueue(&mut self, id: u32) -> bool {
         let waiting = self.ring.len() + self.queue.len();
         if waiting >= self.config.queue_frames_max as usize {
@@ -64,7 +64,7 @@ impl<'n> HostState<'n> {
         self.queue.append(&mut self.ring);
     }
 
-    /// Begins with the next packet if the core is free: it is done at the returned time.
+    /// Starts the next packet if the core is free; returns its completion time.
     pub(super) fn start(&mut self, now: Ps) -> Option<Ps> {
         if self.serving.is_some() {
             return None;
@@ -82,10 +82,10 @@ impl<'n> HostState<'n> {
 }
 
 impl Host {
-    /// When `work` that begins at `now` is done, with what goes first on the same core.
+    /// Completion time of `work` that starts at `now`, including work of higher priority on the same core.
     fn end_of(&self, now: Ps, work: Ps) -> Ps {
         let Some((period, busy, offset)) = self.contention else { return now + work };
-        // As far into the period as `now` is; contention goes on for ever in both directions.
+        // Position of `now` in the period; contention has no start and no end.
         let phase = (now % period + period - offset % period) % period;
         let (start, phase) = if phase < busy { (now + busy - phase, busy) } else { (now, phase) };
         let before = period - phase;

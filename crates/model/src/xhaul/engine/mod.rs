@@ -37,8 +37,8 @@ pub struct Options {
     /// Time for which sources send, ps; at most 10^6 s, longer values are reduced to that. Frames in flight
     /// then still arrive.
     pub duration_ps: Ps,
-    /// Seed of everything random. Each source and stage has its own sequence, by its name: what two networks both have meets
-    /// the same chance in both.
+    /// Seed of all random numbers. Each source and stage has its own sequence, by its name: elements that two
+    /// networks share get the same numbers in both.
     pub seed: u64,
 }
 
@@ -47,8 +47,8 @@ pub struct Options {
 pub struct Report {
     /// For each flow, in the network's order.
     pub flows: Vec<FlowReport>,
-    /// The most that each stage held: octets on the wire in a queue of a port, frames
-    /// waiting at a host, octets waiting for the air.
+    /// Maximum backlog of each stage: bytes on the wire in a queue of a port, frames at a host, bytes waiting
+    /// for the air.
     pub backlog_max: Vec<u64>,
     /// Frames dropped by each stage: its queue was full, or the air interface gave them up.
     pub dropped: Vec<u64>,
@@ -71,7 +71,7 @@ pub struct FlowReport {
     pub unfinished: u64,
     /// Delay and its variation over the delivered frames.
     pub delays: Delays,
-    /// The same up to the radio behind the last wire; `None`: the way does not end with one.
+    /// The same up to the radio link after the last wire; `None`: the path does not end with one.
     pub wired: Option<Box<Delays>>,
     /// Delay of each stage of the path.
     pub segments: Vec<Segment>,
@@ -87,7 +87,7 @@ pub struct Segment {
     pub frames: u64,
     /// In its queue, behind gates, interrupted or behind other work; sum over frames.
     pub waiting_ps: u128,
-    /// On the line or being handled; sum over frames. With cut-through only until forwarding begins.
+    /// Time on the line or in processing; sum over frames. With cut-through only until forwarding begins.
     pub service_ps: u128,
     /// In the cable and in the forwarding node; sum over frames.
     pub transit_ps: u128,
@@ -109,7 +109,7 @@ pub struct Simulation<'n> {
     flows: Vec<FlowState>,
     events: u64,
     digest: u64,
-    /// Deliveries that are kept, and how many at most.
+    /// Recorded deliveries, and their maximum number.
     kept: Vec<Delivery>,
     kept_max: usize,
 }
@@ -123,7 +123,7 @@ pub struct Delivery {
     pub flow: u32,
     /// Its number within the flow, from 0.
     pub sequence: u64,
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub wire: u32,
 }
 
@@ -153,9 +153,9 @@ struct Packet {
     flow: u32,
     hop: u8,
     class: u8,
-    /// Octets on the wire.
+    /// Bytes on the wire.
     wire: u32,
-    /// Octets of the MAC frame that the current port has not sent yet.
+    /// Bytes of the MAC frame that the current port has not sent yet.
     left: u32,
     sequence: u64,
     born: Ps,
@@ -182,7 +182,7 @@ enum Kind {
     Arrive,
     /// A stage completes its current work; the mark shows whether that changed in the meantime.
     Done,
-    /// A stage looks again: a gate moved, credit came back, an interrupt fires.
+    /// A stage checks again: a gate moved, credit was restored, or an interrupt fires.
     Wake,
 }
 
@@ -244,7 +244,7 @@ impl<'n> Simulation<'n> {
         Ok(simulation)
     }
 
-    /// Runs to the end and says what happened.
+    /// Runs to the end and returns the report.
     pub fn run(mut self) -> Report {
         self.drive();
         self.report()
@@ -280,7 +280,7 @@ impl<'n> Simulation<'n> {
         self.heap.push(Event { at, sequence: self.sequence, kind, index, mark });
     }
 
-    /// Plans the next release of a flow, unless it is beyond the end.
+    /// Plans the next release of a flow, unless it is after the end.
     fn plan_release(&mut self, index: usize) {
         let flow = &self.network.flows[index];
         let state = &mut self.flows[index];
@@ -390,7 +390,7 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Lets a stage begin with the next packet, if it can.
+    /// Starts the next packet of a stage, if possible.
     fn start(&mut self, stage: StageId) {
         let now = self.now;
         match &mut self.stages[usize::from(stage)] {
@@ -417,7 +417,7 @@ impl<'n> Simulation<'n> {
         }
     }
 
-    /// Forwards a frame that has just begun to be sent, if the far end does not wait for its end.
+    /// Forwards a frame that is still being sent, if the far end does not wait for its end.
     fn cut_through(&mut self, stage: StageId, id: u32) {
         let packet = self.packets[id as usize];
         let path = &self.network.flows[packet.flow as usize].path;
@@ -453,7 +453,7 @@ impl<'n> Simulation<'n> {
         self.start(stage);
     }
 
-    /// Accounts for a packet's time at `stage` and sends it on: its service of `service` begins at `from`.
+    /// Records a packet's time at `stage` and passes it on: its service of `service` begins at `from`.
     fn leave(&mut self, stage: StageId, id: u32, from: Ps, service: Ps) {
         let out = from + service;
         let at = match &mut self.stages[usize::from(stage)] {

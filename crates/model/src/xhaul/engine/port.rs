@@ -10,9 +10,9 @@ use super::Packet;
 use super::queues::Queues;
 use super::shaping::{Picked, Shaping};
 
-/// Preamble and start delimiter, octets.
+/// Preamble and start delimiter, bytes.
 const PREAMBLE_BYTES: u64 = 8;
-/// Check sequence of a fragment and the gap behind it, octets.
+/// Check sequence of a fragment and the gap behind it, bytes.
 const FRAGMENT_END_BYTES: u64 = 4 + 12;
 /// Minimum bytes of a fragment without its check sequence (64 with it).
 const FRAGMENT_BYTES_MIN: u64 = 60;
@@ -28,7 +28,7 @@ pub(super) struct PortState<'n> {
     queues: Queues,
     queued_bytes: [u64; CLASSES],
     line: Option<Sending>,
-    /// A frame of which a part was sent: no other preemptable frame may go before it.
+    /// A partly sent frame: no other preemptable frame may precede it.
     interrupted: Option<u32>,
     mark: u32,
     wake_at: Ps,
@@ -42,17 +42,17 @@ pub(super) struct PortState<'n> {
 struct Sending {
     id: u32,
     since: Ps,
-    /// The far end did not wait for the end.
+    /// Whether the far end forwarded it before its end.
     forwarded: bool,
-    /// It stops before its end.
+    /// Whether it was interrupted.
     cut: bool,
 }
 
 /// Outcome of an attempt to send.
 pub(super) enum Started {
-    /// Nothing to send, or busy.
+    /// No frame to send, or busy.
     Nothing,
-    /// Look again at this time.
+    /// Check again at this time.
     Wait(Ps),
     /// A frame is on the line until `end`.
     Frame { id: u32, end: Ps, mark: u32 },
@@ -77,7 +77,7 @@ impl<'n> PortState<'n> {
         }
     }
 
-    /// Puts a packet that comes `from` somewhere into its queue; `false` if there is no room for it.
+    /// Adds a packet from stage `from` to its queue; `false` if there is no room.
     pub(super) fn enqueue(
         &mut self,
         now: Ps,
@@ -107,7 +107,8 @@ impl<'n> PortState<'n> {
         true
     }
 
-    /// Interrupts the frame on the line for the express packet `id`, if it may: the line is free at the returned time.
+    /// Interrupts the current frame for the express packet `id`, if allowed; returns the time at which the
+    /// line is free.
     pub(super) fn preempt(&mut self, now: Ps, id: u32, packets: &mut [Packet]) -> Option<(Ps, u32)> {
         let Scheduler::Preemption { express_from } = self.config.scheduler else { return None };
         let line = self.line.as_mut()?;
@@ -125,14 +126,14 @@ impl<'n> PortState<'n> {
             return None;
         }
         line.cut = true;
-        // A rest is at most a frame's 9216 octets.
+        // A rest is at most a frame's 9216 bytes.
         packets[line.id as usize].left = (left - fragment) as u32;
         self.mark = self.mark.wrapping_add(1);
         let bytes = PREAMBLE_BYTES + fragment + FRAGMENT_END_BYTES;
         Some((line.since + bytes * self.ps_per_byte, self.mark))
     }
 
-    /// Puts the next frame on the line, if it is free and one may go.
+    /// Starts the next frame, if the line is free and one is allowed.
     pub(super) fn start(&mut self, now: Ps, packets: &mut [Packet]) -> Started {
         if self.line.is_some() {
             return Started::Nothing;
@@ -185,15 +186,15 @@ impl<'n> PortState<'n> {
         self.shaping.pick(now, &self.queues, packets, self.ps_per_byte)
     }
 
-    /// The frame on the line goes on at the far end before its end.
+    /// The far end forwards the current frame before its end.
     pub(super) fn forwarded(&mut self) {
         if let Some(line) = &mut self.line {
             line.forwarded = true;
         }
     }
 
-    /// The line is free; `None` if that was planned before an interruption. Inside: the frame that was sent whole and
-    /// has not gone on yet.
+    /// Frees the line; `None` if an interruption replaced this event. Inside: the completed frame that was
+    /// not forwarded yet.
     pub(super) fn done(&mut self, mark: u32) -> Option<Option<u32>> {
         if mark != self.mark {
             return None;
@@ -220,7 +221,7 @@ impl<'n> PortState<'n> {
 }
 
 impl Port {
-    /// Octets after which a frame may go on at `next`; `None`: it is stored.
+    /// Bytes after which `next` may forward a frame; `None`: it stores the frame.
     pub(in super::super) fn cuts_through(&self, next: &Self, class: u8, wire: u32) -> Option<u32> {
         let header = self.cut_through_bytes?;
         let interruptible = match self.scheduler {

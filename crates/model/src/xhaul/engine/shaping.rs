@@ -14,16 +14,16 @@ pub(super) enum Picked {
     Class(usize),
     /// The rest of an interrupted frame.
     Interrupted(u32),
-    /// None before this time.
+    /// No frame before this time.
     Later(Ps),
-    /// None.
+    /// No frame.
     Nothing,
 }
 
 /// State of a scheduler.
 #[derive(Debug)]
 pub(super) enum Shaping {
-    /// Nothing: FIFO, strict priority, preemption.
+    /// No state: FIFO, strict priority, preemption.
     Priority,
     Rounds {
         quanta: [u32; CLASSES],
@@ -105,7 +105,8 @@ impl Shaping {
         }
     }
 
-    /// A packet of `class` is put on the line for `sending`; whether others of its class still wait.
+    /// Records that a packet of `class` occupies the line for `sending`, and whether others of its class
+    /// still wait.
     pub(super) fn started(&mut self, now: Ps, class: usize, sending: Ps, waiting: bool) {
         if let Self::Credits(credits) = self
             && let Some(credit) = &mut credits[class]
@@ -122,7 +123,7 @@ impl Shaping {
             Self::Priority => Picked::Class(CLASSES - 1 - queues.filled.leading_zeros() as usize),
             Self::Rounds { quanta, deficit, turn, fresh } => loop {
                 match queues.head(*turn).map(wire) {
-                    // Its turn begins, or goes on.
+                    // Its round starts, or continues.
                     Some(bytes) => {
                         if std::mem::take(fresh) {
                             deficit[*turn] += u64::from(quanta[*turn]);
@@ -182,7 +183,8 @@ impl Credit {
         Self { idle_bps, link_bps, value: 0, since: 0, sending_until: 0, waiting: false }
     }
 
-    /// Brings the credit to `now`: it falls while sending, rises while waiting, and an idle class keeps none.
+    /// Advances the credit to `now`: it decreases during sending, increases during waiting, and an idle class
+    /// keeps none.
     fn advance(&mut self, now: Ps) {
         let sending = self.sending_until.clamp(self.since, now.max(self.since)) - self.since;
         let rest = now.saturating_sub(self.since) - sending;
