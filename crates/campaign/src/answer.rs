@@ -27,7 +27,7 @@ named! {
 }
 
 impl Bound {
-    /// The sign before a number: `≥ `, `≤ `, or nothing.
+    /// The sign in front of a number: `≥ `, `≤ `, or nothing.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Exact => "",
@@ -40,7 +40,7 @@ impl Bound {
 named! {
     /// Reason why a measurement ended before it reached the true value.
     pub enum LimitedBy {
-        /// The end of the range that the search was given.
+        /// The end of the search's range.
         Range = "range",
         /// The load generator: it could not send more.
         Generator = "generator",
@@ -52,7 +52,7 @@ named! {
 }
 
 impl LimitedBy {
-    /// A sentence fragment for people.
+    /// Text fragment for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Range => "the end of the searched range",
@@ -68,11 +68,11 @@ impl LimitedBy {
 pub struct Answer {
     /// Mean over the repeats that count; of a bound, the bound.
     pub value: f64,
-    /// Half width of the symmetric interval over repeats. `None`: a single repeat, an open end, or an interval that is not
-    /// symmetric ([`interval`](Self::interval) has it).
+    /// Half width of the symmetric interval over repeats. `None`: a single repeat, an open end, or an
+    /// asymmetric interval (see [`interval`](Self::interval)).
     pub half_width: Option<f64>,
-    /// Interval at [`confidence`](Self::confidence); an open end is infinite. `None`: a single repeat, of whose spread
-    /// nothing is known.
+    /// Interval at [`confidence`](Self::confidence); an open end is infinite. `None`: a single repeat, so the
+    /// spread is unknown.
     pub interval: Option<(f64, f64)>,
     /// Confidence of the interval, 0 to 1.
     pub confidence: f64,
@@ -89,9 +89,9 @@ pub struct Answer {
 /// Qualifications that a point's repeats share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Qualified {
-    /// Largest share of the load that a repeat did not send; `None`: not metered.
+    /// Largest share of the load that a repeat did not send; `None`: not measured.
     pub unsent_share: Option<f64>,
-    /// Mean share of the offered load that the system dropped; `None`: not metered.
+    /// Mean share of the offered load that the system dropped; `None`: not measured.
     pub dropped_share: Option<f64>,
     /// Repeats that other work on the machine disturbed.
     pub disturbed: usize,
@@ -123,12 +123,12 @@ impl Qualified {
     }
 }
 
-/// Smallest share of unsent or dropped load that is worth a word.
+/// Smallest share of unsent or dropped load that is mentioned.
 const SHARE_NOTED: f64 = 1e-3;
 
 impl Answer {
-    /// The answer for a metric at a point; `None` if no repeat that counts has it, or if it is a fingerprint in which
-    /// repeats differ.
+    /// The result for a metric at a point; `None` if no counting repeat has it, or if it is a fingerprint
+    /// that differs between repeats.
     pub fn at(results: &Results, point: &PointResult, name: &str) -> Option<Self> {
         // A fingerprint in which repeats differ has no mean.
         results.summary(point, name)?;
@@ -162,7 +162,7 @@ impl Answer {
         }
     }
 
-    /// A value with the half width of its interval, of which nothing else is known.
+    /// A value with the half width of its interval, without further data.
     pub fn symmetric_of(value: f64, half_width: Option<f64>) -> Self {
         Self {
             value,
@@ -176,7 +176,7 @@ impl Answer {
         }
     }
 
-    /// The ends that are known: both of an interval, one of a bound, none of a single repeat.
+    /// The known ends: both of an interval, one of a bound, none of a single repeat.
     pub fn ends(&self) -> (Option<f64>, Option<f64>) {
         let finite = |end: f64| Some(end).filter(|end| end.is_finite());
         self.interval.map_or((None, None), |(low, high)| (finite(low), finite(high)))
@@ -196,7 +196,7 @@ impl Answer {
         }
     }
 
-    /// The number, its unit, and why it is a bound: `≥ 10000 1/s (the end of the searched range)`.
+    /// The number, its unit, and the reason of a bound: `≥ 10000 1/s (the end of the searched range)`.
     pub fn sentence(&self, unit: &str) -> String {
         let text = self.text();
         let why = self.limited_by.map_or_else(String::new, |limit| format!(" ({})", limit.words()));
@@ -248,13 +248,13 @@ fn limited_by(results: &Results, point: &PointResult, name: &str, bound: Bound) 
 /// they were sent, and up to 1 % may be missing.
 const RANGE_END: f64 = 0.011;
 
-/// A mean with the half width of its interval, both to the digits that the interval leaves: `1009 ± 24`.
+/// A mean with the half width of its interval, both rounded to the precision of the interval: `1009 ± 24`.
 fn with_half_width(mean: f64, half: f64) -> String {
-    // Below the last digits of a sum there is no interval, only the order of adding up.
+    // Below the last digits of a sum the difference is rounding and not an interval.
     if half.is_nan() || half <= mean.abs() * 1e-12 || !half.is_finite() || !mean.is_finite() {
         return short(mean);
     }
-    // Two digits of the interval; none of the mean beyond them.
+    // Two digits of the interval; the mean has the same precision.
     let digits = (1 - half.log10().floor() as i32).clamp(0, 12) as usize;
     format!("{mean:.digits$} ± {half:.digits$}")
 }

@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::Scenario;
 
-/// Form in which results are kept: raised where a kept number gets another meaning.
+/// Format of stored results: increased when a stored number changes its meaning.
 pub const RESULT_FORMAT: u32 = 2;
 
 /// Versions that a result was measured with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Behaviour {
-    /// [`RESULT_FORMAT`] of the version that kept it.
+    /// [`RESULT_FORMAT`] of the version that stored it.
     pub format: u32,
-    /// Digest of what the scenario measures: rig, settings, sweep, search and repeats. Figures and expectations only read.
+    /// Digest of the measured part of the scenario: rig, settings, sweep, search and repeats, without figures
+    /// and expectations.
     pub scenario: String,
     /// Behaviour version of the rig.
     pub rig: u32,
@@ -29,8 +30,8 @@ impl Behaviour {
         Self { format: RESULT_FORMAT, scenario: digest(scenario), rig, components }
     }
 
-    /// Why a result that was measured with `kept` says nothing of what `self` measures, if it does not. `None` for `kept`:
-    /// the result does not say.
+    /// Reason why a result measured with `kept` does not represent measurements with `self`, if so. `None`
+    /// for `kept`: the result does not state its versions.
     pub fn stale(&self, kept: Option<&Self>) -> Option<String> {
         let Some(kept) = kept else {
             return Some("it does not say with which version of the rig it was measured".to_owned());
@@ -53,7 +54,7 @@ impl Behaviour {
     }
 }
 
-/// FNV-1a over what a scenario measures: the same in every process and version.
+/// FNV-1a over the measured part of a scenario: the same in every process and version.
 fn digest(scenario: &Scenario) -> String {
     let Scenario { rig, settings, sweep, search, measure, quick, .. } = scenario;
     let text = serde_json::to_string(&(rig, settings, sweep, search, measure, quick)).unwrap_or_default();

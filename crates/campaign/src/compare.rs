@@ -17,10 +17,11 @@ pub use evidence::{MetricEvidence, SIGNIFICANT};
 pub use settings::SettingDifference;
 pub use threshold::{Threshold, ThresholdError, ThresholdResult, ThresholdVerdict};
 
-/// The setting by which the sides of [`together`] differ.
+/// The setting that distinguishes the sides of [`together`].
 pub const COMPARED: &str = "compared";
 
-/// Metrics of the machine and of the tool itself: they say how well was measured, and are compared only if they are named.
+/// Metrics of the machine and of the tool itself: they show the quality of the measurement, and are compared
+/// only by name.
 const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 
 /// Options of a comparison.
@@ -28,7 +29,7 @@ const ABOUT_MEASURING: [&str; 2] = ["host.", "tool."];
 pub struct Options {
     /// Only these metrics; empty: all that both have, but for those of the machine and of the tool.
     pub metrics: Vec<String>,
-    /// Settings or sections in which the two are meant to differ, besides those of the system under test (`sut`).
+    /// Settings or sections with intended differences, in addition to those of the system under test (`sut`).
     pub intended: Vec<String>,
     /// Changes that must not be.
     pub thresholds: Vec<Threshold>,
@@ -37,7 +38,7 @@ pub struct Options {
 /// Two campaigns side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// For people: the settings in which the two differ, and what follows.
+    /// Sentence for people: the differing settings, and the conclusion.
     pub sentence: String,
     /// Settings that are not the same in both.
     pub settings: Vec<SettingDifference>,
@@ -76,7 +77,7 @@ pub struct Row {
     pub second: Json,
     /// Second by first, less 1; (b - a) / |a| where a value is not above 0; infinite if a is 0.
     pub change: f64,
-    /// Its interval, on a log scale where all values are above 0; `None` with a single repeat.
+    /// Its interval, on a log scale if all values are above 0; `None` with a single repeat.
     pub interval: Option<(f64, f64)>,
     /// Two-sided probability of such a change by chance; `None` with a single repeat.
     pub p: Option<f64>,
@@ -88,7 +89,7 @@ pub struct Row {
     pub outliers: usize,
     /// Smallest change that is claimed: the A/A spread at this point.
     pub floor: Option<f64>,
-    /// Smallest change that would have been seen at this point alone with a probability of 80 %.
+    /// Smallest change at this point that would be detected with a probability of 80 %.
     pub detectable: Option<f64>,
     /// The finding.
     pub finding: Finding,
@@ -106,13 +107,14 @@ pub enum Finding {
     Worse,
     /// The same where no direction is good, or where the two differ in settings that were not meant to differ.
     Changed,
-    /// Significant within its metric, and no more than chance gives among all metrics.
+    /// Significant within its metric, but not beyond chance among all metrics.
     Unsure,
-    /// Not distinguishable from the same against the same: smaller changes than [`Row::detectable`] would not be seen.
+    /// Not distinguishable from two equal systems: changes smaller than [`Row::detectable`] cannot be
+    /// detected.
     NotShown,
     /// The same constant on both sides.
     Equal,
-    /// Too few repeats to say anything.
+    /// Too few repeats for a finding.
     Unknown,
 }
 
@@ -136,7 +138,7 @@ impl Finding {
 pub struct Lost {
     /// Label of the point.
     pub point: String,
-    /// Outcome in the first; `None`: not measured.
+    /// Outcome on the first side; `None`: not measured.
     pub a: Option<Outcome>,
     /// Outcome in the second.
     pub b: Option<Outcome>,
@@ -207,7 +209,7 @@ fn compared(a: &Results, b: &Results, named: &[String]) -> Vec<String> {
     a.metric_names().into_iter().filter(|name| theirs.contains(name) && !no_result(name)).collect()
 }
 
-/// Rows by their evidence; those without any come last, constants behind all.
+/// Sort key of rows by evidence; rows without evidence come last, constants after all.
 fn evidence_of(row: &Row) -> f64 {
     match row.finding {
         Finding::Equal => 3.0,
@@ -224,8 +226,8 @@ fn floor_missing(a: &Results, b: &Results) -> &'static str {
     }
 }
 
-/// The points of a campaign that have a setting, which is then no axis any more: one side of two within one campaign. `None`: no
-/// point has it.
+/// The points of a campaign with one value of a setting, which is then no longer an axis: one of two sides
+/// within one campaign. `None`: no point has it.
 pub fn side(results: &Results, path: &str, value: &Value) -> Option<Results> {
     let mut own = results.clone();
     let setting = [(path.to_owned(), value.clone())].into();
@@ -267,7 +269,7 @@ fn partner<'a>(point: &PointResult, b: &'a Results) -> Option<&'a PointResult> {
 struct Side<'r>(&'r Results, &'r PointResult);
 
 impl Side<'_> {
-    /// The repeats of a metric. `exact`: one repeat says all.
+    /// The repeats of a metric. `exact`: one repeat suffices.
     fn repeats(self, metric: &str, exact: bool) -> Option<Repeats> {
         let Self(results, point) = self;
         let mut estimate = results.estimate(point, metric)?;
@@ -279,7 +281,7 @@ impl Side<'_> {
     }
 }
 
-/// The change of a metric from one side to the other; `None` if a side has no number.
+/// Change of a metric between the sides; `None` if a side has no number.
 fn change_of(metric: &str, a: Side<'_>, b: Side<'_>) -> Option<(Repeats, Repeats, Change)> {
     // A number that is the same in every run depends on the seed.
     let exact = a.0.scenario.measure.seed == b.0.scenario.measure.seed;

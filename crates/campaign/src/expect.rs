@@ -1,4 +1,4 @@
-//! Verdicts: what a paper says against what was measured.
+//! Verdicts: published statements compared with the measurement.
 
 mod count;
 mod laws;
@@ -30,9 +30,10 @@ named! {
         Inconclusive = "inconclusive",
         /// It does not, and was marked `required`.
         Fails = "fails",
-        /// The result was measured with another file format, scenario or behaviour of the rig: it says nothing of today's.
+        /// The result was measured with another file format, scenario or behaviour of the rig: it does not
+        /// represent today's.
         Stale = "stale",
-        /// Something is missing; the reason says what.
+        /// Data is missing; the reason names it.
         Unmeasurable = "unmeasurable",
     }
 }
@@ -49,7 +50,7 @@ pub struct Judged {
     pub paper: String,
     /// The measured value.
     pub ours: String,
-    /// Repeats behind it, of several points the fewest; 0 if nothing was measured.
+    /// Number of repeats, the smallest of several points; 0 without a measurement.
     pub repeats: usize,
     /// Source: the published work or the author.
     pub class: Class,
@@ -60,13 +61,13 @@ pub struct Judged {
     pub required: bool,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why, if it does not hold.
+    /// Reason, if it does not hold.
     pub reason: String,
     /// Location of the number in the paper.
     pub source: String,
 }
 
-/// Judges every expectation of the scenario. A quick run judges only required ones.
+/// Computes the verdict of every expectation of the scenario. A quick run only includes required ones.
 pub fn judge(results: &Results) -> Vec<Judged> {
     results.scenario.expects.iter().map(|expect| judge_one(results, expect)).collect()
 }
@@ -111,7 +112,7 @@ fn judge_one(results: &Results, expect: &Expect) -> Judged {
     }
 }
 
-/// Why an expectation does not hold here.
+/// Known cause of a deviation here.
 fn cause(expect: &Expect) -> &str {
     match (expect.cause.as_str(), expect.class, &expect.law) {
         ("", Class::Own, _) => "not so here",

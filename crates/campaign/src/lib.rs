@@ -1,4 +1,4 @@
-//! The experimenter, ignorant of radio: knows points, rigs and samples.
+//! The experiment engine, without radio terms: it handles points, rigs and samples.
 #![deny(missing_docs)]
 
 pub mod answer;

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::Value;
 
-/// The metric by which a rig says that other work disturbed a repeat (1) which the scenario asked to keep all the same.
-/// Such a repeat cannot refute an expectation: the verdict is then [`Inconclusive`](crate::expect::Verdict).
+/// Metric with which a rig marks a repeat as disturbed by other work (1), if the scenario keeps such repeats.
+/// A disturbed repeat cannot refute an expectation: the verdict is then
+/// [`Inconclusive`](crate::expect::Verdict).
 pub const DISTURBED: &str = "host.disturbed";
 
 /// Share of CPU time that the hypervisor gave to other machines.
@@ -22,8 +23,8 @@ pub enum Noise {
     /// Rates and latencies: as far as the other work delays the system.
     #[default]
     Time,
-    /// By a factor of two at most, through caches and shared cores: CPU time and memory of the system, and the fastest of
-    /// many responses.
+    /// By a factor of two at most, through caches and shared cores: CPU time and memory of the system, and
+    /// the fastest of many responses.
     Bounded,
     /// Not at all, once the load was sent: bytes, messages, packets.
     Counted,
@@ -40,7 +41,7 @@ pub struct Metric {
     pub better: Better,
     /// Kind of data that a recorder stores for it.
     pub kind: MetricKind,
-    /// One line for people: what it is and where it is taken.
+    /// One line for people: meaning and point of measurement.
     pub comment: String,
     /// Condition under which one repeat suffices.
     #[serde(default)]
@@ -57,8 +58,8 @@ pub struct Metric {
     pub noise: Noise,
 }
 
-/// The most of a load that its generator may leave out. A system that was asked for less than the scenario says was not
-/// measured, whatever the reason: unlike a neighbour's noise this is never excused.
+/// Maximum share of a load that its generator may leave out. With less load than the scenario states, the
+/// system was not measured, whatever the reason: unlike a neighbour's noise this is never excused.
 pub const UNSENT_AT_MOST: f64 = 0.01;
 
 /// Condition under which a metric is the same number for the same configuration and seed on any machine, so
@@ -153,7 +154,7 @@ impl Metric {
         self
     }
 
-    /// Other work changes it by a factor of two at most.
+    /// Declares that other work changes it by a factor of two at most.
     pub fn bounded(mut self) -> Self {
         self.noise = Noise::Bounded;
         self
@@ -165,7 +166,7 @@ impl Metric {
         self
     }
 
-    /// It is so where a setting has one of these values.
+    /// Declares that it is exact if a setting has one of these values.
     pub fn exact_when(mut self, path: &str, values: &[&str]) -> Self {
         self.exact = Exact::When(path.to_owned(), values.iter().map(|&value| value.to_owned()).collect());
         self
@@ -182,7 +183,7 @@ impl Metric {
         }
     }
 
-    /// It may be below 0.
+    /// Declares that it may be below 0.
     pub fn signed(mut self) -> Self {
         self.signed = true;
         self

@@ -1,6 +1,6 @@
-//! Closed sets whose members have names.
+//! Closed sets of named members.
 
-/// Declares such a set: members with the names that files and results have for them.
+/// Declares such a set: members with their names in files and results.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $set:ident { $($(#[$doc:meta])* $member:ident = $name:literal,)+ }) => {
         $(#[$meta])*

@@ -16,14 +16,15 @@ pub struct Objective {
     pub at_most: f64,
 }
 
-/// The largest load at which the objective was kept.
+/// The largest load that met the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Served {
     /// That load, by the axis.
     pub load: f64,
-    /// Cores that the system kept busy with it.
+    /// Cores that the system used for it.
     pub cores: f64,
-    /// The smallest load at which the objective was missed; `None`: it was kept everywhere, and the true capacity is above.
+    /// The smallest load that missed the objective; `None`: all loads met it, and the true capacity is
+    /// higher.
     pub missed_at: Option<f64>,
 }
 
@@ -31,7 +32,7 @@ pub struct Served {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
-    /// Nothing by that name.
+    /// Unknown name.
     #[error("the campaign has no {what} \"{name}\"; it has {known}")]
     Unknown {
         /// `axis` or `metric`.
@@ -41,10 +42,10 @@ pub enum ObjectiveError {
         /// The available names.
         known: String,
     },
-    /// No search, or none that found anything.
+    /// No search, or none with a result.
     #[error("the campaign has no answer of a search: `metric` and `at_most` are needed")]
     NoSearch,
-    /// The search's answer is no capacity.
+    /// The search's result is not a capacity.
     #[error(
         "the campaign's search looked for the smallest value that passes, which is no capacity: search for the largest load"
     )]
@@ -59,7 +60,8 @@ pub enum ObjectiveError {
     },
 }
 
-/// Goes up the axis until a point misses the objective, with its whole interval, or was not measured to the end.
+/// Follows the axis upwards until a point misses the objective with its whole interval, or was not measured
+/// to the end.
 ///
 /// # Errors
 /// See [`ObjectiveError`].

@@ -6,17 +6,17 @@ use crate::value::short;
 named! {
     /// Outcome of a repeat of a point.
     pub enum Outcome {
-        /// Measured; the system did all that was asked.
+        /// Measured; the system handled the whole load.
         Ok = "ok",
-        /// Measured; the system did less than was asked (losses, late replies) but kept working.
+        /// Measured; the system handled a part of the load (losses, late replies) but kept working.
         Degraded = "degraded",
         /// Measured; the system could not follow the load at all.
         Overloaded = "overloaded",
         /// The system crashed, hung or refused.
         SutFailed = "sut_failed",
-        /// The repeat did not end in its time.
+        /// The repeat exceeded its time limit.
         Timeout = "timeout",
-        /// The measurement cannot be trusted (steal, pressure, a late generator).
+        /// The measurement is unreliable (steal, pressure, a late generator).
         Invalid = "invalid",
         /// The environment lacks something.
         Unmeasurable = "unmeasurable",
@@ -34,24 +34,24 @@ impl Outcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
     pub(crate) words: String,
-    /// The metric; empty if it is no metric's value.
+    /// The metric; empty if the breach is not of a metric.
     pub(crate) metric: String,
 }
 
 impl Breach {
-    /// The value of a metric, if it is above what is allowed.
+    /// A breach if the value of a metric is above the limit.
     pub fn above(metric: &str, value: f64, at_most: f64) -> Option<Self> {
         (value > at_most)
             .then(|| Self::of(metric, format!("{metric} is {}, more than {}", short(value), short(at_most))))
     }
 
-    /// The value of a metric, if it is below what is allowed.
+    /// A breach if the value of a metric is below the limit.
     pub fn below(metric: &str, value: f64, at_least: f64) -> Option<Self> {
         (value < at_least)
             .then(|| Self::of(metric, format!("{metric} is {}, less than {}", short(value), short(at_least))))
     }
 
-    /// Something that is not the value of a metric, in words.
+    /// A breach that is not of a metric, in words.
     pub fn said(holds: bool, words: &str) -> Option<Self> {
         holds.then(|| Self::of("", words.to_owned()))
     }
@@ -60,7 +60,7 @@ impl Breach {
         Self { words, metric: metric.to_owned() }
     }
 
-    /// Names the setting that stated the limit, so that who disagrees knows what to change.
+    /// Names the setting that defines the limit, so that a reader knows what to change.
     pub fn set_by(mut self, setting: &str) -> Self {
         self.words.push_str(&format!(", which `{setting}` allows"));
         self

@@ -12,12 +12,12 @@ use crate::outcome::{Breach, Outcome};
 
 /// Significant digits of every distribution: values are exact within 0.1 %.
 const DIGITS: u8 = 3;
-/// The most samples of one series; further ones are counted and dropped.
+/// Maximum samples of one series; further ones are counted and dropped.
 pub const SERIES_SAMPLES_MAX: usize = 100_000;
-/// The most metrics of one repeat; further ones are counted and dropped.
+/// Maximum metrics of one repeat; further ones are counted and dropped.
 pub const METRICS_MAX: usize = 1_000;
-/// At which shares a distribution that is kept small keeps its quantiles: ends, whiskers and quartiles of a box, what
-/// percentiles are asked for, and steps of 5 % for a curve.
+/// Shares of the quantiles that a reduced distribution keeps: ends, whiskers and quartiles of a box, the
+/// usual percentiles, and steps of 5 % for a curve.
 const KEPT: [f64; 25] = [
     0.0, 0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85,
     0.9, 0.95, 0.98, 0.99, 0.999, 1.0,
@@ -48,9 +48,10 @@ pub struct Recording {
     pub dropped: u64,
     /// Metrics whose value is only a bound of the true one; all others estimate it.
     pub bounds: BTreeMap<String, Bound>,
-    /// Why the outcome is not `ok`, as [`Recorder::judge`] found it; kept as the finished repeat's reason.
+    /// Reason why the outcome is not `ok`, as found by [`Recorder::judge`]; stored as the finished repeat's
+    /// reason.
     pub reason: String,
-    /// Metrics whose limits were broken, where these decided the outcome; not kept beyond the repeat.
+    /// Metrics whose broken limits decided the outcome; not stored.
     pub breached: Vec<String>,
 }
 
@@ -74,8 +75,8 @@ impl Recorder {
         self.scalars.insert(name.to_owned(), value);
     }
 
-    /// States that a metric (`rtt_us_p99`, `search.load`) is only a bound of the true value: of a percentile beyond the
-    /// timeout nothing but "at least" is known.
+    /// Marks a metric (`rtt_us_p99`, `search.load`) as a bound of the true value: a percentile above the
+    /// timeout is only known as "at least".
     pub fn bound(&mut self, name: &str, bound: Bound) {
         if self.bounds.len() < METRICS_MAX || self.bounds.contains_key(name) {
             self.bounds.insert(name.to_owned(), bound);
@@ -84,7 +85,7 @@ impl Recorder {
         }
     }
 
-    /// A sample taken `at` after the start of recording.
+    /// Records a sample taken `at` after the start of recording.
     pub fn sample(&mut self, name: &str, at: Duration, value: f64) {
         let full = self.series.len() >= METRICS_MAX && !self.series.contains_key(name);
         let samples = if full { None } else { Some(self.series.entry(name.to_owned()).or_default()) };
@@ -96,12 +97,12 @@ impl Recorder {
         }
     }
 
-    /// A value of a distribution, in the unit that the metric's name says.
+    /// Records a value of a distribution, in the unit of the metric's name.
     pub fn value(&mut self, name: &str, value: u64) {
         self.values(name, value, 1);
     }
 
-    /// The same value several times.
+    /// Records the same value several times.
     pub fn values(&mut self, name: &str, value: u64, count: u64) {
         if self.histograms.len() >= METRICS_MAX && !self.histograms.contains_key(name) {
             self.dropped += count;
@@ -113,7 +114,7 @@ impl Recorder {
             self.histograms.insert(name.to_owned(), histogram);
         }
         if let Some(histogram) = self.histograms.get_mut(name) {
-            // An automatically resized histogram refuses nothing but what exceeds memory.
+            // An automatically resized histogram fails only if memory is exceeded.
             if histogram.record_n(value, count).is_err() {
                 self.dropped += count;
             }
@@ -134,7 +135,7 @@ impl Recorder {
         outcome
     }
 
-    /// Something else to know of a repeat that is not `ok`.
+    /// Appends a remark to the reason of a repeat that is not `ok`.
     pub fn also(&mut self, words: &str) {
         if !self.reason.is_empty() {
             self.reason.push_str("; ");
@@ -142,7 +143,7 @@ impl Recorder {
         self.reason.push_str(words);
     }
 
-    /// A metric of what was recorded so far: a scalar, or a number of a distribution.
+    /// A metric of the recording so far: a scalar, or a number of a distribution.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let of_distribution = || {
             let (base, suffix) = name.rsplit_once('_')?;
@@ -152,7 +153,8 @@ impl Recorder {
         self.scalars.get(name).copied().or_else(of_distribution)
     }
 
-    /// Derives metrics: a series gives its mean, a distribution its percentiles. A scalar of the same name wins.
+    /// Derives metrics: a series gives its mean, a distribution its percentiles. A scalar of the same name
+    /// takes precedence.
     pub fn finish(self) -> Recording {
         let mut metrics = BTreeMap::new();
         for (name, samples) in &self.series {
@@ -178,7 +180,7 @@ impl Recorder {
     }
 }
 
-/// A distribution as values with counts, sorted; a thousand times smaller than the histogram it comes from.
+/// A distribution as sorted values with counts; a thousand times smaller than its histogram.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Value and how often, ascending.
@@ -213,8 +215,8 @@ impl Distribution {
         self.counts.last().map_or(0, |(value, _)| *value)
     }
 
-    /// As many values in at most 25 steps: the quantiles of a box, of percentiles and of a curve are exactly its own, what
-    /// lies between two of them counts as the greater.
+    /// A reduced distribution of at most 25 steps: the quantiles of a box, of percentiles and of a curve are
+    /// exact; values between two of them count as the greater one.
     pub fn kept(&self) -> Self {
         let count = self.count();
         if self.counts.len() <= KEPT.len() {
@@ -245,7 +247,7 @@ impl Distribution {
         ascend && each && total.is_some() && (1..=KEPT.len()).contains(&self.counts.len())
     }
 
-    /// Mean; 0 if there are no values.
+    /// Mean; 0 without values.
     pub fn mean(&self) -> f64 {
         let count = self.count();
         if count == 0 {
@@ -254,7 +256,7 @@ impl Distribution {
         self.counts.iter().map(|(value, count)| *value as f64 * *count as f64).sum::<f64>() / count as f64
     }
 
-    /// This and another one together.
+    /// Merges another distribution.
     pub fn merge(&mut self, other: &Self) {
         let mut counts: BTreeMap<u64, u64> = self.counts.iter().copied().collect();
         for (value, count) in &other.counts {

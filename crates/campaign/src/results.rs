@@ -42,10 +42,10 @@ pub trait Journal {
     /// The medium's fault.
     fn finished(&self) -> Result<BTreeSet<(usize, u32)>, JournalError>;
 
-    /// Keeps a repeat.
+    /// Stores a repeat.
     ///
     /// # Errors
-    /// The medium's fault; the campaign stops, nothing of the repeat is kept.
+    /// The medium's fault; the campaign stops, and no part of the repeat is stored.
     fn commit(&mut self, finished: &Finished) -> Result<(), JournalError>;
 }
 
@@ -54,7 +54,7 @@ pub trait Journal {
 #[error("the campaign's results cannot be kept: {0}")]
 pub struct JournalError(pub String);
 
-/// Keeps results in memory: for tests and for campaigns of one sitting.
+/// Stores results in memory: for tests and for short campaigns.
 #[derive(Debug, Default)]
 pub struct MemoryJournal {
     /// In the order of measuring.
@@ -79,7 +79,7 @@ pub struct Results {
     pub scenario: Scenario,
     /// Metrics of the rig.
     pub metrics: Vec<Metric>,
-    /// Facts about the machine, as the host's meters give them.
+    /// Facts about the machine, from the host's meters.
     pub host: serde_json::Value,
     /// Versions of the tool and of the system under test.
     pub versions: serde_json::Value,
@@ -87,7 +87,7 @@ pub struct Results {
     pub points: Vec<PointResult>,
     /// Further data of a stored result, whose repeats are stand-ins for its means and intervals.
     pub kept: Option<Kept>,
-    /// Why they say nothing of what this version measures ([`crate::behaviour::Behaviour::stale`]).
+    /// Reason why they do not represent this version's measurements ([`crate::behaviour::Behaviour::stale`]).
     pub stale: Option<String>,
 }
 
@@ -96,9 +96,9 @@ pub struct Results {
 pub struct Kept {
     /// Warnings as they were at the time of the measurement.
     pub warnings: Vec<String>,
-    /// Why nothing can be concluded from it.
+    /// Reason why no conclusion is possible.
     pub caveat: Option<String>,
-    /// Metrics whose repeats are kept one by one, at every point that has them: no stand-ins.
+    /// Metrics with individually stored repeats, at every point that has them: no stand-ins.
     pub whole: BTreeSet<String>,
 }
 
@@ -133,12 +133,12 @@ impl Results {
         Self { scenario, metrics, host, versions, points, kept: None, stale: None }
     }
 
-    /// The declared metric to which a name such as `rtt_us_p99` belongs.
+    /// The declared metric of a name such as `rtt_us_p99`.
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name || metric.names().iter().any(|own| own == name))
     }
 
-    /// A metric of a point with its error; `None` if no repeat that counts has it.
+    /// A metric of a point with its error; `None` if no counting repeat has it.
     pub fn estimate(&self, point: &PointResult, name: &str) -> Option<Estimate> {
         let exact = self.metric(name).is_some_and(|metric| metric.is_exact(&point.point.settings));
         let confidence = self.scenario.measure.confidence;
@@ -146,13 +146,13 @@ impl Results {
         Some(slack::widen(self.scenario.search.as_ref(), point, name, own, confidence))
     }
 
-    /// A metric of a point as it is rendered; `None` if no repeat that counts has it.
+    /// A metric of a point for display; `None` if no counting repeat has it.
     pub fn answer(&self, point: &PointResult, name: &str) -> Option<Answer> {
         Answer::at(self, point, name)
     }
 
-    /// The same as it is compared with other points: repeat by repeat where the scenario's repeats are paired, unless
-    /// all that is left of them are stand-ins.
+    /// The same for comparison with other points: repeat by repeat if the scenario's repeats are paired,
+    /// unless only stand-ins are stored.
     pub fn number(&self, point: &PointResult, name: &str) -> Option<Number> {
         let estimate = self.estimate(point, name)?;
         let own = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
@@ -164,14 +164,14 @@ impl Results {
         Some(Number::paired(estimate, own.collect()))
     }
 
-    /// The [A/A spread](aa_spread) of a metric; `None` too where only means are left of the repeats.
+    /// The [A/A spread](aa_spread) of a metric; `None` also if only means are stored.
     pub fn aa_spread(&self, name: &str) -> Option<f64> {
         let values: Vec<Vec<f64>> = self.points.iter().map(|point| point.values(name)).collect();
         let whole = self.kept.as_ref().is_none_or(|kept| kept.whole.contains(name));
         aa_spread(&values, self.scenario.measure.seed).filter(|_| whole)
     }
 
-    /// The unit of a metric, empty if it has none.
+    /// The unit of a metric; empty without a unit.
     pub fn unit(&self, name: &str) -> &str {
         self.metric(name).map_or("", |metric| if name.ends_with("_n") { "" } else { &metric.unit })
     }
@@ -197,8 +197,8 @@ impl Results {
         self.points.iter().filter(|point| point.point.matches(filter))
     }
 
-    /// Mean and interval of a metric at a point, over the repeats that count; `None` if none has it, or if it is a
-    /// fingerprint in which repeats differ: that has no mean.
+    /// Mean and interval of a metric at a point, over the counting repeats; `None` if no repeat has it, or if
+    /// it is a fingerprint that differs between repeats, which has no mean.
     pub fn summary(&self, point: &PointResult, name: &str) -> Option<Summary> {
         let summary = point.summary(name, self.scenario.measure.confidence)?;
         (!self.fingerprint(name) || summary.min == summary.max).then_some(summary)
@@ -228,12 +228,12 @@ impl PointResult {
         counting.filter_map(|run| run.recording.metrics.get(metric).copied()).collect()
     }
 
-    /// Mean and interval of a metric over the repeats that count; `None` if none has it.
+    /// Mean and interval of a metric over the counting repeats; `None` if no repeat has it.
     pub fn summary(&self, metric: &str, confidence: f64) -> Option<Summary> {
         summarise(&self.values(metric), confidence)
     }
 
-    /// The outcome of most repeats, of equals the worse one; `None` before the first repeat.
+    /// The most frequent outcome of the repeats, the worse one of equals; `None` before the first repeat.
     pub fn outcome(&self) -> Option<Outcome> {
         let count = |outcome: Outcome| self.runs.iter().filter(|run| run.outcome == outcome).count();
         Outcome::ALL.into_iter().filter(|outcome| count(*outcome) > 0).max_by_key(|outcome| count(*outcome))

@@ -57,13 +57,13 @@ pub enum Kind {
 pub enum Presence {
     /// Must be written.
     Required,
-    /// May be left out, and is then absent.
+    /// May be omitted, and is then absent.
     Optional,
-    /// May be left out, and then has this value.
+    /// May be omitted, and then has this value.
     Default(Value),
 }
 
-/// A table of keys, one to a line: what [`Key::new`] takes, and the methods that follow it.
+/// A table of keys, one per line: the arguments of [`Key::new`], and further method calls.
 #[macro_export]
 macro_rules! keys {
     ($(($($new:tt)*) $(.$method:ident($($argument:tt)*))*;)*) => {
@@ -111,7 +111,7 @@ impl Key {
         self
     }
 
-    /// Its values are different measurements: a figure shows those of one, and there is a figure for each.
+    /// Declares that its values are separate measurements: each has its own figure.
     pub fn apart(mut self) -> Self {
         self.apart = true;
         self
@@ -159,7 +159,7 @@ impl Kind {
         Self::Choice(values.iter().map(|&value| value.to_owned()).collect())
     }
 
-    /// The value as this kind means it, or the words after "must be".
+    /// The value converted to this kind, or the words after "must be".
     pub fn accept(&self, value: &Value) -> Result<Value, String> {
         match (self, value) {
             (Self::Bool, Value::Bool(_)) => Ok(value.clone()),
@@ -253,7 +253,7 @@ fn bounds(min: &dyn std::fmt::Display, has_min: bool, max: &dyn std::fmt::Displa
     }
 }
 
-/// The candidate that a mistyped word was probably meant to be.
+/// The candidate closest to a mistyped word.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).max(2);
     candidates

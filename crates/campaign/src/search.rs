@@ -7,12 +7,12 @@ use rand_chacha::ChaCha8Rng;
 pub mod mlr;
 pub mod plr;
 
-/// One trial that a search asks for.
+/// A trial that a search requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// Load to offer.
     pub load: f64,
-    /// Share of the full duration: early trials are short, the bounds that count are full ones.
+    /// Share of the full duration: early trials are short; bounds need full ones.
     pub duration_share: f64,
 }
 
@@ -23,16 +23,16 @@ pub enum Gave {
     Pass,
     /// It did not.
     Fail,
-    /// The load was not sent: neither of the two. The search goes on below it.
+    /// The load was not sent: neither pass nor fail. The search continues below it.
     Unsent,
 }
 
 /// Result of a rate search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// The largest load that passed a full trial; `None`: not even the smallest did.
+    /// The largest load that passed a full trial; `None`: no load passed.
     pub lower: Option<f64>,
-    /// The smallest load that failed a full trial; `None`: not even the largest did, so the true value is above.
+    /// The smallest load that failed a full trial; `None`: no load failed, so the true value is higher.
     pub upper: Option<f64>,
     /// The smallest load that the generator could not send, where that and not the system bounds the search from above.
     pub unsent: Option<f64>,
@@ -45,8 +45,9 @@ pub struct Found {
 /// Shares of the full duration and multiples of the final precision of each phase.
 const PHASES: [(f64, f64); 3] = [(0.125, 8.0), (0.5, 2.0), (1.0, 1.0)];
 
-/// The largest (or smallest) load that passes, by bisection in the manner of MLRsearch: short trials narrow the interval,
-/// longer ones confirm both of its ends, and an end that a longer trial contradicts moves outwards by doubled widths.
+/// The largest (or smallest) load that passes, by bisection as in MLRsearch. Short trials narrow the
+/// interval, and longer ones confirm both of its ends. An end that a longer trial contradicts moves outwards
+/// by doubled widths.
 #[derive(Debug, Clone)]
 pub struct RateSearch {
     min: f64,
@@ -57,7 +58,7 @@ pub struct RateSearch {
     trials_max: u32,
     trials: u32,
     phase: usize,
-    /// 1 for the largest load; -1 for the smallest, of which everything here holds with the sign turned.
+    /// 1 for the largest load; -1 for the smallest, with all values negated.
     sign: f64,
     /// The largest load that passed and the smallest that failed, and the longest phase in which they did.
     passed: Option<(f64, usize)>,
@@ -98,21 +99,21 @@ impl RateSearch {
         }
     }
 
-    /// Looks for the smallest load that passes instead. Of the answer [`Found::lower`] is the smallest that passed and
-    /// [`Found::upper`] the largest that failed.
+    /// Searches for the smallest load that passes instead. [`Found::lower`] is then the smallest that passed
+    /// and [`Found::upper`] the largest that failed.
     pub fn smallest(mut self) -> Self {
         self.sign = -self.sign;
         (self.min, self.max) = (-self.max, -self.min);
         self
     }
 
-    /// Asks for whole numbers alone: half a base station cannot be offered.
+    /// Restricts the search to integers: half a base station cannot be offered.
     pub fn whole(mut self) -> Self {
         (self.min, self.max, self.grain) = (self.min.ceil(), self.max.floor(), 1.0);
         self
     }
 
-    /// The width that is asked for at a load.
+    /// The requested width at a load.
     fn width(&self, load: f64) -> f64 {
         (self.precision * load.abs()).max(self.grain)
     }
@@ -170,10 +171,10 @@ impl RateSearch {
         Found { lower: signed(lower), upper: signed(upper), unsent, precise, trials: self.trials }
     }
 
-    /// `factor`: how much wider than in the end the interval may be now.
+    /// `factor`: allowed width of the interval now, relative to the final width.
     fn next_load(&mut self, factor: f64) -> Option<f64> {
         match (self.passed, self.failed) {
-            // The far ends first: a system that follows everything is known after one trial of each phase.
+            // The far ends first: a system that handles every load is decided after one trial of each phase.
             (None, None) => Some(self.max),
             (Some((passed, phase)), None) if passed >= self.max => (phase < self.phase).then_some(self.max),
             (None, Some((failed, phase))) if failed <= self.min => (phase < self.phase).then_some(self.min),
@@ -192,7 +193,7 @@ impl RateSearch {
     }
 
     fn outwards(&mut self, from: f64, sign: f64) -> f64 {
-        // The very first step goes to the far end: nothing is known between the bounds.
+        // The very first step goes to the far end, because nothing is known between the bounds.
         if self.step == 0.0 && self.phase == 0 {
             self.step = self.max - self.min;
             return if sign < 0.0 { self.min } else { self.max };
@@ -202,8 +203,8 @@ impl RateSearch {
     }
 }
 
-/// The best of a grid of knobs under a budget of trials, without knowing what they mean: half of the budget looks
-/// around at random, the other half changes one knob of the best setting at a time.
+/// The best of a grid of knobs within a budget of trials, without knowledge of their meaning: half of the
+/// budget samples at random, the other half changes one knob of the best setting at a time.
 #[derive(Debug, Clone)]
 pub struct TuneSearch {
     sizes: Vec<usize>,
@@ -220,7 +221,7 @@ impl TuneSearch {
         Self { sizes, trials_max, rng: ChaCha8Rng::seed_from_u64(seed), tried: Vec::new(), asked: None }
     }
 
-    /// The index of each knob's value to try next; `None`: the budget or the grid is used up.
+    /// The index of each knob's next value; `None`: the budget or the grid is used up.
     pub fn next_trial(&mut self) -> Option<Vec<usize>> {
         let grid = self.sizes.iter().fold(1_usize, |grid, size| grid.saturating_mul(*size));
         if self.tried.len() >= self.trials_max as usize || self.tried.len() >= grid || grid == 0 {

@@ -22,9 +22,9 @@ pub struct MetricEvidence {
     pub change: f64,
     /// Its interval; `None` with single repeats.
     pub interval: Option<(f64, f64)>,
-    /// Probability of what all points show together by chance, corrected for the number of metrics.
+    /// Probability that all points together show this by chance, corrected for the number of metrics.
     pub p: f64,
-    /// Largest of the changes at single points that would not have been seen; `None` with single repeats.
+    /// Largest of the undetectable changes at single points; `None` with single repeats.
     pub detectable: Option<f64>,
 }
 
@@ -35,8 +35,9 @@ struct Family {
     p: f64,
 }
 
-/// Corrects each metric's probabilities over its points (Benjamini and Hochberg), and judges every row. A metric whose points
-/// together do not exceed chance among all metrics (Holm) has no finding. Constants and single repeats are in no count.
+/// Corrects each metric's probabilities over its points (Benjamini and Hochberg), and assigns a finding to
+/// every row. A metric whose points together do not exceed chance among all metrics (Holm) has no finding.
+/// Constants and single repeats are not counted.
 pub(super) fn judge(a: &Results, rows: &mut [Row], confidence: f64, verdicts: bool) -> Vec<MetricEvidence> {
     let families = families(rows);
     let passed = guard(a, &families);
@@ -104,7 +105,7 @@ fn guard(a: &Results, families: &[Family]) -> Vec<f64> {
         let name = owner(family);
         groups.iter().zip(&corrected).find(|((own, _), _)| *own == name).map_or(1.0, |(_, p)| *p)
     };
-    // Within a group a family is as sure as itself at most.
+    // Within a group, a family is at most as certain as itself.
     families.iter().map(|family| of(family).max(family.p)).collect()
 }
 
@@ -129,7 +130,7 @@ fn together(rows: &[Row], family: &Family, p: f64, confidence: f64) -> MetricEvi
     let own: Vec<&Row> = family.rows.iter().map(|&index| &rows[index]).collect();
     let finite = own.iter().filter(|row| row.effect.estimate.value.is_finite());
     let logarithmic = own.iter().all(|row| row.effect.logarithmic);
-    // Shares and logarithms are not added up; small ones are nearly the same.
+    // Shares and logarithms cannot be added; small ones are nearly equal.
     let scaled = |row: &&&Row| match (logarithmic, row.effect.logarithmic) {
         (false, true) => shares(row),
         _ => row.effect.estimate,

@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 use crate::results::{PointResult, Results};
 use crate::value::format_span;
 
-/// Section whose settings two campaigns are compared for.
+/// Section with the settings that two campaigns are compared for.
 const SYSTEM_UNDER_TEST: &str = "sut";
 /// Facts of the machine that a number depends on.
 const MACHINE_FACTS: [&str; 3] = ["cpu_model", "cpus", "machine"];
-/// Values of a setting that a sentence names.
+/// Maximum number of a setting's values in a sentence.
 const NAMED_MAX: usize = 3;
 
 /// A setting that is not the same in both.
@@ -20,7 +20,7 @@ const NAMED_MAX: usize = 3;
 pub struct SettingDifference {
     /// Path (`sut.engine`, `measure.duration`, `machine.cpu_model`).
     pub path: String,
-    /// Values in the first, in the order of its points.
+    /// Values on the first side, in the order of its points.
     pub a: Vec<String>,
     /// Values in the second.
     pub b: Vec<String>,
@@ -39,8 +39,8 @@ impl SettingDifference {
     }
 }
 
-/// The differences of these pairs of points, and of how they were measured. `intended`: paths or sections besides those of the
-/// system under test.
+/// Differences between these pairs of points, and between their measurements. `intended`: paths or sections
+/// in addition to those of the system under test.
 pub(super) fn differences(
     a: &Results,
     b: &Results,
@@ -84,7 +84,7 @@ pub(super) fn differences(
     found.into_iter().map(difference).collect()
 }
 
-/// Settings that change which random numbers or how many repeats there are, and nothing that is measured.
+/// Settings that change the random numbers or the number of repeats, and nothing else.
 const NO_INFLUENCE: [&str; 2] = ["measure.seed", "measure.repeats"];
 
 fn push(values: &mut Vec<String>, value: String) {

@@ -11,12 +11,12 @@ use crate::value::short;
 
 use super::{Lost, SIGNIFICANT, Side, change_of};
 
-/// A change of a metric beyond which a comparison fails.
+/// A change of a metric above which a comparison fails.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// Name of the metric.
     pub metric: String,
-    /// The change is above [`share`](Self::share); otherwise below it.
+    /// Whether the change must stay below [`share`](Self::share); otherwise above it.
     pub above: bool,
     /// -0.05: five per cent less.
     pub share: f64,
@@ -36,16 +36,16 @@ impl Serialize for Threshold {
     }
 }
 
-/// A threshold that cannot be read.
+/// An invalid threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThresholdError {
-    /// There is no `<` or `>`.
+    /// Neither `<` nor `>`.
     #[error(
         "invalid threshold \"{0}\": expected METRIC < PERCENT or METRIC > PERCENT, such as \"sessions_per_s < -5%\""
     )]
     NoComparison(String),
-    /// There is no metric in front of the comparison.
+    /// No metric in front of the comparison.
     #[error("invalid threshold \"{0}\": the metric is missing")]
     NoMetric(String),
     /// The change is not a percentage.
@@ -84,11 +84,11 @@ impl FromStr for Threshold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdVerdict {
-    /// The change is beyond the threshold, at a point or over all of them.
+    /// The change exceeds the threshold, at a point or over all of them.
     Exceeded,
     /// The second side has no number where the first has one, because the system failed.
     SystemFailed,
-    /// All intervals lie on the allowed side.
+    /// All intervals are on the allowed side.
     Kept,
     /// An interval has the threshold in it.
     Inconclusive,
@@ -106,7 +106,7 @@ impl ThresholdVerdict {
 /// A threshold and its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdResult {
-    /// As it was given.
+    /// The given threshold.
     pub threshold: Threshold,
     /// Result of the threshold.
     pub verdict: ThresholdVerdict,
@@ -116,7 +116,8 @@ pub struct ThresholdResult {
     pub p: Option<f64>,
 }
 
-/// Judges a threshold at each point (corrected over the points) and over all points together, each at half of the level.
+/// Checks a threshold at each point (corrected over the points) and over all points together, each at half of
+/// the level.
 pub(super) fn judge(
     threshold: &Threshold,
     (a, b): (&Results, &Results),

@@ -4,10 +4,10 @@ use crate::value::short;
 
 use super::{Comparison, Finding, Row};
 
-/// Metrics and settings that a sentence names.
+/// Maximum number of metrics and settings in a sentence.
 const NAMED_MAX: usize = 3;
 
-/// The settings in which the two differ, and what was found.
+/// The differing settings, and the findings.
 pub(super) fn sentence(comparison: &Comparison, pairs: usize) -> String {
     let settings = settings(comparison);
     let rows = &comparison.rows;
@@ -134,7 +134,7 @@ fn lost(comparison: &Comparison) -> String {
     )
 }
 
-/// `+1.16 %`; beyond a doubling or a halving also as a factor.
+/// `+1.16 %`; for more than a doubling or a halving also as a factor.
 pub(super) fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "from 0".to_owned();

@@ -37,10 +37,10 @@ pub(super) struct Found {
     pub(super) beyond: Option<Beyond>,
 }
 
-/// An interval that lies outside what is allowed.
+/// An interval outside the allowed zone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Beyond {
-    /// Its end that is nearest to the bound.
+    /// Its end that is nearest to the limit.
     pub(super) measured: f64,
     /// The bound.
     pub(super) bound: f64,
@@ -79,7 +79,7 @@ fn above_zero(difference: &Number, confidence: f64) -> Told {
     }
 }
 
-/// Several conditions: one that is broken breaks all, one that is unclear leaves all unclear.
+/// Combines several conditions: one broken condition breaks all, one unclear condition makes all unclear.
 fn all(told: impl IntoIterator<Item = Told>) -> Told {
     let weight = |told: &Told| match told {
         Told::Holds => 0,
@@ -110,7 +110,7 @@ impl Seen<'_> {
     }
 }
 
-/// The law of an expectation, and what it is asked of.
+/// The law of an expectation, and its data.
 struct Asked<'a> {
     results: &'a Results,
     expect: &'a Expect,
@@ -274,7 +274,7 @@ impl Asked<'_> {
         Ok(Found { told, ours, repeats, beyond: None })
     }
 
-    /// No value lies below its left neighbour by more than the tolerance.
+    /// No value is below its left neighbour by more than the tolerance.
     fn rises(&self, ys: &[Number], tolerance: f64) -> Told {
         let one = |pair: &[Number]| {
             let lowest = -tolerance * pair[0].estimate.value.abs();
@@ -283,13 +283,13 @@ impl Asked<'_> {
         all(ys.windows(2).map(one))
     }
 
-    /// No value lies above its left neighbour by more than the tolerance.
+    /// No value is above its left neighbour by more than the tolerance.
     fn falls(&self, ys: &[Number], tolerance: f64) -> Told {
         let mirrored: Vec<Number> = ys.iter().map(|y| Number::sum(&[(-1.0, y)])).collect();
         self.rises(&mirrored, tolerance)
     }
 
-    /// Every value lies within the tolerance of the mean of all.
+    /// Every value is within the tolerance of the mean of all.
     fn flat(&self, ys: &[Number], tolerance: f64) -> Told {
         let share = 1.0 / ys.len() as f64;
         let may = tolerance * Number::mean(ys).estimate.value.abs();

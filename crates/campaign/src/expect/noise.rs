@@ -1,4 +1,4 @@
-//! Repeats that other work on the machine disturbed: what they can still decide.
+//! Use of repeats that other work on the machine disturbed.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::value::Value;
 const DISTURBED_WHY: &str =
     "not so, but other work disturbed the repeats and may explain it: a quiet machine would tell";
 
-/// Share of the machine that other work is taken to have used where a repeat does not record it.
+/// Assumed share of the machine for other work if a repeat does not record it.
 const SHARE_UNKNOWN: f64 = 0.5;
 /// The largest share that is reckoned with; above it the factor has no meaning.
 const SHARE_MAX: f64 = 0.98;
@@ -41,7 +41,7 @@ pub(super) fn find(results: &Results, expect: &Expect) -> Result<Found, String> 
     Ok(found)
 }
 
-/// The settings of the points by which an expectation is judged.
+/// Settings of the points of an expectation.
 fn filters(expect: &Expect) -> Vec<BTreeMap<String, Value>> {
     let mut filters = vec![expect.filter.clone()];
     if let Law::Ratio { against, .. } = &expect.law {
@@ -56,7 +56,8 @@ fn is_disturbed(run: &Finished) -> bool {
     run.recording.metrics.get(DISTURBED).is_some_and(|marked| *marked > 0.0)
 }
 
-/// The largest share of the machine that other work used in a disturbed repeat of these points; `None`: none was disturbed.
+/// The largest share of the machine that other work used in a disturbed repeat of these points; `None`: no
+/// repeat was disturbed.
 fn disturbed_share(results: &Results, expect: &Expect) -> Option<f64> {
     let filters = filters(expect);
     let points = filters.iter().flat_map(|filter| results.matching(filter));
@@ -107,10 +108,11 @@ fn explained(results: &Results, expect: &Expect, found: &Found, share: f64) -> b
     };
     let Some(beyond) = found.beyond else { return true };
     if beyond.bound == 0.0 {
-        // Any amount is more than none: nothing says how much other work could cause.
+        // The expected value is zero, so no limit on the effect of other work is known.
         return true;
     }
-    // Of a ratio either side may be the slower one; otherwise other work makes a result worse, never better.
+    // In a ratio, either side may be the slower one; in other laws, other work makes a result worse, never
+    // better.
     let ratio = matches!(expect.law, Law::Ratio { .. });
     let above = beyond.measured > beyond.bound;
     let better = match metric.better {

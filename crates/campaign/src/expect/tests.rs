@@ -70,8 +70,8 @@ fn each_law_gets_its_verdict() {
     assert!(verdicts[10].1.contains("no point of the sweep has load.workers = 3"));
 }
 
-/// Two repeats of a noisy system: an interval wider than the mean itself says nothing about 900 or 1,200 within a
-/// thousandth, and would be said to hold for both.
+/// Two repeats of a noisy system. An interval wider than the mean says nothing about 900 or 1,200 within a
+/// thousandth, and would otherwise hold for both.
 #[test]
 fn interval_wider_than_tolerance_is_inconclusive() {
     let at = |value: f64, tolerance: f64| {
@@ -101,7 +101,7 @@ fn laws(noise: f64, repeats: u32) -> Vec<(Verdict, String)> {
     verdicts_at(noise, repeats, false, &LAWS.map(law).concat())
 }
 
-/// The means alone would say that all of these hold, in every case.
+/// The means alone would give the verdict `holds` in every case.
 #[test]
 fn law_holds_only_with_its_whole_interval() {
     use Verdict::{Holds, Inconclusive};
@@ -120,8 +120,9 @@ fn law_holds_only_with_its_whole_interval() {
     assert!(noisy.iter().all(|(_, told)| told.contains("lies on both sides")), "{noisy:#?}");
 }
 
-/// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less than repeats
-/// differ, and is found nevertheless, as an order and as a ratio. Equal points show no difference.
+/// Both points of a repeat share a seed. A kappa that is 1.5 times as large changes the metric by far less
+/// than the spread of repeats, and is still found, as an order and as a ratio. Equal points show no
+/// difference.
 #[test]
 fn paired_repeats_decide_what_unpaired_cannot() {
     let verdicts = |paired: bool, law: &str| {
@@ -153,7 +154,8 @@ fn paired_repeats_decide_what_unpaired_cannot() {
     assert!(ratio.starts_with("0.9659 times") && !alone.starts_with("0.9659"), "{ratio} {alone}");
 }
 
-/// One expectation of 1 worker's throughput (1,000 a second), of disturbed repeats unless `where` says otherwise.
+/// One expectation on the throughput of 1 worker (1,000 per second), with disturbed repeats unless `where`
+/// selects others.
 fn disturbed(law: &str) -> Verdict {
     let text = format!(
         "[[expect]]\nwhere = {{ \"load.fails\" = \"disturbed\", \"load.workers\" = 1 }}\nmetric = \"throughput\"\n\
@@ -169,7 +171,7 @@ fn disturbed_repeats_refute_only_unexplained_results() {
     // Half of the machine and a margin of two explain a quarter of the throughput, and no more.
     assert_eq!(disturbed("at_least = 3900.0"), Inconclusive);
     assert_eq!(disturbed("at_least = 7000.0"), Fails);
-    // Other work makes nothing faster.
+    // Other work never makes a result faster.
     assert_eq!(disturbed("at_most = 900.0"), Fails);
     let ratio = "[[expect]]\nwhere = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\n\
                  against = { \"load.fails\" = \"disturbed\" }\nmetric = \"throughput\"\nat_least = 3.0\nrequired = true\n";

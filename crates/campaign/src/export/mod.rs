@@ -81,7 +81,7 @@ pub struct Heading {
     pub name: String,
     /// Type of its values.
     pub of: Type,
-    /// Unit of its values; empty if they have none.
+    /// Unit of its values; empty without a unit.
     pub unit: String,
 }
 
@@ -119,7 +119,7 @@ impl fmt::Display for Cell<'_> {
     }
 }
 
-/// Values of one type; `None` is absent.
+/// Values of one type; `None` is a missing value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Column {
     /// Truth values.
@@ -158,7 +158,7 @@ impl Column {
         }
     }
 
-    /// A value; `None` if it is absent, or beyond the last row.
+    /// A value; `None` if it is missing, or after the last row.
     pub fn get(&self, row: usize) -> Option<Cell<'_>> {
         match self {
             Self::Bool(values) => values.get(row)?.map(Cell::Bool),

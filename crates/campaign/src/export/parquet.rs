@@ -8,11 +8,12 @@ use std::io::{self, Write};
 
 use super::{Cell, Heading, Table, Type};
 
-/// Rows of one row group: bounds what a reader must hold at once.
+/// Rows of one row group: limits the memory of a reader.
 pub const ROW_GROUP_ROWS: usize = 131_072;
-/// Octets of values in one row group: bounds what a writer holds.
+/// Bytes of values in one row group: limits the memory of a writer.
 const ROW_GROUP_BYTES: usize = 32 << 20;
-/// Row groups of a file: bounds its footer, which a writer holds. Their number has 15 bits (`ordinal`).
+/// Maximum row groups of a file: limits its footer, which a writer holds in memory. Their number has 15 bits
+/// (`ordinal`).
 const ROW_GROUPS_MAX: usize = 32_767;
 const MAGIC: &[u8; 4] = b"PAR1";
 
@@ -31,7 +32,8 @@ pub fn parquet(table: &Table) -> Vec<u8> {
     file
 }
 
-/// Writes a file row by row; what it holds is a row group and, of each group written, where its columns are.
+/// Writes a file row by row. It holds one row group in memory, and the positions of the columns of each
+/// written group.
 pub(super) struct Writer<W: Write> {
     pub(super) out: W,
     offset: usize,
@@ -43,7 +45,7 @@ pub(super) struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file; `notes` are its key and value metadata.
+    /// Starts a file; `notes` are its key and value metadata.
     pub(super) fn new(mut out: W, headings: Vec<Heading>, notes: &[(String, String)]) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         let pages = headings.iter().map(|_| Page::default()).collect();
@@ -51,7 +53,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, offset: MAGIC.len(), headings, notes, pages, rows: 0, groups: Vec::new() })
     }
 
-    /// Appends a row: a cell for each heading, of its type; those that are missing at the end are absent.
+    /// Appends a row: a cell for each heading, of its type; missing cells at the end are null.
     pub(super) fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
         let cells = cells.chain(std::iter::repeat(None));
         self.pages.iter_mut().zip(cells).for_each(|(page, cell)| page.push(cell));

@@ -1,4 +1,4 @@
-//! A table that is written while its rows come: what is held is bounded, whatever comes.
+//! A table that is written row by row with bounded memory.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use super::parquet::Writer;
 use super::{Cell, FileKind, Heading, csv_field};
 use crate::table::line;
 
-/// Writes rows as they come.
+/// Writes rows one by one.
 ///
-/// CSV has a comment line first (`#`, with the units), then the heading; it can be read at any time. Parquet has the
-/// units as metadata of the file, `unit.NAME`; it can be read when it is finished, and not before.
+/// CSV has a comment line first (`#`, with the units), then the heading; it can be read at any time. Parquet
+/// has the units as metadata of the file, `unit.NAME`; it can be read only when it is finished.
 pub struct RowWriter<W: Write>(Form<W>);
 
 enum Form<W: Write> {
@@ -18,10 +18,10 @@ enum Form<W: Write> {
 }
 
 impl<W: Write> RowWriter<W> {
-    /// Begins a table. `about` says in a line what it is.
+    /// Starts a table. `about` describes it in one line.
     ///
     /// # Errors
-    /// The medium's fault, as in all that follows.
+    /// The medium's fault, as in all other functions.
     pub fn new(mut out: W, kind: FileKind, about: &str, headings: Vec<Heading>) -> io::Result<Self> {
         let with_unit = headings.iter().filter(|heading| !heading.unit.is_empty());
         if kind == FileKind::Parquet {
@@ -36,10 +36,10 @@ impl<W: Write> RowWriter<W> {
         Ok(Self(Form::Csv { out, columns: names.len() }))
     }
 
-    /// Appends a row: a cell for each heading, of its type; those that are missing at the end are absent.
+    /// Appends a row: a cell for each heading, of its type; missing cells at the end are null.
     ///
     /// # Errors
-    /// The medium's fault, or more rows than a Parquet file has room for.
+    /// The medium's fault, or too many rows for a Parquet file.
     pub fn row<'a>(&mut self, cells: impl Iterator<Item = Option<Cell<'a>>>) -> io::Result<()> {
         match &mut self.0 {
             Form::Csv { out, columns } => {
@@ -51,7 +51,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// Hands on what can be read already: of CSV everything, of Parquet nothing.
+    /// Flushes readable data: all data of CSV, none of Parquet.
     ///
     /// # Errors
     /// The medium's fault.
@@ -62,7 +62,7 @@ impl<W: Write> RowWriter<W> {
         }
     }
 
-    /// Ends the table.
+    /// Finishes the table.
     ///
     /// # Errors
     /// The medium's fault.

@@ -9,8 +9,9 @@ use crate::value::Value;
 
 use super::{Column, Table};
 
-/// One row for each point: every setting that is swept, outcome, repeats; mean and half width of its interval of each metric,
-/// and where one is a bound at some point, `exact`, `at_least` or `at_most`. Lengths of time are seconds; their column's name ends in `_s`.
+/// One row per point: every swept setting, outcome, repeats; mean and half width of the interval of each
+/// metric; and, if a metric is a bound at some point, `exact`, `at_least` or `at_most`. Durations are in
+/// seconds; the names of their columns end in `_s`.
 pub fn points(results: &Results) -> Table {
     let all: Vec<&PointResult> = results.points.iter().collect();
     let mut table = Table::default();
@@ -90,7 +91,7 @@ pub fn series(results: &Results) -> Table {
     rows.table("at_s", "value")
 }
 
-/// Every distribution as values and how often each was seen.
+/// Every distribution as values with their counts.
 pub fn distributions(results: &Results) -> Table {
     let mut rows = Long::default();
     for run in results.points.iter().flat_map(|point| &point.runs) {

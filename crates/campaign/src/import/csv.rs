@@ -121,7 +121,7 @@ impl Table {
             match numeric(index) {
                 _ if axes.iter().any(|own| own == name) => Role::Axis,
                 _ if named(name, &REPEATS) => Role::Skipped,
-                // A column with a slip in it stays a metric, so that the slip is named.
+                // A column with a typing error stays a metric, so that the error is named.
                 false if mostly_numbers(column(index)) => Role::Metric,
                 false if constant => Role::Common,
                 false => Role::Axis,
@@ -174,7 +174,8 @@ fn law(imported: &Imported) -> Option<(String, String)> {
     Some((across.clone(), higher.or(only)?.name.clone()))
 }
 
-/// Records of RFC 4180 with the line on which each begins; fields are trimmed, empty lines and lines of a comment (`#`) are skipped.
+/// Records of RFC 4180 with their first line; fields are trimmed, empty lines and comment lines (`#`) are
+/// skipped.
 fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     let mut records: Vec<(usize, Vec<String>)> = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -183,7 +184,7 @@ fn records(text: &str) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
         if record.trim().is_empty() || (record.starts_with('#') && !record.starts_with("#,")) {
             continue;
         }
-        // A quoted field may hold line feeds.
+        // A quoted field may contain line feeds.
         while record.matches('"').count() % 2 == 1 {
             let (_, next) = lines.next().ok_or(ImportError::OpenQuote(index + 1))?;
             record.push('\n');

@@ -10,7 +10,7 @@ use crate::value::Value;
 
 use super::{COLUMNS_MAX, ImportError, Imported, ROWS_MAX, Row};
 
-/// Setting that holds the command line: what is under test.
+/// Setting that holds the command line: the system under test.
 const COMMAND: &str = "sut.command";
 /// Wall time of a run.
 const TIME: &str = "time_s";

@@ -12,7 +12,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// A range that holds every value, from 0 on if `zero` and not logarithmic; with air where it does not begin at 0.
+    /// A range that contains every value, starting at 0 if `zero` and not logarithmic; otherwise with a
+    /// margin.
     pub(super) fn holding(values: &[f64], log: bool, zero: bool) -> Self {
         let fit = |value: &&f64| value.is_finite() && (!log || **value > 0.0);
         let mut low = values.iter().filter(fit).copied().fold(f64::INFINITY, f64::min);
@@ -75,7 +76,7 @@ impl Axis {
     }
 }
 
-/// The round number at or above a rough one: 1, 2 or 5 times a power of ten.
+/// The round number at or above a value: 1, 2 or 5 times a power of ten.
 pub(super) fn step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -85,7 +86,7 @@ pub(super) fn step(rough: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// `12,000`, `3.5 M`: short enough for an axis whose largest mark is `most`.
+/// `12,000`, `3.5 M`: short enough for an axis with `most` as its largest tick.
 pub(super) fn tick_text(tick: f64, most: f64) -> String {
     let tick = if tick.abs() < most * 1e-9 { 0.0 } else { tick };
     for (unit, sign) in [(1e9, " G"), (1e6, " M")] {

@@ -1,4 +1,4 @@
-//! Two sides of a comparison in pictures: one for each value of a setting, such as one for each pipeline.
+//! Two sides of a comparison in pictures: one for each value of a setting, such as one per pipeline.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 use super::build::figures;
 use super::figure::Figure;
 
-/// Pictures at most, in the order of the first side's points.
+/// Maximum number of pictures, in the order of the first side's points.
 const PICTURES_MAX: usize = 32;
 
 /// A picture of `metric` for each value of the setting `per` (one for all without it): the value, and both sides over the first

@@ -20,15 +20,16 @@ use super::{contour, latency, law, trials, waterfall};
 
 /// Maximum number of series in a figure; more are not distinguishable. The figure states how many it omits.
 const SERIES_MAX: usize = 8;
-/// The most samples of a drawn line; longer ones are thinned evenly.
+/// Maximum samples of a drawn line; longer ones are thinned evenly.
 const LINE_SAMPLES_MAX: usize = 2_000;
 /// Ends of the whiskers of a distribution's box.
 const WHISKERS: (f64, f64) = (0.01, 0.99);
 
-/// A figure, and what it was made from; those of a search are made from its trials.
+/// A figure and its plot; figures of a search come from its trials.
 pub(super) type Drawn = (Figure, Option<Plot>);
 
-/// Every figure: what a search found and tried, then those of the scenario; one over the first axis if it asks for none.
+/// Every figure: results and trials of a search, then those of the scenario; one over the first axis if the
+/// scenario has no plots.
 pub fn figures(results: &Results) -> Vec<Figure> {
     drawn(results).into_iter().map(|(figure, _)| figure).collect()
 }
@@ -68,7 +69,7 @@ fn apart(results: &Results, plot: Plot) -> Vec<Plot> {
                 shows(results, &own).then_some(own)
             };
             let own: Vec<Plot> = values.iter().filter_map(of).collect();
-            // Nothing was measured yet: the one that was asked for says so.
+            // Without any measurement, the requested plot shows that.
             if own.is_empty() { vec![plot.clone()] } else { own }
         };
         all = all.into_iter().flat_map(one).collect();
@@ -93,7 +94,7 @@ fn default_plot(results: &Results) -> Option<Plot> {
     let found = ["search.load", "search.best"].map(str::to_owned);
     let names = results.metrics.iter().flat_map(|metric| {
         let names = metric.names();
-        // Of a distribution the tail says most.
+        // The tail of a distribution is the most informative.
         names.iter().find(|name| name.ends_with("_p99")).or_else(|| names.first()).cloned()
     });
     let y = found.into_iter().chain(names).find(|name| measured.contains(name))?;
@@ -114,7 +115,7 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     let sentence = words::title(results, plot);
     let mut figure = Figure {
         title: if plot.title.is_empty() { sentence.clone() } else { plot.title.clone() },
-        // An author's short title leaves the sentence with its units to the caption.
+        // With a short title by the author, the sentence with units moves to the caption.
         caption: if plot.title.is_empty() { String::new() } else { format!("{sentence}. ") },
         missing: String::new(),
         x: Across::Numbers { log: plot.log.contains('x') },
@@ -166,7 +167,8 @@ fn build(results: &Results, plot: &Plot) -> Figure {
     figure
 }
 
-/// Series and names across that have no value: they are said, and of the series those are kept of which something is expected.
+/// Names the series and horizontal names without a value, and removes such series unless an expectation
+/// exists for them.
 fn without_value(figure: &mut Figure) {
     fn has(series: &Series) -> bool {
         !series.samples.is_empty()
@@ -189,7 +191,7 @@ fn without_value(figure: &mut Figure) {
     }
 }
 
-/// Intervals end where the quantity does; where a value already lies beyond, the unit promised too much.
+/// Clips intervals to the range of the quantity; a value outside the range shows that the unit was wrong.
 fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some((least, most)) = results.metric(&plot.y).map(|metric| metric.range()) else { return };
     let samples = || figure.series.iter().flat_map(|series| &series.samples);
@@ -197,7 +199,7 @@ fn clip(results: &Results, plot: &Plot, figure: &mut Figure) {
     let most = if samples().any(|s| s.y > most) { f64::INFINITY } else { most };
     for s in figure.series.iter_mut().flat_map(|series| &mut series.samples) {
         (s.low, s.high) = (s.low.max(least), s.high.min(most));
-        // An axis reaches to the ends, too.
+        // An axis includes the ends as well.
         s.ends = (s.ends.0.max(least), s.ends.1.min(most));
     }
 }
@@ -260,7 +262,7 @@ fn means(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figu
     marks(results, plot, groups, figure);
 }
 
-/// An answer as a sample; an open end is drawn at the value.
+/// A result as a sample; an open end is drawn at the value.
 fn drawn_answer(x: f64, answer: &Answer) -> Sample {
     let (low, high) = answer.ends();
     let low = low.unwrap_or(answer.value);
@@ -268,7 +270,7 @@ fn drawn_answer(x: f64, answer: &Answer) -> Sample {
     Sample { x, y: answer.value, low, high, ends: (low, high) }
 }
 
-/// Quartiles of a distribution's own values over all repeats, between the ends of its whiskers.
+/// Quartiles of a distribution's values over all repeats, and the ends of its whiskers.
 fn box_of(points: &[&PointResult], name: &str) -> Option<[f64; 5]> {
     let mut all = Distribution::default();
     points.iter().filter_map(|point| point.distribution(name)).for_each(|own| all.merge(&own));
@@ -318,7 +320,7 @@ fn growths(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &Figure
         let pooled = pool(results, figure, plot, points);
         let samples: Vec<(f64, f64)> =
             pooled.iter().flat_map(|(x, values)| values.iter().map(|y| (*x, *y))).collect();
-        // Two loads always lie on a power law.
+        // Two loads always fit a power law.
         if pooled.iter().filter(|(x, values)| *x > 0.0 && !values.is_empty()).count() < 3 {
             continue;
         }
@@ -338,7 +340,7 @@ fn heat(results: &Results, plot: &Plot, figure: &mut Figure) {
     let Some(z) = &plot.z else { return };
     let columns = names(results, plot, &plot.x);
     let rows = names(results, plot, &plot.y);
-    // Points that share a cell are taken together.
+    // Points that share a cell are pooled.
     let mut cells: BTreeMap<(usize, usize), Vec<&PointResult>> = BTreeMap::new();
     for point in results.matching(&plot.filter) {
         let column = columns.iter().position(|own| *own == name_at(point, &plot.x));
@@ -384,7 +386,7 @@ fn cdf(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
 fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     figure.x_label = "time (s)".to_owned();
     for (color, (name, points)) in groups.iter().enumerate() {
-        // One repeat alone: a mean of different times means nothing.
+        // Only one repeat: a mean over different times is meaningless.
         let run = points.iter().flat_map(|point| &point.runs).find(|run| run.outcome.counts());
         let series = run.and_then(|run| run.recording.series.get(&plot.y)).into_iter().flatten();
         let samples = series.map(|(at, y): &(Duration, f64)| Sample::at(at.as_secs_f64(), *y));
@@ -394,7 +396,7 @@ fn over_time(plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     figure.caption.push_str("First repeat that counts of the first point of each series.");
 }
 
-/// One repeat's series one upon the other, at the times of all; each keeps its value to its next sample.
+/// One repeat's series, stacked, at the times of all; each keeps its value until its next sample.
 fn stacked(results: &Results, plot: &Plot, figure: &mut Figure) {
     figure.x_label = "time (s)".to_owned();
     figure.y_label = words::in_unit("stacked", &words::unit(results, &plot.y, false));
@@ -494,7 +496,7 @@ mod tests {
         without_value(&mut shown);
         let left: Vec<&str> = shown.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!((left, shown.caption.as_str()), (vec!["b", "c"], " Without a value: a, c, 1ms."));
-        // One of which nothing has a value says why elsewhere.
+        // A figure without any value explains that elsewhere.
         let mut nothing = figure(names(), &[("a", &[]), ("c", &[])]);
         without_value(&mut nothing);
         assert_eq!((nothing.series.len(), nothing.caption.as_str()), (2, ""));

@@ -9,15 +9,15 @@ use super::figure::{Across, Figure, Form, Sample, Series};
 use super::pooled::{number, together};
 use super::words::quantity;
 
-/// Lines that are drawn if the scenario names none.
+/// Number of lines if the scenario names none.
 const LEVELS_WANTED: f64 = 6.0;
 /// Maximum number of lines in a figure; more are not distinguishable.
 const LEVELS_MAX: usize = 8;
 
-/// A straight part of a line, from end to end.
+/// A straight segment of a line.
 type Piece = ((f64, f64), (f64, f64));
 
-/// Values at the crossings of two ascending axes; `None`: not measured.
+/// Values at the grid points of two ascending axes; `None`: not measured.
 struct Grid {
     x: Vec<f64>,
     y: Vec<f64>,
@@ -75,7 +75,7 @@ impl Grid {
         };
         let x = axis(|point| point.0);
         let y = axis(|point| point.1);
-        // Points that share a place are taken together.
+        // Points at the same position are pooled.
         let at = |column: f64, row: f64| {
             let here = points.iter().filter(|point| point.0 == column && point.1 == row);
             let here: Vec<&PointResult> = here.map(|point| point.2).collect();
@@ -95,8 +95,8 @@ impl Grid {
         self.y.iter().zip(&self.values).flat_map(row)
     }
 
-    /// The lines of one value. Between neighbours the value is taken to go straight, on logarithmic axes along their
-    /// logarithm.
+    /// The lines of one value. The value is interpolated linearly between neighbours, on logarithmic axes
+    /// along their logarithm.
     fn lines(&self, level: f64, log_x: bool, log_y: bool) -> Vec<Vec<(f64, f64)>> {
         let mut pieces = Vec::new();
         for row in 1..self.y.len() {
@@ -129,7 +129,7 @@ impl Grid {
             Some((between(x1, x2, log_x), between(y1, y2, log_y)))
         };
         match sides.map(crossing) {
-            // A saddle: the middle decides which corners belong together.
+            // A saddle: the centre decides which corners are connected.
             [Some(south), Some(east), Some(north), Some(west)] => {
                 let middle = (a.2 + b.2 + c.2 + d.2) / 4.0;
                 if (middle < level) == (a.2 < level) {
@@ -148,7 +148,7 @@ impl Grid {
     }
 }
 
-/// Pieces that share an end become one line.
+/// Joins segments with a common end into one line.
 fn joined(mut pieces: Vec<Piece>) -> Vec<Vec<(f64, f64)>> {
     let mut lines = Vec::new();
     while let Some((from, to)) = pieces.pop() {

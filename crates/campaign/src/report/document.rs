@@ -18,7 +18,7 @@ use super::{Drawn, findings, words};
 /// Content of the page in addition to the results.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Doubts that change how the figures are read, one sentence each: they stand above them.
+    /// Warnings that change the meaning of the figures, one sentence each, shown above them.
     pub warnings: Vec<String>,
     /// Further remarks on machine and measurement, shown below the main figure.
     pub remarks: Vec<String>,
@@ -30,18 +30,18 @@ pub struct Context {
 
 /// Format name that a page checks first.
 const FORMAT: &str = "ranlab-report/1";
-/// The most values (points times metrics) of a document; the CSV has all.
+/// Maximum number of values (points times metrics) in a document; the CSV has all.
 const VALUES_MAX: usize = 100_000;
 /// Metrics that the table of points shows at first.
 const SHOWN_MAX: usize = 6;
 
-/// A report. Sentences have `names` between back quotes; nothing in it is markup.
+/// A report. Sentences mark `names` with back quotes; they contain no markup.
 #[derive(Debug, Clone, Serialize)]
 pub struct Document {
     format: &'static str,
     /// The question.
     pub title: String,
-    /// A smoke run, whose numbers count for nothing.
+    /// Whether it is a smoke run, whose numbers do not count.
     pub quick: bool,
     /// When, where, with which version.
     pub meta: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Document {
     left_out: usize,
     /// Of the intervals, 0 to 1.
     confidence: f64,
-    /// Settings of the system that need no second look: how many metrics of `metrics` the table shows at first.
+    /// Number of metrics in `metrics` that the table shows at first.
     shown: usize,
     points: Vec<Point>,
     meanings: Vec<[String; 3]>,
@@ -72,7 +72,7 @@ pub struct Document {
     scenario: serde_json::Value,
 }
 
-/// A figure, what it was made from, and the expectations that speak of it.
+/// A figure with its plot and its expectations.
 #[derive(Debug, Clone, Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -97,7 +97,7 @@ struct Card {
     class: &'static str,
 }
 
-/// An expectation and what became of it.
+/// An expectation with its verdict.
 #[derive(Debug, Clone, Serialize)]
 struct Row {
     #[serde(flatten)]
@@ -179,7 +179,7 @@ impl Document {
         }
     }
 
-    /// As JSON: what a live page is sent, and a saved one holds.
+    /// The document as JSON, for live and saved pages.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -206,7 +206,7 @@ fn meta(results: &Results) -> Vec<String> {
     meta
 }
 
-/// The work that is measured again, the author's words, and what was done.
+/// The reproduced work, the author's text, and the summary of the measurement.
 fn about(results: &Results) -> Vec<String> {
     let scenario = &results.scenario;
     let mut about = Vec::new();
@@ -312,7 +312,7 @@ fn point(results: &Results, point: &PointResult, axes: &[Across], metrics: &[Upw
         Some(answer) if answer.n == 1 && answer.bound == Bound::Exact && answer.interval.is_none() => {
             answer.value.into()
         }
-        // Number, half width, repeats; where the interval is not symmetric also the text that people read, and its ends.
+        // Number, half width, repeats; for an asymmetric interval also its text and its ends.
         Some(answer) if answer.half_width.is_some() => {
             serde_json::json!([answer.value, answer.half_width, answer.n])
         }

@@ -191,7 +191,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
             }
             Across::Names(names) => {
                 let room = (self.x.pixels.1 - self.x.pixels.0) / names.len().max(1) as i32;
-                // Names that would touch are thinned, long ones cut.
+                // Overlapping names are thinned out, and long ones are cut.
                 let longest = (room / self.px(7)).clamp(3, 24) as usize;
                 let skip = (self.px(24) / room.max(1) + 1) as usize;
                 let names = names.iter().enumerate().filter(|(index, _)| index % skip == 0);
@@ -297,7 +297,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         }
     }
 
-    /// Whiskers of several series at one place stand side by side, unless they belong to a line.
+    /// Whiskers of several series at one position are drawn side by side, unless they belong to a line.
     fn aside(&self, color: usize) -> i32 {
         if self.figure.series.iter().any(|series| series.form == Form::Line) {
             return 0;
@@ -348,7 +348,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         for s in samples {
             let (x, y) = self.at(s.x, s.y);
             let share = if high > low { (s.ends.0 - low) / (high - low) } else { 0.5 };
-            // From a quarter to full, so that the lowest is not taken for a missing one.
+            // From an eighth to full colour, so that the lowest value differs from a missing one.
             let color: RGBAColor = PALETTE[0].mix(0.12 + 0.88 * share);
             let area = [(x - dx, y - dy), (x + dx, y + dy)];
             self.area.draw(&Rectangle::new(area, color.filled())).map_err(wrong)?;
@@ -361,8 +361,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         Ok(())
     }
 
-    /// An expected value in the colour of its series, on ink so that it shows on its own line: lying what was published,
-    /// upright what is the user's own.
+    /// Draws an expected value in the colour of its series, on a dark outline so that it is visible on its
+    /// own line: horizontal for published ones, vertical for the user's own.
     fn mark(&self, mark: &Mark) -> Result<(), DrawError> {
         let color = mark.color.map_or(INK, |color| PALETTE[color % PALETTE.len()]);
         self.cross(self.at(mark.x, mark.y), color, mark.published)
@@ -456,12 +456,12 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         let (x, from) = *best.unwrap_or(&places[0]);
         let place = [(x, from), (x + width, from + height)];
         taken.push(place);
-        // Readable on whatever lies below.
+        // A background for readability.
         self.area.draw(&Rectangle::new(place, WHITE.mix(0.75).filled())).map_err(wrong)?;
         self.text(&bound.name, (x + self.px(4), from + height / 2), 13, HPos::Left, VPos::Center)
     }
 
-    /// A line upwards in the stripe of its interval, its name above.
+    /// A vertical line in the band of its interval, with its name above.
     fn answer(&self, answer: &Answer) -> Result<(), DrawError> {
         let ((bottom, top), x) = (self.y.pixels, self.x.at(answer.x));
         let stripe = [(self.x.at(answer.interval.0), top), (self.x.at(answer.interval.1), bottom)];
@@ -530,7 +530,7 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
         self.area.draw(&PathElement::new(points, style)).map_err(wrong)
     }
 
-    /// A mark whose shape differs with the series, as its colour does.
+    /// A mark whose shape and colour depend on the series.
     pub(super) fn dot(&self, (x, y): (i32, i32), series: usize) -> Result<(), DrawError> {
         let fill = PALETTE[series % PALETTE.len()].filled();
         let r = self.px(4);

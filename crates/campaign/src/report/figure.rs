@@ -5,12 +5,12 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::export::{Column, Table};
 use crate::search::Gave;
 
-/// A figure. As JSON it is what the page draws (`web/document.js`).
+/// A figure. The page draws its JSON form (`web/document.js`).
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Figure {
-    /// Above it: a sentence with units.
+    /// Title above it: a sentence with units.
     pub title: String,
-    /// Below it: what a reader must know.
+    /// Caption below it: notes for the reader.
     pub caption: String,
     /// Why it is not drawn; empty if it is.
     pub missing: String,
@@ -37,7 +37,7 @@ pub struct Figure {
     pub table: Table,
 }
 
-/// `{"head": […], "rows": [[…]]}`, without columns in which nothing stands; `null` without a column.
+/// `{"head": […], "rows": [[…]]}`, without empty columns; `null` without a column.
 fn rows<S: Serializer>(table: &Table, serializer: S) -> Result<S::Ok, S::Error> {
     if table.columns.is_empty() {
         return serializer.serialize_none();
@@ -69,7 +69,7 @@ pub enum Across {
 /// Samples that belong together.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Series {
-    /// In the legend, or at the end of its line.
+    /// Name in the legend, or at the end of its line.
     pub name: String,
     /// Form of the drawing.
     pub form: Form,
@@ -88,13 +88,13 @@ pub enum Form {
     Whiskers,
     /// A plain line.
     Line,
-    /// An area upon those before it: `low` and `high` are its edges, `y` is its own height.
+    /// An area on top of the previous ones: `low` and `high` are its edges, `y` is its height.
     Area,
     /// Steps upwards.
     Steps,
     /// Bars with whiskers.
     Bars,
-    /// Bars in steps: `low` and `high` are a bar's edges, `y` is its own height.
+    /// Bars in steps: `low` and `high` are a bar's edges, `y` is its height.
     Falls,
     /// Boxes from quartile to quartile.
     Boxes,
@@ -106,8 +106,8 @@ pub enum Form {
     Dots,
     /// A faint line that leads the eye.
     Guide,
-    /// Trials of a search: circles that passed, crosses that failed, triangles whose load was not sent. Bold ones took the
-    /// full time.
+    /// Trials of a search: circles passed, crosses failed, triangles had an unsent load. Bold ones had the
+    /// full duration.
     Trials {
         /// Results of the trials.
         gave: Gave,
@@ -164,7 +164,7 @@ impl Sample {
     }
 }
 
-/// `{"name": "trials", "gave": "pass", "full": true}`; the last two of trials alone.
+/// `{"name": "trials", "gave": "pass", "full": true}`; the last two only for trials.
 impl Serialize for Form {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -182,7 +182,7 @@ impl Serialize for Form {
     }
 }
 
-/// `[x, y]`, `[x, y, low, high]` or `[x, y, low, high, least, most]`: as many as say something new.
+/// `[x, y]`, `[x, y, low, high]` or `[x, y, low, high, least, most]`: as many as contain information.
 impl Serialize for Sample {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let all = [self.x, self.y, self.low, self.high, self.ends.0, self.ends.1];
@@ -202,9 +202,9 @@ pub struct Mark {
     pub x: f64,
     /// Upwards.
     pub y: f64,
-    /// Colour of the series that it belongs to; `None`: of all or none.
+    /// Colour of its series; `None`: of all or none.
     pub color: Option<usize>,
-    /// It stands in the work that the scenario reproduces; else it is the user's own.
+    /// Whether it is published in the work that the scenario reproduces; otherwise it is the user's own.
     pub published: bool,
 }
 
@@ -213,7 +213,7 @@ pub struct Mark {
 pub struct Bound {
     /// Upwards.
     pub y: f64,
-    /// Colour of the series that it belongs to; `None`: of all or none.
+    /// Colour of its series; `None`: of all or none.
     pub color: Option<usize>,
     /// Label at the line.
     pub name: String,
@@ -230,7 +230,7 @@ pub struct Answer {
     pub name: String,
 }
 
-/// Whose a single expected value is.
+/// Origin of a single expected value.
 pub(super) fn whose(published: bool) -> &'static str {
     if published { "published" } else { "expected" }
 }

@@ -9,7 +9,7 @@ use crate::scenario::{Class, PlotKind};
 use super::figure::whose;
 use super::trials;
 
-/// Metrics that are spoken of; a first screen holds no more.
+/// Maximum number of metrics in the findings, to fit the first screen.
 const METRICS_MAX: usize = 3;
 /// Maximum number of search results described in full; the table has all.
 const ANSWERS_MAX: usize = 4;
@@ -37,7 +37,7 @@ pub(super) fn findings(results: &Results) -> Vec<String> {
 /// Qualifications of numbers: points without results or with a broken limit, and means of one repeat.
 pub(super) fn doubts(results: &Results) -> Vec<String> {
     let mut doubts = outcomes(results);
-    // A stored result says itself how it was made.
+    // A stored result states how it was made.
     if results.kept.is_some() {
         return doubts;
     }
@@ -167,7 +167,7 @@ fn range(results: &Results, name: &str) -> Option<String> {
     ))
 }
 
-/// Below which difference nothing is claimed.
+/// Difference below which no finding is stated.
 fn noise(results: &Results) -> Option<String> {
     let spreads: Vec<String> = spoken_of(results)
         .into_iter()
@@ -184,7 +184,7 @@ fn noise(results: &Results) -> Option<String> {
     })
 }
 
-/// Points whose numbers are missing or need a word, with the limit that was broken.
+/// Points without numbers or with a warning, with the broken limit.
 fn outcomes(results: &Results) -> Vec<String> {
     let told = results.outcomes().into_iter().filter(|(outcome, _)| *outcome != Outcome::Ok);
     told.map(|(outcome, count)| {

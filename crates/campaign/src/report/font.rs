@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// `@font-face` with the font itself; nothing is fetched.
+/// `@font-face` with the font itself; no file is fetched.
 pub(super) fn face() -> &'static str {
     static FACE: OnceLock<String> = OnceLock::new();
     FACE.get_or_init(|| {

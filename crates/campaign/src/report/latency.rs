@@ -13,7 +13,7 @@ const DRAWN: [&str; 4] = ["p50", "p75", "p99", "p999"];
 /// Maximum number of points drawn together; more are not distinguishable.
 const POINTS_MAX: usize = 8;
 
-/// A figure for each percentile, with a line for each point; none if nothing was looked at.
+/// A figure for each percentile, with a line for each point; none without such measurements.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let load = results.scenario.search.as_ref().and_then(Search::load);
     let Some(load) = load.filter(|load| !load.after.shares.is_empty()) else { return Vec::new() };

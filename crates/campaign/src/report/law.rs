@@ -24,7 +24,7 @@ pub struct Law {
     pub metric: String,
     /// Setting across.
     pub across: String,
-    /// The law, or why it cannot be fitted.
+    /// The law, or the reason why it cannot be fitted.
     #[serde(serialize_with = "fit_or_why")]
     pub fit: Result<UslFit, UslError>,
 }

@@ -1,4 +1,4 @@
-//! Who is who in a figure: names at the ends of a few lines, a legend below it otherwise.
+//! Labels of series: names at the ends of a few lines, otherwise a legend below the figure.
 
 use plotters::backend::DrawingBackend;
 use plotters::element::Rectangle;
@@ -10,7 +10,7 @@ use super::figure::{Across, Form, Series, whose};
 
 /// Characters of a name.
 const NAME_MAX: usize = 44;
-/// Pixels between two names at the ends of lines, and the most that one is moved for it.
+/// Pixels between two names at the ends of lines, and the maximum by which one is moved.
 const END_GAP: i32 = 16;
 const END_MOVED_MAX: i32 = 24;
 
@@ -24,8 +24,8 @@ pub(super) enum Sign {
 }
 
 impl<DB: DrawingBackend> Canvas<'_, DB> {
-    /// Height, colour and name for the right end of each line; none if there is one line, if not all are lines, or if the
-    /// ends lie too close.
+    /// Height, colour and name for the right end of each line; empty for a single line, for other forms than
+    /// lines, or if the ends are too close.
     pub(super) fn ends(&self) -> Vec<(i32, usize, String)> {
         let named = |series: &&Series| !matches!(series.form, Form::Dots | Form::Guide);
         let series: Vec<&Series> = self.figure.series.iter().filter(named).collect();
@@ -45,7 +45,7 @@ impl<DB: DrawingBackend> Canvas<'_, DB> {
         if ends.len() < 2 || matches!(self.figure.x, Across::Names(_)) {
             return Vec::new();
         }
-        // Iso lines end anywhere.
+        // Iso lines can end anywhere.
         if series.iter().any(|series| series.form == Form::Contour) {
             return Vec::new();
         }

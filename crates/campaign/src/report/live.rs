@@ -50,7 +50,7 @@ impl std::fmt::Debug for Watched {
 }
 
 impl Watched {
-    /// Of a campaign that may have results from before.
+    /// Starts with the earlier results of a campaign.
     pub fn new(before: &Results) -> Self {
         let searched =
             before.scenario.search.as_ref().and_then(|search| search.load()).map(|load| load.axis.clone());
@@ -63,7 +63,7 @@ impl Watched {
         let bare = |point: &PointResult| PointResult { point: point.point.clone(), runs: Vec::new() };
         let campaign = Results { points: before.points.iter().map(bare).collect(), ..before.clone() };
         let mut watched = Self { campaign, across, windows: VecDeque::new(), search: None };
-        // Of a search only the end was kept, whose trials the report has.
+        // Of a search only the end is stored; the report has its trials.
         let kept = before.points.iter().filter(|_| before.scenario.search.is_none());
         let mut runs: Vec<&Finished> = kept.flat_map(|point| &point.runs).collect();
         runs.sort_by_key(|run| run.started_unix_ms);
@@ -73,7 +73,7 @@ impl Watched {
         watched
     }
 
-    /// Takes what happened; whether it changes a figure.
+    /// Processes an event; returns whether it changes a figure.
     pub fn take(&mut self, event: &Event) -> bool {
         let Event::Measured { point, repeat, window } = event else { return false };
         self.trial(*point, *repeat, window);
@@ -93,7 +93,7 @@ impl Watched {
         self.windows.push_back(Seen { point, x, metrics });
     }
 
-    /// Keeps a trial of a search over load with what it gave, as the search itself sees it.
+    /// Records a trial of a search over load with its result, as the search itself classifies it.
     fn trial(&mut self, point: usize, repeat: u32, window: &Window) {
         let Some(search) = &self.campaign.scenario.search else { return };
         if self.search.as_ref().is_none_or(|(own, of, _)| (*own, *of) != (point, repeat)) {
@@ -120,9 +120,9 @@ impl Watched {
         }
     }
 
-    /// Headline numbers of what an event reports, with units, at most `most`; none of what was not measured.
+    /// Headline numbers of an event, with units, at most `most`; none without a measurement.
     ///
-    /// Of a finished repeat of a search these are its answer, and not the last of its trials.
+    /// For a finished repeat of a search these are its result, not the last of its trials.
     pub fn numbers(&self, event: &Event, most: usize) -> Vec<String> {
         match event {
             Event::Measured { window, .. } if window.outcome.counts() => {
@@ -151,7 +151,7 @@ impl Watched {
         load.into_iter().chain(numbers).take(most).collect()
     }
 
-    /// The curves of what is measured now, and the trials of the search under way.
+    /// The curves of the current measurement, and the trials of the current search.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures: Vec<Figure> =
             self.recorded_last().into_iter().map(|(title, names)| self.curve(title, &names)).collect();
@@ -191,7 +191,7 @@ impl Watched {
             .collect()
     }
 
-    /// Windows that differ from the last in what lies across alone.
+    /// Windows that differ from the last one only in the horizontal setting.
     fn alike(&self) -> Vec<&Seen> {
         let Some(last) = self.windows.back() else { return Vec::new() };
         let axes = |point: usize| -> Vec<&(String, Value)> {
@@ -289,7 +289,7 @@ mod tests {
     use crate::rig::{Rig, Stop};
     use crate::scenario::{Overrides, Scenario};
 
-    /// The figures after each event that changed them, and what was measured.
+    /// The figures after each event that changed them, and the results.
     fn watch(text: &str) -> (Vec<Vec<Figure>>, Watched, Results) {
         let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
         let rig = MockRig::default();

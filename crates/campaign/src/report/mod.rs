@@ -43,7 +43,7 @@ pub struct Written {
     pub csv: PathBuf,
     /// Each figure as SVG and as PNG.
     pub figures: Vec<PathBuf>,
-    /// CSV of every other table: verdicts, and of each figure what is drawn and what stands below it.
+    /// CSV of every other table: verdicts, and for each figure the drawn data and the table below it.
     pub tables: Vec<PathBuf>,
 }
 
@@ -64,8 +64,8 @@ pub enum ReportError {
     Draw(#[from] DrawError),
 }
 
-/// A document of whatever `web/shown.js` knows as one file that opens without a server; `words` are for those whose browser runs no
-/// scripts.
+/// A document for `web/shown.js` as one file that opens without a server; `words` are shown in browsers that
+/// run no scripts.
 pub fn page(title: &str, json: &str, words: &[String]) -> String {
     ranlab_page::Saved { title, entry: "saved", styles: font::face(), json, words }.html()
 }

@@ -1,4 +1,4 @@
-//! Points that are drawn together: groups, places across, and values that several points have as one.
+//! Pooling: groups of points, horizontal positions, and common values of several points.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(super) fn place(figure: &Figure, point: &PointResult, path: &str) -> Option<
     }
 }
 
-/// Points by their place across, ascending; those that share one are taken together.
+/// Points by their horizontal position, ascending; points at the same position are pooled.
 pub(super) fn places<'a>(
     figure: &Figure,
     plot: &Plot,
@@ -89,8 +89,8 @@ pub(super) fn percentile<'a>(results: &'a Results, name: &'a str) -> Option<(&'a
     Some((&metric.name, name.strip_prefix(&metric.name)?.strip_prefix('_')?))
 }
 
-/// Values of a metric over the repeats of points that are taken together. A percentile of several points is that of their
-/// merged distributions, repeat by repeat; never a mean of percentiles. No values if a distribution is not at hand.
+/// Values of a metric over the repeats of pooled points. A percentile of several points is that of their
+/// merged distributions, repeat by repeat; never a mean of percentiles. Empty if a distribution is missing.
 pub(super) fn together(results: &Results, points: &[&PointResult], name: &str) -> Vec<f64> {
     if results.fingerprint(name) {
         return Vec::new();
@@ -118,7 +118,7 @@ pub(super) fn marks(results: &Results, plot: &Plot, groups: &[Group<'_>], figure
             for point in points.iter().filter(|point| point.point.matches(&expect.filter)) {
                 let Some(x) = place(figure, point, &plot.x) else { continue };
                 match places.iter_mut().find(|(own, _)| *own == x) {
-                    // A value that several series share has the colour of none.
+                    // A value that several series share has a neutral colour.
                     Some((_, own)) if *own != Some(color) => *own = None,
                     Some(_) => {}
                     None => places.push((x, Some(color))),

@@ -12,13 +12,13 @@ use crate::tried::{self, TRIED, Tried};
 use super::figure::{Across, Answer, Bound, Figure, Form, Sample, Series};
 use super::words::{capital, label, quantity, why_nothing};
 
-/// The most points whose trials are drawn; the CSV of series has all.
+/// Maximum number of points with drawn trials; the CSV of series has all.
 const POINTS_MAX: usize = 4;
 /// Ratio to its bound above which an objective is drawn on a logarithmic axis, because a linear axis would
 /// hide the bound.
 const LINEAR_MAX: f64 = 20.0;
 
-/// The search's answers at each point, in words; nothing if there is no search.
+/// The search's results at each point, in words; empty without a search.
 pub(super) fn answers(results: &Results) -> Vec<String> {
     let Some(search) = &results.scenario.search else { return Vec::new() };
     let measured = results.points.iter().filter(|point| !point.runs.is_empty());
@@ -61,7 +61,8 @@ fn far_end(results: &Results, point: &PointResult, goal: usize) -> Option<f64> {
     results.answer(point, &metric(goal, find.far_end())).map(|own| own.value)
 }
 
-/// `5034 ± 120 (95 % interval over 5 searches)`, `≥ 10000 (the end of the searched range)`, or why there is no answer.
+/// `5034 ± 120 (95 % interval over 5 searches)`, `≥ 10000 (the end of the searched range)`, or the reason for
+/// the lack of a result.
 fn found(results: &Results, point: &PointResult, goal: usize) -> String {
     let Some(own) = answer_at(results, point, goal) else {
         return format!("not found ({})", why_nothing(&[point]));
@@ -166,7 +167,7 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
             }
         }
     }
-    // One text for all lines: they lie close together, and so would theirs.
+    // One text for all lines, because labels of close lines would overlap.
     let allowed: Vec<String> = goals.iter().map(|(_, at_most)| short(*at_most)).collect();
     let mut name = format!("allowed: {metric} ≤ {}", allowed.join(" and "));
     for (_, at_most) in goals.iter().rev() {
@@ -199,8 +200,8 @@ fn rated(results: &Results, point: &PointResult, search: &Search) -> Figure {
     figure
 }
 
-/// The answer as it is drawn: an open end is drawn at the answer itself, the interval of a single search up to the nearest
-/// load that failed.
+/// The drawn result: an open end is drawn at the value itself, the interval of a single search extends to the
+/// nearest failed load.
 fn answer(results: &Results, own: &Found, failed: Option<f64>) -> Answer {
     let (low, high) = own.ends();
     let failed = failed.filter(|_| own.interval.is_none()).unwrap_or(own.value);

@@ -14,12 +14,12 @@ use super::words;
 /// The last bar.
 const IN_ALL: &str = "in all";
 
-/// A bar for each metric of the stack, from the sum of those before it on, and one for all; stations at which nothing adds
-/// anything are left out. The bound of a group is the largest of its points' repeats.
+/// A bar for each metric of the stack, starting at the sum of the previous ones, and one for the total;
+/// components without any share are left out. The bound of a group is the largest of its points' repeats.
 pub(super) fn falls(results: &Results, plot: &Plot, groups: &[Group<'_>], figure: &mut Figure) {
     let metrics: Vec<&str> = plot.stacked().collect();
     let of = |group: &Group<'_>, metric: &str| summarise(&together(results, &group.1, metric), 0.95);
-    // Of each group, what each station adds.
+    // Share of each component, for each group.
     let added: Vec<Vec<Option<f64>>> = groups
         .iter()
         .map(|group| metrics.iter().map(|metric| of(group, metric).map(|summary| summary.mean)).collect())
@@ -63,7 +63,7 @@ fn bar(place: usize, y: f64, ends: (f64, f64)) -> Sample {
 fn bounds(most: &[Option<f64>], figure: &mut Figure) {
     let mut lines: BTreeMap<u64, (f64, Vec<usize>)> = BTreeMap::new();
     for (color, most) in most.iter().enumerate() {
-        // Bounds are above 0, so their bits have their order.
+        // Bounds are above 0, so their bits sort like their values.
         let Some(most) = most.filter(|most| *most > 0.0) else { continue };
         lines.entry(most.to_bits()).or_insert((most, Vec::new())).1.push(color);
     }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn bars_stack_and_bound_is_a_line() {
         let mut results = results();
-        // Two repeats of two builds: what each station adds, and what the whole never exceeds.
+        // Two repeats of two builds: the share of each component, and the upper bound of the sum.
         for (point, more) in [(0, 0.0), (1, 10.0)] {
             for (run, off) in results.points[point].runs.iter_mut().zip([-1.0, 1.0]) {
                 let numbers = [

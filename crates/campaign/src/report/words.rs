@@ -1,14 +1,14 @@
-//! Titles and labels: sentences with units, in the rig's words where these are a name.
+//! Titles and labels: sentences with units, in the rig's words if these are a name.
 
 use crate::results::{Finished, PointResult, Results};
 use crate::rig::Outcome;
 use crate::scenario::{Axis, Plot, PlotKind, as_name, stands_alone};
 use crate::value::Value;
 
-/// The beginning of a comment, where it is a few words.
+/// Maximum length of a description's beginning as a label.
 const BEGIN_CHARS_MAX: usize = 48;
 
-/// The title of a figure whose author gave none.
+/// Title of a figure without one by the author.
 pub(super) fn title(results: &Results, plot: &Plot) -> String {
     let x = plot.x.as_str();
     let y = plot.y.as_str();
@@ -41,7 +41,7 @@ pub(super) fn title(results: &Results, plot: &Plot) -> String {
 /// Points of a figure, if it does not show all.
 fn only(results: &Results, plot: &Plot) -> String {
     let part = |(path, value): (&String, &Value)| {
-        // Of a setting that is the same everywhere nothing is left out.
+        // A setting without variation leaves nothing out.
         let swept = axis(results, path)?;
         Some(format!(", {} = {value}", swept.name().unwrap_or(path)))
     };
@@ -60,7 +60,7 @@ pub(super) fn quantity(results: &Results, name: &str) -> String {
     in_unit(&format!("{}{words}", statistic(suffix.trim_start_matches('_'))), &unit)
 }
 
-/// The name of one of several series that are stacked: the metric in words, without the unit that all share.
+/// Name of one of several stacked series: the metric in words, without the common unit.
 pub(super) fn layer(results: &Results, name: &str) -> String {
     results.metric(name).and_then(|metric| as_name(&metric.comment)).unwrap_or(name).to_owned()
 }
@@ -113,14 +113,14 @@ pub(super) fn unit(results: &Results, name: &str, named: bool) -> String {
         Some(axis) => {
             let span = axis.values.iter().any(|value| matches!(value, Value::Span(_)));
             let unit = if span && !named { "s" } else { &axis.unit };
-            // "workers (workers)" says it twice.
+            // Avoids "workers (workers)".
             if axis.name().is_some_and(|name| name.ends_with(unit)) { String::new() } else { unit.to_owned() }
         }
     }
 }
 
 pub(super) fn in_unit(words: &str, unit: &str) -> String {
-    // "mpps (Mpps)" says it twice.
+    // Avoids "mpps (Mpps)".
     if unit.is_empty() || words.eq_ignore_ascii_case(unit) {
         words.to_owned()
     } else {
@@ -138,7 +138,7 @@ pub(super) fn capital(words: &str) -> String {
     }
 }
 
-/// Why points have no numbers: how many, of which outcome, and the reason of the first of each.
+/// Reasons why points have no numbers: the number of points per outcome, and the first reason of each.
 pub(super) fn why_nothing(points: &[&PointResult]) -> String {
     let all = points.len();
     if all == 0 {
@@ -181,7 +181,7 @@ pub(super) fn when(results: &Results) -> String {
 fn date(unix_ms: u64) -> (String, String) {
     let days = unix_ms / 86_400_000;
     let minute = unix_ms / 60_000 % 1_440;
-    // Counted in eras of 400 years that begin on a 1 March, so that leap days come last.
+    // Counted in eras of 400 years that start on a 1 March, so that leap days come last.
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day = shifted % 146_097;
@@ -194,7 +194,7 @@ fn date(unix_ms: u64) -> (String, String) {
     (format!("{year}-{month:02}-{day:02}"), format!("{:02}:{:02}", minute / 60, minute % 60))
 }
 
-/// The machine in a line, of the facts that the host's meters give.
+/// The machine in one line, from the facts of the host's meters.
 pub(super) fn machine(host: &serde_json::Value) -> String {
     let text = |name: &str| host[name].as_str().map(str::to_owned);
     let parts = [
@@ -212,7 +212,7 @@ pub(super) fn machine(host: &serde_json::Value) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The words before a comment's first sign, if they say what it is about.
+/// The words before a description's first punctuation, if they are meaningful.
 fn beginning(comment: &str) -> Option<&str> {
     let words = comment.split([':', ';', ',', '(']).next()?.trim();
     stands_alone(words, BEGIN_CHARS_MAX).filter(|words| words.contains(' '))

@@ -7,7 +7,7 @@ use crate::stats::{Estimate, summarise};
 
 use super::{Finished, PointResult};
 
-/// The estimate of a metric with what its repeats leave open on either side.
+/// The estimate of a metric, widened by the uncertainty of its repeats on either side.
 pub(super) fn widen(
     search: Option<&Search>,
     point: &PointResult,
@@ -28,7 +28,7 @@ pub(super) fn widen(
             bracket(&runs, own, &metric(goal, what), &metric(goal, find.far_end()), find, what == "load")
         }
     };
-    // A mean of values of which one is a bound is a bound.
+    // A mean that includes a bound is a bound.
     for bound in runs.iter().filter_map(|run| run.recording.bounds.get(name)) {
         match bound {
             Bound::AtLeast => wide.above = f64::INFINITY,
@@ -44,7 +44,8 @@ fn values(runs: &[&Finished], name: &str) -> Vec<f64> {
     runs.iter().filter_map(|run| run.recording.metrics.get(name).copied()).collect()
 }
 
-/// The true load lies between the last that passed and the first that failed; where none failed, the answer is open.
+/// The true load is between the last that passed and the first that failed; if none failed, the result is
+/// open.
 fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find, between: bool) -> Estimate {
     let far = values(runs, far);
     let slack = if far.len() < runs.len() {
@@ -55,7 +56,7 @@ fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find,
     } else {
         0.0
     };
-    // Both ends of the bracket were found by trials, and either may vary more.
+    // Trials found both ends of the bracket, and either may vary more.
     let spread = |values: &[f64]| summarise(values, 0.95).and_then(|all| Estimate::of(&all, false).error);
     let error = own.error.map(|error| if between { spread(&far).unwrap_or(0.0).max(error) } else { error });
     let own = Estimate { error, ..own };
@@ -65,7 +66,8 @@ fn bracket(runs: &[&Finished], own: Estimate, name: &str, far: &str, find: Find,
     }
 }
 
-/// A soak states its own interval, which holds for a single one; of several the wider of both counts at each end.
+/// A soak states its own interval, which holds for a single one; for several, the wider interval counts at
+/// each end.
 fn soak(runs: &[&Finished], own: Estimate, confidence: f64) -> Estimate {
     let mean = |name: &str| {
         let values = values(runs, name);

@@ -48,7 +48,7 @@ pub(super) fn measure(
         None => {
             trials.rig.prepare(&trials.run)?;
             trials.rig.warm_up(&trials.run)?;
-            // A smoke run is never counted, so it may be tried again: a machine that stands still for a moment is no news.
+            // A smoke run never counts, so it may be retried: a short stall of the machine is not a result.
             let tries = if scenario.quick { INVALID_RETRIES } else { 0 };
             let seen = trials.tried(BTreeMap::new(), 1.0, tries)?;
             Ok((seen.outcome, seen.reason, seen.recording))
@@ -77,7 +77,7 @@ fn loss(trial: &Tried) -> f64 {
     if trial.gave == Gave::Fail { seen.max(f64::MIN_POSITIVE) } else { seen }
 }
 
-/// Why an outcome is not `ok`: the limit that the rig found broken, or one phrase if it did not say.
+/// Reason why an outcome is not `ok`: the broken limit that the rig found, or a general phrase.
 fn reason_of(outcome: Outcome, recording: &Recording) -> String {
     if outcome != Outcome::Ok && !recording.reason.is_empty() {
         return recording.reason.clone();
@@ -106,7 +106,7 @@ struct Seen {
     outcome: Outcome,
     reason: String,
     recording: Recording,
-    /// Less load was sent than was asked for: the system was not tried.
+    /// Less load was sent than requested, so the system was not tested.
     unsent: bool,
 }
 
@@ -160,7 +160,8 @@ impl Trials<'_, '_> {
             || self.rig.describe().keys.iter().any(kind)
     }
 
-    /// A trial of a search over load, with the objective's value; `Err`: a repeat that ends here, without an answer.
+    /// A trial of a search over load, with the objective's value; `Err`: a repeat that ends here, without a
+    /// result.
     fn at(
         &mut self,
         search: &Search,
@@ -173,7 +174,8 @@ impl Trials<'_, '_> {
         }
         let Trial { load, duration_share: share } = trial;
         let mut seen = self.tried(offered(axis, load, whole), share, INVALID_RETRIES)?;
-        // A search for the largest load goes on below one that was not sent; a search for the smallest value cannot.
+        // A search for the largest load continues below an unsent one; a search for the smallest value
+        // cannot.
         let unsent = seen.unsent && search.load().is_some_and(|load| load.find == Find::Largest);
         if !seen.outcome.counts() && !unsent {
             let reason = format!("at {axis} = {load}: {}", seen.reason);
@@ -280,7 +282,7 @@ impl Trials<'_, '_> {
         Ok((outcome, format!("best of {} trials: {}", machine.trials(), words.join(", ")), recording))
     }
 
-    /// A trial that starts the system again, since knobs may take effect at start only.
+    /// A trial that restarts the system, since knobs may take effect at the start only.
     fn afresh(&mut self, overrides: BTreeMap<String, Value>) -> Result<Seen, RigError> {
         self.rig.tear_down();
         self.run.overrides = overrides.clone();
@@ -289,8 +291,8 @@ impl Trials<'_, '_> {
         self.tried(overrides, 1.0, INVALID_RETRIES)
     }
 
-    /// Measures the best setting once more. The best of many noisy trials is better than the setting is (winner's curse);
-    /// one more trial, which chose nothing, is not.
+    /// Measures the best setting once more. The best of many noisy trials overestimates the setting (winner's
+    /// curse); an additional trial, which selects nothing, does not.
     fn confirm(
         &mut self,
         machine: &TuneSearch,
@@ -329,7 +331,7 @@ fn passed(search: &Search, seen: Seen) -> Measured {
     (seen.outcome, seen.reason, seen.recording)
 }
 
-/// Shares of the full trials' loads that were sent, by load. At most the trials of one search.
+/// Sent shares of the full trials' loads, by load. At most the trials of one search.
 #[derive(Default)]
 struct Sent(Vec<(f64, f64)>);
 
@@ -348,8 +350,8 @@ impl Sent {
     }
 }
 
-/// Why a load that was found is not the last word; `None`: it is. `end`: the last load of the range; `budget`: what the
-/// search might use.
+/// Reason why a found load is only a bound; `None`: it is exact. `end`: the last load of the range; `budget`:
+/// the search's maximum effort.
 fn open(found: &Found, end: f64, find: Find, unsent: &str, budget: &str) -> Option<String> {
     match (found.upper, found.unsent, found.precise) {
         (_, Some(load), _) => Some(format!(
@@ -376,7 +378,7 @@ fn missing_load(rig: &RigDescription, recording: &Recording) -> Option<String> {
     ))
 }
 
-/// The largest share of the load that was not sent, and the metric that says so.
+/// The largest unsent share of the load, with its metric.
 fn unsent_share<'a>(rig: &'a RigDescription, recording: &Recording) -> Option<(&'a str, f64)> {
     let shares = rig.metrics.iter().filter(|metric| metric.unsent_share);
     let shares =
@@ -409,8 +411,8 @@ fn unfound(search: &Search, found: &Found, unsent: &str, tried: &[Tried]) -> Mea
     (Outcome::Overloaded, format!("no load{upper} passed a full trial{why}"), recording)
 }
 
-/// The objective's metric, and whether it was kept. An overloaded system did not keep it, whatever it measured; where it
-/// measured nothing, the value is not a number.
+/// The objective's metric, and whether it was met. An overloaded system missed it, whatever it measured;
+/// without a measurement, the value is NaN.
 fn passes(search: &Search, outcome: Outcome, recording: &Recording) -> Result<(f64, bool), RigError> {
     let Some((metric, at_most)) = search.goals().first().copied() else { return Ok((0.0, true)) };
     let overloaded = outcome == Outcome::Overloaded;

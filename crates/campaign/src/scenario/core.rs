@@ -1,4 +1,4 @@
-//! The keys that every scenario has, whatever its rig.
+//! The keys common to all scenarios, independent of the rig.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) fn sweep() -> Vec<Key> {
     vec![Key::new("sweep.mode", Kind::choice(&SweepMode::ALL.map(SweepMode::name)), comment).or("outer")]
 }
 
-/// The distribution that is looked at after a search, unless another one is named.
+/// Default distribution to measure after a search.
 pub(super) const LATENCY: &str = "latency_ns";
 
 /// `[search]` without its knobs.

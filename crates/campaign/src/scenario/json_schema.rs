@@ -7,8 +7,8 @@ use crate::schema::{Key, Presence};
 
 use super::core;
 
-/// A JSON schema (2020-12) of the scenarios of these rigs. The rig decides which keys there are; a file that extends
-/// another one may leave it to that one, and then only the words that all scenarios share are checked.
+/// A JSON schema (2020-12) of the scenarios of these rigs. The rig determines the keys. A file that extends
+/// another one may omit the rig; then only the common keys are checked.
 pub fn json_schema(rigs: &[RigDescription]) -> Value {
     let of_rig = |rig: &RigDescription| {
         json!({
@@ -100,7 +100,7 @@ fn insert(node: &mut Value, path: &[&str], key: &Key) {
         schema["description"] = json!(format!("{}{unit}", key.comment));
         match &key.presence {
             Presence::Default(value) => schema["default"] = value.to_json(),
-            // A file that extends another one need not repeat what that one says, so nothing else is `required`.
+            // A file that extends another one need not repeat its keys, so no other key is `required`.
             Presence::Required | Presence::Optional => {}
         }
         node["properties"][*first] = schema;

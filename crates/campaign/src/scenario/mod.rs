@@ -1,4 +1,4 @@
-//! A scenario: what is swept, measured, drawn and expected; rig-specific sections are described by the rig.
+//! A scenario: swept settings, measurement, plots and expectations; the rig describes its own sections.
 
 mod core;
 mod json_schema;
@@ -26,7 +26,7 @@ pub use search::{After, Load, Search};
 pub use template::{starter, template};
 pub use unanswered::{Unanswered, unanswered};
 
-/// The most points that a plan may have; a slip in an axis must not run for a year.
+/// Maximum points of a plan; limits the effect of a typing error in an axis.
 pub const POINTS_MAX: usize = 100_000;
 
 /// A checked scenario with every default filled in.
@@ -91,14 +91,14 @@ named! {
     }
 }
 
-/// A setting and the values that it takes.
+/// A setting with its values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Dotted path of the setting.
     pub path: String,
     /// Its values in order.
     pub values: Vec<Value>,
-    /// Its unit, empty if it has none.
+    /// Its unit; empty without a unit.
     #[serde(default)]
     pub unit: String,
     /// Description, in the rig's words.
@@ -110,7 +110,7 @@ pub struct Axis {
     pub apart: bool,
 }
 
-/// A longer description is no name.
+/// Maximum length of a description that serves as a name.
 const NAME_CHARS_MAX: usize = 40;
 
 /// Beginnings of descriptions that are understandable only after the previous one.
@@ -128,7 +128,7 @@ pub(crate) fn stands_alone(words: &str, most: usize) -> Option<&str> {
 }
 
 impl Axis {
-    /// For people: `base stations (load.nodes)`, or the path alone if the rig's words are no name.
+    /// For people: `base stations (load.nodes)`, or only the path if the rig's words are not a name.
     pub fn words(&self) -> String {
         match self.name() {
             Some(name) => format!("{name} ({})", self.path),
@@ -163,7 +163,7 @@ pub struct Measure {
     pub duration: Duration,
     /// Load before recording.
     pub warm_up: Duration,
-    /// Cut from the beginning and the end of the recorded time.
+    /// Time cut from the start and the end of the recorded time.
     pub trim: Duration,
     /// Repeats of each point.
     pub repeats: u32,
@@ -172,7 +172,7 @@ pub struct Measure {
     pub timeout: Option<Duration>,
     /// Seed of the order and of the load.
     pub seed: u64,
-    /// Random by seed, or as given.
+    /// Order of the points: random by seed, or as given.
     pub order: Order,
     /// Confidence of intervals, such as 0.95.
     pub confidence: f64,
@@ -197,14 +197,14 @@ impl Measure {
 pub enum Order {
     /// Shuffled by seed within each repeat, so that drift of the machine does not look like an effect.
     Random,
-    /// As the axes say.
+    /// In the order of the axes.
     Given,
 }
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
-    /// Caption; empty: made from the axes.
+    /// Caption; empty: generated from the axes.
     pub title: String,
     /// Its form.
     pub kind: PlotKind,
@@ -219,12 +219,12 @@ pub struct Plot {
     /// Values of the lines of equal value; empty: round ones.
     #[serde(default)]
     pub levels: Vec<f64>,
-    /// Series that are stacked upon `y` (areas), the next above; metrics that come behind it (waterfall).
+    /// Series stacked on top of `y` (areas), in order; further metrics (waterfall).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<String>,
     /// Logarithmic axes: `""`, `"x"`, `"y"`, `"xy"`.
     pub log: String,
-    /// Axes that begin at 0 where they are not logarithmic: `""`, `"x"`, `"y"`, `"xy"`.
+    /// Axes that start at 0 if they are not logarithmic: `""`, `"x"`, `"y"`, `"xy"`.
     #[serde(default = "Plot::both")]
     pub zero: String,
     /// Only points with these values.
@@ -274,9 +274,9 @@ named! {
     /// Source of an expectation: the published work or the author.
     #[derive(Default)]
     pub enum Class {
-        /// The published work, where `source` says.
+        /// The published work, at the position in `source`.
         Paper = "paper",
-        /// The published work, and a setting was chosen so that it is met: it confirms nothing.
+        /// The published work, with a setting chosen to meet it: it confirms nothing.
         Tuned = "tuned",
         /// The scenario's author.
         #[default]
@@ -309,7 +309,7 @@ pub struct Expect {
     /// The setting that was chosen to meet it (class [`Class::Tuned`]), or empty.
     #[serde(default)]
     pub tuned: String,
-    /// Why it is known not to hold here, or empty.
+    /// Known cause of a deviation here, or empty.
     #[serde(default)]
     pub cause: String,
     /// Orders, ratios, mechanisms and exact bytes: a miss is a failure.
@@ -324,7 +324,7 @@ pub enum Law {
     Value {
         /// The paper's number.
         value: f64,
-        /// Share of it by which ours may differ.
+        /// Allowed relative deviation.
         tolerance: f64,
     },
     /// Between bounds.
@@ -340,7 +340,7 @@ pub enum Law {
         against: BTreeMap<String, Value>,
         /// The ratio, if it is stated.
         ratio: Option<f64>,
-        /// Share of it by which ours may differ.
+        /// Allowed relative deviation.
         tolerance: f64,
         /// Smallest ratio.
         at_least: Option<f64>,
@@ -360,7 +360,7 @@ pub enum Law {
         along: String,
         /// How.
         shape: Shape,
-        /// Share of the mean (flat), or of the exponent (linear), that may be missed.
+        /// Allowed deviation as a share of the mean (flat), or of the exponent (linear).
         tolerance: f64,
     },
 }
@@ -372,7 +372,7 @@ named! {
         Increasing = "increasing",
         /// Never rises by more than the tolerance.
         Decreasing = "decreasing",
-        /// Stays within the tolerance of its mean.
+        /// Within the tolerance of its mean.
         Flat = "flat",
         /// Growth exponent of one.
         Linear = "linear",
@@ -395,15 +395,16 @@ pub struct Overrides {
 }
 
 impl Scenario {
-    /// Reads a file, what it extends and the overrides; `rigs` finds a rig's description by name and lists all names.
+    /// Reads a file, the files that it extends, and the overrides; `rigs` finds a rig's description by name
+    /// and lists all names.
     ///
     /// # Errors
-    /// Every offence found, each with its file and line; the scenario's author's fault.
+    /// All errors of the scenario's author, each with its file and line.
     pub fn load(path: &Path, overrides: &Overrides, rigs: &[RigDescription]) -> Result<Self, ScenarioErrors> {
         read::finish(tree::load(path)?, overrides, rigs)
     }
 
-    /// Reads text; `extends` is relative to the working directory. `file` is what messages call it.
+    /// Parses text; `extends` is relative to the working directory. `file` is its name in messages.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -417,7 +418,7 @@ impl Scenario {
     }
 }
 
-/// Everything that results of a scenario may hold: the rig's metrics and those of a search.
+/// All possible metrics in results of a scenario: those of the rig and of a search.
 pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     let mut metrics = rig.metrics.clone();
     let Some(search) = &scenario.search else { return metrics };
@@ -439,7 +440,7 @@ pub fn metrics(rig: &RigDescription, scenario: &Scenario) -> Vec<Metric> {
     metrics
 }
 
-/// One offence in a scenario: a sentence and the place.
+/// One error in a scenario: a sentence and the position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioError {
     /// File, or the `--set` that is wrong.

@@ -1,4 +1,4 @@
-//! From a tree with places to a checked scenario. Every offence is collected; each is one sentence.
+//! Checks a tree with positions and creates a scenario. All errors are collected; each is one sentence.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -230,7 +230,8 @@ impl Reader<'_> {
         let mut values: Vec<Value> = Vec::with_capacity(list.len());
         for entry in list {
             match entry.value().map(|value| key.kind.accept(&value)) {
-                // Of a joint sweep, points must differ, and not values: sizes that grow together for each of several systems.
+                // In a joint sweep, points must differ, not single values: for example sizes that increase
+                // for each of several systems.
                 Some(Ok(value))
                     if mode != SweepMode::Joint && values.iter().any(|earlier| earlier.same(&value)) =>
                 {
@@ -285,7 +286,7 @@ impl Reader<'_> {
         let mut entries = Vec::new();
         kept.flatten(name, &mut entries);
         let mut known = keys.to_vec();
-        // So that a mistyped `knobs` finds its way; never written as such.
+        // Allows a suggestion for a mistyped `knobs`; never written as such.
         known.extend(
             except
                 .iter()
@@ -334,7 +335,7 @@ impl Reader<'_> {
         values
     }
 
-    /// Keys that are written but belong to another choice, whatever the axes choose.
+    /// Rejects keys that belong to another choice, whatever the axes select.
     fn conditions(&mut self, entries: &[(String, Node)], settings: &Values, sweep: Option<&Sweep>) {
         for (path, node) in entries {
             let Some((on, values)) =
@@ -396,7 +397,8 @@ fn whole<T: TryFrom<i64>>(values: &Values, key: &str) -> Option<T> {
     if let Some(Value::Int(int)) = values.get(key) { T::try_from(*int).ok() } else { None }
 }
 
-/// A smoke run: a second a point, one repeat, the ends of each axis and what required expectations need.
+/// Reduces to a smoke run: a second per point, one repeat, the ends of each axis and the points of required
+/// expectations.
 fn shrink(scenario: &mut Scenario) {
     scenario.quick = true;
     scenario.measure.duration = scenario.measure.duration.min(Duration::from_secs(1));
@@ -404,7 +406,7 @@ fn shrink(scenario: &mut Scenario) {
     scenario.measure.trim = Duration::ZERO;
     scenario.measure.repeats = 1;
     let needed: Vec<&Expect> = scenario.expects.iter().filter(|expect| expect.required).collect();
-    // Values of a joint sweep stay together: the indices kept are those of any axis.
+    // Values of a joint sweep stay together: the indices of any axis are kept.
     let keep = |axis: &Axis, index: usize| {
         let value = &axis.values[index];
         let named = |filter: &Values| filter.get(&axis.path).is_some_and(|named| named.same(value));

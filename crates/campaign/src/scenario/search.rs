@@ -1,4 +1,4 @@
-//! Searches that a scenario may ask for, and what they add to the metrics of a rig.
+//! Searches of scenarios, and the metrics that they add to a rig.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::value::short;
 
 use super::Axis;
 
-/// The setting that a search moves, and between what.
+/// The setting that a search varies, with its range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     /// Setting that is the load.
@@ -22,7 +22,7 @@ pub struct Load {
     pub min: f64,
     /// Largest load tried.
     pub max: f64,
-    /// Width of the result relative to itself at which the search ends.
+    /// Relative width of the result at which the search ends.
     pub precision: f64,
     /// Measurements after the load is found.
     #[serde(default)]
@@ -62,16 +62,17 @@ impl Find {
     }
 }
 
-/// Trials after the search: a distribution at shares of the load that was found, such as latency at 10, 50, 90 and 100 %.
+/// Trials after the search: a distribution at shares of the found load, such as latency at 10, 50, 90 and 100
+/// %.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct After {
-    /// Shares, above 0 and at most 1; none: nothing more is looked at.
+    /// Shares, above 0 and at most 1; empty: no further trials.
     pub shares: Vec<f64>,
     /// Name of the distribution.
     pub metric: String,
 }
 
-/// The most shares of a load that are looked at.
+/// Maximum number of such shares.
 pub const SHARES_MAX: usize = 8;
 
 impl After {
@@ -80,7 +81,7 @@ impl After {
         format!("search.at_{}.{}", short(share * 100.0), self.metric)
     }
 
-    /// The distributions of a rig that are looked at, under these names; none if the rig has no such distribution.
+    /// The measured distributions of a rig, under these names; empty if the rig has no such distribution.
     pub(crate) fn metrics(&self, rig: &RigDescription) -> Vec<Metric> {
         let Some(own) = rig.metrics.iter().find(|own| own.name == self.metric) else { return Vec::new() };
         let at = |share: &f64| {
@@ -95,7 +96,7 @@ impl After {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Search {
-    /// The largest load with at most a ratio of loss: NDR with 0, PDR with more.
+    /// The largest load with at most this loss ratio: NDR with 0, PDR with more.
     Rate {
         /// The varied load.
         #[serde(flatten)]
@@ -112,7 +113,7 @@ pub enum Search {
         load: Load,
         /// Lost by sent that each goal allows.
         loss_ratios: Vec<f64>,
-        /// Share of the time at a load that may lose more.
+        /// Share of the time at a load that may exceed the loss ratio.
         exceed_ratio: f64,
         /// Full trials at one load that settle it.
         sum: u32,
@@ -121,7 +122,8 @@ pub enum Search {
         /// The most time of all trials.
         budget: Duration,
     },
-    /// The load whose mean loss ratio is a target, by many trials and two fitted functions: a soak (PLRsearch).
+    /// The load whose mean loss ratio is a target, from many trials and two fitted functions: a soak
+    /// (PLRsearch).
     Plr {
         /// The varied load.
         #[serde(flatten)]
@@ -131,7 +133,7 @@ pub enum Search {
         /// Time of all trials.
         budget: Duration,
     },
-    /// The largest load at which a metric keeps an objective.
+    /// The largest load at which a metric meets an objective.
     Knee {
         /// The varied load.
         #[serde(flatten)]
@@ -145,7 +147,7 @@ pub enum Search {
     },
     /// The best setting of declared knobs under a budget.
     Tune {
-        /// Metric to improve, in the direction that the rig says is better.
+        /// Metric to improve, in the better direction according to the rig.
         metric: String,
         /// Knobs and their allowed values.
         knobs: Vec<Axis>,
@@ -155,7 +157,7 @@ pub enum Search {
 }
 
 impl Search {
-    /// The load that is moved; `None`: knobs are tuned.
+    /// The varied load; `None`: knobs are tuned.
     pub fn load(&self) -> Option<&Load> {
         match self {
             Self::Rate { load, .. }
@@ -171,7 +173,7 @@ impl Search {
         if let Self::Mlr { loss_ratios, .. } = self { loss_ratios.len() } else { 0 }
     }
 
-    /// Each metric that a load must keep and the most that it may be, the first goal first; none: knobs are tuned.
+    /// Each metric that a load must meet with its upper limit, the first goal first; empty: knobs are tuned.
     pub fn goals(&self) -> Vec<(&str, f64)> {
         match self {
             Self::Rate { loss_ratio, .. } => vec![("loss_ratio", *loss_ratio)],
@@ -183,7 +185,7 @@ impl Search {
     }
 }
 
-/// Name of what was found (`load`, `upper`, `throughput`) for a goal, from 0.
+/// Name of a result (`load`, `upper`, `throughput`) for a goal, from 0.
 pub fn metric(goal: usize, what: &str) -> String {
     match goal {
         0 => format!("search.{what}"),
@@ -191,7 +193,7 @@ pub fn metric(goal: usize, what: &str) -> String {
     }
 }
 
-/// The goal, from 0, and what was found for it, of a metric with a name by [`metric`]; `None`: another metric.
+/// The goal, from 0, and the kind of result, of a metric with a name by [`metric`]; `None`: another metric.
 pub(crate) fn goal_of(name: &str) -> Option<(usize, &str)> {
     let found = name.strip_prefix("search.")?;
     let (goal, what) = match found.strip_prefix("goal_").and_then(|rest| rest.split_once('.')) {

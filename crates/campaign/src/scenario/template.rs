@@ -16,7 +16,7 @@ pub fn starter(rig: &RigDescription) -> String {
     )
 }
 
-/// The same scenario with every key: written ones are the starter's or defaults, commented ones are choices.
+/// The same scenario with every key: active ones are the starter's or defaults, commented ones are options.
 pub fn template(rig: &RigDescription) -> String {
     let (settings, axes, rest) = parts(rig.starter);
     let chosen = chosen(rig.starter);
@@ -68,7 +68,7 @@ const MORE: &str = "
 # source = \"where the number was published\"
 ";
 
-/// A starter's settings, axes, and plots with what follows them.
+/// A starter's settings, axes, and plots with the rest.
 fn parts(starter: &str) -> (&str, &str, &str) {
     let at = |mark: &str| starter.find(mark).unwrap_or(starter.len());
     let axes = at("[sweep.axes]");

@@ -1,4 +1,4 @@
-//! TOML with places: every key and value knows its file and line, through `extends` and `--set`.
+//! TOML with positions: every key and value has its file and line, through `extends` and `--set`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::ScenarioError;
 
 /// Maximum depth of `extends`; a deeper chain is circular.
 const EXTENDS_DEPTH: usize = 8;
-/// The largest scenario file. Larger ones are refused before they are parsed.
+/// Maximum size of a scenario file. Larger ones are rejected before parsing.
 const FILE_BYTES: u64 = 1 << 20;
 /// Tables that an extending file replaces as a whole; all others merge key by key.
 const REPLACED: [&str; 4] = ["sweep", "search", "plot", "expect"];

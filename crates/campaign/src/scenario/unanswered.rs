@@ -7,7 +7,7 @@ use crate::value::Value;
 
 use super::{Expect, Law, Plot, Scenario, Shape};
 
-/// Something that the scenario asks and its points do not measure.
+/// A request of the scenario that its points do not measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unanswered {
@@ -122,7 +122,7 @@ impl Asked<'_> {
     fn plot(&self, index: usize, plot: &Plot) -> Option<Unanswered> {
         let what = format!("figure {}", index + 1);
         self.has_point(&what, &plot.filter).or_else(|| {
-            // One series is no grouping: the axis that it names is not varied.
+            // A single series is not a grouping: its axis is not varied.
             let group = plot.group_by.as_deref()?;
             self.needs(&what, &plot.filter, group, 2)
         })

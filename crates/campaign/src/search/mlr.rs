@@ -16,12 +16,13 @@ use super::Trial;
 
 /// The most goals of one search.
 pub const GOALS_MAX: usize = 4;
-/// The most trials of one search, whatever its budget of time.
+/// Maximum trials of one search, whatever its time budget.
 pub const TRIALS_MAX: u32 = 10_000;
 /// Coarser targets before a goal's own; each is twice as wide as the next.
 const PRECEDING: u32 = 2;
-/// Loads that may be tried within the width that is asked for. The answer is the lower bound, and the truth is up to the bounds'
-/// distance above it: were that the whole width, a verdict could not be wrong by anything without the answer being too.
+/// Number of grid steps within the requested width. The result is the lower bound, and the true value is up
+/// to the bounds' distance above it. With a single step, any wrong verdict would make the result wrong as
+/// well.
 const STEPS: f64 = 2.0;
 /// A bound of the result is tried until good and bad differ from chance by this number of standard deviations
 /// ...
@@ -36,7 +37,7 @@ const EXPANSION: usize = 2;
 pub struct Goal {
     /// Goal loss ratio: a trial that lost at most this share is a low-loss one.
     pub loss_ratio: f64,
-    /// Goal exceed ratio: the share of the time at a load that may be of high loss; 0.5 asks for the median.
+    /// Goal exceed ratio: the share of the time at a load that may have high loss; 0.5 is the median.
     pub exceed_ratio: f64,
     /// Goal duration sum, in full trials: how much time at one load suffices for a verdict.
     pub sum: f64,
@@ -47,7 +48,7 @@ pub struct Goal {
 pub enum Reply {
     /// The share that was lost.
     Loss(f64),
-    /// The load was not sent: nothing is known of the system, and no larger load is tried.
+    /// The load was not sent: the trial gives no information about the system, and no larger load is tried.
     Unsent,
 }
 
@@ -59,7 +60,8 @@ pub struct Bounds {
     /// Relevant upper bound: the smallest load of that class. `None` together with a lower bound: even the
     /// largest load is a lower bound.
     pub upper: Option<f64>,
-    /// Conditional throughput: what goes through at the relevant lower bound, at the exceed ratio's quantile of the loss.
+    /// Conditional throughput: forwarded load at the relevant lower bound, at the exceed ratio's quantile of
+    /// the loss.
     pub throughput: Option<f64>,
     /// Whether the bounds are as close as requested.
     pub precise: bool,
@@ -79,7 +81,7 @@ struct Times {
 }
 
 impl Times {
-    /// The verdict that holds whether the missing time turns out good or bad.
+    /// The verdict that holds whatever result the missing time has.
     fn class(&self, goal: &Goal) -> Class {
         let Goal { exceed_ratio, sum, .. } = *goal;
         let whole = f64::max(self.good + self.bad, sum);
@@ -116,7 +118,7 @@ struct Target {
 /// The search: requests trials and receives their loss.
 #[derive(Debug, Clone)]
 pub struct MlrSearch {
-    /// Loads that may be tried, rising: neighbours are as far apart as the answer may be wide.
+    /// Grid of loads, ascending: neighbours are one grid step apart.
     loads: Vec<f64>,
     /// Index of the largest load that can be sent.
     top: usize,
@@ -133,9 +135,9 @@ pub struct MlrSearch {
 }
 
 impl MlrSearch {
-    /// Between `min` and `max` (above 0), to a width of `precision` relative to the load; `whole`: of whole numbers. At
-    /// most [`GOALS_MAX`] goals count. The first trials take `initial` of the full duration (above 0, at most 1), and all
-    /// trials together at most `budget` full durations.
+    /// Creates a search between `min` and `max` (above 0), to a width of `precision` relative to the load;
+    /// `whole`: integers only. At most [`GOALS_MAX`] goals count. The first trials take `initial` of the full
+    /// duration (above 0, at most 1), and all trials together at most `budget` full durations.
     pub fn new(
         range: (f64, f64),
         precision: f64,
@@ -208,7 +210,7 @@ impl MlrSearch {
         Bounds { lower: load(lower), upper: load(upper), throughput, precise }
     }
 
-    /// Coarse targets of all goals first: what they learn serves every goal.
+    /// Coarse targets of all goals first: their results serve every goal.
     fn wanted(&self) -> Option<(usize, f64)> {
         let depths = self.goals.iter().map(Vec::len).max()?;
         (0..depths).find_map(|depth| {
@@ -235,8 +237,9 @@ impl MlrSearch {
         }
     }
 
-    /// A bound of the answer whose verdict hangs by what chance does in so few trials. The verdict is the RFC's; its controller
-    /// may go on measuring a load, and where half a per cent decides, the last of 21 seconds should not.
+    /// A bound of the result whose verdict depends on chance in so small a number of trials. The verdict is
+    /// the RFC's; its controller may continue to measure a load, and if half a per cent decides, the last of
+    /// 21 seconds should not.
     fn unclear(&self, target: &Target) -> Option<usize> {
         let (lower, upper) = self.bounds(target);
         let unclear = |index: &usize| !self.times(*index, target).clear(target);
@@ -251,7 +254,7 @@ impl MlrSearch {
         (below.rev().find(of(Class::Lower)), upper)
     }
 
-    /// The load whose trial brings the target on. It stays the same until its class is known.
+    /// The load whose trial makes progress on the target. It stays the same until its class is known.
     fn candidate(&self, target: &Target, before: (Option<usize>, Option<usize>)) -> usize {
         let open = |index: &usize| *index <= self.top && self.class(*index, target) == Class::Open;
         let (lower, upper) = self.bounds(target);
@@ -260,7 +263,7 @@ impl MlrSearch {
                 && upper.is_none_or(|upper| *index < upper)
                 && open(index)
         };
-        // The bounds of the coarser target first: they need but a longer look.
+        // The bounds of the coarser target first: they only need more time.
         if let Some(index) = [before.0, before.1].into_iter().flatten().find(within) {
             return index;
         }
@@ -328,7 +331,7 @@ impl MlrSearch {
             };
             *of += share;
         }
-        // Short trials of high loss count only beyond what those of low loss excuse.
+        // Short trials of high loss count only beyond those that low-loss ones excuse.
         bad += f64::max(0.0, bad_short - good_short * exceed_ratio / (1.0 - exceed_ratio));
         Times { good, bad }
     }
@@ -361,7 +364,7 @@ fn stride(target: &Target, last: Option<usize>) -> usize {
     last.map_or(target.width, |last| last.saturating_mul(EXPANSION)).max(target.width)
 }
 
-/// The targets of a goal: durations, sums and widths go from coarse to its own in equal ratios.
+/// The targets of a goal: durations, sums and widths change from coarse to its own in equal ratios.
 fn chain(goal: Goal, initial: f64) -> Vec<Target> {
     let initial = initial.clamp(1e-3, 1.0);
     (0..=PRECEDING)

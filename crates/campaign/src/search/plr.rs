@@ -24,7 +24,7 @@ use super::Trial;
 use super::mlr::Reply;
 use fit::{Device, Evidence, fit};
 
-/// The most trials of one search, whatever its budget of time: each is looked at again with every estimate.
+/// Maximum trials of one search, whatever its time budget: each estimate uses all of them.
 pub const TRIALS_MAX: u32 = 1_000;
 /// Up to this number of trials, an estimate follows each; after that, an estimate follows each increase by a
 /// quarter.
@@ -39,9 +39,9 @@ const BEYOND: f64 = 2.0;
 pub struct Estimate {
     /// The mean of both functions'.
     pub load: f64,
-    /// From here
+    /// Lower end of the interval of either function.
     pub low: f64,
-    /// to there it may be, by either.
+    /// Upper end of the interval of either function.
     pub high: f64,
     /// Result of each function, in the order of [`Shape::ALL`].
     pub by: [Critical; 2],
@@ -63,14 +63,15 @@ pub struct PlrSearch {
     trials: u32,
     unsent: Option<f64>,
     estimate: Option<Estimate>,
-    /// Trials that the estimate knows.
+    /// Number of trials in the estimate.
     known: usize,
     asked: Option<f64>,
 }
 
 impl PlrSearch {
-    /// Between `min` and `max` (above 0), packets a second; `whole`: of whole numbers. The critical load is the one whose mean loss
-    /// ratio is `target` (above 0, below 1). At most `budget` trials of `seconds` each, and no more than [`TRIALS_MAX`].
+    /// Creates a search between `min` and `max` (above 0), packets per second; `whole`: integers only. The
+    /// critical load is the one whose mean loss ratio is `target` (above 0, below 1). At most `budget` trials
+    /// of `seconds` each, and no more than [`TRIALS_MAX`].
     pub fn new(range: (f64, f64), whole: bool, target: f64, budget: u32, seconds: f64) -> Self {
         let (min, max) = range;
         let range = if whole { (min.ceil(), max.floor()) } else { range };
@@ -89,7 +90,7 @@ impl PlrSearch {
         }
     }
 
-    /// The next trial; `None`: the time is over, or not even the smallest load can be sent.
+    /// The next trial; `None`: the time is over, or even the smallest load cannot be sent.
     pub fn next_trial(&mut self) -> Option<Trial> {
         let min = self.range.0;
         let max = self.top();
@@ -129,7 +130,7 @@ impl PlrSearch {
         }
     }
 
-    /// The largest load that may be asked for: between what was sent and what could not be, by halves.
+    /// The largest load to request: halves the distance between sent and unsent loads.
     fn top(&self) -> f64 {
         let Some(unsent) = self.unsent else { return self.range.1 };
         let sent = self.evidence.iter().map(|trial| trial.load).filter(|load| *load < unsent);

@@ -10,12 +10,13 @@ use crate::value::short;
 use super::{INVALID_RETRIES, Measured, Trials, offered};
 
 impl Trials<'_, '_> {
-    /// A full trial at each share, the least first, so that what the larger ones leave behind in queues spoils no other. A share
-    /// that cannot be measured has no numbers, and the repeat says why; what was found stays found.
+    /// A full trial at each share, the lowest first, so that queued remains of higher loads affect no other
+    /// trial. A share that cannot be measured has no numbers, and the repeat states the reason; the search's
+    /// result stays.
     pub(super) fn after(&mut self, load: &Load, found: Measured) -> Result<Measured, RigError> {
         let (outcome, mut reason, mut recording) = found;
         let after = &load.after;
-        // A soak may find more than may be asked for.
+        // A soak may find more than the allowed maximum.
         let best = answer(&recording).filter(|_| outcome.counts()).map(|best| best.min(load.max));
         let Some(best) = best.filter(|_| !after.shares.is_empty()) else {
             return Ok((outcome, reason, recording));

@@ -32,7 +32,7 @@ impl Trials<'_, '_> {
         let mut last: Vec<(f64, Measured)> = Vec::new();
         let (mut unsent, mut tried) = (String::new(), Vec::new());
         while let Some(trial) = machine.next_trial() {
-            // Trials at one load differ as repeats do: a simulated system would otherwise lose the same each time.
+            // Varies trials at one load: a simulated system would otherwise repeat the same loss.
             self.run.seed = seed_of(seed, tried.len(), 0);
             let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
                 Ok(seen) => seen,
@@ -85,7 +85,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// Each goal's bounds, and what bounds them all.
+/// Records each goal's bounds, and the limits of all.
 fn put(recording: &mut Recording, bounds: &[Bounds], machine: &MlrSearch) {
     let metrics = &mut recording.metrics;
     for (goal, own) in bounds.iter().enumerate() {

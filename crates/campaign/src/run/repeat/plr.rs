@@ -25,7 +25,8 @@ impl Trials<'_, '_> {
         let mut tried = Vec::new();
         let mut last = None;
         while let Some(trial) = machine.next_trial() {
-            // Trials at one load differ as repeats do: a simulated system would otherwise lose the same each time.
+            // Trials at one load vary like repeats: a simulated system would otherwise have the same loss
+            // each time.
             self.run.seed = seed_of(seed, tried.len(), 0);
             let (seen, this) = match self.at(search, (&load.axis, whole), trial, &mut tried)? {
                 Ok(seen) => seen,
@@ -69,7 +70,7 @@ impl Trials<'_, '_> {
     }
 }
 
-/// The answer in a sentence, and what of it is open.
+/// The result in a sentence, with its open ends.
 fn told(
     machine: &PlrSearch,
     own: &Estimate,

@@ -1,4 +1,4 @@
-//! Plots and expectations: what refers to settings and metrics.
+//! Plots and expectations, which refer to settings and metrics.
 
 use crate::description::RigDescription;
 use crate::rig::MetricKind;

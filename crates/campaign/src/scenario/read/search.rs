@@ -155,7 +155,8 @@ impl Reader<'_> {
     }
 }
 
-/// Distributions that are looked at after a search, under their names at each share; what is wrong with them is said elsewhere.
+/// Distributions that are measured after a search, under their names at each share; other code reports their
+/// errors.
 pub(super) fn seen_after(node: &Node, rig: &RigDescription) -> Vec<Metric> {
     let Some(Value::List(shares)) = node.child("latency_at").and_then(Node::value) else { return Vec::new() };
     let given = node.child("latency_of").and_then(Node::value);

@@ -21,13 +21,13 @@ fn run(mut search: MlrSearch, mut loss: impl FnMut(Trial) -> f64) -> MlrSearch {
     search
 }
 
-/// A device whose capacity wavers from second to second, as a busy host's does.
+/// A device whose capacity varies from second to second, like that of a busy host.
 struct Device {
     rng: ChaCha8Rng,
     capacity: Normal<f64>,
 }
 
-/// The mean capacity of a seed's device: anywhere between two loads that may be tried, on one of them and just above it, too.
+/// The mean capacity of a seed's device: anywhere between two grid loads, on one of them, or just above it.
 fn capacity(seed: u64) -> f64 {
     CAPACITY * (1.0 + WIDTH * (seed % 25) as f64 / 25.0)
 }
@@ -45,7 +45,7 @@ impl Device {
     }
 }
 
-/// The median second loses nothing up to the capacity, and half a per cent at the capacity by 0.995.
+/// The median second has no loss up to the capacity, and half a per cent at the capacity divided by 0.995.
 const GOALS: [(f64, f64); 2] = [(0.0, 1.0), (0.005, 1.0 / 0.995)];
 
 fn near(found: Option<f64>, truth: f64) -> usize {
@@ -136,7 +136,7 @@ fn load_is_a_bound_once_verdict_is_certain() {
     assert_eq!(search.class(top, &target), Class::Lower);
     search.seen.entry(top).or_default().push((1.0, 1.0));
     assert_eq!(search.class(top, &target), Class::Upper);
-    // Short trials: high loss beyond what low loss excuses counts, low loss alone does not.
+    // Short trials: high loss beyond the excused part counts, low loss alone does not.
     search.seen.insert(top, vec![(0.5, 0.0); 100]);
     assert_eq!(search.class(top, &target), Class::Open);
     search.seen.insert(top, vec![(0.5, 0.1); 22]);
@@ -149,14 +149,16 @@ fn chance_verdict_of_the_answer_is_retried() {
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let target = search.goals[0][2];
     let times = |good: f64, bad: f64| Times { good, bad };
-    // Eleven of eleven and fifteen of twenty-one are no chance; eleven of twenty-one are, and are the RFC's lower bound.
+    // Eleven of eleven and fifteen of twenty-one are beyond chance; eleven of twenty-one are not, and are the
+    // RFC's lower bound.
     assert!(times(11.0, 0.0).clear(&target) && times(15.0, 6.0).clear(&target));
     assert!(!times(11.0, 10.0).clear(&target) && times(11.0, 10.0).class(&goal) == Class::Lower);
     assert!(times(42.0, 42.0).clear(&target), "it is over after four sums");
     // If a single trial of high loss is too much, chance plays no role.
     let strict = Target { goal: Goal { exceed_ratio: 0.0, ..goal }, ..target };
     assert!(times(21.0, 0.0).clear(&strict) && times(20.0, 1.0).clear(&strict));
-    // A load that fails the first ten seconds and no other is a lower bound after all, and the one above it is looked at then.
+    // A load that fails only in the first ten seconds is a lower bound in the end, and the search then tries
+    // the one above it.
     let search = MlrSearch::new((1.0, 100.0), 0.01, false, &[goal], 1.0, 1e3);
     let mut bad = 10;
     let search = run(search, |trial| {

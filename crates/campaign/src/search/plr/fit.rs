@@ -3,9 +3,9 @@
 
 use super::shape::{Shape, ln_below, ln_density};
 
-/// Spreads that are looked at, and looked at once more where they count.
+/// Number of spreads to evaluate, and to evaluate again around the relevant ones.
 const SPREADS: usize = 14;
-/// Places where the likeliest critical load of a spread is looked for first.
+/// Number of positions at which the most likely critical load of a spread is first searched.
 const COARSE: usize = 16;
 /// Steps of the golden section from there.
 const GOLDEN: u32 = 30;
@@ -21,7 +21,7 @@ const BURSTS: f64 = 1.0;
 
 /// Mean number of lost packets below which losses are single events without bursts.
 const LEAST: f64 = 0.05;
-/// The most that wavering makes of it.
+/// Maximum of this variation.
 const DISPERSION_MAX: f64 = 1_000.0;
 
 /// A trial.
@@ -32,7 +32,7 @@ pub(super) struct Evidence {
     pub(super) packets: f64,
     /// Of these, lost.
     pub(super) lost: f64,
-    /// Logarithm of its seconds, which is asked for at every place of the grid.
+    /// Logarithm of its seconds, cached because every grid position needs it.
     ln_seconds: f64,
 }
 
@@ -45,9 +45,9 @@ impl Evidence {
 /// Assumptions about a device: onset of its losses, and reason of the differences between trials at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Device {
-    /// Packets are lost in bursts that have nothing to do with each other.
+    /// Packets are lost in independent bursts.
     Bursts(Shape),
-    /// It has another capacity in each trial, normally about the mean: what exceeds that is lost, and nothing else.
+    /// The capacity differs in each trial, normally distributed about the mean: exactly the excess is lost.
     Wavers,
 }
 
@@ -148,7 +148,7 @@ fn column(range: Range, of: &dyn Fn(f64) -> f64) -> Vec<Place> {
     cells.map(|ln_load| (ln_load, of(ln_load) + share)).collect()
 }
 
-/// The largest value between two ends, and where it is.
+/// The largest value between two ends, and its position.
 fn golden((mut low, mut high): Range, of: &dyn Fn(f64) -> f64) -> Place {
     let share = (5.0_f64.sqrt() - 1.0) / 2.0;
     let mut a = high - share * (high - low);
@@ -191,7 +191,7 @@ fn critical(places: &[Place], range: Range) -> Critical {
     Critical { load: mean.exp(), low: quantile(OUTSIDE, range.0), high: quantile(1.0 - OUTSIDE, range.1) }
 }
 
-/// Packets a second that are lost at a critical load and a spread, as a function of the load: its logarithm. `None`: there is no
+/// Logarithm of the packets per second lost at a load, for a critical load and a spread. `None`: there is no
 /// such function.
 fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<impl Fn(f64) -> f64> {
     let capacity = capacity(shape, ln_target, ln_load, ln_spread)?;
@@ -199,14 +199,15 @@ fn curve(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<i
     Some(move |load: f64| ln_spread + shape.ln_loss((load - capacity) / spread))
 }
 
-/// The capacity that a function has at a critical load and a spread; `None`: none.
+/// Capacity of a function with this critical load and spread; `None`: it has no such capacity.
 fn capacity(shape: Shape, ln_target: f64, ln_load: f64, ln_spread: f64) -> Option<f64> {
     let capacity = ln_spread.exp().mul_add(-shape.load_of(ln_target + ln_load - ln_spread), ln_load.exp());
     (capacity > 0.0).then_some(capacity)
 }
 
-/// By how much more trials' losses waver than is thought of them, in squares, at the likeliest curve; at least 1. So much less each
-/// is worth: a device whose losses are those of whole seconds says less than one whose packets are lost each for itself.
+/// Ratio of the observed variance of trials' losses to the assumed one, at the most likely curve; at least 1.
+/// Each trial's weight is divided by it, because a device that loses whole seconds gives less evidence than
+/// one that loses single packets.
 fn dispersion(shape: Shape, evidence: &[Evidence], ln_target: f64, ln_load: f64, ln_spread: f64) -> f64 {
     let Some(curve) = curve(shape, ln_target, ln_load, ln_spread) else { return 1.0 };
     let of = |trial: &Evidence| {

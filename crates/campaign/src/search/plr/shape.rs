@@ -1,5 +1,6 @@
-//! The two functions that are laid through losses: how many packets a second a system loses at a load. Both rise from nothing to
-//! "what exceeds the capacity" and differ in how they begin: exponentially, or as a normal distribution does.
+//! The two functions fitted to losses: the packets per second that a system loses at a load. Both rise from
+//! zero to the excess over the capacity. They differ in their onset: exponential, or as a normal
+//! distribution.
 
 use std::sync::OnceLock;
 
@@ -13,7 +14,7 @@ const TAIL: f64 = -8.0;
 /// Onset of losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Its slope is the logistic function: losses begin exponentially.
+    /// Its slope is the logistic function: the onset of losses is exponential.
     Stretch,
     /// Its slope is the normal distribution: the mean loss where a capacity wavers normally.
     Erf,
@@ -32,7 +33,7 @@ impl Shape {
         }
     }
 
-    /// Logarithm of what is lost, for a capacity of 0 and a spread of 1, at load `x`.
+    /// Logarithm of the loss, for a capacity of 0 and a spread of 1, at load `x`.
     #[must_use]
     pub fn ln_loss(self, x: f64) -> f64 {
         if x >= ENDS.1 {
