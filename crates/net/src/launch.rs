@@ -43,7 +43,7 @@ pub fn launch_timed(socket: &impl AsFd, priority: u32) -> io::Result<()> {
 
 /// Sends a packet on a connected socket of [`launch_timed`], or on one of frames: it leaves at `tai_ns`.
 pub fn send_at(socket: &impl AsFd, packet: &[u8], tai_ns: u64) -> io::Result<()> {
-    // Room for one control message of eight octets, aligned as the kernel wants it.
+    // Room for one control message of eight bytes, aligned as the kernel wants it.
     let mut control = [0_u64; 4];
     let mut part = libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
     // SAFETY: the message points to the packet, which the kernel only reads, and to the control area, both alive and of the
@@ -70,7 +70,7 @@ pub fn port_bps(interface: &str) -> Option<u64> {
     if interface.len() >= libc::IFNAMSIZ {
         return None;
     }
-    // `struct ethtool_cmd`, with room; the kernel writes 44 octets.
+    // `struct ethtool_cmd`, with room; the kernel writes 44 bytes.
     let mut command = [0_u32; 16];
     command[0] = ETHTOOL_GSET;
     // SAFETY: an all-zero request is valid; the name is shorter than its field, so a zero follows it; the kernel writes the
@@ -83,7 +83,7 @@ pub fn port_bps(interface: &str) -> Option<u64> {
         request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
         libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request)
     };
-    // The lower half of the speed is at octet 12, the upper one at 28.
+    // The lower half of the speed is at byte 12, the upper one at 28.
     let mbps = (command[3] & 0xFFFF) | (command[7] & 0xFFFF) << 16;
     (result == 0 && mbps != SPEED_UNKNOWN && mbps != 0xFFFF && mbps > 0).then(|| u64::from(mbps) * 1_000_000)
 }

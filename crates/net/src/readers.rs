@@ -11,7 +11,7 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
 const NLMSG_ERROR: u16 = 2;
 const NETLINK_SOCK_DIAG: i32 = 4;
-/// Octets of a netlink header.
+/// Bytes of a netlink header.
 const HEADER: usize = 16;
 /// Offset of `idiag_rqueue` in a response: behind header, four bytes, the socket's names (48) and
 /// `idiag_expires`.

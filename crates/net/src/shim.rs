@@ -120,7 +120,7 @@ fn this_user() -> u32 {
 fn same_user(socket: &impl AsFd) -> io::Result<u32> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open as long as `socket` is borrowed; the kernel writes at most `length` octets to `found`.
+    // SAFETY: the descriptor is open as long as `socket` is borrowed; the kernel writes at most `length` bytes to `found`.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -319,7 +319,7 @@ impl Association {
     /// As recvmsg(2): `WouldBlock`, and `ConnectionReset` if the peer died with unread messages.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let descriptor = self.0.as_raw_fd();
-        // SAFETY: the kernel writes at most `buffer.len()` octets to `buffer`, exclusively borrowed; the descriptor is open
+        // SAFETY: the kernel writes at most `buffer.len()` bytes to `buffer`, exclusively borrowed; the descriptor is open
         // because `self` owns it.
         let read =
             unsafe { libc::recv(descriptor, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };

@@ -36,7 +36,7 @@ pub enum Rung {
 /// A received frame or datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped {
-    /// Octets of it in the buffer.
+    /// Bytes of it in the buffer.
     pub bytes: usize,
     /// Time stamp, ns since 1970.
     pub at_ns: u64,

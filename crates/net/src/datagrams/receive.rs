@@ -125,7 +125,7 @@ impl ReceiveBatch {
                 header.msg_controllen = size_of::<Control>() as _;
             }
         }
-        // SAFETY: the first `count` headers point to one part each of `each` octets of `room`, to a name each, and to
+        // SAFETY: the first `count` headers point to one part each of `each` bytes of `room`, to a name each, and to
         // control areas of the size given or to none; all outlive the call. A null timeout is allowed.
         let received = unsafe {
             libc::recvmmsg(

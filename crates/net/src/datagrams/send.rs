@@ -20,7 +20,7 @@ pub struct SendBatch {
     room: Vec<u8>,
     max_bytes: usize,
     batch: usize,
-    /// Octets of `room` in use.
+    /// Bytes of `room` in use.
     used: usize,
     /// Start and length of each datagram; each starts at the end of the previous one.
     parts: Vec<(usize, usize)>,
@@ -237,7 +237,7 @@ impl SendBatch {
 /// Sets the length of each datagram in a message for the kernel.
 fn segment_length(header: &mut libc::msghdr, control: &mut Control, len: u16) {
     header.msg_control = control.as_mut_ptr().cast();
-    // SAFETY: the area is aligned and as long as one control message with two octets needs; the macros compute within it.
+    // SAFETY: the area is aligned and as long as one control message with two bytes needs; the macros compute within it.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as libc::c_uint) as _;
         let entry = libc::CMSG_FIRSTHDR(header);

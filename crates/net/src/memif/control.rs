@@ -13,7 +13,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 pub const DESCRIPTORS_MAX: usize = 4;
 /// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 8;
-/// Octets for [`DESCRIPTORS_MAX`] descriptors as ancillary data, with room to align.
+/// Bytes for [`DESCRIPTORS_MAX`] descriptors as ancillary data, with room to align.
 const ANCILLARY: usize = 64;
 
 /// Ancillary data is aligned as its header is.

@@ -43,7 +43,7 @@ pub struct Region {
     descriptor: OwnedFd,
 }
 
-// SAFETY: the mapping is not tied to a thread. All access is by atomics and volatile copies of octets, for another process
+// SAFETY: the mapping is not tied to a thread. All access is by atomics and volatile copies of bytes, for another process
 // writes to it anyway.
 unsafe impl Send for Region {}
 // SAFETY: as above; no reference to plain data within is ever given out.

@@ -44,7 +44,7 @@ pub struct Buffers {
     pub region: u16,
     /// Offset in the region.
     pub offset: u32,
-    /// Octets of each.
+    /// Bytes of each.
     pub octets: u32,
 }
 
@@ -94,7 +94,7 @@ pub enum DescriptorFault {
         region: u16,
         /// Offset in it.
         offset: u32,
-        /// Octets.
+        /// Bytes.
         length: u32,
     },
     /// The packet is longer than the available room.

@@ -35,7 +35,7 @@ const MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// Options of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XskOptions {
-    /// Octets of memory for a frame: one of [`XSK_FRAME_BYTES`].
+    /// Bytes of memory for a frame: one of [`XSK_FRAME_BYTES`].
     pub frame_bytes: u32,
     /// Entries of each ring, a power of two within [`XSK_RING`]. The memory is twice as many frames.
     pub ring: u32,
@@ -462,10 +462,10 @@ fn set<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Octets that the kernel has written. `T` is a structure of integers.
+/// Bytes that the kernel has written. `T` is a structure of integers.
 fn get<T>(socket: &OwnedFd, option: libc::c_int, value: &mut T) -> io::Result<usize> {
     let mut size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` octets of a structure of integers that outlives the call.
+    // SAFETY: the kernel writes at most `size` bytes of a structure of integers that outlives the call.
     let result = unsafe {
         let to = std::ptr::from_mut(value).cast();
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_XDP, option, to, &raw mut size)

@@ -109,7 +109,7 @@ impl Code {
     }
 }
 
-/// Loads of one, two and four octets; jumps that compare four octets.
+/// Loads of one, two and four bytes; jumps that compare four bytes.
 const ONE: u8 = 0x71;
 const TWO: u8 = 0x69;
 const FOUR: u8 = 0x61;

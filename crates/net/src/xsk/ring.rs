@@ -91,7 +91,7 @@ struct Shared<T> {
 }
 
 impl<T: Copy> Shared<T> {
-    /// Octets that a ring of `size` entries takes.
+    /// Bytes that a ring of `size` entries takes.
     fn octets(layout: &Layout, size: u32) -> Option<usize> {
         layout.entries.checked_add(size_of::<T>().checked_mul(size as usize)?)
     }
@@ -143,7 +143,7 @@ pub(super) struct Producer<T> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// Octets that the ring takes.
+    /// Bytes that the ring takes.
     pub(super) fn octets(layout: &Layout, size: u32) -> Option<usize> {
         Shared::<T>::octets(layout, size)
     }
@@ -210,7 +210,7 @@ pub(super) struct Consumer<T> {
 }
 
 impl<T: Copy> Consumer<T> {
-    /// Octets that the ring takes.
+    /// Bytes that the ring takes.
     pub(super) fn octets(layout: &Layout, size: u32) -> Option<usize> {
         Shared::<T>::octets(layout, size)
     }
