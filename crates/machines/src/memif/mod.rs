@@ -34,7 +34,7 @@ const OUTPUTS_MAX: usize = 8;
 pub enum Input<'a> {
     /// A record arrived, with attached descriptors.
     Received {
-        /// Its octets.
+        /// Its bytes.
         message: &'a [u8],
         /// Number of descriptors.
         descriptors: usize,
@@ -66,7 +66,7 @@ pub enum Output {
     Create(Layout),
     /// Send a record.
     Send {
-        /// Its octets.
+        /// Its bytes.
         message: Box<[u8; MESSAGE_BYTES]>,
         /// Attached descriptor.
         attachment: Option<Attachment>,
@@ -223,7 +223,7 @@ pub struct Machine {
     began: Time,
     peer: Name,
     layout: Layout,
-    /// Master: octets of the peer's regions.
+    /// Master: bytes of the peer's regions.
     regions: Vec<u64>,
     /// Master: announced rings, a bit for each, by direction: those to the master first.
     rings: [u16; 2],

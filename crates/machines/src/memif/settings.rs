@@ -136,7 +136,7 @@ pub enum SettingsError {
 pub struct Layout {
     /// Binary logarithm of each ring's descriptors.
     pub log2_ring: u8,
-    /// Octets of a buffer.
+    /// Bytes of a buffer.
     pub buffer_octets: u32,
     /// Rings towards the master, and towards the owner.
     pub rings: [u16; 2],

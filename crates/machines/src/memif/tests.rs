@@ -416,7 +416,7 @@ fn fewer_rings_than_cores_are_refused_with_reason() {
         assert_eq!(at_master.last(), Some(&Output::Down(Down::Refused(few))));
         let words = format!("the peer has {there} memif rings {way}; 3 are needed, one for each core");
         assert!(words.contains(match at_slave.last() {
-            // The message has room for 96 octets.
+            // The message has room for 96 bytes.
             Some(Output::Down(Down::Peer { reason, .. })) => reason.as_str(),
             other => panic!("{other:?}"),
         }));

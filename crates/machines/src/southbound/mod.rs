@@ -131,7 +131,7 @@ pub struct AgentCounters {
     pub initialised: u64,
     /// Messages created for the stream, including reports; the driver knows their outcome.
     pub sent: u64,
-    /// Their octets.
+    /// Their bytes.
     pub sent_bytes: u64,
     /// Periodical reports among them.
     pub reports: u64,
@@ -139,7 +139,7 @@ pub struct AgentCounters {
     pub skipped: u64,
     /// Messages received.
     pub received: u64,
-    /// Their octets.
+    /// Their bytes.
     pub received_bytes: u64,
     /// Bytes of pushed code that were discarded.
     pub discarded_bytes: u64,
@@ -232,7 +232,7 @@ pub enum ControllerInput<'a> {
 /// Action of a controller's endpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ControllerOutput<E> {
-    /// Octets to send.
+    /// Bytes to send.
     Send(Vec<u8>),
     /// End the connection.
     Close,

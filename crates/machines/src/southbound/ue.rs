@@ -17,7 +17,7 @@ pub struct Radio {
     pub rsrp_dbm: i16,
     /// RSRQ in dB.
     pub rsrq_db: i8,
-    /// Octets in the downlink queue.
+    /// Bytes in the downlink queue.
     pub queue_bytes: u32,
     /// Age of the oldest of them in ms.
     pub queue_ms: u32,
