@@ -19,7 +19,7 @@ pub struct Demand {
     /// Demand per user, Mbit/s.
     #[serde(default)]
     pub mbps_per_user: f64,
-    /// Sessions that each one begins in an hour.
+    /// Sessions that each user starts per hour.
     #[serde(default)]
     pub sessions_per_ue_hour: f64,
     /// Users of a cell, for the number of cells.
@@ -27,7 +27,7 @@ pub struct Demand {
     /// Share of capacity that stays free.
     #[serde(default)]
     pub headroom: f64,
-    /// Instances beyond those that the load needs (N+1: 1).
+    /// Spare instances in addition to those that the load needs (N+1: 1).
     #[serde(default)]
     pub spare_instances: u32,
 }
@@ -38,7 +38,7 @@ pub struct Demand {
 pub struct Blade {
     /// Cores.
     pub cores: u32,
-    /// Power under load, W; `None`: what the campaign that says the capacity has measured, if it could.
+    /// Power under load, W; `None`: the measurement of the campaign with the capacity, if available.
     pub watts: Option<f64>,
     /// Machines in a rack.
     pub per_rack: u32,
@@ -50,22 +50,22 @@ pub struct Blade {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// The campaign that says how many users one core serves; `None`: `users_per_core` does.
+    /// Campaign with the number of users per core; `None`: see `users_per_core`.
     pub from: Option<Within>,
-    /// The point of a campaign that says it; `None`: `users_per_core` does.
+    /// Point of a campaign with that number; `None`: see `users_per_core`.
     pub at: Option<At>,
-    /// Users that one core serves within the objective; infinite if they are no limit.
+    /// Users that one core serves within the objective; infinite without a limit.
     #[serde(default = "unlimited")]
     pub users_per_core: f64,
-    /// Throughput of one core, Mbit/s; infinite if it is no limit.
+    /// Throughput of one core, Mbit/s; infinite without a limit.
     #[serde(default = "unlimited")]
     pub mbps_per_core: f64,
-    /// Sessions per second that one core begins; infinite if they are no limit.
+    /// Sessions per second that one core starts; infinite without a limit.
     #[serde(default = "unlimited")]
     pub sessions_per_s_per_core: f64,
     /// Cores of an instance.
     pub cores_per_instance: u32,
-    /// The scaling law over cores; `None`: only the linear answer.
+    /// The scaling law over cores; `None`: only the linear result.
     pub law: Option<Usl>,
     /// The measured range of cores; without a statement, one core.
     #[serde(default = "one_core")]
@@ -97,11 +97,11 @@ pub struct Measured {
     pub users: f64,
     /// Lower end of its interval.
     pub least: f64,
-    /// Upper end of its interval; `None`: the capacity is a lower bound, the true one is above.
+    /// Upper end of its interval; `None`: the capacity is a lower bound, and the true one is higher.
     pub most: Option<f64>,
     /// Repeats behind it.
     pub repeats: usize,
-    /// Power of the machine meanwhile, W, where it could be read.
+    /// Power of the machine in that time, W, if it could be read.
     pub watts: Option<f64>,
 }
 
@@ -137,7 +137,7 @@ impl At {
         let low = low.unwrap_or(rate.value);
         let users = |value: f64| value * self.users_per_unit;
         Ok(Measured {
-            // With few repeats an interval may reach below what can be.
+            // With few repeats an interval may include impossible values.
             users: users(rate.value),
             least: users(low.max(0.0)),
             most: high.map(users),
@@ -147,8 +147,8 @@ impl At {
     }
 }
 
-/// A campaign whose points say what is served within a service level; of one with a search neither axis nor metric nor
-/// bound is said.
+/// A campaign with points that state the load served within a service level. If it has a search, axis, metric
+/// and bound are omitted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Within {
@@ -160,7 +160,7 @@ pub struct Within {
     pub users_per_load: f64,
     /// The metric with the service level,
     pub metric: Option<String>,
-    /// and the most that it may be.
+    /// Its upper limit.
     pub at_most: Option<f64>,
     /// The metric with the busy cores.
     #[serde(default = "cpu_cores")]
@@ -206,12 +206,12 @@ pub struct Deployment {
     pub beyond_load: bool,
 }
 
-/// Both answers: as if cores added up, and as the scaling law says.
+/// Two results: with linear scaling over cores, and with the scaling law.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sizing {
     /// Cores add up.
     pub linear: Deployment,
-    /// Corrected by the law, if there is one.
+    /// Corrected by the law, if given.
     pub corrected: Option<Deployment>,
 }
 

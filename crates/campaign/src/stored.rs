@@ -1,4 +1,4 @@
-//! A stored result (`docs/results/*.json`): what a campaign found, as summaries, without its repeats.
+//! A stored result (`docs/results/*.json`): the summaries of a campaign, without its repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::scenario::{self, Scenario};
 use crate::stats::student_quantile;
 use crate::value::{Value, short};
 
-/// The most repeats of a metric that a file may claim; more are a slip.
+/// Maximum repeats of a metric in a file; a higher number is an error.
 const REPEATS_MAX: usize = 100_000;
 
 /// Content of such a file. Unknown keys are ignored.
@@ -37,7 +37,7 @@ pub struct Stored {
     /// Behaviour versions of the measurement; older results lack them.
     #[serde(default)]
     pub behaviour: Option<Behaviour>,
-    /// The largest share of the load that a repeat left out, where the points do not keep it.
+    /// The largest unsent share of the load in a repeat, if the points do not store it.
     unsent_share_max: Option<f64>,
     points: Vec<StoredPoint>,
 }
@@ -106,7 +106,7 @@ impl Stored {
         }
     }
 
-    /// What `--set` said when it was measured.
+    /// Arguments of `--set` of the measurement.
     pub fn sets(&self) -> Vec<String> {
         let mut words = self.command.split_whitespace();
         let mut sets = Vec::new();
@@ -118,7 +118,7 @@ impl Stored {
         sets
     }
 
-    /// Metrics whose repeats are kept one by one, at every point that has them.
+    /// Metrics with individually stored repeats, at every point that has them.
     fn whole(&self) -> BTreeSet<String> {
         let all = || self.points.iter().flat_map(|point| &point.metrics);
         let lacking: BTreeSet<&String> =
@@ -126,8 +126,8 @@ impl Stored {
         all().map(|(name, _)| name).filter(|name| !lacking.contains(name)).cloned().collect()
     }
 
-    /// As results, of the points that the scenario still has. Their repeats are stand-ins: as many as there were, with
-    /// the mean and the interval that are kept.
+    /// Converts to results, for the points that the scenario still has. Their repeats are stand-ins: the same
+    /// number, with the stored mean and interval.
     pub fn results(&self, scenario: Scenario, rig: &RigDescription) -> Results {
         let plan = Plan::new(&scenario, rig);
         let metrics = scenario::metrics(rig, &scenario);
@@ -203,7 +203,7 @@ impl StoredMetric {
             }
             _ => 0.0,
         };
-        // One of an odd number lies on the mean; the others lie on either side of it.
+        // With an odd number, one lies on the mean; the others lie on either side of it.
         let pairs = (n / 2 * 2) as f64;
         let side = if n > 1 { deviation * ((n - 1) as f64 / pairs).sqrt() } else { 0.0 };
         (0..n)

@@ -62,7 +62,7 @@ pub fn csv(results: &Results) -> String {
     csv
 }
 
-/// One line of CSV with its end.
+/// One line of CSV including the line feed.
 pub fn line(fields: &[String]) -> String {
     let quote = |field: &String| {
         if field.contains([',', '"', '\n', '\r']) {

@@ -32,7 +32,7 @@ impl Tried {
     }
 }
 
-/// Keeps the trials of a rate search with what it recorded last.
+/// Stores the trials of a rate search in its final recording.
 pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     let mut put = |name: &str, of: fn(&Tried) -> f64| {
         let samples = (0..).zip(tried).map(|(at, trial)| (Duration::from_secs(at), of(trial)));
@@ -48,7 +48,7 @@ pub fn keep(recording: &mut Recording, tried: &[Tried]) {
     });
 }
 
-/// The trials of a repeat, in order; none if it was no rate search, or its series were not loaded.
+/// The trials of a repeat, in order; empty without a rate search, or if its series were not loaded.
 pub fn of(recording: &Recording) -> Vec<Tried> {
     let column = |name: &str| recording.series.get(name).into_iter().flatten().map(|(_, value)| *value);
     let pairs = column(TRIED).zip(column(VALUES)).zip(column(SHARES).zip(column(PASSES)));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::{fieller, student_quantile};
 
-/// Fewer distinct concurrencies than this fit three parameters exactly and say nothing.
+/// Minimum number of distinct concurrencies; fewer fit three parameters exactly.
 pub const CONCURRENCIES_MIN: usize = 4;
 /// Gauss-Newton steps; it converges in about ten.
 const STEPS_MAX: usize = 200;
@@ -17,7 +17,7 @@ const CAP_MARGIN: f64 = 0.02;
 pub struct Usl {
     /// Throughput of one.
     pub lambda: f64,
-    /// Contention: the share that cannot be done in parallel.
+    /// Contention: the share of work that cannot run in parallel.
     pub sigma: f64,
     /// Crosstalk between each pair.
     pub kappa: f64,
@@ -29,8 +29,8 @@ impl Usl {
         self.lambda * n / (1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0))
     }
 
-    /// The concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that already the second one costs
-    /// more than it brings, or κ = 0, so that there is no peak.
+    /// The concurrency of the largest throughput, sqrt((1-σ)/κ). `None`: σ ≥ 1, so that even the second unit
+    /// is a loss, or κ = 0, so that there is no peak.
     pub fn n_max(&self) -> Option<f64> {
         (self.sigma < 1.0 && self.kappa > 0.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt())
     }
@@ -39,7 +39,7 @@ impl Usl {
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UslFit {
-    /// Best parameters, none below 0.
+    /// Best parameters, all at least 0.
     pub usl: Usl,
     /// Interval of λ.
     pub lambda: (f64, f64),
@@ -67,11 +67,11 @@ pub struct UslFit {
 pub const ERROR_MODEL: &str =
     "least squares of the logarithm: independent errors of the same relative size at every point";
 
-/// The concurrency of the largest throughput, with what is known of it.
+/// The concurrency of the largest throughput, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Peak {
-    /// There is a peak.
+    /// A peak exists.
     At {
         /// Best concurrency; see [`Usl::n_max`].
         n: f64,
@@ -80,9 +80,9 @@ pub enum Peak {
         /// Upper end of its interval.
         high: f64,
     },
-    /// The points show no peak: κ may be 0, with which throughput grows without end.
+    /// The points show no peak: κ may be 0, with unlimited growth of throughput.
     NotShown {
-        /// A peak, if there is one, lies beyond this concurrency; `None`: the points do not say.
+        /// Lower limit of the concurrency of a possible peak; `None`: unknown.
         beyond: Option<f64>,
     },
     /// Contention is 1 or more: a single one is best.
@@ -90,7 +90,7 @@ pub enum Peak {
 }
 
 impl Peak {
-    /// `99.0 (98.7 to 99.3)`, or why it is not given.
+    /// `99.0 (98.7 to 99.3)`, or the reason for its absence.
     pub fn words(&self) -> String {
         match self {
             Self::At { n, low, high } => format!("{n:.1} ({low:.1} to {high:.1})"),
@@ -103,25 +103,25 @@ impl Peak {
     }
 }
 
-/// Smallest share of a point's time that crosstalk takes at the largest measured concurrency; less is rounding.
+/// Smallest share of a point's time for crosstalk at the largest measured concurrency; less is rounding.
 const CROSSTALK_MIN: f64 = 1e-6;
 
 /// Doubts about a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum UslFlag {
-    /// σ ≥ 1: there is no peak; one alone is best.
+    /// σ ≥ 1: there is no peak; a concurrency of one is best.
     SigmaAtLeastOne,
-    /// The peak lies beyond what was measured.
+    /// The peak is outside the measured range.
     PeakExtrapolated,
-    /// Points at a known cap (a link, a quota) were left out; scaling beyond is unknown.
+    /// Points at a known cap (a link, a quota) were left out; further scaling is unknown.
     Capped {
         /// Smallest concurrency that reached it.
         from: f64,
     },
-    /// The last points stand still although the law does not: probably an unknown cap.
+    /// The last points are constant although the law is not: probably an unknown cap.
     Plateau,
-    /// Without bounds σ or κ would be negative: scaling better than linear, which the law does not know.
+    /// Without limits σ or κ would be negative: scaling better than linear, which the law does not cover.
     Superlinear,
     /// The law misses the points by more than 10 %.
     PoorFit,
@@ -348,7 +348,7 @@ fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Paramete
     let mut damping = 1e-3;
     for _ in 0..STEPS_MAX {
         let mut matrix = normal(samples, best);
-        // A parameter that rests on its bound and wants to cross it stays there.
+        // A parameter at its limit that would cross it stays there.
         let errors = residuals(samples, best);
         let mut right = [0.0; 3];
         for ((n, _), error) in samples.iter().zip(&errors) {
@@ -389,7 +389,7 @@ fn descend(samples: &[(f64, f64)], start: Parameters, bounded: bool) -> Paramete
     best
 }
 
-/// Inverse of a symmetric 3 by 3 matrix, scaled so that parameters of different sizes do not matter.
+/// Inverse of a symmetric 3 by 3 matrix, scaled so that different sizes of parameters do not matter.
 fn inverse(matrix: [[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     let scale = [0, 1, 2].map(|i| if matrix[i][i] > 0.0 { 1.0 / matrix[i][i].sqrt() } else { 1.0 });
     let m = [0, 1, 2].map(|i| [0, 1, 2].map(|j| matrix[i][j] * scale[i] * scale[j]));

@@ -167,10 +167,10 @@ const UNITS: [(&str, u128); 7] = [
     ("ns", 1),
 ];
 
-/// The units that a duration may have, as error messages list them.
+/// Allowed units of a duration, as listed in error messages.
 pub const UNITS_ALLOWED: &str = "ns, us, ms, s, min, h, d";
 
-/// Reads `"50ms"`, `"1.5 s"`, `"10min"`; `None` for anything else and for what does not fit 584 years.
+/// Parses `"50ms"`, `"1.5 s"`, `"10min"`; `None` for anything else and for more than 584 years.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -193,7 +193,8 @@ pub fn format_span(span: Duration) -> String {
     if ns == 0 {
         return "0s".to_owned();
     }
-    // The smallest unit divides everything, so that a unit is always found. Experiments are read in hours, not in days.
+    // The smallest unit divides everything, so a unit is always found. The largest unit is the hour, because
+    // experiments take hours, not days.
     let (unit, unit_ns) =
         UNITS.into_iter().skip(1).find(|(_, unit_ns)| ns.is_multiple_of(*unit_ns)).unwrap_or(("ns", 1));
     format!("{}{unit}", ns / unit_ns)

@@ -102,7 +102,7 @@ fn killed_campaign_resumes_without_losing_or_repeating_points() {
         assert_eq!(timeless(&path), expected, "kill {kill} after {kept} repeats");
         interrupted += usize::from((1..90).contains(&kept));
     }
-    // The machine's speed decides how many; none would prove nothing.
+    // The number depends on the machine's speed; zero would prove nothing.
     assert!(interrupted > 0, "no kill fell into the campaign");
 }
 

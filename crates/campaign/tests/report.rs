@@ -38,7 +38,7 @@ fn campaign(text: &str) -> Results {
     Results::new(scenario, metrics, plan.points, journal.finished)
 }
 
-/// A report of a scenario over the mock, and the data of its page as they stand there, in their order.
+/// A report of a scenario over the mock, with the data of its page in order.
 fn page(name: &str, results: &Results, context: &Context) -> (Written, String) {
     let folder = directory(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -82,7 +82,7 @@ fn every_form_of_figure_is_drawn_whole() {
         }
     }
     let page = std::fs::read_to_string(&written.html).unwrap();
-    // Self-contained: nothing is fetched.
+    // Self-contained: the page fetches nothing.
     for foreign in ["<img", "src=", "@import", "url(h", "url(/", "url(\"", "href=\"h", "href=\"/"] {
         assert!(!page.contains(foreign), "{foreign}");
     }
@@ -96,7 +96,8 @@ fn every_form_of_figure_is_drawn_whole() {
     }
     let figures = figures(&results);
     assert_eq!(figures[0].marks.iter().map(|mark| mark.color).collect::<Vec<_>>(), [Some(0), Some(1)]);
-    // Every table of the page is a file as well: verdicts, what eleven figures draw, and the numbers below two of them.
+    // Every table of the page is a file as well: verdicts, the data of eleven figures, and the numbers below
+    // two of them.
     assert_eq!(written.tables.len(), 14);
     for path in &written.tables {
         let text = std::fs::read_to_string(path).unwrap();
@@ -151,7 +152,7 @@ fn failures_and_hostile_text_are_escaped() {
 
 const SEARCH: &str = include_str!("../examples/gallery-search.toml");
 
-/// A search is asked for one number: it stands first, with its interval, and every trial that led to it is drawn.
+/// A search has one result: it comes first, with its interval, and every trial is drawn.
 #[test]
 fn search_report_leads_with_answer_and_trials() {
     let results = campaign(SEARCH);
@@ -170,7 +171,7 @@ fn search_report_leads_with_answer_and_trials() {
     let (low, high) = own.interval;
     assert!(own.x == found.mean && low <= found.interval().0 && high >= found.interval().1 + bracket);
     assert!(high - low < 1.1 * (2.0 * found.half_width.unwrap() + bracket), "{own:?}");
-    // Every trial is there, and stands on the side of the bound that its mark says.
+    // Every trial is present, on the side of the bound that its mark states.
     let kept: usize = results.points[0].runs.iter().map(|run| tried::of(&run.recording).len()).sum();
     let mut drawn = 0;
     for series in &figure.series {
@@ -218,7 +219,8 @@ fn tuning_shows_each_setting_that_it_tried() {
     assert_eq!(samples(&figures(&results)[0]).count(), 12);
 }
 
-/// The reason names metric, value and limit, and the setting that states it; nothing is drawn without a point.
+/// The reason names metric, value and limit, and the setting that states it; without points, no figure is
+/// drawn.
 #[test]
 fn invalid_campaign_names_setting_without_empty_axes() {
     let text = include_str!("../examples/gallery-invalid.toml");
@@ -253,7 +255,7 @@ fn degraded_point_names_broken_limit() {
     assert!(doubt < figure);
 }
 
-/// Two repeats of a noisy system give wide intervals: a share ends at 0 and 1 all the same.
+/// Two repeats of a noisy system give wide intervals, which end at 0 and 1 for a share.
 #[test]
 fn bands_end_where_the_quantity_does() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\n[load]\nrate = 1100.0\n[sweep.axes]\n\"load.workers\" = [1, 2]\n\
@@ -401,13 +403,13 @@ fn titles_and_labels_are_words_with_units() {
         (figures[0].y_label.as_str(), figures[0].x_label.as_str()),
         ("rtt_us_p99 (us)", "concurrency (workers)")
     );
-    // An author's title keeps its words; the sentence then stands below.
+    // A title by the author keeps its words; the sentence moves to the caption.
     let short = campaign(&GALLERY.replace("title = \"Median latency\"", "title = \"8a\""));
     let figure =
         ranlab_campaign::report::figures(&short).into_iter().find(|figure| figure.title == "8a").unwrap();
     let sentence = "Median of reply time from the intended send time (us) against concurrency (workers). ";
     assert!(figure.caption.starts_with(sentence), "{}", figure.caption);
-    // Two lines are named at their ends, once each.
+    // Two lines have names at their ends, once each.
     let svg = svg(&figures[0]).unwrap();
     assert_eq!((svg.matches("contention = 0.1").count(), svg.matches("contention = 0.2").count()), (1, 1));
 }
@@ -415,7 +417,7 @@ fn titles_and_labels_are_words_with_units() {
 const POOLED: &str = "title = \"t\"\nrig = \"mock\"\n[sut]\nlaw = \"queue\"\n[load]\nrequests = 500\n[sweep.axes]\n\
                       \"load.rate\" = [1000, 9000]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 3\n[[plot]]\n";
 
-/// The 99th percentile of two settings together is that of all their values, not the mean of two percentiles.
+/// The 99th percentile of two pooled settings is that of all their values, not the mean of two percentiles.
 #[test]
 fn pooled_percentiles_come_from_merged_histograms() {
     let mut results = campaign(&format!("{POOLED}x = \"sut.build\"\ny = \"rtt_us_p99\"\n"));
@@ -431,7 +433,7 @@ fn pooled_percentiles_come_from_merged_histograms() {
     assert!((of(&results) - merged).abs() < 1e-9 && (merged - averaged).abs() > 0.1 * merged);
     assert!(figures(&results)[0].caption.contains("of each repeat's own 99th percentile"));
     assert!(figures(&results)[0].caption.contains("histograms merged"));
-    // Without histograms there is no such percentile, and none is made up.
+    // Without histograms there is no such percentile.
     results
         .points
         .iter_mut()
@@ -502,7 +504,8 @@ fn user_expectations_are_not_attributed_to_paper() {
     places(&text, ["published 500 ± 10 %", "1 of 1 expectations holds."]);
 }
 
-/// Question, date, machine, command, answer and what changes its reading stand before the main figure, the rest after it.
+/// Question, date, machine, command, result and its qualifications precede the main figure, the rest follows
+/// it.
 #[test]
 fn first_screen_has_the_key_facts() {
     let mut results = campaign(GALLERY);
@@ -577,7 +580,7 @@ fn ten_thousand_points_are_stored_and_reported() {
     assert!(std::fs::metadata(&written.html).unwrap().len() < 5_000_000);
 }
 
-/// Looked at after the search: a figure for each percentile, over the share of the load that was found.
+/// Measured after the search: a figure for each percentile, over the share of the found load.
 #[test]
 fn latency_after_search_is_drawn_per_percentile() {
     let search = SEARCH

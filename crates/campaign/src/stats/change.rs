@@ -6,18 +6,19 @@ use super::{Estimate, split_spread, student_p, student_quantile, summarise};
 
 /// Probability with which a change as large as [`Change::detectable`] is found.
 pub const POWER: f64 = 0.8;
-/// Share of the repeats that trimming removes at either end (Yuen).
+/// Share of the repeats that trimming removes at each end (Yuen).
 const TRIM: f64 = 0.2;
-/// Fewest repeats of a side that may be trimmed: of five, three are left.
+/// Minimum repeats of a side for trimming: of five, three remain.
 const TRIM_REPEATS_MIN: usize = 5;
 /// Repeats from which [`OUTLIER`] is used.
 const MANY_REPEATS: usize = 10;
-/// Distance from the median, in normalised median absolute deviations, beyond which a repeat is an outlier. Of normal values
-/// of ten repeats 4 % have one so far out, of twenty 1.4 %.
+/// Distance from the median, in normalised median absolute deviations, above which a repeat is an outlier.
+/// With normal values, 4 % of samples of ten repeats have such an outlier, and 1.4 % of twenty.
 const OUTLIER: f64 = 5.0;
-/// The same below ten repeats, whose median absolute deviation is often small by chance (3.4 % of five normal values).
+/// The same below ten repeats, whose median absolute deviation is often small by chance (3.4 % of samples of
+/// five normal values).
 const OUTLIER_OF_FEW: f64 = 10.0;
-/// Makes a median absolute deviation comparable to a standard deviation.
+/// Factor that makes a median absolute deviation comparable to a standard deviation.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 /// Largest over smallest value of a side from which values are compared as logarithms.
 const WIDE: f64 = 2.0;
@@ -25,9 +26,9 @@ const WIDE: f64 = 2.0;
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeats {
-    /// Mean with its error and what bounds it.
+    /// Mean with its error and limits.
     pub estimate: Estimate,
-    /// Each repeat's own value; `None`: only mean and interval are known.
+    /// Value of each repeat; `None`: only mean and interval are known.
     pub values: Option<Vec<f64>>,
 }
 
@@ -64,7 +65,7 @@ pub struct Change {
     pub method: Method,
     /// Repeats of either side that are outliers.
     pub outliers: usize,
-    /// A/A spread of as many repeats on the same scale: what repeats of one and the same point differ by.
+    /// A/A spread of as many repeats on the same scale: difference between repeats of the same point.
     pub floor: Option<f64>,
 }
 
@@ -109,7 +110,7 @@ impl Change {
         if self.logarithmic { value.exp_m1() } else { value }
     }
 
-    /// A share on the scale of the estimate; `None` for a share that the scale does not have (-100 % and less).
+    /// A share on the scale of the estimate; `None` for a share outside the scale (-100 % and less).
     pub fn on_scale(&self, share: f64) -> Option<f64> {
         if self.logarithmic { (share > -1.0).then(|| share.ln_1p()) } else { Some(share) }
     }
@@ -120,7 +121,7 @@ impl Change {
         Some((self.share(low), self.share(high)))
     }
 
-    /// Share from which a change is found with probability [`POWER`] if a probability below `alpha` counts; `None` with a
+    /// Share above which a change is detected with probability [`POWER`] at the level `alpha`; `None` with a
     /// single repeat.
     pub fn detectable(&self, alpha: f64) -> Option<f64> {
         let error = self.estimate.error?;
@@ -131,8 +132,8 @@ impl Change {
         Some(self.share(size.max(self.floor.unwrap_or(0.0))))
     }
 
-    /// Probability of such a change by chance if the true one were `share` or on the other side of it (one-sided); `above`: the
-    /// change in question is larger than `share`.
+    /// One-sided probability of such a change by chance if the true one were `share` or on the other side of
+    /// it; `above`: the tested change is larger than `share`.
     pub fn p_beyond(&self, share: f64, above: bool) -> Option<f64> {
         let Some(limit) = self.on_scale(share) else {
             return self.estimate.error.map(|_| if above { 0.0 } else { 1.0 });
@@ -229,17 +230,18 @@ fn with_slack_of(estimate: Estimate, own: &Estimate, logarithmic: bool) -> Estim
     estimate.with_slack(below, (own.above / own.value).ln_1p())
 }
 
-/// Repeats with the outer fifth at either end replaced by the nearest value that is left.
+/// Repeats with the outer fifth at each end replaced by the nearest remaining value.
 struct Winsorized {
     values: Vec<f64>,
-    /// Mean of what is left.
+    /// Mean of the remaining values.
     mean: f64,
     /// Number of remaining values.
     left: usize,
 }
 
 impl Winsorized {
-    /// `None` for too few repeats, and where what is left has no spread: nothing then says how far chance reaches.
+    /// `None` for too few repeats, or if the remaining values have no spread: the effect of chance is then
+    /// unknown.
     fn new(values: &[f64]) -> Option<Self> {
         let n = values.len();
         let cut = (TRIM * n as f64).floor() as usize;

@@ -1,13 +1,13 @@
-//! A mean with what is known of its error, and what follows for sums and ratios of such.
+//! A mean with its error, and the error of sums and ratios.
 
 use super::{Summary, student_p, student_quantile};
 
-/// A number that was estimated from repeats, or derived from such.
+/// A number estimated from repeats, or derived from such numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Best value.
     pub value: f64,
-    /// Its standard error; `None`: a single repeat, of whose spread nothing is known.
+    /// Its standard error; `None`: a single repeat, so the spread is unknown.
     pub error: Option<f64>,
     /// Degrees of freedom of the error; infinite if the error is known exactly.
     pub freedom: f64,
@@ -21,7 +21,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A mean over repeats. `exact`: the number is the same in every run, so that one repeat says all.
+    /// A mean over repeats. `exact`: the number is the same in every run, so one repeat suffices.
     pub fn of(summary: &Summary, exact: bool) -> Self {
         let n = summary.n;
         let (error, freedom) = match n {
@@ -56,7 +56,7 @@ impl Estimate {
         }
     }
 
-    /// The same with room for the true value on either side of it, besides its error.
+    /// The same with additional room for the true value on either side.
     pub fn with_slack(self, below: f64, above: f64) -> Self {
         Self { below, above, ..self }
     }
@@ -77,13 +77,13 @@ impl Estimate {
         Some((self.value - half - self.below, self.value + half + self.above))
     }
 
-    /// Half of what repeats differ by; what is [below](Self::below) and [above](Self::above) is not in it.
+    /// Half width of the spread of repeats, without [below](Self::below) and [above](Self::above).
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         self.error.map(|error| if error > 0.0 { error * quantile(confidence, self.freedom) } else { 0.0 })
     }
 
-    /// The interval of this by another one (Fieller: exact for normal means, and open to a numerator of 0). `None` where
-    /// one is a single repeat; unbounded where the divisor may be 0.
+    /// The interval of the ratio to another estimate (Fieller: exact for normal means, and valid for a
+    /// numerator of 0). `None` if either is a single repeat; unbounded if the divisor may be 0.
     pub fn ratio(self, by: Self, confidence: f64) -> Option<(f64, f64)> {
         let va = self.error?.powi(2);
         let vb = by.error?.powi(2);
@@ -100,7 +100,7 @@ impl Estimate {
         if self.below + self.above + by.below + by.above == 0.0 {
             return interval;
         }
-        // The four corners; a divisor whose slack reaches 0 leaves the ratio open.
+        // The four corners; if the divisor's slack includes 0, the ratio is open.
         if by.value - by.below <= 0.0 && by.below.is_finite() && by.value + by.above > 0.0 && by.below > 0.0 {
             return (f64::NEG_INFINITY, f64::INFINITY);
         }
@@ -118,8 +118,8 @@ impl Estimate {
         (interval.0 - (centre - low), interval.1 + (high - centre))
     }
 
-    /// Welch's test against 0: the probability of a value at least this far from it if it were 0. `None` for a single
-    /// repeat; without any error it surely is 0, or is not.
+    /// Welch's test against 0: the probability of a value at least this far from 0 if the true value were 0.
+    /// `None` for a single repeat. Without any error, the result is certain.
     pub fn p(&self) -> Option<f64> {
         // The value nearest to 0 that the slack leaves possible.
         let nearest = if self.value > 0.0 {
@@ -145,7 +145,7 @@ pub(super) fn slack(parts: impl Iterator<Item = (f64, Estimate)>) -> (f64, f64) 
     })
 }
 
-/// A ratio of two ends, either of which may be open.
+/// Ratio of two ends, either of which may be infinite.
 fn corner(a: f64, b: f64) -> f64 {
     match (a.is_infinite(), b.is_infinite()) {
         (true, true) => f64::INFINITY,
@@ -200,7 +200,8 @@ mod tests {
         assert_eq!(of(&[1.0, 2.0]).ratio(of(&[7.0]), 0.95), None);
     }
 
-    /// Both, of 2,000 draws from laws whose truth is known, hold it as often as they say; with few and uneven repeats.
+    /// Intervals of 2,000 draws from known laws contain the true value as often as stated, with few and
+    /// uneven repeats.
     #[test]
     fn differences_and_ratios_hold_what_they_promise() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);

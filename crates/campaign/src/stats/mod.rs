@@ -21,7 +21,7 @@ use serde::Serialize;
 pub struct Summary {
     /// Mean over repeats.
     pub mean: f64,
-    /// Half width of the interval of the mean; `None` for a single repeat, about whose spread nothing is known.
+    /// Half width of the interval of the mean; `None` for a single repeat, whose spread is unknown.
     pub half_width: Option<f64>,
     /// Sample standard deviation; 0 for a single repeat.
     pub deviation: f64,
@@ -34,7 +34,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The interval; a single repeat is its own.
+    /// The interval; for a single repeat, its value.
     pub fn interval(&self) -> (f64, f64) {
         let half = self.half_width.unwrap_or(0.0);
         (self.mean - half, self.mean + half)
@@ -70,7 +70,8 @@ pub fn quartiles(values: &[f64]) -> Option<[f64; 5]> {
     }))
 }
 
-/// Holm's correction: with many comparisons some look significant by chance. In the order of the input.
+/// Holm's correction for multiple comparisons, some of which look significant by chance. In the order of the
+/// input.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
@@ -83,7 +84,8 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Benjamini and Hochberg's correction: of the comparisons below a level at most that share is false. In the order of the input.
+/// Benjamini and Hochberg's correction: at most this share of the comparisons below a level is false. In the
+/// order of the input.
 pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[b].total_cmp(&p_values[a]));
@@ -97,8 +99,8 @@ pub fn false_discovery(p_values: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// Probability of independent two-sided probabilities and their signs, taken together, by chance (Stouffer): finds changes that
-/// all points share, and that none shows alone. A noisy point does not hide a quiet one.
+/// Combined probability of independent two-sided probabilities with signs (Stouffer): detects changes that
+/// all points share but no single one shows. A noisy point does not hide a quiet one.
 pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
     let score = |(p, up): &(f64, bool)| {
         let size = student_quantile(1.0 - p.clamp(0.0, 1.0) / 2.0, NORMAL);
@@ -111,16 +113,16 @@ pub fn stouffer(signed: &[(f64, bool)]) -> f64 {
 /// Degrees of freedom from which Student's distribution is the normal one to six digits.
 const NORMAL: f64 = 1e6;
 
-/// Fewest repeats of a point from which a spread of halves says something.
+/// Minimum repeats of a point for a meaningful spread of halves.
 const AA_REPEATS: usize = 4;
 /// Random splits of the repeats of each point.
 const AA_SPLITS: usize = 64;
 /// Share of the splits that differ by less than the spread.
 const AA_SHARE: f64 = 0.95;
 
-/// The A/A spread: as many repeats of the *same* point as were made differ by less than this share of their mean in 95 of 100
-/// cases. Found by splitting the repeats of each point at random into halves, and scaled from halves to all of them. `None` with
-/// fewer than four repeats everywhere.
+/// The A/A spread: two sets of repeats of the *same* point, of the given size, differ by less than this share
+/// of their mean in 95 of 100 cases. It is computed by splitting the repeats of each point at random into
+/// halves, and scaled from halves to all of them. `None` with fewer than four repeats everywhere.
 pub fn aa_spread(points: &[Vec<f64>], seed: u64) -> Option<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut spreads = Vec::new();
@@ -145,7 +147,8 @@ pub fn split_spread(values: &[f64]) -> Option<f64> {
     enough.then(|| highest(splits(values, &mut rng).map(|spread| spread / by).collect()))?
 }
 
-/// Differences of the means of random halves, each by the deviation that such a difference has where repeats deviate by 1.
+/// Differences of the means of random halves, each divided by the deviation of such a difference for repeats
+/// with a deviation of 1.
 fn splits<'a>(values: &[f64], rng: &'a mut ChaCha8Rng) -> impl Iterator<Item = f64> + use<'a> {
     let mut shuffled = values.to_vec();
     let middle = shuffled.len() / 2;

@@ -1,17 +1,18 @@
-//! Numbers of points whose repeats share their random numbers: what differs within a repeat is the points', and what
-//! repeats differ by is in no difference.
+//! Numbers of points whose repeats share their random numbers: differences within a repeat are caused by the
+//! points, and the spread of repeats cancels.
 
 use std::collections::BTreeMap;
 
 use super::estimate::{Estimate, fieller, slack};
 use super::summarise;
 
-/// An estimate, and where points are compared repeat by repeat ([`crate::scenario::Measure::paired`]) what each repeat says.
+/// An estimate, and, if points are compared repeat by repeat ([`crate::scenario::Measure::paired`]), the
+/// value of each repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Number {
     /// Over all repeats.
     pub estimate: Estimate,
-    /// Each repeat's own value; empty: repeats of other points have nothing to do with these.
+    /// Value of each repeat; empty: unrelated to repeats of other points.
     own: BTreeMap<u32, f64>,
 }
 
@@ -19,18 +20,19 @@ pub struct Number {
 const SHARED_MIN: usize = 2;
 
 impl Number {
-    /// One that stands for itself.
+    /// An unpaired number.
     pub const fn alone(estimate: Estimate) -> Self {
         Self { estimate, own: BTreeMap::new() }
     }
 
-    /// One whose repeats, by number, share their random numbers with those of the same number at other points.
+    /// A number whose repeats share their random numbers with those of the same repeat number at other
+    /// points.
     pub const fn paired(estimate: Estimate, own: BTreeMap<u32, f64>) -> Self {
         Self { estimate, own }
     }
 
-    /// The weighted sum. Of numbers that share at least two repeats it is taken in each of these, and the error is that
-    /// of the sums; of others errors add ([`Estimate::sum`]).
+    /// The weighted sum. For numbers that share at least two repeats, it is computed in each of these, and
+    /// the error is that of the sums; for others the errors add ([`Estimate::sum`]).
     pub fn sum(parts: &[(f64, &Self)]) -> Self {
         let shared = shared(parts.iter().map(|(_, part)| *part));
         if shared.len() < SHARED_MIN {
@@ -41,7 +43,7 @@ impl Number {
             |repeat: &u32| (*repeat, parts.iter().map(|(by, part)| by * part.own[repeat]).sum::<f64>());
         let own: BTreeMap<u32, f64> = shared.iter().map(in_repeat).collect();
         let values: Vec<f64> = own.values().copied().collect();
-        // The width of the summary's interval is not asked for.
+        // The width of the summary's interval is not used.
         let (below, above) = slack(parts.iter().map(|(by, part)| (*by, part.estimate)));
         let found =
             summarise(&values, 0.95).map(|summary| Estimate::of(&summary, false).with_slack(below, above));
@@ -59,8 +61,8 @@ impl Number {
         Self::sum(&all.iter().map(|one| (share, one)).collect::<Vec<_>>())
     }
 
-    /// The interval of this by another one, as [`Estimate::ratio`]; of two that share repeats by their covariance, too.
-    /// And whether it was taken repeat by repeat.
+    /// The interval of the ratio to another number, as [`Estimate::ratio`], with the covariance if both share
+    /// repeats. Also returns whether it was computed repeat by repeat.
     pub fn ratio(&self, by: &Self, confidence: f64) -> (Option<(f64, f64)>, bool) {
         let shared = shared([self, by].into_iter());
         let n = shared.len();
@@ -122,10 +124,10 @@ mod tests {
         let alone = |number: &Number| Number::alone(number.estimate);
         let (low, high) = alone(&a).minus(&alone(&b)).estimate.interval(0.95).unwrap();
         assert!(low < -20.0 && high > 20.0, "{low} {high}");
-        // The same in each repeat, whatever repeats differ by.
+        // The same in each repeat, whatever the spread of repeats.
         let c = of(&[10.0, 11.0, 12.0]);
         assert_eq!(c.ratio(&c, 0.95), (Some((1.0, 1.0)), true));
-        // A divisor that may be 0 divides nothing, paired or not.
+        // Division by a possible 0 is undefined, paired or not.
         assert_eq!(a.ratio(&a, 0.95), (Some((f64::NEG_INFINITY, f64::INFINITY)), true));
         assert_eq!(a.minus(&a).estimate.interval(0.95), Some((0.0, 0.0)));
     }
@@ -142,7 +144,8 @@ mod tests {
         assert_eq!(a.ratio(&b, 0.95), (a.estimate.ratio(b.estimate, 0.95), false));
     }
 
-    /// Both, of 2,000 draws whose truth is known, hold it as often as they say, and are far narrower than alone.
+    /// Intervals of 2,000 draws from known laws contain the true value as often as stated, and are far
+    /// narrower than unpaired ones.
     #[test]
     fn paired_intervals_hold_what_they_promise() {
         let mut rng = ChaCha8Rng::seed_from_u64(9);

@@ -1,4 +1,4 @@
-//! Series and distributions as bytes: LEB128 differences, so that neighbours cost a byte or two.
+//! Series and distributions as bytes: LEB128 differences, so that neighbours take a byte or two.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One SQLite file for each campaign: what was asked, where, and every finished repeat in one transaction.
+//! One SQLite file per campaign: scenario, machine, and every finished repeat in one transaction.
 
 mod blob;
 mod query;
@@ -18,7 +18,7 @@ use crate::scenario::Scenario;
 
 pub use query::{QUERY_ROWS_MAX, Rows};
 
-/// Version of the tables. Older ones that are listed in [`READABLE`] are read, and brought up to date when a campaign goes on.
+/// Version of the tables. Older ones in [`READABLE`] are read, and upgraded when a campaign continues.
 const FORMAT: i64 = 2;
 /// Formats that are read: 1 has no bounds.
 const READABLE: std::ops::RangeInclusive<i64> = 1..=FORMAT;
@@ -34,7 +34,7 @@ CREATE VIEW results AS
     FROM metrics JOIN points USING (point) JOIN repeats USING (point, repeat) JOIN names ON names.id = name_id
     LEFT JOIN bounds USING (point, repeat, name_id);
 ";
-/// `ranl`: the file says what it is (`PRAGMA application_id`).
+/// `ranl`: identifies the file type (`PRAGMA application_id`).
 const APPLICATION_ID: i64 = 0x7261_6e6c;
 
 const TABLES: &str = "
@@ -81,7 +81,7 @@ pub struct Header<'a> {
 /// Data of a repeat to read back; series and histograms are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Metrics alone.
+    /// Metrics only.
     Metrics,
     /// Everything.
     All,
@@ -105,7 +105,7 @@ pub enum StoreError {
         /// Its format.
         found: i64,
     },
-    /// The scenario is not the one that the file was begun with.
+    /// The scenario differs from the one that the file was created with.
     #[error(
         "the file holds another scenario ({0} differs): give it another name, or run that scenario to resume it"
     )]
@@ -119,15 +119,16 @@ pub enum StoreError {
 }
 
 impl Store {
-    /// Opens a campaign's file to run it, or creates it. An existing one must hold the same scenario: it is resumed.
+    /// Opens a campaign's file to run it, or creates it. An existing one must have the same scenario: it is
+    /// resumed.
     ///
     /// # Errors
     /// The medium's fault, or the file is another campaign; see [`StoreError`].
     pub fn open(path: &Path, header: &Header<'_>) -> Result<Self, StoreError> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
-        // A killed process loses nothing that was committed; a crashed kernel at most the last repeats, which are
-        // then measured again.
+        // A killed process loses no committed data; a crashed kernel loses the last repeats at most, which
+        // are then measured again.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         let mut store = Self { connection };
@@ -171,7 +172,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Everything measured so far.
+    /// Returns all results so far.
     ///
     /// # Errors
     /// The medium's fault, or the file is damaged.

@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_is_that_of_tables() {
-        // It goes on where its table ends.
+        // It continues at the ends of its table.
         for x in [ENDS.0, -TAIL] {
             assert!((ln_below(x - 1e-6) - ln_below(x + 1e-6)).abs() < 1e-3, "{x}");
         }

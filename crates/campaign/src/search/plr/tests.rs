@@ -7,7 +7,7 @@ use super::*;
 const RANGE: (f64, f64) = (1e5, 2e6);
 const CAPACITY: f64 = 1e6;
 
-/// A device whose mean loss ratio at a load is known.
+/// A device with a known mean loss ratio at each load.
 #[derive(Clone, Copy)]
 enum Curve {
     /// One of the search's own functions, with a spread.
@@ -16,7 +16,8 @@ enum Curve {
     Knee,
     /// Neither function: a power of the load.
     Power(i32),
-    /// A capacity that is another one each second, normally about the mean: losses come together. In seconds.
+    /// A capacity that changes each second, normally distributed about the mean: losses come in groups. In
+    /// seconds.
     Wavering(f64),
 }
 
@@ -123,7 +124,7 @@ fn unsent_load_bounds_loads_and_not_the_answer() {
         unsent.is_some_and(|unsent| unsent > 1e5) && found.low < 5.005e4 && found.high > 5e4,
         "{found:?}"
     );
-    // It loses nothing as far as it can be asked: the answer is open above.
+    // No loss up to the largest possible load: the result is open above.
     let (unsent, found, trials) = search(1e5, 1e9);
     assert!(found.unwrap().high > 1e5 && unsent.is_some_and(|unsent| unsent < 1.1e5), "{found:?} {unsent:?}");
     assert_eq!(trials, 40);
@@ -145,8 +146,8 @@ fn result_beyond_either_end_is_reported() {
     assert_eq!(PlrSearch::new(RANGE, false, 1e-3, 30, 1.0).found(), None);
 }
 
-/// The calibration that the constants were chosen by, a table; by hand: it takes minutes. `CURVE` is a part of the names of those that
-/// are wanted, all by an empty one.
+/// Prints the calibration of the constants as a table; run it by hand, because it takes minutes. `CURVE` is a
+/// part of the names of the selected curves; empty: all.
 #[test]
 #[ignore = "a table for people, of minutes"]
 fn calibration() {
