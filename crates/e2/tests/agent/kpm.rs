@@ -7,6 +7,7 @@ use ranlab_e2::functions::kpm::{self, KpmSource, Reading, UeReading};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::common::{Snssai, UeId as Name};
 use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::per::{Text, decode_either, encode_in};
 use ranlab_wire::e2sm::{Encoding, Octets};
 use std::time::Duration;
 
@@ -159,6 +160,36 @@ fn one_ue_several_ues_and_those_of_a_slice_have_each_their_own() {
             assert_eq!(values(&ue.report), of(number.into()));
         }
     }
+}
+
+/// FlexRIC 2.0's xApps write and read the modified text.
+#[test]
+fn reports_follow_the_text_of_the_definition() {
+    let slice = || ActionFormat::of_slice(Snssai { sst: 2, sd: None }, measurements(PERIOD_MS));
+    for text in [Text::Standard, Text::Modified] {
+        let mut definition = Vec::new();
+        encode_in(&ActionDefinition::from(slice()), text, &mut definition).unwrap();
+        let Message::RicSubscriptionRequest(mut request) = asking([slice()]) else { panic!() };
+        request.details.actions[0].definition = Some(definition.into());
+        let mut bench = bench();
+        bench.ask(C0, &Message::RicSubscriptionRequest(request));
+        bench.pass(PERIOD_MS * MS);
+        let sent = bench.take(C0);
+        let [Message::RicIndication(indication)] = &sent[..] else { panic!("{sent:?}") };
+        let (message, found) = decode_either::<IndicationMessage>(&indication.message).unwrap();
+        assert_eq!(found, text);
+        assert!(matches!(message.format, MessageFormat::Ues(ues) if ues.len() == 2));
+    }
+}
+
+#[test]
+fn measurements_are_reported_by_identifier_too() {
+    let by_id = |id| MeasurementInfo { measurement: Measurement::Id(id), labels: vec![Label::none()] };
+    let wanted = |ids: [u32; 2]| Measurements { infos: ids.map(by_id).into(), ..measurements(PERIOD_MS) };
+    let MessageFormat::Node(report) = first(ActionFormat::Node(wanted([1, 5]))) else { panic!() };
+    assert_eq!(values(&report), [[10_000.0, 10.0]]);
+    let names = report.infos.unwrap().into_iter().map(|it| it.measurement);
+    assert!(names.eq(["DRB.UEThpDl", "RRU.PrbUsedDl"].map(Measurement::from)));
 }
 
 #[test]

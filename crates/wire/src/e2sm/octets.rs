@@ -78,10 +78,6 @@ pub enum SmError {
         /// What there is.
         allowed: &'static [Encoding],
     },
-    /// Aligned PER of a text whose extension marks were moved behind the additions, as FlexRIC's before 2025: the
-    /// sender's fault. Its values are not shown, because nothing tells which text it was.
-    #[error("in the modified encoding of older FlexRIC builds, which is not read")]
-    Merged,
     /// An indication that is only partly in rows, and why: the sender's fault.
     #[error("left out: {0}")]
     LeftOut(String),

@@ -23,8 +23,19 @@ pub(super) fn encode_by(
     out: &mut Vec<u8>,
     write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
+    encode_with(out, Text::Standard, write)
+}
+
+fn encode_with(
+    out: &mut Vec<u8>,
+    text: Text,
+    write: impl FnOnce(&mut Writer) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
     let before = out.len();
     let mut writer = Writer::new(std::mem::take(out), ANY_VERSION);
+    if text == Text::Modified {
+        writer = writer.with_merged_additions();
+    }
     let outcome = write(&mut writer);
     *out = writer.into_vec();
     if out.len() == before && outcome.is_ok() {
@@ -47,9 +58,41 @@ pub(super) fn reader(octets: Bytes) -> Reader {
     Reader::new(octets, ANY_VERSION)
 }
 
-/// As [`decode`], with the additions of each CHOICE in its root ([`Reader::with_merged_alternatives`]).
-pub(super) fn decode_merged<T: Per>(octets: Bytes) -> Result<T, DecodeError> {
-    whole(reader(octets).with_merged_alternatives())
+/// Which ASN.1 text an encoding of O-RAN's service models follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Text {
+    /// O-RAN's.
+    #[default]
+    Standard,
+    /// The one that FlexRIC up to 2.0 is built from by default: each extension mark stands behind the additions.
+    Modified,
+}
+
+/// As [`decode`], from either text; the one that consumes all bytes decides, the standard if both do.
+pub fn decode_either<T: Per>(octets: &Bytes) -> Result<(T, Text), DecodeError> {
+    either(|text| whole(reader_of(octets.clone(), text)))
+}
+
+/// What `read` makes of the standard text, or else of the modified one; the fault is that of the standard.
+pub(super) fn either<T>(read: impl Fn(Text) -> Result<T, DecodeError>) -> Result<(T, Text), DecodeError> {
+    let fault = match read(Text::Standard) {
+        Ok(value) => return Ok((value, Text::Standard)),
+        Err(fault) => fault,
+    };
+    read(Text::Modified).map(|value| (value, Text::Modified)).map_err(|_| fault)
+}
+
+/// A reader of octets in one of the texts.
+pub(super) fn reader_of(octets: Bytes, text: Text) -> Reader {
+    match text {
+        Text::Standard => reader(octets),
+        Text::Modified => reader(octets).with_merged_additions(),
+    }
+}
+
+/// As [`encode`], in one of the texts.
+pub fn encode_in<T: Per>(value: &T, text: Text, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+    encode_with(out, text, |writer| value.encode(writer))
 }
 
 fn whole<T: Per>(mut reader: Reader) -> Result<T, DecodeError> {

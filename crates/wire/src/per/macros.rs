@@ -19,13 +19,19 @@ macro_rules! sequence {
             #[allow(unused_imports)]
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 use $crate::per::{Codec, Component};
-                let present = [$($( self.$e.is_some() ),+)?];
+                let present = [$($( self.$e.is_some() && !w.merges($ename) ),+)?];
                 w.bit(present.contains(&true));
                 let version = w.version();
                 $( if <$c as Component<$t>>::has_bit(&version) {
                     w.bit(<$c as Component<$t>>::is_present(&self.$f));
                 } )*
+                $($( if w.merges($ename) {
+                    w.bit(self.$e.is_some());
+                } )+)?
                 $( <$c as Component<$t>>::encode(&self.$f, $fname, w)?; )*
+                $($( if w.merges($ename) && let Some(v) = &self.$e {
+                    <$ec as Codec<$et>>::encode(v, w)?;
+                } )+)?
                 if present.contains(&true) {
                     w.additions(&present, |i, w| {
                         let _ = (i, &w);
@@ -46,11 +52,18 @@ macro_rules! sequence {
                 let extended = r.begin().map_err(|e| e.within($asn))?;
                 let version = r.version();
                 $( let $f = !<$c as Component<$t>>::has_bit(&version) || r.presence($fname)?; )*
+                // In the modified text some additions are OPTIONAL components like others.
+                $($( let $e = r.merges($ename) && r.presence($ename)?; )+)?
                 $(
                     r.component($fname);
                     let $f = <$c as Component<$t>>::decode(r, $f).map_err(|e| e.within($fname))?;
                 )*
-                $($( let mut $e: Option<$et> = None; )+)?
+                $($(
+                    let mut $e: Option<$et> = match $e {
+                        true => Some(<$ec as Codec<$et>>::decode(r).map_err(|e| e.within($ename))?),
+                        false => None,
+                    };
+                )+)?
                 if extended {
                     const NAMES: &[&str] = &[$($( $ename ),+)?];
                     r.named_additions(NAMES, |i, r| {
@@ -94,19 +107,30 @@ macro_rules! choice {
 
         impl $name {
             const ROOT: u64 = [$( stringify!($v) ),+].len() as u64;
+            const ADDITIONS: u64 = {
+                const NAMES: &[&str] = &[$($( $xname ),+)?];
+                NAMES.len() as u64
+            };
         }
 
         impl $crate::per::Per for $name {
             #[allow(irrefutable_let_patterns, unused_assignments, unused_mut, unused_variables)]
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 use $crate::per::Codec;
+                let merged = w.merges_additions();
+                let last = if merged { Self::ROOT + Self::ADDITIONS - 1 } else { Self::ROOT - 1 };
                 let mut i = 0;
                 $( if let Self::$v(v) = self {
                     w.bit(false);
-                    w.constrained("alternative", i, 0, Self::ROOT - 1)?;
+                    w.constrained("alternative", i, 0, last)?;
                     return <$c as Codec<$t>>::encode(v, w);
                 } i += 1; )+
                 $( i = 0; $( if let Self::$x(v) = self {
+                    if merged {
+                        w.bit(false);
+                        w.constrained("alternative", Self::ROOT + i, 0, last)?;
+                        return <$xc as Codec<$xt>>::encode(v, w);
+                    }
                     w.bit(true);
                     w.small(i);
                     return w.open(|w| <$xc as Codec<$xt>>::encode(v, w));

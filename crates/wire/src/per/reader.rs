@@ -54,6 +54,10 @@ pub trait Source: Sized {
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
     /// An open type: `contents` reads from its octets alone.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
+    /// Whether this extension addition of a SEQUENCE stands in the root ([`Reader::with_merged_additions`]).
+    fn merges(&self, _name: &'static str) -> bool {
+        false
+    }
     /// An alternative of a CHOICE behind its extension mark: an open type.
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open(contents)
@@ -142,6 +146,9 @@ pub trait Source: Sized {
     }
 }
 
+/// Additions of SEQUENCEs that the modified text of FlexRIC 2.0 has in the root (E2SM-KPM 2.03); others stay additions there.
+pub const MERGED_COMPONENTS: [&str; 3] = ["matchingUEidPerGP", "binRangeDef", "distMeasBinRangeInfo"];
+
 /// A cursor over the octets of one message.
 #[derive(Debug)]
 pub struct Reader {
@@ -154,7 +161,7 @@ pub struct Reader {
     /// Offset of `buf` in the message, for errors.
     base: usize,
     version: Version,
-    /// Whether a CHOICE has its additions in the root.
+    /// Whether extension additions stand in the root.
     merged: bool,
     limits: Limits,
     depth_left: usize,
@@ -188,10 +195,11 @@ impl Reader {
         }
     }
 
-    /// Reads each CHOICE as if its extension mark stood behind the additions: they are numbered with the root and are
-    /// no open types. So did encoders that were made from such a text.
+    /// Reads as if extension marks stood behind additions: those of a CHOICE are numbered with the root and are no open types,
+    /// those of a SEQUENCE that are among [`MERGED_COMPONENTS`] are OPTIONAL components of the root. So write encoders that
+    /// are made from such a text.
     #[must_use]
-    pub fn with_merged_alternatives(self) -> Self {
+    pub fn with_merged_additions(self) -> Self {
         Self { merged: true, ..self }
     }
 
@@ -450,6 +458,10 @@ impl Source for Reader {
         }
         (self.pos, self.end, self.base) = after;
         value
+    }
+
+    fn merges(&self, name: &'static str) -> bool {
+        self.merged && MERGED_COMPONENTS.contains(&name)
     }
 
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {

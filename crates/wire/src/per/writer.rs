@@ -13,13 +13,30 @@ pub struct Writer {
     /// Unused low-order bits in the last octet.
     free: u32,
     version: Version,
+    merged: bool,
     replay: Option<crate::e2ap::Replay>,
 }
 
 impl Writer {
     /// A writer that appends to `buf`, which must end on an octet boundary.
     pub fn new(buf: Vec<u8>, version: Version) -> Self {
-        Self { buf, free: 0, version, replay: None }
+        Self { buf, free: 0, version, merged: false, replay: None }
+    }
+
+    /// Writes what [`Reader::with_merged_additions`](super::Reader::with_merged_additions) reads.
+    #[must_use]
+    pub fn with_merged_additions(self) -> Self {
+        Self { merged: true, ..self }
+    }
+
+    /// Whether this extension addition of a SEQUENCE stands in the root.
+    pub fn merges(&self, name: &str) -> bool {
+        self.merged && super::reader::MERGED_COMPONENTS.contains(&name)
+    }
+
+    /// Whether extension additions of a CHOICE stand in the root.
+    pub fn merges_additions(&self) -> bool {
+        self.merged
     }
 
     pub(crate) fn with_replay(mut self, replay: crate::e2ap::Replay) -> Self {

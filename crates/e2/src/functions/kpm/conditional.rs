@@ -1,9 +1,10 @@
 //! Report style 3: by measurement, of the UEs that fulfil its conditions.
-use super::matching::{Condition, condition, fulfils};
+use super::matching::{Condition, condition, fulfils, name_of};
 use super::reading::{Reading, UeReading};
 use super::told::{Told, write};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::per::Text;
 
 /// A measurement's conditions, and who fulfils them.
 struct Wanted {
@@ -28,8 +29,7 @@ impl Conditional {
             };
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
             wanted.push(Wanted { conditions, matched: Vec::new() });
-            let Measurement::Name(name) = &it.measurement else { return None };
-            names.push(name.clone());
+            names.push(name_of(&it.measurement)?.to_owned());
             let (measurement, conditions) = (it.measurement, it.conditions);
             let told = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
             measurements.push(told);
@@ -69,16 +69,16 @@ impl Conditional {
             self.message.records.push(record);
         }
         let is_empty = self.message.records.first().is_none_or(|first| first.values.is_empty());
-        let written = !is_empty && self.encode(out);
+        let written = !is_empty && self.encode(told.text, out);
         self.message.records.drain(..).for_each(|record| told.free(record));
         written
     }
 
-    fn encode(&mut self, out: &mut Vec<u8>) -> bool {
+    fn encode(&mut self, text: Text, out: &mut Vec<u8>) -> bool {
         let nothing =
             ConditionalReport { records: Vec::new(), measurements: Vec::new(), granularity_ms: None };
         let message = std::mem::replace(&mut self.message, nothing);
-        let (written, format) = write(MessageFormat::Conditional(message).into(), out);
+        let (written, format) = write(MessageFormat::Conditional(message).into(), text, out);
         if let MessageFormat::Conditional(message) = format {
             self.message = message;
         }

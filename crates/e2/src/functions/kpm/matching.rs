@@ -4,6 +4,7 @@ use super::reading::{Reading, UeReading};
 use super::told::{Told, Whom};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
+use ranlab_wire::e2sm::per::Text;
 
 /// A condition on a UE, and whether it or the next one is enough.
 pub(super) type Condition = (Test, bool);
@@ -35,6 +36,14 @@ pub(super) fn condition(test: Test, or_next: bool) -> Option<Condition> {
     (present || test.wants_slice().is_some()).then_some((test, or_next))
 }
 
+/// Name of a measurement that is wanted by name or by the identifier of our definition.
+pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
+    match measurement {
+        Measurement::Name(name) => Some(name),
+        Measurement::Id(id) => measurement_of_id(*id),
+    }
+}
+
 pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
     let holds = |test: &Test| {
         test.wants_slice().is_none_or(|slice| {
@@ -51,7 +60,8 @@ pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
 
 impl Plan {
     /// What a definition wants, and its granularity in milliseconds; `None` if it cannot be had.
-    pub(super) fn new(format: ActionFormat) -> Option<(Self, u32)> {
+    /// Its reports follow the same text as the definition.
+    pub(super) fn new(format: ActionFormat, text: Text) -> Option<(Self, u32)> {
         let number = |ue: &UeId| ue.number();
         let (of, measurements) = match format {
             ActionFormat::Node(it) => (Of::Node, it),
@@ -64,22 +74,22 @@ impl Plan {
             ActionFormat::Conditional(it) => {
                 let granularity_ms = it.granularity_ms;
                 let (conditional, names) = Conditional::new(it)?;
-                return Self::of(Of::Each(conditional), &names, granularity_ms);
+                return Self::of(Of::Each(conditional), &names, granularity_ms, text);
             }
         };
         if measurements.cell.is_some() || measurements.bins.is_some() {
             return None;
         }
         let plain = |info: &MeasurementInfo| match (&info.measurement, &info.labels[..]) {
-            (Measurement::Name(name), [label]) if *label == Label::none() => Some(name.clone()),
+            (measurement, [label]) if *label == Label::none() => name_of(measurement).map(str::to_owned),
             _ => None,
         };
         let names = measurements.infos.iter().map(plain).collect::<Option<Vec<_>>>()?;
-        Self::of(of, &names, measurements.granularity_ms)
+        Self::of(of, &names, measurements.granularity_ms, text)
     }
 
-    fn of(of: Of, names: &[String], granularity_ms: u32) -> Option<(Self, u32)> {
-        let told = Told::new(names, !matches!(of, Of::Node), granularity_ms)?;
+    fn of(of: Of, names: &[String], granularity_ms: u32, text: Text) -> Option<(Self, u32)> {
+        let told = Told::new(names, !matches!(of, Of::Node), granularity_ms, text)?;
         Some((Self { of, before: Reading::default(), told }, granularity_ms))
     }
 

@@ -7,6 +7,9 @@
 //! | granularity | divides the report period into [`RECORDS_MAX`] records at most; each is of the time since the one before |
 //! | nobody fulfils the conditions, or the UE is not there | no indication |
 //!
+//! FlexRIC up to 2.0 is built from another ASN.1 text by default: reports follow the text of the definition that asks for
+//! them ([`ranlab_wire::e2sm::per::Text`]).
+//!
 //! Reports take no memory once the UEs that there are have been told of.
 mod conditional;
 mod matching;
@@ -20,6 +23,7 @@ use bytes::Bytes;
 use matching::Plan;
 use ranlab_wire::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, RicIndicationType};
 use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, IndicationHeader, Kpm, TimeStamp};
+use ranlab_wire::e2sm::per::decode_either;
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, common};
 pub use reading::{Reading, SLICES_MAX, Slices, UeReading};
 use std::collections::BTreeMap;
@@ -98,8 +102,9 @@ fn common_divisor(a: u32, b: u32) -> u32 {
 /// What an action wants, and its granularity.
 fn wanted(action: &ActionToBeSetup, period_ms: u32) -> Result<(Plan, u32), Cause> {
     let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
-    let definition = definition.and_then(|it| ActionDefinition::decode_as(Encoding::Per, it).ok());
-    let (plan, granularity_ms) = definition.and_then(|it| Plan::new(it.format)).ok_or(ACTION)?;
+    let definition = definition.and_then(|it| decode_either::<ActionDefinition>(it).ok());
+    let (plan, granularity_ms) =
+        definition.and_then(|(it, text)| Plan::new(it.format, text)).ok_or(ACTION)?;
     let divides = period_ms.is_multiple_of(granularity_ms) && period_ms / granularity_ms <= RECORDS_MAX;
     if divides { Ok((plan, granularity_ms)) } else { Err(ACTION) }
 }

@@ -3,7 +3,7 @@
 use super::reading::{Quantity, Reading, UeReading};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::{Encoding, Octets};
+use ranlab_wire::e2sm::per::{Text, encode_in};
 
 /// Of whom a record is.
 pub(super) struct Whom<'a, Name> {
@@ -20,6 +20,8 @@ pub(super) struct Told {
     infos: Vec<MeasurementInfo>,
     quantities: Vec<Quantity>,
     granularity_ms: u32,
+    /// Which ASN.1 text messages follow.
+    pub(super) text: Text,
     /// Of each of `reports`, in rising order.
     numbers: Vec<u32>,
     reports: Vec<UeReport>,
@@ -29,11 +31,12 @@ pub(super) struct Told {
 
 impl Told {
     /// Of these measurements; `None` if one of them cannot be had, or not of a UE.
-    pub(super) fn new(names: &[String], of_ue: bool, granularity_ms: u32) -> Option<Self> {
+    pub(super) fn new(names: &[String], of_ue: bool, granularity_ms: u32, text: Text) -> Option<Self> {
         Some(Self {
             infos: names.iter().map(|name| MeasurementInfo::plain(name)).collect(),
             quantities: names.iter().map(|name| Quantity::of(name, of_ue)).collect::<Option<_>>()?,
             granularity_ms,
+            text,
             numbers: Vec::new(),
             reports: Vec::new(),
             spare: Vec::new(),
@@ -97,7 +100,7 @@ impl Told {
         let nothing = Report { records: Vec::new(), infos: None, granularity_ms: None };
         // Into a message and back, which moves no memory.
         let message = MessageFormat::Node(std::mem::replace(&mut first.report, nothing)).into();
-        let (written, format) = write(message, out);
+        let (written, format) = write(message, self.text, out);
         if let MessageFormat::Node(report) = format {
             first.report = report;
         }
@@ -106,7 +109,8 @@ impl Told {
 
     /// As [`write_first`](Self::write_first): all records, as a message of format 3.
     pub(super) fn write_by_ue(&mut self, out: &mut Vec<u8>) -> bool {
-        let (written, format) = write(MessageFormat::Ues(std::mem::take(&mut self.reports)).into(), out);
+        let (written, format) =
+            write(MessageFormat::Ues(std::mem::take(&mut self.reports)).into(), self.text, out);
         if let MessageFormat::Ues(reports) = format {
             self.reports = reports;
         }
@@ -121,6 +125,6 @@ impl Told {
 
 /// Appends a message to `out`, and gives its contents back. Values are within their constraints, lists within what a node has of UEs:
 /// it is written.
-pub(super) fn write(message: IndicationMessage, out: &mut Vec<u8>) -> (bool, MessageFormat) {
-    (message.encode_as(Encoding::Per, out).is_ok(), message.format)
+pub(super) fn write(message: IndicationMessage, text: Text, out: &mut Vec<u8>) -> (bool, MessageFormat) {
+    (encode_in(&message, text, out).is_ok(), message.format)
 }

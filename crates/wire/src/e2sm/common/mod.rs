@@ -2,8 +2,8 @@
 //! slices, the name of a RAN function; and how their octets are settled.
 //!
 //! All in aligned PER, each octet string one value to its end. Builds of FlexRIC before 2025 were made from texts whose
-//! extension marks stood behind the additions: their octets are recognised, and refused as such ([`SmError::Merged`]),
-//! because some of them mean something else in the standard form.
+//! extension marks stood behind the additions: theirs are read where the standard text does not explain the octets
+//! ([`per::decode_either`](super::per::decode_either)).
 
 mod cell;
 mod ue;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::SmError;
 use super::octets::Code;
-use super::per::{by_names, decode, decode_merged, encode};
+use super::per::{by_names, decode_either, encode};
 use crate::per::{
     Codec, DecodeError, EncodeError, Fixed, Form, Free, Notation, Opt, Per, Source, Str, Writer,
 };
@@ -147,7 +147,8 @@ macro_rules! sole_optional {
 }
 pub(super) use sole_optional;
 
-/// Aligned PER of O-RAN's texts: as [`Aligned`](super::per::Aligned), and what only the merged form explains is named.
+/// Aligned PER of O-RAN's texts: as [`Aligned`](super::per::Aligned), and reads the modified text too
+/// ([`Text`](super::per::Text)).
 #[derive(Debug)]
 pub(super) struct Oran;
 
@@ -157,10 +158,7 @@ impl<T: Per> Code<T> for Oran {
     }
 
     fn decode(octets: &Bytes) -> Result<T, SmError> {
-        decode(octets.clone()).map_err(|fault| match decode_merged::<T>(octets.clone()) {
-            Ok(_) => SmError::Merged,
-            Err(_) => fault.into(),
-        })
+        Ok(decode_either(octets)?.0)
     }
 
     fn from_form(form: Form) -> Result<T, SmError> {
@@ -175,7 +173,7 @@ impl<T: Per> Code<T> for Oran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2sm::per::sample;
+    use crate::e2sm::per::{decode, sample};
 
     /// A value of a codec alone.
     fn alone<T, C: Codec<T>>(value: &T) -> Result<Vec<u8>, EncodeError> {

@@ -45,19 +45,25 @@ sequence! {
     }
 }
 
-/// The report styles: name, and format of the indication message.
+/// The report styles: name, and format of the indication message. Short names: FlexRIC takes 1,022 bytes in all.
 const STYLES: [(&str, i64); 5] = [
-    ("E2 Node Measurement", 1),
-    ("E2 Node Measurement for a single UE", 1),
-    ("Condition-based, UE-level E2 Node Measurement", 2),
-    ("Common Condition-based, UE-level Measurement", 3),
-    ("E2 Node Measurement for multiple UEs", 3),
+    ("E2 Node", 1),
+    ("Single UE", 1),
+    ("Condition-based", 2),
+    ("Common Condition-based", 3),
+    ("Multiple UEs", 3),
 ];
 
+/// The styles in the order in which they are offered.
+const ORDER: [usize; 5] = [4, 1, 2, 3, 5];
+
 impl FunctionDescription {
-    /// The customary name, periodic reports, these measurements in style 1, those of `ue` alone in styles 2 to 5.
+    /// The customary name, periodic reports, these measurements in style 1, those of `ue` alone in styles 2 to 5. Each has its
+    /// place among them, counted from 1, as its identifier. Style 4 comes first: FlexRIC's xApps take the first one for it.
     pub fn of(ue: &[&str], node: &[&str]) -> Self {
-        let offered = |name: &&str| Offered { name: (*name).to_owned(), id: None, bins: None };
+        let all: Vec<&&str> = ue.iter().chain(node).collect();
+        let id = |name: &str| all.iter().zip(1..).find(|(it, _)| ***it == name).map(|(_, id)| id);
+        let offered = |name: &&str| Offered { name: (*name).to_owned(), id: id(name), bins: None };
         let style = |(name, message_format): &(&str, i64), style| ReportStyle {
             style,
             name: (*name).to_owned(),
@@ -74,7 +80,7 @@ impl FunctionDescription {
                 instance: None,
             },
             triggers: Some(vec![TriggerStyle { style: 1, name: "Periodic Report".to_owned(), format: 1 }]),
-            reports: Some(STYLES.iter().zip(1..).map(|(it, number)| style(it, number)).collect()),
+            reports: Some(ORDER.iter().map(|&number| style(&STYLES[number - 1], number as i64)).collect()),
         }
     }
 

@@ -19,6 +19,13 @@ pub const NODE_MEASUREMENTS: [&str; 2] = [
     "RRC.ConnMean",             // 5.1.1.4.1
 ];
 
+/// Name of the measurement that this project's definition gives an identifier to: its place in [`UE_MEASUREMENTS`], then
+/// [`NODE_MEASUREMENTS`], counted from 1.
+pub fn measurement_of_id(id: u32) -> Option<&'static str> {
+    let place = usize::try_from(id).ok()?.checked_sub(1)?;
+    UE_MEASUREMENTS.iter().chain(&NODE_MEASUREMENTS).nth(place).copied()
+}
+
 /// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
 #[rustfmt::skip]
 const UNITS: [(&str, &str); 19] = [

@@ -9,10 +9,10 @@ use bytes::Bytes;
 
 use super::action::PeriodMs;
 use super::measure::{LIST_MAX, Label, LabelItem, RECORD_MAX};
-use super::message::{ConditionalReport, IndicationMessage, Measured};
+use super::message::{ConditionalReport, Measured};
 use crate::e2sm::SmError;
 use crate::e2sm::common::UeId;
-use crate::e2sm::per::{self, decode_merged};
+use crate::e2sm::per;
 use crate::per::{Codec, Component, DecodeError, DecodeFault, IntExt, Opt, Per, Reader, Source, True};
 
 /// A measurement; its name shares the memory of the message.
@@ -82,14 +82,11 @@ impl MessageView {
     /// # Errors
     /// As decoding an [`IndicationMessage`].
     pub fn read(octets: &Bytes) -> Result<Self, SmError> {
-        Self::whole(octets).map_err(|fault| match decode_merged::<IndicationMessage>(octets.clone()) {
-            Ok(_) => SmError::Merged,
-            Err(_) => fault.into(),
-        })
+        Ok(per::either(|text| Self::whole(octets, text))?.0)
     }
 
-    fn whole(octets: &Bytes) -> Result<Self, DecodeError> {
-        let mut r = per::reader(octets.clone());
+    fn whole(octets: &Bytes, text: per::Text) -> Result<Self, DecodeError> {
+        let mut r = per::reader_of(octets.clone(), text);
         let extended = r.extended()?;
         let view = match r.index(2, 1, true)? {
             (false, 0) => {
@@ -98,7 +95,7 @@ impl MessageView {
                 Self::Reports(view)
             }
             (false, _) => Self::Conditional(ConditionalReport::decode(&mut r)?),
-            (true, _) => Self::Reports(r.open(ReportsView::by_ue)?),
+            (true, _) => Self::Reports(r.addition(ReportsView::by_ue)?),
         };
         skip_additions(&mut r, extended)?;
         if r.remaining() > 0 {
