@@ -170,9 +170,12 @@ const UNITS: [(&str, u128); 7] = [
 /// Allowed units of a duration, as listed in error messages.
 pub const UNITS_ALLOWED: &str = "ns, us, ms, s, min, h, d";
 
-/// Parses `"50ms"`, `"1.5 s"`, `"10min"`; `None` for anything else and for more than 584 years.
+/// Parses `"50ms"`, `"1.5 s"`, `"10min"`, and `"0"` without a unit; `None` for anything else and for more than 584 years.
 pub fn parse_span(text: &str) -> Option<Duration> {
     let text = text.trim();
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let number = &text[..digits];
     let unit = text[digits..].trim_start();

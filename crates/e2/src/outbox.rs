@@ -72,7 +72,8 @@ struct Flow {
 #[derive(Debug, Default)]
 pub struct Outbox {
     limits: OutboxLimits,
-    control: VecDeque<Frame>,
+    /// Each with the time before which it stays.
+    control: VecDeque<(Time, Frame)>,
     control_bytes: usize,
     /// The order among flows: one token per waiting indication. A token stands for the oldest of its flow, so dropping
     /// from the middle of the queue costs nothing; the token of a dropped indication serves the flow's next one.
@@ -93,12 +94,17 @@ impl Outbox {
 
     /// Queues a control message.
     pub fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
+        self.push_held(frame, Time::ZERO)
+    }
+
+    /// Queues a control message that stays until `due`; so does all that would leave after it.
+    pub fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         let queued = self.control_bytes + frame.len();
         if queued > self.limits.control_bytes {
             return Err(OutboxFull { queued, limit: self.limits.control_bytes });
         }
         self.control_bytes = queued;
-        self.control.push_back(frame);
+        self.control.push_back((due, frame));
         Ok(())
     }
 
@@ -128,9 +134,13 @@ impl Outbox {
         }
     }
 
-    /// The next frame to send: control first, then the oldest indication that is not too old.
+    /// The next frame to send: control first, then the oldest indication that is not too old. None while the next control
+    /// message is held.
     pub fn pop(&mut self, now: Time) -> Option<Frame> {
-        if let Some(frame) = self.control.pop_front() {
+        if self.control.front().is_some_and(|(due, _)| *due > now) {
+            return None;
+        }
+        if let Some((_, frame)) = self.control.pop_front() {
             self.control_bytes -= frame.len();
             self.counters.control += 1;
             self.counters.bytes += frame.len() as u64;
@@ -159,6 +169,11 @@ impl Outbox {
         *self = Self { limits: self.limits, counters: self.counters, ..Self::default() };
     }
 
+    /// Holds nothing any more: what waits may leave at once.
+    pub fn release(&mut self) {
+        self.control.iter_mut().for_each(|(due, _)| *due = Time::ZERO);
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.control.is_empty() && self.indications == 0
@@ -178,7 +193,8 @@ impl Outbox {
     ///
     /// Costs as much as what came since the last call: in each queue, all before a detached frame are detached too.
     pub fn detach(&mut self) {
-        self.control.iter_mut().rev().take_while(|frame| !frame.is_detached()).for_each(Frame::detach);
+        let fresh = self.control.iter_mut().rev().take_while(|(_, frame)| !frame.is_detached());
+        fresh.for_each(|(_, frame)| frame.detach());
         for flow in self.flows.values_mut() {
             let fresh = flow.waiting.iter_mut().rev().take_while(|(_, frame)| !frame.is_detached());
             fresh.for_each(|(_, frame)| frame.detach());
@@ -251,6 +267,17 @@ mod tests {
         assert_eq!(o.pop(Time::ZERO).unwrap().body()[0], 2);
         assert_eq!(o.pop(Time::ZERO).unwrap().body()[0], 1);
         assert!(o.pop(Time::ZERO).is_none() && o.is_empty());
+    }
+
+    #[test]
+    fn held_message_keeps_what_follows_in_order() {
+        let mut o = outbox();
+        o.push_held(frame(1, 10), Time::from_nanos(5)).unwrap();
+        o.push_indication(Time::ZERO, FlowId(1), frame(2, 10));
+        o.push_control(frame(3, 10)).unwrap();
+        assert!(o.pop(Time::from_nanos(4)).is_none() && !o.is_empty());
+        let left: Vec<u8> = std::iter::from_fn(|| o.pop(Time::from_nanos(5))).map(|f| f.body()[0]).collect();
+        assert_eq!(left, [1, 3, 2]);
     }
 
     #[test]

@@ -110,6 +110,95 @@ fn a_long_node_list_continues_in_events() {
     assert_eq!(listed as u64 + w.ric.counters().nodes_not_listed, 50);
 }
 
+#[test]
+fn connection_that_takes_nothing_for_seconds_is_reported_once() {
+    let mut w = World::holding(Duration::ZERO, RicConfig::default());
+    let agent = w.agent(1);
+    let xapp = w.xapp();
+    let id = w.subscribed(xapp, agent, 1, 1);
+    let reports = |w: &mut World| {
+        let is_stall = |event: &RicEvent| {
+            matches!(event, RicEvent::Fault { conn, what, .. }
+            if *conn == xapp.0 && what.contains("accepts no messages for 3.0 s"))
+        };
+        std::mem::take(&mut w.events).iter().filter(|event| is_stall(event)).count()
+    };
+    reports(&mut w);
+    w.deaf.push(xapp.0);
+    for sn in 0..50 {
+        w.send(agent, indication(id, sn, 100));
+        w.pass(Duration::from_millis(100));
+    }
+    assert_eq!(reports(&mut w), 1);
+    // It takes something, and stalls again.
+    w.deaf.clear();
+    w.take(xapp.0);
+    w.send(agent, indication(id, 50, 100));
+    w.pass(Duration::from_secs(10));
+    assert_eq!(reports(&mut w), 0);
+    w.deaf.push(xapp.0);
+    w.send(agent, indication(id, 51, 100));
+    w.pass(Duration::from_secs(4));
+    assert_eq!(reports(&mut w), 1);
+}
+
+/// FlexRIC's xApps crash on an answer that comes before their library has noted the request.
+#[test]
+fn answers_to_xapps_without_our_extension_are_held() {
+    const US: Duration = Duration::from_micros(1);
+    for bypass in [false, true] {
+        let mut w = World::holding(500 * US, RicConfig::default());
+        w.beside = bypass.then(Default::default);
+        let agent = w.agent(1);
+        let (conn, id) = w.xapp_that(false);
+        let (ours, our_id) = w.xapp_that(true);
+        let acknowledge = |w: &mut World| {
+            for message in w.got(agent) {
+                let Message::RicControlRequest(m) = message else { continue };
+                let answer = RicControlAcknowledge {
+                    request_id: m.request_id,
+                    function_id: m.function_id,
+                    call_process_id: None,
+                    status: None,
+                    outcome: None,
+                };
+                w.send(agent, Message::RicControlAcknowledge(answer));
+            }
+        };
+        let ids = |w: &mut World, conn| -> Vec<u16> {
+            let id = |message| match message {
+                e42::Message::E2(Message::RicControlAcknowledge(m)) => m.request_id.requestor,
+                e42::Message::E2(Message::RicControlFailure(m)) => m.request_id.requestor,
+                e42::Message::E2(Message::RicSubscriptionDeleteFailure(m)) => m.request_id.requestor,
+                e42::Message::SetupResponse(_) => 0,
+                other => panic!("{other:?}"),
+            };
+            w.got42(conn).into_iter().map(id).collect()
+        };
+        // Several requests wait in parallel; the RIC's own refusals (2, 3) are answers, too.
+        w.send42(conn, control(id, 1, 1));
+        acknowledge(&mut w);
+        w.send42(conn, control(id, 9, 2));
+        w.send42(conn, delete(id, 3));
+        w.pass(499 * US);
+        assert_eq!(ids(&mut w, conn), [0_u16; 0], "bypass {bypass}");
+        // A setup is not held itself, but what is answered on a connection keeps its order.
+        w.send42(conn, e42_setup(false));
+        assert_eq!(ids(&mut w, conn), [0_u16; 0]);
+        w.pass(US);
+        assert_eq!(ids(&mut w, conn), [1, 2, 3, 0]);
+        // An answer that takes longer than that anyway is not held.
+        w.send42(conn, control(id, 1, 4));
+        w.pass(500 * US);
+        acknowledge(&mut w);
+        assert_eq!(ids(&mut w, conn), [4]);
+        w.send42(ours, control(our_id, 1, 5));
+        acknowledge(&mut w);
+        assert_eq!(ids(&mut w, ours), [5], "peers with the extension are answered at once");
+        w.assert_no_leak();
+    }
+}
+
 fn control_of(got: &[Message]) -> &RicControlRequest {
     match got {
         [Message::RicControlRequest(r)] => r,

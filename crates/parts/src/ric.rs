@@ -84,6 +84,9 @@ config! {
         e2ap: Version = Version::V2_03;
         /// base stations at most, connected or remembered; a further one is refused with a time to wait
         max_nodes: u64 = Limits::default().nodes as u64, range(1, NODES_MAX);
+        /// least time from reading a request of an xApp without ranlab's extension to its answer (FlexRIC's xApps crash on answers that
+        /// come too fast); 0: none
+        e42_hold: Duration = Duration::from_millis(1);
         /// threads that serve sockets and forward indications to xApps; the first decides all else
         threads: u64 = 1, range(1, THREADS_MAX);
         /// with --threads of 2 and more: a further thread takes links once those before it are loaded with more than so many percent of a
@@ -158,6 +161,7 @@ impl RicPart {
         let mut config = RicConfig::default().with(|it| {
             it.version = self.e2ap;
             it.limits = limits;
+            it.timers.e42_hold = self.e42_hold;
             it.admissions.clone_from(&self.admit);
         });
         if let Some(file) = &self.xapps {
@@ -223,6 +227,8 @@ pub struct RicReport {
     pub dropped: u64,
     /// Messages that did not decode or did not belong where they came.
     pub faults: u64,
+    /// Least time from a request of an xApp without ranlab's extension to its answer, in microseconds.
+    pub e42_hold_us: u64,
 }
 
 /// A RIC that runs.
@@ -233,6 +239,7 @@ pub struct Ric {
     pub bound: Vec<(&'static str, String)>,
     inside: Vec<Inside>,
     at_begin: RicReport,
+    e42_hold: Duration,
     /// What HTTP shows, if it does.
     console: Option<ConsoleHandle>,
     bus: Option<crate::ric_bus::Joined>,
@@ -285,6 +292,7 @@ impl Ric {
             bound,
             inside,
             at_begin: RicReport::default(),
+            e42_hold: part.e42_hold,
             console: None,
             bus,
             _shared,
@@ -391,6 +399,7 @@ impl Ric {
             forwarded: counters.indications_forwarded,
             dropped: counters.indications_dropped,
             faults: counters.undecodable + counters.misplaced,
+            e42_hold_us: u64::try_from(self.e42_hold.as_micros()).unwrap_or(u64::MAX),
         }
     }
 

@@ -98,6 +98,8 @@ struct Told {
     format: Format,
     /// Lines on the terminal that the next look replaces.
     on_terminal: live::Screen,
+    /// Seconds in a row without an indication, after there were some.
+    silent_s: u32,
     /// Reports that were none of their model's.
     malformed: u64,
     /// First reason why something of a report was in no row, and how many such reports there were.
@@ -120,6 +122,7 @@ impl Told {
             shown: !arguments.totals && format != Format::Json,
             format,
             on_terminal: live::Screen::default(),
+            silent_s: 0,
             malformed: 0,
             left_out: None,
             failed: None,
@@ -163,6 +166,11 @@ impl Told {
         if let Some((_, recorder)) = &mut self.recorder {
             recorder.flush().map_err(of_recording)?;
         }
+        self.silent_s =
+            if rate == 0.0 && report.indications > 0 { self.silent_s.saturating_add(1) } else { 0 };
+        if self.silent_s == SILENT_S && report.subscriptions > 0 {
+            eprintln!("{}", silence(report));
+        }
         let summary = line(report, rate);
         if self.format == Format::Text && self.shown {
             self.look(values, &summary)?;
@@ -198,6 +206,17 @@ impl Told {
         let finished = self.recorder.take().map(|(path, recorder)| Ok((path, recorder.finish()?)));
         finished.transpose().map_err(of_recording)
     }
+}
+
+/// Seconds without an indication that are worth a line.
+const SILENT_S: u32 = 3;
+
+/// What to say of a link on which nothing comes any more: the losses counted so far are no measure of it.
+fn silence(report: &MonitorReport) -> String {
+    format!(
+        "ranlab: no indication for {SILENT_S} s from any of {} subscriptions, after {}; what is lost meanwhile is not counted",
+        report.subscriptions, report.indications
+    )
 }
 
 fn of_recording(error: RecordError) -> Failure {

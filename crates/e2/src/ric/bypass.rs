@@ -7,6 +7,7 @@
 //! is only cheaper.** So a route may be missing at any time, and the machine withdraws one before anything that it would
 //! contradict.
 use super::subscription_table::{FIRST_REQUESTOR, State};
+use super::timers::Timer;
 use super::{ConnId, Owner, Ric};
 use crate::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, OutboxLimits, Time};
 use bytes::Bytes;
@@ -89,11 +90,11 @@ pub trait Bypass: Debug + Send {
 
 /// An [`Outbox`] that is not the machine's own: what goes past it goes through there, too. The same rules hold.
 pub trait Outlet: Debug + Send {
-    /// As [`Outbox::push_control`].
+    /// As [`Outbox::push_held`]. The machine announces the transmission once it is due.
     ///
     /// # Errors
     /// The peer takes nothing.
-    fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull>;
+    fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull>;
     /// As [`Outbox::push_indication`].
     fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame);
     /// As [`Outbox::forget`].
@@ -102,6 +103,8 @@ pub trait Outlet: Debug + Send {
     fn counters(&self) -> OutboxCounters;
     /// As [`Outbox::queued_bytes`].
     fn queued_bytes(&self) -> usize;
+    /// Since when the transport has accepted nothing; `None` if it accepts.
+    fn blocked_since(&self) -> Option<Time>;
 }
 
 /// Where a connection's messages wait.
@@ -113,10 +116,10 @@ pub(super) enum Way {
 }
 
 impl Way {
-    pub(super) fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
+    pub(super) fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         match self {
-            Self::Own(outbox) => outbox.push_control(frame),
-            Self::Beside(outlet) => outlet.push_control(frame),
+            Self::Own(outbox) => outbox.push_held(frame, due),
+            Self::Beside(outlet) => outlet.push_held(frame, due),
         }
     }
 
@@ -124,6 +127,21 @@ impl Way {
         match self {
             Self::Own(outbox) => outbox.push_indication(now, flow, frame),
             Self::Beside(outlet) => outlet.push_indication(now, flow, frame),
+        }
+    }
+
+    /// As [`Outbox::release`]. An outlet does so itself once its connection closes.
+    pub(super) fn release(&mut self) {
+        if let Self::Own(outbox) = self {
+            outbox.release();
+        }
+    }
+
+    /// Since when the transport of an outlet has accepted nothing; `None` for the machine's own outbox.
+    pub(super) fn outlet_blocked_since(&self) -> Option<Option<Time>> {
+        match self {
+            Self::Own(_) => None,
+            Self::Beside(outlet) => Some(outlet.blocked_since()),
         }
     }
 
@@ -267,8 +285,10 @@ impl Ric {
     pub fn let_out(&mut self, conn: ConnId, make: impl FnOnce(OutboxLimits) -> Box<dyn Outlet>) {
         let limits = self.config.limits.xapp_outbox;
         self.bypassed = true;
-        if let Some(conn) = self.links.conn_mut(conn) {
-            conn.outbox = Way::Beside(make(limits));
+        let check = self.links.now() + self.config.timers.stall;
+        if let Some(it) = self.links.conn_mut(conn) {
+            it.outbox = Way::Beside(make(limits));
+            self.timers.set(check, Timer::Stalled(conn));
         }
     }
 

@@ -129,10 +129,20 @@ impl Ric {
                 return self.links.reject(id, &rejection, &self.config.limits, &mut self.counters);
             }
         };
-        let Some(own_id) = self.xapps.at(place).map(|x| x.info.id) else { return };
+        let Some((own_id, is_ours)) = self.xapps.at(place).map(|x| (x.info.id, x.is_ours)) else { return };
+        let hold = self.config.timers.e42_hold;
+        let is_setup = matches!(message, e42::Message::SetupRequest(_));
+        if !is_ours && !is_setup && !hold.is_zero() {
+            self.links.hold_answers(id, now + hold);
+        }
         let owner = Owner::Xapp { place, conn: id };
         match message {
-            e42::Message::SetupRequest(m) => self.set_up_xapp(now, id, Some(place), m),
+            e42::Message::SetupRequest(m) => {
+                // Its answer is not held, but follows those that are.
+                let due = self.links.hold_answers(id, now);
+                self.set_up_xapp(now, id, Some(place), m);
+                self.links.hold_answers(id, due);
+            }
             e42::Message::SubscriptionRequest(m) => {
                 self.xapp_subscribes(now, owner, version, m.xapp_id == own_id, &m);
             }

@@ -114,6 +114,13 @@ pub struct RicTimers {
     pub procedure_tries: u32,
     /// For a node that takes one procedure at a time to read the setup's answer, before the next message.
     pub pause: Duration,
+    /// Least time from reading a request of an xApp without our extension to sending its answer; zero: none. FlexRIC's
+    /// library sends a request first and then notes that it waits: an answer that comes before crashes it. Setups are
+    /// answered at once.
+    pub e42_hold: Duration,
+    /// How long a connection may take nothing before the RIC reports that ([`RicEvent::Fault`](super::RicEvent::Fault)), once
+    /// until it takes something again.
+    pub stall: Duration,
     /// How long a node must have been silent before another connection may take its identity.
     pub node_silent: Duration,
     /// How long nobody less important sets again what an xApp has set; see [`XappPolicy::targets`](super::XappPolicy::targets).
@@ -134,6 +141,8 @@ impl Default for RicTimers {
             procedure: Duration::from_secs(5),
             procedure_tries: 3,
             pause: Duration::from_millis(50),
+            e42_hold: Duration::from_millis(1),
+            stall: Duration::from_secs(3),
             node_silent: Duration::from_secs(10),
             hold: Duration::from_secs(10),
             node_retention: Duration::from_secs(600),

@@ -8,9 +8,10 @@ use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Re
 use ranlab_wire::e42;
 use ranlab_wire::flat::{self, Coding, FlatError};
 use ranlab_wire::per::EncodeError;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What stands at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,14 @@ pub(super) struct Conn {
     pub(super) bypass: Option<Box<dyn Bypass>>,
     pub(super) heard: Time,
     pub(super) handshake: Option<Time>,
+    /// Since when its transport has accepted nothing.
+    stalled_since: Option<Time>,
+    /// That has been reported.
+    stall_reported: bool,
+    /// A check whether it accepts again is scheduled.
+    stall_check: bool,
+    /// Answers to this peer's requests are held until then.
+    answers_due: Time,
     faults: u32,
     setups: (u64, u32),
     /// A `Transmit` is among the outputs.
@@ -80,6 +89,8 @@ pub(super) struct Links {
     dropped_before: u64,
     /// The time of what is being handled.
     now: Time,
+    /// When held answers are due, and on which connection.
+    held: BTreeSet<(Time, ConnId)>,
     hosts: FaultyHosts,
     pub(super) hints: Hints,
 }
@@ -145,6 +156,10 @@ impl Links {
             bypass: None,
             heard: now,
             handshake: Some(now + config.timers.handshake),
+            stalled_since: None,
+            stall_reported: false,
+            stall_check: false,
+            answers_due: Time::ZERO,
             faults: 0,
             setups: (0, 0),
             announced: false,
@@ -248,12 +263,84 @@ impl Links {
         debug_assert!(sent.is_ok(), "{message:?}: {sent:?}");
     }
 
+    /// A transport accepts no more. Returns when to check whether it still does not, unless a check is scheduled already.
+    pub(super) fn transport_full(&mut self, id: ConnId, stall: Duration) -> Option<Time> {
+        let now = self.now;
+        let conn = self.open_conn(id)?;
+        let since = *conn.stalled_since.get_or_insert(now);
+        if conn.stall_reported {
+            return None;
+        }
+        (!std::mem::replace(&mut conn.stall_check, true)).then_some(since + stall)
+    }
+
+    /// A transport accepts messages again.
+    pub(super) fn transport_ready(conn: &mut Conn) {
+        conn.stalled_since = None;
+        conn.stall_reported = false;
+    }
+
+    /// Reports a connection whose transport has accepted nothing for `stall`, once until it accepts again. Returns when to
+    /// check again: an outlet is checked regularly, because it does not report that it is full.
+    pub(super) fn check_stall(&mut self, now: Time, id: ConnId, stall: Duration) -> Option<Time> {
+        let conn = self.open_conn(id)?;
+        conn.stall_check = false;
+        let outlet = conn.outbox.outlet_blocked_since();
+        match outlet {
+            Some(None) => Self::transport_ready(conn),
+            Some(since) => conn.stalled_since = since,
+            None => {}
+        }
+        let next_of_outlet = outlet.is_some().then_some(now + stall);
+        let Some(since) = conn.stalled_since else { return next_of_outlet };
+        if now < since + stall {
+            conn.stall_check = true;
+            return Some(since + stall);
+        }
+        if std::mem::replace(&mut conn.stall_reported, true) {
+            return next_of_outlet;
+        }
+        let bytes = conn.outbox.queued_bytes();
+        let lost = dropped(conn);
+        let seconds = now.since(since).as_secs_f64();
+        let what = format!(
+            "accepts no messages for {seconds:.1} s: {bytes} bytes wait, {lost} indications were dropped"
+        );
+        let peer = conn.peer.clone();
+        self.event(RicEvent::Fault { conn: id, peer, what });
+        next_of_outlet
+    }
+
+    /// Holds answers on this connection until `due`, and all that follows behind them. Returns until when answers were held
+    /// before.
+    pub(super) fn hold_answers(&mut self, id: ConnId, due: Time) -> Time {
+        self.open_conn(id).map_or(Time::ZERO, |conn| std::mem::replace(&mut conn.answers_due, due))
+    }
+
+    /// When the next held answer is due.
+    pub(super) fn next_release(&self) -> Option<Time> {
+        self.held.first().map(|(due, _)| *due)
+    }
+
+    /// Lets go of the answers that are due.
+    pub(super) fn release_due(&mut self, now: Time) {
+        while let Some((_, id)) = self.held.first().copied().filter(|(due, _)| *due <= now) {
+            self.held.pop_first();
+            self.announce(id);
+        }
+    }
+
     /// Queues an encoded message.
     pub(super) fn push_control(&mut self, id: ConnId, bytes: Bytes) {
+        let now = self.now;
         let Some(conn) = self.open_conn(id) else { return };
         let frame = Frame::whole(bytes).in_coding(conn.coding.unwrap_or_default(), conn.version);
-        match conn.outbox.push_control(frame) {
-            Ok(()) => self.announce(id),
+        let due = Some(conn.answers_due).filter(|due| *due > now);
+        match conn.outbox.push_held(frame, due.unwrap_or(Time::ZERO)) {
+            Ok(()) => match due {
+                Some(due) => drop(self.held.insert((due, id))),
+                None => self.announce(id),
+            },
             Err(full) => self.close(id, full.to_string()),
         }
     }
@@ -304,6 +391,9 @@ impl Links {
     pub(super) fn close(&mut self, id: ConnId, reason: String) {
         let Some(conn) = self.open_conn(id) else { return };
         conn.closing = true;
+        // Answers that are held leave before the connection closes.
+        conn.outbox.release();
+        self.announce(id);
         self.outputs.push_back(RicOutput::Close { conn: id, reason: reason.clone() });
         self.doomed.push_back((id, reason));
     }

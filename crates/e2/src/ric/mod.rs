@@ -327,11 +327,18 @@ impl Ric {
         if relay::is_dialled(conn) {
             return self.cluster.as_mut()?.relays.transmit(now, conn);
         }
-        self.links.conn_mut(conn)?.outbox.pop(now)
+        let conn = self.links.conn_mut(conn)?;
+        // The driver requests a frame only if the transport has room.
+        Links::transport_ready(conn);
+        conn.outbox.pop(now)
     }
 
     /// The connection takes no more for now: what waits gets its own octets, see [`crate::Outbox::detach`].
     pub fn transport_full(&mut self, conn: ConnId) {
+        let stall = self.config.timers.stall;
+        if let Some(check) = self.links.transport_full(conn, stall) {
+            self.timers.set(check, Timer::Stalled(conn));
+        }
         if let Some(conn) = self.links.conn_mut(conn) {
             conn.outbox.detach();
         } else if let Some(cluster) = &mut self.cluster {
@@ -343,7 +350,7 @@ impl Ric {
     pub fn wake_at(&self) -> Option<Time> {
         let shared = self.cluster.as_ref().and_then(|cluster| cluster.wake_at());
         if self.notices.is_empty() {
-            self.timers.next().into_iter().chain(shared).min()
+            self.timers.next().into_iter().chain(shared).chain(self.links.next_release()).min()
         } else {
             Some(Time::ZERO)
         }
@@ -424,6 +431,7 @@ impl Ric {
 
     /// Everything that follows from what just happened: deadlines, closed connections, iApps.
     fn settle(&mut self, now: Time) {
+        self.links.release_due(now);
         while let Some(timer) = self.timers.take_due(now) {
             self.expired(now, timer);
         }
@@ -464,6 +472,11 @@ impl Ric {
                     self.counters.handshakes_expired += 1;
                     let waited = self.config.timers.handshake.as_secs_f64();
                     self.links.close(conn, format!("no setup within {waited} s"));
+                }
+            }
+            Timer::Stalled(conn) => {
+                if let Some(again) = self.links.check_stall(now, conn, self.config.timers.stall) {
+                    self.timers.set(again, Timer::Stalled(conn));
                 }
             }
             Timer::Subscription { node, slot } => self.subscription_expired(now, node, slot),

@@ -7,13 +7,34 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Handshake(ConnId),
-    Subscription { node: usize, slot: u16 },
-    Silence { node: usize, slot: u16 },
-    Request { node: usize, instance: u16 },
-    Procedure { node: usize, transaction: u16 },
-    Turn { node: usize },
-    Retention { node: usize },
-    IApp { iapp: usize, token: u64 },
+    /// The transport of a connection may have accepted nothing for a while.
+    Stalled(ConnId),
+    Subscription {
+        node: usize,
+        slot: u16,
+    },
+    Silence {
+        node: usize,
+        slot: u16,
+    },
+    Request {
+        node: usize,
+        instance: u16,
+    },
+    Procedure {
+        node: usize,
+        transaction: u16,
+    },
+    Turn {
+        node: usize,
+    },
+    Retention {
+        node: usize,
+    },
+    IApp {
+        iapp: usize,
+        token: u64,
+    },
 }
 
 /// Deadlines; cancelled ones are gone at once, so their number is that of things under way.

@@ -60,8 +60,8 @@ impl Beside {
 struct Out(Shared);
 
 impl Outlet for Out {
-    fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
-        self.0.lock().unwrap().push_control(frame)
+    fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
+        self.0.lock().unwrap().push_held(frame, due)
     }
     fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
         self.0.lock().unwrap().push_indication(now, flow, frame);
@@ -74,6 +74,9 @@ impl Outlet for Out {
     }
     fn queued_bytes(&self) -> usize {
         self.0.lock().unwrap().queued_bytes()
+    }
+    fn blocked_since(&self) -> Option<Time> {
+        None
     }
 }
 

@@ -32,7 +32,15 @@ impl World {
         Self::with(RicConfig::default())
     }
 
-    pub fn with(config: RicConfig) -> Self {
+    /// A RIC that answers every xApp at once, and reports no stalled connection.
+    pub fn with(mut config: RicConfig) -> Self {
+        config.timers.stall = Duration::from_secs(1 << 20);
+        Self::holding(Duration::ZERO, config)
+    }
+
+    /// A RIC that holds its answers to xApps without our extension.
+    pub fn holding(hold: Duration, mut config: RicConfig) -> Self {
+        config.timers.e42_hold = hold;
         Self {
             ric: Ric::new(config),
             now: Time::from_nanos(1_000_000_000),

@@ -35,6 +35,8 @@ struct State {
     ahead: Option<Box<Ahead>>,
     /// The socket takes no more for now.
     blocked: bool,
+    /// Since when it has accepted nothing.
+    blocked_since: Option<Time>,
     /// So many octets of indications are more than it will take soon.
     loaded_at: usize,
     /// A thread has written for long enough: the link's task goes on.
@@ -57,6 +59,7 @@ impl Mouth {
             outbox: Outbox::default(),
             ahead: Some(Box::new(Ahead::new(max_pdu, stream.framer()))),
             blocked: false,
+            blocked_since: None,
             loaded_at: usize::MAX,
             goes_on: false,
             end: None,
@@ -108,6 +111,9 @@ impl Mouth {
             let blocked = match written {
                 Ok(Ok((octets, blocked))) => {
                     count(&self.counts.outward, octets);
+                    if octets > 0 {
+                        state.blocked_since = None;
+                    }
                     blocked
                 }
                 Ok(Err(error)) => {
@@ -124,6 +130,7 @@ impl Mouth {
                 ahead.detach();
                 state.outbox.detach();
                 state.blocked = true;
+                state.blocked_since.get_or_insert(now);
                 state.ahead = Some(ahead);
                 return wake(state.task.take());
             }
@@ -173,6 +180,9 @@ impl Mouth {
         if broken {
             state.outbox.clear();
         }
+        // Answers that are held leave before the link ends.
+        state.outbox.release();
+        state.goes_on = true;
         wake(state.task.take());
     }
 
@@ -183,8 +193,13 @@ impl Mouth {
 
     /// Puts a message here; [`flush`](Self::flush) is to follow.
     pub(super) fn say(&self, frame: Frame) -> Result<(), OutboxFull> {
+        self.say_at(frame, Time::ZERO)
+    }
+
+    /// As [`say`](Self::say); the message stays until `due`, and is flushed then.
+    fn say_at(&self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         let mut state = lock(&self.state);
-        if state.end.is_some() { Ok(()) } else { state.outbox.push_control(frame) }
+        if state.end.is_some() { Ok(()) } else { state.outbox.push_held(frame, due) }
     }
 }
 
@@ -206,8 +221,8 @@ fn told(error: WriteError) -> (io::ErrorKind, String) {
 pub(super) struct ToMouth(pub(super) Arc<Mouth>);
 
 impl Outlet for ToMouth {
-    fn push_control(&mut self, frame: Frame) -> Result<(), OutboxFull> {
-        self.0.say(frame)
+    fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
+        self.0.say_at(frame, due)
     }
 
     fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
@@ -227,6 +242,10 @@ impl Outlet for ToMouth {
 
     fn queued_bytes(&self) -> usize {
         lock(&self.0.state).outbox.queued_bytes()
+    }
+
+    fn blocked_since(&self) -> Option<Time> {
+        lock(&self.0.state).blocked_since
     }
 }
 
