@@ -351,6 +351,7 @@ mod tests {
             measurement: measurement.to_owned(),
             label: label.to_owned(),
             value,
+            absent: "",
             incomplete: false,
         };
         let kpis = ["DRB.UEThpDl", "DRB.UEThpDl slice=1", "RRU.PrbTotDl"];

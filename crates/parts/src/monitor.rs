@@ -16,17 +16,17 @@ use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
 use ranlab_sdk::wire::e2sm::rc::reports::TRIGGERS;
 use ranlab_sdk::wire::e2sm::rc::{self, EventTrigger};
-use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
+use ranlab_sdk::wire::e2sm::{AGE_MAX_US, Encoding, Model, Octets};
 use ranlab_sdk::wire::flat::Coding;
 use serde::Serialize;
 
 use crate::settings::{customary_models, service_models};
-use crate::values::{FunctionsOf, Heard, Values, functions_of};
+use crate::values::{Heard, Knowledge, Times, Values};
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{E42_PORT, LEAVE_WAIT, Running, Task, config, counts, loopback, numbers, parse, rig};
 
-/// Greatest age that is told apart: an hour.
-const LATENCY_US_MAX: u64 = 3_600_000_000;
+/// Greatest age that is counted.
+const LATENCY_US_MAX: u64 = AGE_MAX_US as u64;
 /// How often somebody who waits for the set-up looks.
 const JOINING: Duration = Duration::from_millis(10);
 /// Events taken in one go before others get their turn.
@@ -136,9 +136,14 @@ pub struct MonitorReport {
     pub lost: Option<u64>,
     /// Sequence numbers that came twice.
     pub repeated: u64,
-    /// Age of the statistics when they came, us; null in JSON if no report had a plausible time.
+    /// Age of the statistics at their arrival, us; null in JSON if no report had a usable time. It contains the difference
+    /// between both machines' clocks.
     #[serde(serialize_with = "known")]
     pub latency_us: Latency,
+    /// Reports with a time stamp from which no age follows: whole seconds, another epoch, or another clock.
+    pub without_age: u64,
+    /// What the time stamps have shown.
+    pub times: Times,
     /// Connections lost, and made again.
     pub restored: u64,
 }
@@ -188,8 +193,8 @@ pub(crate) struct Counted {
     indications: u64,
     bytes: u64,
     disconnects: u64,
-    /// Implausible ages, below zero or above an hour: the clocks disagree, or the time is not when it was sent.
-    early: u64,
+    /// Reports with a time stamp but no age.
+    without_age: u64,
     ahead_us: i64,
     arrived: Option<Result<(), String>>,
     arrival: Arrival,
@@ -264,12 +269,11 @@ impl Watcher {
 async fn take(xapp: XappHandle, counted: Rc<RefCell<Counted>>, mut pace: Pace) {
     loop {
         let event = xapp.next().await;
-        let functions = |node: &_| xapp.read(|xapp| functions_of(xapp, node));
-        counted.borrow_mut().take(&functions, &event, unix_us);
+        counted.borrow_mut().take(&xapp, &event, unix_us);
         // What is there already needs no wait.
         for _ in 0..BATCH {
             let Some(event) = xapp.try_next() else { break };
-            counted.borrow_mut().take(&functions, &event, unix_us);
+            counted.borrow_mut().take(&xapp, &event, unix_us);
             if let Some(rest) = pace.rest() {
                 tokio::time::sleep(rest).await;
             }
@@ -317,7 +321,7 @@ impl Counted {
             indications: 0,
             bytes: 0,
             disconnects: 0,
-            early: 0,
+            without_age: 0,
             ahead_us: part.ahead_us,
             arrived: None,
             arrival: Arrival { closed: false, others: part.or_at.len() },
@@ -333,7 +337,7 @@ impl Counted {
 
     pub(crate) fn begin(&mut self) {
         self.latency_us.reset();
-        (self.indications, self.bytes, self.disconnects, self.early) = (0, 0, 0, 0);
+        (self.indications, self.bytes, self.disconnects, self.without_age) = (0, 0, 0, 0);
     }
 
     pub(crate) fn report(&self, xapp: &Xapp) -> MonitorReport {
@@ -350,6 +354,8 @@ impl Counted {
                 p99: age.value_at_quantile(0.99),
                 max: age.max(),
             },
+            without_age: self.without_age,
+            times: self.values.times(),
             restored: self.disconnects,
         }
     }
@@ -360,26 +366,21 @@ impl Counted {
     }
 
     /// Takes an event; `now_us`: the time on the clock by which ages are taken.
-    pub(crate) fn take(
-        &mut self,
-        functions: &FunctionsOf<'_>,
-        event: &XappEvent,
-        now_us: impl FnOnce() -> i64,
-    ) {
+    pub(crate) fn take(&mut self, xapp: &dyn Knowledge, event: &XappEvent, now_us: impl FnOnce() -> i64) {
         self.arrived = self.arrived.take().or_else(|| self.arrival.hear(event));
-        let heard = self.values.take_of(functions, event);
+        let is_indication = matches!(event, XappEvent::Indication { .. });
+        let received_us = if is_indication { now_us() } else { 0 };
+        let heard = self.values.take_of(xapp, event, received_us.saturating_sub(self.ahead_us));
         match event {
             XappEvent::Indication { indication, .. } => {
                 self.indications += 1;
                 self.bytes += indication.message.len() as u64;
                 let Some(heard) = heard else { return };
-                let received_us = now_us();
-                if let Some(sent) = heard.tstamp_us() {
-                    let age = received_us.saturating_sub(self.ahead_us).saturating_sub(sent);
-                    // A time of the future, or of another epoch, does not give an age.
-                    match u64::try_from(age) {
-                        Ok(age) if age <= LATENCY_US_MAX => self.latency_us.saturating_record(age.max(1)),
-                        _ => self.early += 1,
+                if let Some((_, time)) = heard.stamp() {
+                    match time.age_us {
+                        // The histogram begins at 1.
+                        Some(age_us) => self.latency_us.saturating_record(age_us.max(1)),
+                        None => self.without_age += 1,
                     }
                 }
                 if let Some(listener) = &mut self.listener {
@@ -455,7 +456,7 @@ pub(crate) fn messages(xapp: &XappHandle) -> (u64, u64) {
     })
 }
 
-fn unix_us() -> i64 {
+pub(crate) fn unix_us() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
@@ -485,7 +486,7 @@ impl Running for Watcher {
             ("indications", counted.indications),
             ("bytes", counted.bytes),
             ("disconnects", counted.disconnects),
-            ("early", counted.early),
+            ("early", counted.without_age),
             ("subscriptions", self.xapp.read(|xapp| xapp.subscriptions().0) as u64),
         ]);
         if let Some((then, now)) = self.lost_at_begin.zip(lost) {

@@ -7,9 +7,11 @@ mod golden;
 use std::fmt::Debug;
 use std::path::Path;
 
+use bytes::Bytes;
 use golden::{agrees, vector};
+use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
-use ranlab_wire::e2sm::{Encoding, Model, Octets, per};
+use ranlab_wire::e2sm::{Context, Encoding, Model, Octets, ServiceModel, SmError, Value, per};
 use ranlab_wire::per::Per;
 
 /// Random values of each type.
@@ -257,7 +259,91 @@ fn a_record_that_does_not_match_its_list_is_no_row() {
     let whole = table(vec![seven, none]);
     let rows: Vec<_> =
         whole.rows().map(|(_, values)| values.iter().map(ToString::to_string).collect::<Vec<_>>()).collect();
-    assert_eq!(rows[0], ["node", "RRU.PrbTotDl", "", "7", "%", "0", ""]);
-    assert_eq!(rows[1], ["node", "DRB.UEThpDl", "", "NaN", "kbit/s", "0", ""]);
+    assert_eq!(rows[0], ["node", "RRU.PrbTotDl", "", "7", "%", "", "0", ""]);
+    assert_eq!(rows[1], ["node", "DRB.UEThpDl", "", "NaN", "kbit/s", "noValue", "0", ""]);
     assert_eq!(whole.tstamp_us, Some(5));
+}
+
+/// A message of format 1 without names, and with these values.
+fn unnamed(values: &[u32]) -> Bytes {
+    let values = values.iter().map(|value| Measured::Integer(*value)).collect();
+    let records = vec![Record { values, incomplete: false }];
+    let report = Report { records, infos: None, granularity_ms: None };
+    IndicationMessage::from(MessageFormat::Node(report)).to_octets(Encoding::Per).unwrap()
+}
+
+fn subscribed(format: ActionFormat) -> Context {
+    let action = ActionDefinition::from(format).to_octets(Encoding::Per).unwrap();
+    Context::new(Bytes::from_static(Kpm::DEFINITION), action)
+}
+
+fn named_rows(context: &mut Context, message: &Bytes) -> Vec<[String; 4]> {
+    let model: &dyn Model = &Kpm;
+    let header = IndicationHeader::from(TimeStamp::ntp(1_700_000_000_000_000));
+    let header = header.to_octets(Encoding::Per).unwrap();
+    let table = model.table_in(Encoding::Per, context, &header, message).unwrap();
+    let cells = |(_, row): (_, &[Value])| [0, 1, 2, 3].map(|column: usize| row[column].to_string());
+    table.rows().map(cells).collect()
+}
+
+#[test]
+fn values_are_named_by_subscription_and_definition() {
+    let sum = Label { sum: true, ..Label::default() };
+    let by_number = MeasurementInfo { measurement: Measurement::Id(1), labels: vec![Label::none(), sum] };
+    let infos = vec![MeasurementInfo::plain("RRU.PrbTotDl"), by_number];
+    let measurements = Measurements { infos, ..Measurements::plain([], 100) };
+    let mut context = subscribed(ActionFormat::Node(measurements.clone()));
+    let rows = named_rows(&mut context, &unnamed(&[7, 8, 9]));
+    let named = |of: &str, name: &str, label: &str, value: &str| [of, name, label, value].map(str::to_owned);
+    let expected = [
+        named("node", "RRU.PrbTotDl", "", "7"),
+        named("node", "DRB.UEThpDl", "", "8"),
+        named("node", "DRB.UEThpDl", "sum", "9"),
+    ];
+    assert_eq!(rows, expected);
+    // One UE of a subscription of style 2.
+    let ue = UeId::du(5);
+    let mut of_ue = subscribed(ActionFormat::Ue(UeMeasurements { ue: ue.clone(), measurements }));
+    assert_eq!(named_rows(&mut of_ue, &unnamed(&[7, 8, 9]))[0][0], ue.to_string());
+    // Without a subscription the position remains.
+    assert_eq!(named_rows(&mut Context::default(), &unnamed(&[7]))[0], named("node", "value 1", "", "7"));
+}
+
+#[test]
+fn record_shorter_than_its_subscription_is_left_out_with_a_reason() {
+    let model: &dyn Model = &Kpm;
+    let measurements = Measurements::plain(["DRB.UEThpDl", "RRU.PrbTotDl"], 100);
+    let mut context = subscribed(ActionFormat::Node(measurements));
+    let header = IndicationHeader::from(TimeStamp::V3(0)).to_octets(Encoding::Per).unwrap();
+    let message = unnamed(&[7]);
+    assert!(named_rows(&mut context, &message).is_empty());
+    let checked = model.check_in(Encoding::Per, &mut context, &header, &message);
+    assert!(matches!(checked, Err(SmError::LeftOut(_))), "{checked:?}");
+}
+
+/// A message that is complete in both texts is read in the text that the node has shown.
+#[test]
+fn text_of_a_node_is_kept_until_a_message_contradicts_it() {
+    let modified = vector("flexric_modified_kpm_v203_ind_msg_f3.bin");
+    let standard = unnamed(&[7]);
+    let mut context = Context::default();
+    let header = IndicationHeader::from(TimeStamp::V2(1)).to_octets(Encoding::Per).unwrap();
+    let model: &dyn Model = &Kpm;
+    for (message, text) in [(&standard, per::Text::Standard), (&modified, per::Text::Modified)] {
+        model.table_in(Encoding::Per, &mut context, &header, message).unwrap();
+        assert_eq!(context.text, text);
+    }
+    for seed in 0..SEEDS {
+        let value: IndicationMessage = per::sample(seed).unwrap();
+        let mut octets = Vec::new();
+        per::encode_in(&value, per::Text::Modified, &mut octets).unwrap();
+        let octets = octets.into();
+        let mut text = per::Text::Modified;
+        assert_eq!(
+            per::decode_in::<IndicationMessage>(&octets, &mut text).as_ref(),
+            Ok(&value),
+            "seed {seed}"
+        );
+        assert_eq!(text, per::Text::Modified);
+    }
 }

@@ -1,5 +1,6 @@
 //! `ranlab xapp monitor`: statistics, and their rates, losses and age.
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -81,6 +82,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         output.text(format_args!("{rows} rows in {}", file.display()))?;
     }
     let (lost, age) = (lost(&report), report.latency_us);
+    warnings(&report).iter().for_each(|warning| eprintln!("ranlab: {warning}"));
     output.text(format_args!(
         "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
         report.nodes, report.subscriptions, report.indications
@@ -99,11 +101,15 @@ struct Told {
     /// Lines on the terminal that the next look replaces.
     on_terminal: live::Screen,
     /// Seconds in a row without an indication, after there were some.
-    silent_s: u32,
-    /// Reports that were none of their model's.
-    malformed: u64,
+    silent_s: u64,
+    /// How many of them are reported: the longer of [`SILENT_S`] and three periods.
+    silence_reported_s: u64,
+    /// First reason why a report is not of its model, and the number of such reports.
+    malformed: Option<(String, u64)>,
     /// First reason why something of a report was in no row, and how many such reports there were.
     left_out: Option<(String, u64)>,
+    /// Reasons why reports cannot be read that have been reported.
+    reported: BTreeSet<String>,
     /// Why nothing more can be written.
     failed: Option<Failure>,
 }
@@ -123,8 +129,10 @@ impl Told {
             format,
             on_terminal: live::Screen::default(),
             silent_s: 0,
-            malformed: 0,
+            silence_reported_s: SILENT_S.max(3 * arguments.monitor.config.period.as_secs()),
+            malformed: None,
             left_out: None,
+            reported: BTreeSet::new(),
             failed: None,
         })
     }
@@ -142,9 +150,13 @@ impl Told {
         if !streamed && self.recorder.is_none() {
             return Ok(());
         }
-        let Ok(table) = heard.table() else {
-            self.malformed += 1;
-            return Ok(());
+        let table = match heard.table() {
+            Ok(table) => table,
+            Err(error) => {
+                let reason = || (format!("{} of {}: {error}", heard.model.name(), heard.node), 0);
+                self.malformed.get_or_insert_with(reason).1 += 1;
+                return Ok(());
+            }
         };
         if let Some(reason) = &table.left_out {
             self.left_out.get_or_insert_with(|| (reason.clone(), 0)).1 += 1;
@@ -168,8 +180,11 @@ impl Told {
         }
         self.silent_s =
             if rate == 0.0 && report.indications > 0 { self.silent_s.saturating_add(1) } else { 0 };
-        if self.silent_s == SILENT_S && report.subscriptions > 0 {
-            eprintln!("{}", silence(report));
+        if self.silent_s == self.silence_reported_s && report.subscriptions > 0 {
+            eprintln!("{}", silence(self.silent_s, report));
+        }
+        if self.shown && self.format == Format::Text {
+            self.report_unreadable(values);
         }
         let summary = line(report, rate);
         if self.format == Format::Text && self.shown {
@@ -179,6 +194,15 @@ impl Told {
         }
         self.output.item(report)?;
         self.output.flush()
+    }
+
+    /// Reports why values are not shown, once for each reason.
+    fn report_unreadable(&mut self, values: &Values) {
+        for reason in values.unreadable() {
+            if self.reported.len() < REASONS_MAX && self.reported.insert(reason.clone()) {
+                eprintln!("ranlab: {reason}");
+            }
+        }
     }
 
     fn look(&mut self, values: &Values, summary: &str) -> Result<(), Failure> {
@@ -197,8 +221,8 @@ impl Told {
 
     /// Ends the file. Says which and how many rows.
     fn finish(&mut self) -> Result<Option<(PathBuf, u64)>, Failure> {
-        if self.malformed > 0 {
-            eprintln!("ranlab: {} reports were none of their service model's: passed over", self.malformed);
+        if let Some((reason, reports)) = &self.malformed {
+            eprintln!("ranlab: {reports} reports cannot be read and are left out; the first: {reason}");
         }
         if let Some((reason, reports)) = &self.left_out {
             eprintln!("ranlab: {reports} reports are only partly in rows: {reason}");
@@ -208,15 +232,49 @@ impl Told {
     }
 }
 
-/// Seconds without an indication that are worth a line.
-const SILENT_S: u32 = 3;
+/// Reasons why reports cannot be read that are reported.
+const REASONS_MAX: usize = 32;
+/// Repeated reports that are not worth a warning.
+const REPEATED_MIN: u64 = 4;
+/// Step of time stamps of whole seconds, microseconds.
+const WHOLE_SECONDS: i64 = 1_000_000;
 
-/// What to say of a link on which nothing comes any more: the losses counted so far are no measure of it.
-fn silence(report: &MonitorReport) -> String {
+/// Least number of seconds without an indication that is reported.
+const SILENT_S: u64 = 3;
+
+/// Warning about a link without indications: losses are found by sequence numbers, so they are not counted meanwhile.
+fn silence(seconds: u64, report: &MonitorReport) -> String {
     format!(
-        "ranlab: no indication for {SILENT_S} s from any of {} subscriptions, after {}; what is lost meanwhile is not counted",
+        "ranlab: no indication for {seconds} s from any of {} subscriptions, after {} indications; losses are not counted meanwhile",
         report.subscriptions, report.indications
     )
+}
+
+/// What makes the values or their ages doubtful.
+fn warnings(report: &MonitorReport) -> Vec<String> {
+    let times = &report.times;
+    let mut warnings = Vec::new();
+    if times.missing > 0 {
+        let pause_ms = times.longest_pause_us / 1_000;
+        warnings.push(format!(
+            "{} reports are missing by their time stamps; the longest pause is {pause_ms} ms",
+            times.missing
+        ));
+    }
+    if times.unchanged > REPEATED_MIN && times.unchanged * 2 > report.indications {
+        warnings.push(format!(
+            "{} of {} reports repeat the values before; --period may be shorter than the base stations' own period",
+            times.unchanged, report.indications
+        ));
+    }
+    if report.without_age > 0 {
+        let reason = match times.step_us {
+            WHOLE_SECONDS.. => "their time stamps are whole seconds",
+            _ => "their time stamps do not agree with this machine's clock",
+        };
+        warnings.push(format!("{} reports have no age: {reason}", report.without_age));
+    }
+    warnings
 }
 
 fn of_recording(error: RecordError) -> Failure {

@@ -156,6 +156,12 @@ impl Overview {
         crate::lock(&self.seen).wall_us = wall.zip(machine).and_then(|(wall, now)| wall.checked_sub(now));
     }
 
+    /// The time of `now`, microseconds since the Unix epoch, once the clock is known.
+    pub(super) fn wall_us(&self, now: Time) -> Option<i64> {
+        let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
+        crate::lock(&self.seen).wall_us?.checked_add(now_us)
+    }
+
     /// How old a report was when it came, by the node's clock and ours, microseconds; `None` before the clock was set.
     pub(super) fn delayed(&self, now: Time, node: &GlobalE2NodeId, tstamp_us: i64) -> Option<i64> {
         let mut seen = crate::lock(&self.seen);

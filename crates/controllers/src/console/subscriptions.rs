@@ -11,7 +11,7 @@ use ranlab_wire::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
 };
-use ranlab_wire::e2sm::{Column, Model, RowKey, Value};
+use ranlab_wire::e2sm::{Column, Context, Model, RowKey, Stamp, Timing, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
@@ -122,6 +122,9 @@ pub(super) struct Held {
     node: String,
     columns: Vec<Column>,
     pub(super) details: RicSubscriptionDetails,
+    /// What its indications leave to the subscription, and the text that its node writes.
+    context: Context,
+    timing: Timing,
     pub(super) handle: SubscriptionHandle,
     active: bool,
     pub(super) asker: Asker,
@@ -156,6 +159,8 @@ impl Held {
             "malformed": self.malformed,
             "lost": self.lost,
             "tstamp_us": self.tstamp_us,
+            "asn1": self.context.text.key(),
+            "missing": self.timing.missing(),
             "lease_s": self.lease.map(|until| until.since(now).as_secs_f64()),
         })
     }
@@ -225,10 +230,13 @@ impl Console {
                 break self.last_id;
             }
         };
+        let action = details.actions.first().and_then(|action| action.definition.clone());
         let held = Held {
             target,
             node: target.node.to_string(),
             columns: target.model.map(|model| model.columns()).unwrap_or_default(),
+            context: Context::new(self.definition(&target), action.unwrap_or_default()),
+            timing: Timing::default(),
             details,
             handle,
             active: false,
@@ -342,17 +350,19 @@ impl Console {
         }
         let (header, message) = (indication.header, indication.message);
         let model = held.target.model;
-        let checked = model.map(|model| model.check(model.encoding(), header, message));
+        let mut tstamp_us = None;
         let mut delay_us = None;
         if let Some(model) = model {
-            held.malformed += u64::from(matches!(checked, Some(Err(_))));
-            let tstamp_us = model.tstamp_us(model.encoding(), header, message);
+            let checked = model.check_in(model.encoding(), &mut held.context, header, message);
+            held.malformed += u64::from(checked.is_err());
+            let stamp = model.stamp(model.encoding(), &mut held.context, header, message);
+            tstamp_us = stamp.and_then(|it| collected_us(&mut held.timing, it, self.overview.wall_us(now)));
             delay_us = tstamp_us.and_then(|it| self.overview.delayed(now, &held.target.node, it));
             held.tstamp_us = tstamp_us.or(held.tstamp_us);
         }
         let about = About { node: &held.node, sm: model.map(|model| model.name()), subscription: id };
         self.feed.tell(now, &about, || {
-            let mut json = told(held, id, indication);
+            let mut json = told(held, id, indication, tstamp_us);
             json["delay_us"] = delay_us.into();
             Line::Indication(json.to_string().into())
         });
@@ -364,8 +374,18 @@ impl Console {
     }
 }
 
+/// When the values were collected; a node may write the time of sending where the standard wants the beginning.
+fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
+    let time = wall_us.map(|now_us| timing.add(stamp, now_us));
+    match time {
+        Some(time) if stamp.is_start => time.end_us,
+        None if stamp.is_start => Some(stamp.at_us.saturating_add(stamp.span_us)),
+        _ => Some(stamp.at_us),
+    }
+}
+
 /// An indication in JSON: rows if its model reads it, else its octets.
-fn told(held: &Held, id: u32, indication: &fast::Indication<'_>) -> Json {
+fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
     let model = held.target.model;
     let mut json = json!({
         "subscription": id,
@@ -379,10 +399,11 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>) -> Json {
     }
     let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
     let (header, message) = (octets(indication.header), octets(indication.message));
-    let table = model.map(|model| model.table(model.encoding(), &header, &message));
+    let mut context = held.context.clone();
+    let table = model.map(|model| model.table_in(model.encoding(), &mut context, &header, &message));
     match table {
         Some(Ok(table)) => {
-            json["tstamp_us"] = table.tstamp_us.into();
+            json["tstamp_us"] = tstamp_us.into();
             let row = |(key, values): (RowKey, &[Value])| row(&held.columns, key, values);
             json["rows"] = table.rows().map(row).collect();
             if let Some(reason) = &table.left_out {

@@ -391,6 +391,12 @@ impl Xapp {
         self.subscriptions.get(handle).map(|s| s.node)
     }
 
+    /// The action definition of a subscription.
+    pub fn action_definition(&self, handle: SubscriptionHandle, action: RicActionId) -> Option<&Bytes> {
+        let actions = &self.subscriptions.get(handle)?.details.actions;
+        actions.iter().find(|it| it.id == action)?.definition.as_ref()
+    }
+
     /// Indications of a subscription that are missing, by the gaps in their sequence numbers; `None` if the agent gives
     /// none, or if there is no such subscription.
     pub fn lost(&self, handle: SubscriptionHandle) -> Option<u64> {

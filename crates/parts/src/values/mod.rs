@@ -4,11 +4,13 @@
 //! Of each report the octets are kept, written over those of the report before. They are read when somebody looks, so
 //! an indication costs one copy; only a recorder or a stream of rows reads each.
 
+mod node;
 mod record;
 mod screen;
 #[cfg(test)]
 mod tests;
 
+pub use node::Times;
 pub use record::{RecordError, Recorder};
 pub use screen::{Room, Screen};
 
@@ -16,10 +18,15 @@ use std::collections::{BTreeMap, HashMap};
 
 use ranlab_sdk::Bytes;
 use ranlab_sdk::XappHandle;
-use ranlab_sdk::e2::xapp::{Xapp, XappEvent};
-use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem};
-use ranlab_sdk::wire::e2sm::{Column, Encoding, Model, RowKey, SmError, Table, Value};
+use ranlab_sdk::e2::xapp::{SubscriptionHandle, Xapp, XappEvent};
+use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, RanFunctionId, RanFunctionItem, RicActionId};
+use ranlab_sdk::wire::e2sm::{
+    Column, Context, Encoding, Model, ReportTime, RowKey, SmError, Stamp, Table, Value,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use self::node::{Function, Node, Report};
+use crate::monitor::unix_us;
 
 /// Base stations whose latest reports are kept to be looked at; those beyond are streamed and recorded alone.
 const NODES_MAX: usize = 256;
@@ -29,12 +36,32 @@ const REPORT_BYTES: usize = 256 << 10;
 /// Which of the models.
 type ModelIndex = usize;
 
-/// What a base station offers, if it is known.
-pub(crate) type FunctionsOf<'a> = dyn Fn(&GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> + 'a;
+/// What an xApp knows of base stations and of its own subscriptions.
+pub(crate) trait Knowledge {
+    /// RAN functions of a base station.
+    fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>>;
+    /// Action definition of a subscription.
+    fn action(&self, subscription: SubscriptionHandle, action: RicActionId) -> Option<Bytes>;
+}
 
-/// What an xApp knows that a base station offers.
-pub(crate) fn functions_of(xapp: &Xapp, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> {
-    xapp.node(node).map(|info| info.functions.clone())
+impl Knowledge for Xapp {
+    fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> {
+        self.node(node).map(|info| info.functions.clone())
+    }
+
+    fn action(&self, subscription: SubscriptionHandle, action: RicActionId) -> Option<Bytes> {
+        self.action_definition(subscription, action).cloned()
+    }
+}
+
+impl Knowledge for XappHandle {
+    fn functions(&self, node: &GlobalE2NodeId) -> Option<Vec<RanFunctionItem>> {
+        self.read(|xapp| xapp.functions(node))
+    }
+
+    fn action(&self, subscription: SubscriptionHandle, action: RicActionId) -> Option<Bytes> {
+        self.read(|xapp| xapp.action(subscription, action))
+    }
 }
 
 /// The latest values that an xApp heard.
@@ -42,8 +69,8 @@ pub struct Values {
     models: Vec<Watched>,
     /// Only of this UE.
     ue: Option<u32>,
-    /// Of each base station, the functions whose model is watched.
-    functions: HashMap<GlobalE2NodeId, Vec<(RanFunctionId, ModelIndex)>>,
+    /// Base stations with the functions whose model is watched.
+    nodes: HashMap<GlobalE2NodeId, Node>,
     latest: BTreeMap<GlobalE2NodeId, Vec<Option<Latest>>>,
     /// Base stations that reported were too many to be kept.
     beyond: bool,
@@ -58,11 +85,12 @@ struct Watched {
     columns: Vec<Column>,
 }
 
-/// The octets of a report.
+/// The octets of a report, and what is known of its subscription.
 #[derive(Default)]
 struct Latest {
     header: Vec<u8>,
     message: Vec<u8>,
+    context: Context,
 }
 
 /// A report as it came; its octets are read by [`table`](Self::table).
@@ -76,6 +104,10 @@ pub struct Heard<'a> {
     header: &'a Bytes,
     message: &'a Bytes,
     ue: Option<u32>,
+    action: Bytes,
+    function: &'a Function,
+    /// Time stamp of the report as it is, and what it means.
+    stamp: Option<(Stamp, ReportTime)>,
 }
 
 impl Values {
@@ -87,7 +119,7 @@ impl Values {
             columns: model.columns(),
         };
         let models = models.iter().map(watched).collect();
-        Self { models, ue, functions: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
+        Self { models, ue, nodes: HashMap::new(), latest: BTreeMap::new(), beyond: false, keeps: true }
     }
 
     /// Values that nobody looks at: reports are told apart and passed on, none is kept.
@@ -97,37 +129,43 @@ impl Values {
 
     /// Takes an event of an xApp. A report comes back, to be recorded or streamed.
     pub fn take<'a>(&'a mut self, xapp: &XappHandle, event: &'a XappEvent) -> Option<Heard<'a>> {
-        self.take_of(&|node| xapp.read(|xapp| functions_of(xapp, node)), event)
+        self.take_of(xapp, event, unix_us())
     }
 
-    /// As [`take`](Self::take), where something else than the SDK says what a base station offers.
+    /// As [`take`](Self::take), by the knowledge of an xApp in whatever driver; `received_us`: the time of the arrival,
+    /// microseconds since the Unix epoch.
     pub(crate) fn take_of<'a>(
         &'a mut self,
-        functions: &FunctionsOf<'_>,
+        xapp: &dyn Knowledge,
         event: &'a XappEvent,
+        received_us: i64,
     ) -> Option<Heard<'a>> {
         match event {
             XappEvent::NodeAdded { node } | XappEvent::NodeChanged { node } => {
-                self.ask(functions, node);
+                self.ask(xapp, node);
                 None
             }
             XappEvent::NodeRemoved { node } => {
                 self.forget(node);
                 None
             }
-            XappEvent::Indication { node, indication, .. } => {
+            XappEvent::Indication { handle, node, indication, .. } => {
                 // Of many nodes that come at once some events may be dropped, of which this one tells.
-                if !self.functions.contains_key(node) {
-                    self.ask(functions, node);
+                if !self.nodes.contains_key(node) {
+                    self.ask(xapp, node);
                 }
-                self.hear(*node, indication.function, &indication.header, &indication.message)
+                let of = (*handle, indication.action);
+                self.nodes.get_mut(node)?.add_subscription(of, || xapp.action(of.0, of.1));
+                let report =
+                    Report { of, header: &indication.header, message: &indication.message, received_us };
+                self.hear(*node, indication.function, report)
             }
             _ => None,
         }
     }
 
-    fn ask(&mut self, functions: &FunctionsOf<'_>, node: &GlobalE2NodeId) {
-        if let Some(functions) = functions(node) {
+    fn ask(&mut self, xapp: &dyn Knowledge, node: &GlobalE2NodeId) {
+        if let Some(functions) = xapp.functions(node) {
             self.learn(*node, &functions);
         }
     }
@@ -135,16 +173,17 @@ impl Values {
     /// A base station has these functions now.
     fn learn(&mut self, node: GlobalE2NodeId, functions: &[RanFunctionItem]) {
         let watched = functions.iter().filter_map(|function| {
-            let model = self.models.iter().position(|of| Some(of.model.oid()) == function.oid.as_deref());
-            Some((function.id, model?))
+            let oid = function.oid.as_deref()?;
+            let model = self.models.iter().position(|of| of.model.is_called(oid))?;
+            Some(Function::new(function.id, model, function.definition.clone()))
         });
-        let watched = watched.collect();
-        self.functions.insert(node, watched);
+        let functions = watched.collect();
+        self.nodes.insert(node, Node::new(functions));
     }
 
     /// A base station is not there any more.
     fn forget(&mut self, node: &GlobalE2NodeId) {
-        self.functions.remove(node);
+        self.nodes.remove(node);
         self.latest.remove(node);
     }
 
@@ -152,10 +191,14 @@ impl Values {
         &'a mut self,
         node: GlobalE2NodeId,
         function: RanFunctionId,
-        header: &'a Bytes,
-        message: &'a Bytes,
+        report: Report<'a>,
     ) -> Option<Heard<'a>> {
-        let (_, index) = *self.functions.get(&node)?.iter().find(|(id, _)| *id == function)?;
+        let (function, subscription) = self.nodes.get_mut(&node)?.find(function, report.of)?;
+        let index = function.model;
+        let Watched { model, encoding, columns } = self.models.get(index)?;
+        let action = subscription.action.clone();
+        let stamp = subscription.stamp(function.context(&action), *model, *encoding, &report);
+        let Report { header, message, .. } = report;
         if !self.keeps {
             // Nobody looks.
         } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
@@ -163,6 +206,7 @@ impl Values {
             reports.resize_with(self.models.len(), || None);
             if header.len().saturating_add(message.len()) <= REPORT_BYTES {
                 let latest = reports.get_mut(index)?.get_or_insert_default();
+                latest.context = function.context(&action);
                 for (kept, octets) in [(&mut latest.header, header), (&mut latest.message, message)] {
                     kept.clear();
                     kept.extend_from_slice(octets);
@@ -171,15 +215,50 @@ impl Values {
         } else {
             self.beyond = true;
         }
-        let Watched { model, encoding, columns } = self.models.get(index)?;
-        Some(Heard { node, model: *model, encoding: *encoding, columns, header, message, ue: self.ue })
+        Some(Heard {
+            node,
+            model: *model,
+            encoding: *encoding,
+            columns,
+            header,
+            message,
+            ue: self.ue,
+            action,
+            function,
+            stamp,
+        })
+    }
+
+    /// Why latest reports are not in rows, or only partly.
+    pub fn unreadable(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        for (node, reports) in &self.latest {
+            for (Watched { model, encoding, .. }, latest) in self.models.iter().zip(reports) {
+                let Some(Latest { header, message, context }) = latest else { continue };
+                if let Err(error) = model.check_in(*encoding, &mut context.clone(), header, message) {
+                    reasons.push(format!("{} of {node}: {error}", model.name()));
+                }
+            }
+        }
+        reasons
+    }
+
+    /// What the time stamps of all base stations that are there have shown.
+    pub fn times(&self) -> Times {
+        self.nodes.values().map(Node::times).fold(Times::default(), Times::and)
     }
 }
 
 impl Heard<'_> {
-    /// When the base station took the statistics, microseconds since the Unix epoch; `None` if the model does not say.
+    /// When the base station took the statistics, microseconds since the Unix epoch; `None` if that is unknown.
     pub fn tstamp_us(&self) -> Option<i64> {
-        self.model.tstamp_us(self.encoding, self.header, self.message)
+        let (stamp, time) = self.stamp?;
+        if stamp.is_start { time.end_us } else { Some(stamp.at_us) }
+    }
+
+    /// The time stamp of the report, and what is known of its age; `None` if the model has none.
+    pub fn stamp(&self) -> Option<(Stamp, ReportTime)> {
+        self.stamp
     }
 
     /// What the report says.
@@ -187,7 +266,14 @@ impl Heard<'_> {
     /// # Errors
     /// It is none of its model's.
     pub fn table(&self) -> Result<Table, SmError> {
-        self.model.table(self.encoding, self.header, self.message)
+        let mut context = self.function.context(&self.action);
+        let table = self.model.table_in(self.encoding, &mut context, self.header, self.message);
+        self.function.learn_text(&self.node, self.model, context.text);
+        let mut table = table?;
+        if self.stamp.is_some_and(|(stamp, _)| stamp.is_start) {
+            table.tstamp_us = self.tstamp_us();
+        }
+        Ok(table)
     }
 
     /// The rows of the report's table that were asked for.

@@ -95,7 +95,7 @@ impl Recorder {
             tunnel,
         ];
         let before = std::iter::repeat_n(None, first - COMMON);
-        let values = line.values.iter().map(|value| Some(cell(value)));
+        let values = line.values.iter().map(cell);
         self.rows.row(common.into_iter().chain(before).chain(values)).map_err(medium(&self.path))?;
         self.written += 1;
         Ok(())
@@ -132,12 +132,15 @@ fn of(of: Type) -> export::Type {
     }
 }
 
-fn cell(value: &Value) -> Cell<'_> {
-    match value {
+/// A cell; empty where the sender has no value.
+fn cell(value: &Value) -> Option<Cell<'_>> {
+    Some(match value {
+        Value::Single(value) if value.is_nan() => return None,
+        Value::Double(value) if value.is_nan() => return None,
         Value::Unsigned(value) => Cell::Unsigned(*value),
         Value::Signed(value) => Cell::Int(*value),
         Value::Single(value) => Cell::Float((*value).into()),
         Value::Double(value) => Cell::Float(*value),
         Value::Text(value) => Cell::Text(value),
-    }
+    })
 }

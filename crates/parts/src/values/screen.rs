@@ -204,7 +204,9 @@ fn headings(values: &Values) -> Vec<Shape> {
 fn read(of: &Watched, kept: &Option<super::Latest>) -> Table {
     let Some(kept) = kept else { return Table::default() };
     let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-    of.model.table(of.encoding, &octets(&kept.header), &octets(&kept.message)).unwrap_or_default()
+    let header = octets(&kept.header);
+    let message = octets(&kept.message);
+    of.model.table_in(of.encoding, &mut kept.context.clone(), &header, &message).unwrap_or_default()
 }
 
 type RowsByUe<'a> = BTreeMap<Option<u32>, Vec<(RowKey, &'a [Value])>>;
@@ -227,6 +229,7 @@ fn texts(columns: &[Column], row: &[Value], counted: &Counted) -> Vec<String> {
         if column.headline {
             texts.push(match (column.kind, number) {
                 (Kind::Counter, Some(_)) => growth.map_or_else(|| UNKNOWN.to_owned(), short),
+                (Kind::Gauge, Some(number)) if number.is_nan() => UNKNOWN.to_owned(),
                 (Kind::Gauge, Some(number)) => short(number),
                 _ => value.to_string(),
             });

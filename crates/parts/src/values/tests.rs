@@ -31,7 +31,10 @@ fn values(models: &[&'static dyn Model], ue: Option<u32>) -> Values {
 /// Hears a report, and gives its rows to `each`.
 fn hear<M: ServiceModel>(values: &mut Values, from: u32, message: &Bytes, each: impl FnMut(&Line<'_>)) {
     let header = Bytes::from_static(&INDICATION_HEADER);
-    let heard = values.hear(node(from), M::DEFAULT_FUNCTION_ID, &header, message).unwrap();
+    let of = (SubscriptionHandle(u64::from(M::DEFAULT_FUNCTION_ID)), 0);
+    values.nodes.get_mut(&node(from)).unwrap().add_subscription(of, || None);
+    let report = Report { of, header: &header, message, received_us: EPOCH_US };
+    let heard = values.hear(node(from), M::DEFAULT_FUNCTION_ID, report).unwrap();
     let table = heard.table().unwrap();
     let received_us = table.tstamp_us.unwrap() + 250;
     heard.lines(&table, received_us).collect::<Vec<_>>().iter().for_each(each);

@@ -6,7 +6,7 @@ use ranlab_sim::{PartyId, World};
 
 use super::name_of;
 use crate::monitor::Counted;
-use crate::values::{Values, functions_of};
+use crate::values::Values;
 use crate::worker::Trouble;
 use crate::{MonitorPart, MonitorReport, Part, rig, sut};
 
@@ -72,8 +72,8 @@ impl Clients {
         for (party, event) in world.take_heard() {
             let Some(client) = self.0.iter_mut().find(|it| it.party == Some(party)) else { continue };
             let now_us = i64::try_from(world.now().as_nanos() / 1_000).unwrap_or(i64::MAX);
-            let functions = |node: &_| functions_of(world.look_at_client(party)?, node);
-            client.counted.take(&functions, &event, || now_us);
+            let Some(xapp) = world.look_at_client(party) else { continue };
+            client.counted.take(xapp, &event, || now_us);
         }
     }
 

@@ -15,6 +15,7 @@ pub mod association;
 pub mod ccc;
 pub mod cell;
 pub mod common;
+mod context;
 pub mod control;
 pub mod gtp;
 pub mod hw;
@@ -33,12 +34,15 @@ pub mod rrc;
 pub mod slice;
 mod statistics;
 mod table;
+mod timing;
 pub mod traffic;
 
 pub use crate::per::Form;
+pub use context::Context;
 pub use model::{Model, ServiceModel, UnknownModel, by_oid, complete, customary, names};
 pub use octets::{Encoding, Octets, SmError};
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
+pub use timing::{AGE_MAX_US, CLOCK_ERROR_US, ReportTime, Stamp, StampKind, Timing};
 
 /// The service models of this crate, a line each.
 #[rustfmt::skip]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::e2ap::{GlobalE2NodeId, RanFunctionItem, RicSubscriptionDetails};
 use crate::per::Form;
 
-use super::{Column, Encoding, MODELS, Octets, SmError, Table};
+use super::{Column, Context, Encoding, MODELS, Octets, SmError, Stamp, Table};
 
 /// A service model: a type without values that says what the octet strings of a RAN function are.
 ///
@@ -98,6 +98,26 @@ pub trait ServiceModel: Sync + 'static {
     /// Appends the rows of an indication to `table`, and its time if it has one.
     fn tabulate(header: &Self::Header, message: &Self::Message, table: &mut Table);
 
+    /// As [`tabulate`](Self::tabulate), for an indication of a known subscription.
+    fn tabulate_in(context: &Context, header: &Self::Header, message: &Self::Message, table: &mut Table) {
+        let _ = context;
+        Self::tabulate(header, message, table);
+    }
+
+    /// As [`check`](Self::check), for an indication of a known subscription.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    fn check_in(
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Result<(), SmError> {
+        let _ = context;
+        Self::check(encoding, header, message)
+    }
+
     /// Whether octets are an indication of the model, all of it in rows. A model that can tell without decoding does so.
     ///
     /// # Errors
@@ -122,6 +142,12 @@ pub trait ServiceModel: Sync + 'static {
     fn tstamp_us(encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
         let _ = (encoding, header, message);
         None
+    }
+
+    /// The time stamp of an indication, and what it is of. `None` as [`tstamp_us`](Self::tstamp_us).
+    fn stamp(encoding: Encoding, context: &mut Context, header: &[u8], message: &[u8]) -> Option<Stamp> {
+        let _ = context;
+        Self::tstamp_us(encoding, header, message).map(Stamp::sent)
     }
 
     /// A random valid indication; the same for the same seed. For tests, fuzzing and loads without a model of a cell.
@@ -190,10 +216,34 @@ pub trait Model: Sync {
     fn period(&self, encoding: Encoding, trigger: &Bytes) -> Result<Option<Duration>, SmError>;
     /// What an indication says.
     fn table(&self, encoding: Encoding, header: &Bytes, message: &Bytes) -> Result<Table, SmError>;
+    /// As [`table`](Self::table), of an indication of a known subscription: names that the indication leaves out come from there.
+    fn table_in(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &Bytes,
+        message: &Bytes,
+    ) -> Result<Table, SmError>;
+    /// [`ServiceModel::check_in`].
+    fn check_in(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Result<(), SmError>;
     /// [`ServiceModel::check`].
     fn check(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError>;
     /// [`ServiceModel::tstamp_us`].
     fn tstamp_us(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64>;
+    /// [`ServiceModel::stamp`].
+    fn stamp(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Option<Stamp>;
     /// Header and message of a control, from their values by names. Fails with [`SmError::Absent`] if the model has no
     /// control, or no names for one.
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
@@ -293,12 +343,46 @@ impl<M: ServiceModel> Model for M {
         Ok(table)
     }
 
+    fn table_in(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &Bytes,
+        message: &Bytes,
+    ) -> Result<Table, SmError> {
+        let header = M::Header::decode_in(encoding, header, &mut context.text)?;
+        let message = M::Message::decode_in(encoding, message, &mut context.text)?;
+        let mut table = Table::default();
+        M::tabulate_in(context, &header, &message, &mut table);
+        Ok(table)
+    }
+
+    fn check_in(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Result<(), SmError> {
+        M::check_in(encoding, context, header, message)
+    }
+
     fn check(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
         M::check(encoding, header, message)
     }
 
     fn tstamp_us(&self, encoding: Encoding, header: &[u8], message: &[u8]) -> Option<i64> {
         M::tstamp_us(encoding, header, message)
+    }
+
+    fn stamp(
+        &self,
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Option<Stamp> {
+        M::stamp(encoding, context, header, message)
     }
 
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError> {

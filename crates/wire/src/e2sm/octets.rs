@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::per::Text;
 use super::plain::PlainError;
 use crate::flat::{Coding, FlatError};
 use crate::per::{DecodeError, DecodeFault, EncodeError, Form};
@@ -138,6 +139,13 @@ pub trait Octets: Sized {
     /// Reads a value that fills `octets` exactly; octet strings in it share the memory of `octets`.
     fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
 
+    /// As [`decode_as`](Self::decode_as) from a node that writes this ASN.1 text. `text` changes if the octets are complete
+    /// in the other one alone.
+    fn decode_in(encoding: Encoding, octets: &Bytes, text: &mut Text) -> Result<Self, SmError> {
+        let _ = text;
+        Self::decode_as(encoding, octets)
+    }
+
     /// Reads a value by the names of its components. Fails with [`SmError::Absent`] for a type without names.
     fn from_form(form: Form) -> Result<Self, SmError> {
         let _ = form;
@@ -195,6 +203,9 @@ impl Octets for Infallible {
 pub(crate) trait Code<T> {
     fn encode(value: &T, out: &mut Vec<u8>) -> Result<(), SmError>;
     fn decode(octets: &Bytes) -> Result<T, SmError>;
+    fn decode_in(octets: &Bytes, _text: &mut Text) -> Result<T, SmError> {
+        Self::decode(octets)
+    }
     fn from_form(_: Form) -> Result<T, SmError> {
         Err(SmError::Absent(NO_FORM))
     }
@@ -230,6 +241,19 @@ macro_rules! octets {
                 match encoding {
                     $($crate::e2sm::Encoding::$encoding => {
                         <$code as $crate::e2sm::octets::Code<Self>>::decode(octets)
+                    })+
+                    asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
+                }
+            }
+
+            fn decode_in(
+                encoding: $crate::e2sm::Encoding,
+                octets: &bytes::Bytes,
+                text: &mut $crate::e2sm::per::Text,
+            ) -> Result<Self, $crate::e2sm::SmError> {
+                match encoding {
+                    $($crate::e2sm::Encoding::$encoding => {
+                        <$code as $crate::e2sm::octets::Code<Self>>::decode_in(octets, text)
                     })+
                     asked => Err($crate::e2sm::SmError::Encoding { asked, allowed: Self::ENCODINGS }),
                 }

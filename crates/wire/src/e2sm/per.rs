@@ -1,5 +1,7 @@
 //! What the aligned-PER encodings of service models share: a value alone in an octet string.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use super::octets::Code;
@@ -68,18 +70,67 @@ pub enum Text {
     Modified,
 }
 
+impl Text {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Standard => Self::Modified,
+            Self::Modified => Self::Standard,
+        }
+    }
+
+    /// As in JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Modified => "modified",
+        }
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Standard => "O-RAN's ASN.1",
+            Self::Modified => "the modified ASN.1 of FlexRIC up to 2.0",
+        })
+    }
+}
+
 /// As [`decode`], from either text; the one that consumes all bytes decides, the standard if both do.
 pub fn decode_either<T: Per>(octets: &Bytes) -> Result<(T, Text), DecodeError> {
     either(|text| whole(reader_of(octets.clone(), text)))
 }
 
-/// What `read` makes of the standard text, or else of the modified one; the fault is that of the standard.
-pub(super) fn either<T>(read: impl Fn(Text) -> Result<T, DecodeError>) -> Result<(T, Text), DecodeError> {
-    let fault = match read(Text::Standard) {
-        Ok(value) => return Ok((value, Text::Standard)),
+fn either<T>(read: impl Fn(Text) -> Result<T, DecodeError>) -> Result<(T, Text), DecodeError> {
+    let mut text = Text::Standard;
+    let value = learn(&mut text, read)?;
+    Ok((value, text))
+}
+
+/// As [`decode`], from the text that `text` names, or else from the other one, which `text` names from then on.
+pub fn decode_in<T: Per>(octets: &Bytes, text: &mut Text) -> Result<T, DecodeError> {
+    learn(text, |text| whole(reader_of(octets.clone(), text)))
+}
+
+/// What `read` makes of the text that is named, or else of the other one; the fault is that of the standard.
+pub(super) fn learn<T>(
+    text: &mut Text,
+    read: impl Fn(Text) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    let first = match read(*text) {
+        Ok(value) => return Ok(value),
         Err(fault) => fault,
     };
-    read(Text::Modified).map(|value| (value, Text::Modified)).map_err(|_| fault)
+    match (read(text.other()), *text) {
+        (Ok(value), _) => {
+            *text = text.other();
+            Ok(value)
+        }
+        (Err(_), Text::Standard) => Err(first),
+        (Err(fault), Text::Modified) => Err(fault),
+    }
 }
 
 /// A reader of octets in one of the texts.

@@ -19,17 +19,17 @@ macro_rules! sequence {
             #[allow(unused_imports)]
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 use $crate::per::{Codec, Component};
-                let present = [$($( self.$e.is_some() && !w.merges($ename) ),+)?];
+                let present = [$($( self.$e.is_some() && !w.merges($asn, $ename) ),+)?];
                 w.bit(present.contains(&true));
                 let version = w.version();
                 $( if <$c as Component<$t>>::has_bit(&version) {
                     w.bit(<$c as Component<$t>>::is_present(&self.$f));
                 } )*
-                $($( if w.merges($ename) {
+                $($( if w.merges($asn, $ename) {
                     w.bit(self.$e.is_some());
                 } )+)?
                 $( <$c as Component<$t>>::encode(&self.$f, $fname, w)?; )*
-                $($( if w.merges($ename) && let Some(v) = &self.$e {
+                $($( if w.merges($asn, $ename) && let Some(v) = &self.$e {
                     <$ec as Codec<$et>>::encode(v, w)?;
                 } )+)?
                 if present.contains(&true) {
@@ -53,7 +53,7 @@ macro_rules! sequence {
                 let version = r.version();
                 $( let $f = !<$c as Component<$t>>::has_bit(&version) || r.presence($fname)?; )*
                 // In the modified text some additions are OPTIONAL components like others.
-                $($( let $e = r.merges($ename) && r.presence($ename)?; )+)?
+                $($( let $e = r.merges($asn, $ename) && r.presence($ename)?; )+)?
                 $(
                     r.component($fname);
                     let $f = <$c as Component<$t>>::decode(r, $f).map_err(|e| e.within($fname))?;

@@ -54,8 +54,8 @@ pub trait Source: Sized {
     fn list_len(&mut self, low: u64, high: u64) -> Result<(usize, bool)>;
     /// An open type: `contents` reads from its octets alone.
     fn open<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T>;
-    /// Whether this extension addition of a SEQUENCE stands in the root ([`Reader::with_merged_additions`]).
-    fn merges(&self, _name: &'static str) -> bool {
+    /// Whether an extension addition of a SEQUENCE stands in the root ([`Reader::with_merged_additions`]).
+    fn merges(&self, _sequence: &'static str, _component: &'static str) -> bool {
         false
     }
     /// An alternative of a CHOICE behind its extension mark: an open type.
@@ -146,8 +146,13 @@ pub trait Source: Sized {
     }
 }
 
-/// Additions of SEQUENCEs that the modified text of FlexRIC 2.0 has in the root (E2SM-KPM 2.03); others stay additions there.
-pub const MERGED_COMPONENTS: [&str; 3] = ["matchingUEidPerGP", "binRangeDef", "distMeasBinRangeInfo"];
+/// Additions of SEQUENCEs, with the type's name, that the modified text of FlexRIC 2.0 has in the root (E2SM-KPM 2.03). Others
+/// stay additions there, the bins of `MeasurementInfo-Action-Item` among them.
+pub const MERGED_COMPONENTS: [(&str, &str); 3] = [
+    ("MeasurementCondUEidItem", "matchingUEidPerGP"),
+    ("MeasurementCondItem", "binRangeDef"),
+    ("E2SM-KPM-ActionDefinition-Format1", "distMeasBinRangeInfo"),
+];
 
 /// A cursor over the octets of one message.
 #[derive(Debug)]
@@ -460,8 +465,8 @@ impl Source for Reader {
         value
     }
 
-    fn merges(&self, name: &'static str) -> bool {
-        self.merged && MERGED_COMPONENTS.contains(&name)
+    fn merges(&self, sequence: &'static str, component: &'static str) -> bool {
+        self.merged && MERGED_COMPONENTS.contains(&(sequence, component))
     }
 
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {

@@ -29,9 +29,9 @@ impl Writer {
         Self { merged: true, ..self }
     }
 
-    /// Whether this extension addition of a SEQUENCE stands in the root.
-    pub fn merges(&self, name: &str) -> bool {
-        self.merged && super::reader::MERGED_COMPONENTS.contains(&name)
+    /// Whether an extension addition of a SEQUENCE stands in the root.
+    pub fn merges(&self, sequence: &str, component: &str) -> bool {
+        self.merged && super::reader::MERGED_COMPONENTS.contains(&(sequence, component))
     }
 
     /// Whether extension additions of a CHOICE stand in the root.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::SmError;
 use super::octets::Code;
-use super::per::{by_names, decode_either, encode};
+use super::per::{Text, by_names, decode_either, decode_in, encode};
 use crate::per::{
     Codec, DecodeError, EncodeError, Fixed, Form, Free, Notation, Opt, Per, Source, Str, Writer,
 };
@@ -159,6 +159,10 @@ impl<T: Per> Code<T> for Oran {
 
     fn decode(octets: &Bytes) -> Result<T, SmError> {
         Ok(decode_either(octets)?.0)
+    }
+
+    fn decode_in(octets: &Bytes, text: &mut Text) -> Result<T, SmError> {
+        Ok(decode_in(octets, text)?)
     }
 
     fn from_form(form: Form) -> Result<T, SmError> {

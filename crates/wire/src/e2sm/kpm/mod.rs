@@ -12,6 +12,7 @@ mod function;
 mod measure;
 mod message;
 mod names;
+mod naming;
 mod rows;
 mod time;
 mod view;
@@ -26,7 +27,9 @@ use super::octets::period_ms;
 use super::per::sample;
 use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
 use super::table::Row;
-use super::{Column, Encoding, Octets, ServiceModel, SmError, Table};
+use super::{Column, Context, Encoding, Octets, ServiceModel, SmError, Stamp, Table};
+
+use naming::Naming;
 
 pub use action::*;
 pub use function::*;
@@ -90,6 +93,16 @@ impl ServiceModel for Kpm {
     }
 
     fn tabulate(header: &IndicationHeader, message: &IndicationMessage, table: &mut Table) {
+        Self::tabulate_in(&Context::default(), header, message, table);
+    }
+
+    /// Measurements that a message does not name are those of the subscription; numbers are those of the definition.
+    fn tabulate_in(
+        context: &Context,
+        header: &IndicationHeader,
+        message: &IndicationMessage,
+        table: &mut Table,
+    ) {
         let span_ms = match &message.format {
             MessageFormat::Node(report) => span_ms(report.records.len(), report.granularity_ms),
             MessageFormat::Conditional(report) => span_ms(report.records.len(), report.granularity_ms),
@@ -99,13 +112,23 @@ impl ServiceModel for Kpm {
             }
         };
         table.tstamp_us = ended_us(header, span_ms);
-        rows::push(message, table);
+        rows::push(message, &Naming::new(message, context), table);
     }
 
     fn check(encoding: Encoding, header: &[u8], message: &[u8]) -> Result<(), SmError> {
+        Self::check_in(encoding, &mut Context::default(), header, message)
+    }
+
+    fn check_in(
+        encoding: Encoding,
+        context: &mut Context,
+        header: &[u8],
+        message: &[u8],
+    ) -> Result<(), SmError> {
         IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header))?;
-        let view = MessageView::read(&Bytes::copy_from_slice(message))?;
-        view.mismatch().map_or(Ok(()), |it| Err(SmError::LeftOut(it.to_string())))
+        let view = MessageView::read_in(&Bytes::copy_from_slice(message), &mut context.text)?;
+        let mismatch = view.mismatch(|| naming::subscribed_values(context));
+        mismatch.map_or(Ok(()), |it| Err(SmError::LeftOut(it.to_string())))
     }
 
     /// When the last record was complete: the collection began when the header says.
@@ -119,6 +142,28 @@ impl ServiceModel for Kpm {
             }
         };
         ended_us(&header, span_ms)
+    }
+
+    fn stamp(encoding: Encoding, context: &mut Context, header: &[u8], message: &[u8]) -> Option<Stamp> {
+        let header = IndicationHeader::decode_as(encoding, &Bytes::copy_from_slice(header)).ok()?;
+        let view = MessageView::read_in(&Bytes::copy_from_slice(message), &mut context.text).ok()?;
+        let granularity_ms = |of_message: Option<u32>| of_message.or_else(|| naming::granularity_ms(context));
+        let span_ms = match view {
+            MessageView::Conditional(report) => {
+                span_ms(report.records.len(), granularity_ms(report.granularity_ms))
+            }
+            MessageView::Reports(view) => {
+                let of =
+                    |it: ReportView<'_>| span_ms(it.records().len(), granularity_ms(it.granularity_ms()));
+                view.reports().map(of).max().unwrap_or(0)
+            }
+        };
+        Some(Stamp {
+            at_us: header.start.unix_us()?,
+            span_us: span_ms.saturating_mul(1_000),
+            step_us: header.start.step_us(),
+            is_start: true,
+        })
     }
 
     fn sample(seed: u64) -> (IndicationHeader, IndicationMessage) {

@@ -1,9 +1,10 @@
 //! Messages as rows: one for each value, with its measurement and its label.
 use std::fmt;
 
-use super::measure::{Label, Measurement, MeasurementInfo};
+use super::measure::{Label, Measurement};
 use super::message::{ConditionalReport, IndicationMessage, Measured, MessageFormat, Report};
 use super::names::unit;
+use super::naming::Naming;
 use super::view::Mismatch;
 use crate::e2sm::common::UeId;
 use crate::e2sm::table::Row;
@@ -20,6 +21,8 @@ pub struct MeasurementRow {
     pub label: String,
     /// The value, NaN if there is none.
     pub value: f64,
+    /// Why the value is absent: `noValue`, `notSatisfied`; empty for a value.
+    pub absent: &'static str,
     /// Whether its period was cut short.
     pub incomplete: bool,
 }
@@ -33,6 +36,7 @@ impl Row for MeasurementRow {
             column("label", Kind::Label, Type::Text, true),
             column("value", Kind::Gauge, Type::Float, true),
             column("value_unit", Kind::Label, Type::Text, true),
+            column("absent", Kind::Label, Type::Text, false),
             column("incomplete", Kind::Label, Type::Unsigned, false),
             column("ue_ids", Kind::Label, Type::Text, false),
         ]
@@ -50,6 +54,7 @@ impl Row for MeasurementRow {
             Value::Text(self.label.clone().into()),
             Value::Double(self.value),
             Value::Text(unit(&self.measurement).into()),
+            Value::Text(self.absent.into()),
             Value::Unsigned(self.incomplete.into()),
             Value::Text(self.ue.as_ref().map_or_else(String::new, |ue| ue.ids().to_string()).into()),
         ]);
@@ -102,46 +107,43 @@ impl fmt::Display for Label {
 
 /// Appends the values of a message. A record with more or fewer values than there are labels (senders drop some) is left
 /// out with a reason, because its values cannot be assigned.
-pub(super) fn push(message: &IndicationMessage, table: &mut Table) {
+pub(super) fn push(message: &IndicationMessage, naming: &Naming, table: &mut Table) {
     match &message.format {
-        MessageFormat::Node(report) => push_report(None, report, table),
+        MessageFormat::Node(report) => push_report(naming.ue.as_ref(), report, naming, table),
         MessageFormat::Ues(ues) => {
-            ues.iter().for_each(|ue| push_report(Some(&ue.ue), &ue.report, table));
+            ues.iter().for_each(|ue| push_report(Some(&ue.ue), &ue.report, naming, table));
         }
-        MessageFormat::Conditional(report) => push_conditional(report, table),
+        MessageFormat::Conditional(report) => push_conditional(report, naming, table),
     }
 }
 
-fn push_report(ue: Option<&UeId>, report: &Report, table: &mut Table) {
+fn push_report(ue: Option<&UeId>, report: &Report, naming: &Naming, table: &mut Table) {
     for record in &report.records {
-        let names = names(report.infos.as_deref(), record.values.len());
+        let names = naming.names(report.infos.as_deref(), record.values.len());
         if let Some(mismatch) = Mismatch::find(record.values.len(), names.len()) {
             table.leave_out(|| mismatch.to_string());
             continue;
         }
-        for ((measurement, label), value) in names.into_iter().zip(&record.values) {
-            let value = value.number().unwrap_or(f64::NAN);
+        for ((measurement, label), measured) in names.into_iter().zip(&record.values) {
+            let (value, absent) = value_of(measured);
             let incomplete = record.incomplete;
-            table.push(&MeasurementRow { ue: ue.cloned(), measurement, label, value, incomplete });
+            table.push(&MeasurementRow { ue: ue.cloned(), measurement, label, value, absent, incomplete });
         }
     }
 }
 
-/// Measurement and label of each value; where the subscription says them, its place.
-fn names(infos: Option<&[MeasurementInfo]>, values: usize) -> Vec<(String, String)> {
-    match infos {
-        None => (1..=values).map(|place| (format!("value {place}"), String::new())).collect(),
-        Some(infos) => infos.iter().flat_map(labelled).collect(),
+/// The number of a value, or NaN and why it is absent.
+fn value_of(measured: &Measured) -> (f64, &'static str) {
+    match measured {
+        Measured::NoValue(()) => (f64::NAN, "noValue"),
+        Measured::NotSatisfied(()) => (f64::NAN, "notSatisfied"),
+        it => (it.number().unwrap_or(f64::NAN), ""),
     }
 }
 
-fn labelled(info: &MeasurementInfo) -> impl Iterator<Item = (String, String)> {
-    info.labels.iter().map(|label| (info.measurement.to_string(), label.to_string()))
-}
-
-fn push_conditional(report: &ConditionalReport, table: &mut Table) {
+fn push_conditional(report: &ConditionalReport, naming: &Naming, table: &mut Table) {
     let of = |it: &super::MatchedMeasurement| -> Vec<_> {
-        it.ues.iter().flatten().map(|ue| (it.measurement.to_string(), ue.clone())).collect()
+        it.ues.iter().flatten().map(|ue| (naming.name(&it.measurement), ue.clone())).collect()
     };
     let names: Vec<_> = report.measurements.iter().flat_map(of).collect();
     for record in &report.records {
@@ -149,12 +151,14 @@ fn push_conditional(report: &ConditionalReport, table: &mut Table) {
             table.leave_out(|| mismatch.to_string());
             continue;
         }
-        for ((measurement, ue), value) in names.iter().zip(&record.values) {
+        for ((measurement, ue), measured) in names.iter().zip(&record.values) {
+            let (value, absent) = value_of(measured);
             table.push(&MeasurementRow {
                 ue: Some(ue.clone()),
                 measurement: measurement.clone(),
                 label: String::new(),
-                value: value.number().unwrap_or(f64::NAN),
+                value,
+                absent,
                 incomplete: record.incomplete,
             });
         }

@@ -35,6 +35,14 @@ impl TimeStamp {
         Self::V3(seconds << 32 | fraction)
     }
 
+    /// Step of the time stamps of this version, microseconds.
+    pub const fn step_us(self) -> i64 {
+        match self {
+            Self::V2(_) => US_PER_S,
+            Self::V3(_) => 1,
+        }
+    }
+
     /// Microseconds since 1970, by the base that the number makes likely; `None` if it is beyond any.
     pub fn unix_us(self) -> Option<i64> {
         let since_1900 = |s: u64, us: i64| (s as i64 - NTP_TO_UNIX_S) * US_PER_S + us;

@@ -82,7 +82,15 @@ impl MessageView {
     /// # Errors
     /// As decoding an [`IndicationMessage`].
     pub fn read(octets: &Bytes) -> Result<Self, SmError> {
-        Ok(per::either(|text| Self::whole(octets, text))?.0)
+        Self::read_in(octets, &mut per::Text::default())
+    }
+
+    /// As [`read`](Self::read), from a node that writes this ASN.1 text.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_in(octets: &Bytes, text: &mut per::Text) -> Result<Self, SmError> {
+        Ok(per::learn(text, |text| Self::whole(octets, text))?)
     }
 
     fn whole(octets: &Bytes, text: per::Text) -> Result<Self, DecodeError> {
@@ -130,16 +138,24 @@ impl fmt::Display for Mismatch {
 }
 
 impl MessageView {
-    /// The first record with more or fewer values than labels.
-    pub fn mismatch(&self) -> Option<Mismatch> {
+    /// The first record with more or fewer values than labels; `subscribed`: labels of the subscription, which apply to reports
+    /// without their own.
+    pub fn mismatch(&self, subscribed: impl FnOnce() -> Option<usize>) -> Option<Mismatch> {
+        let is_unnamed = |view: &ReportsView| view.reports.iter().any(|report| report.infos.is_none());
+        let subscribed = match self {
+            Self::Reports(view) if is_unnamed(view) => subscribed(),
+            _ => None,
+        };
         match self {
             Self::Conditional(report) => {
                 let labels = report.measurements.iter().map(|it| it.ues.as_ref().map_or(0, Vec::len)).sum();
                 report.records.iter().find_map(|record| Mismatch::find(record.values.len(), labels))
             }
             Self::Reports(view) => view.reports.iter().find_map(|report| {
-                let infos = &view.infos[report.infos.clone()?];
-                let labels = infos.iter().map(|info| info.labels.len()).sum();
+                let labels = match report.infos.clone() {
+                    Some(infos) => view.infos[infos].iter().map(|info| info.labels.len()).sum(),
+                    None => subscribed?,
+                };
                 let records = view.records[report.records.clone()].iter();
                 records.map(|it| it.values.len()).find_map(|values| Mismatch::find(values, labels))
             }),
