@@ -7,9 +7,10 @@ use ranlab_e2::functions::rc::{self, RcControl};
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e2sm::common::{NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::per::{Text, decode_in, encode_in};
 use ranlab_wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
 use ranlab_wire::e2sm::rc::{
-    ControlHeader, ControlMessage, DEFAULT_FUNCTION_ID, OutcomeFormat, OutcomeValue, Value,
+    ControlHeader, ControlMessage, ControlOutcome, DEFAULT_FUNCTION_ID, OutcomeFormat, OutcomeValue, Value,
 };
 use ranlab_wire::e2sm::{Encoding, Octets};
 use std::sync::{Arc, Mutex};
@@ -117,6 +118,36 @@ fn each_refusal_has_its_cause() {
     ] {
         let expected = Some((cause, why.map(str::to_owned)));
         assert_eq!(refused(&bench.ask(C0, &Message::RicControlRequest(request))), expected);
+    }
+    assert!(obeyed.lock().unwrap().is_empty());
+}
+
+/// FlexRIC 2.0's RIC and xApps end at a refusal; their controls follow its modified ASN.1.
+#[test]
+fn refused_control_of_flexric_is_acknowledged_with_the_reason() {
+    let (mut bench, obeyed) = bench();
+    let flows = Order::QosFlows { drb: 5, flows: vec![FlowMapping { qfi: 10, indication: 1 }] };
+    for (order, reason) in [(flows, None), (handover(9), Some("not executed: no cell 9"))] {
+        let (style, action) = order.action();
+        let in_modified = |write: &dyn Fn(&mut Vec<u8>)| {
+            let mut octets = Vec::new();
+            write(&mut octets);
+            Bytes::from(octets)
+        };
+        let header = ControlHeader::action(Name::du(1), style, action);
+        let request = RicControlRequest {
+            header: in_modified(&|out| encode_in(&header, Text::Modified, out).unwrap()),
+            message: in_modified(&|out| encode_in(&order.message(), Text::Modified, out).unwrap()),
+            ..ordering(1, &order)
+        };
+        let answers = bench.ask(C0, &Message::RicControlRequest(request));
+        let [Message::RicControlAcknowledge(m)] = &answers[..] else { panic!("{answers:?}") };
+        let mut text = Text::Modified;
+        let outcome = decode_in::<ControlOutcome>(m.outcome.as_ref().unwrap(), &mut text).unwrap();
+        assert_eq!(text, Text::Modified);
+        let OutcomeFormat::Values(values) = outcome.format else { panic!() };
+        let [OutcomeValue { id: rc::REASON, value: Value::Text(why) }] = &values[..] else { panic!() };
+        assert!(why.starts_with(reason.unwrap_or("not executed: ")), "{why}");
     }
     assert!(obeyed.lock().unwrap().is_empty());
 }

@@ -8,6 +8,7 @@
 //! | octets that are no control, parameters that are missing or out of range | `control-message-invalid` |
 //! | an answer to a process that does not wait, or not for this controller or UE | `ric-call-process-id-invalid` |
 //! | what the base station refuses; quotas from any controller but the first | `control-failed-to-execute`, and an outcome whose parameter [`REASON`] says why |
+//! | any of these refusals, if the control follows FlexRIC's modified ASN.1: its RIC and xApps end at a refusal | acknowledged, and an outcome whose parameter [`REASON`] begins with "not executed" |
 //! | a trigger or action that is not offered, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
 //! | policies that cannot be, more than [`POLICIES_MAX`]; of quotas from any controller but the first | `action-not-supported` |
 //!
@@ -39,6 +40,7 @@ use policy::Imposed;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest, RicActionId, RicIndicationType};
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::{Reason, Refusal};
+use ranlab_wire::e2sm::per::{Text, encode_in};
 use ranlab_wire::e2sm::rc::commands::{NotAnOrder, ORDERS, Order, SliceQuota};
 use ranlab_wire::e2sm::rc::policy as policies;
 use ranlab_wire::e2sm::rc::reports::{self, MOBILITY_REQUEST, process_octets};
@@ -109,9 +111,23 @@ const NO_PROCESS: Cause = Cause::RicRequest(CauseRicRequest::RicCallProcessIdInv
 const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
 fn decoded(control: &ControlRequest<'_>) -> Result<(ControlHeader, ControlMessage), Cause> {
-    let header = ControlHeader::decode_as(Encoding::Per, control.header).map_err(|_| INVALID)?;
-    let message = ControlMessage::decode_as(Encoding::Per, control.message).map_err(|_| INVALID)?;
+    let mut text = Text::default();
+    decoded_in(control, &mut text)
+}
+
+fn decoded_in(
+    control: &ControlRequest<'_>,
+    text: &mut Text,
+) -> Result<(ControlHeader, ControlMessage), Cause> {
+    let header = ControlHeader::decode_in(Encoding::Per, control.header, text).map_err(|_| INVALID)?;
+    let message = ControlMessage::decode_in(Encoding::Per, control.message, text).map_err(|_| INVALID)?;
     Ok((header, message))
+}
+
+/// Whether a control comes from an xApp of FlexRIC up to 2.0, by its ASN.1 text. It and its RIC end at a refusal.
+fn is_from_flexric(control: &ControlRequest<'_>) -> bool {
+    let mut text = Text::default();
+    decoded_in(control, &mut text).is_ok() && text == Text::Modified
 }
 
 /// Whom a control is about, and what is ordered.
@@ -151,10 +167,11 @@ fn answer(control: &ControlRequest<'_>, asked: NrCgi) -> Result<(Name, Option<Nr
     }
 }
 
-fn outcome(refusal: &Refusal) -> Bytes {
-    let value = OutcomeValue { id: REASON, value: Value::Text(refusal.detail.clone()) };
+fn outcome(detail: &str, text: Text) -> Bytes {
+    let value = OutcomeValue { id: REASON, value: Value::Text(detail.to_owned()) };
     let outcome = Outcome { format: OutcomeFormat::Values(vec![value]) };
-    outcome.to_octets(Encoding::Per).unwrap_or_default()
+    let mut octets = Vec::new();
+    encode_in(&outcome, text, &mut octets).map(|()| octets.into()).unwrap_or_default()
 }
 
 fn sees(ues: UeFilter<'_>, number: u32) -> bool {
@@ -241,7 +258,22 @@ impl Listener {
     }
 }
 
+/// Why a control is not executed.
+enum Fault {
+    Cause(Cause),
+    Refusal(Refusal),
+}
+
 impl<C: RcControl> Function<C> {
+    fn execute(&mut self, ctx: &FunctionContext<'_>, control: &ControlRequest<'_>) -> Result<(), Fault> {
+        let order = match control.call_process_id {
+            Some(process) => self.resume(ctx, process, control),
+            None => read(control).map(Some),
+        };
+        let Some((name, order)) = order.map_err(Fault::Cause)? else { return Ok(()) };
+        self.obey(ctx, &name, &order).map_err(Fault::Refusal)
+    }
+
     fn obey(&mut self, ctx: &FunctionContext<'_>, name: &Name, order: &Order) -> Result<(), Refusal> {
         let ues = ctx.ues();
         let number = name.number();
@@ -472,15 +504,19 @@ impl<C: RcControl> RanFunction for Function<C> {
         ctx: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause> {
-        let order = match control.call_process_id {
-            Some(process) => self.resume(ctx, process, &control)?,
-            None => Some(read(&control)?),
+        let (cause, detail) = match self.execute(ctx, &control) {
+            Ok(()) => return Ok(ControlOutcome::default()),
+            Err(Fault::Cause(cause)) => (cause, cause.to_string()),
+            Err(Fault::Refusal(refusal)) => (REFUSED, refusal.detail),
         };
-        let Some((name, order)) = order else { return Ok(ControlOutcome::default()) };
-        self.obey(ctx, &name, &order).map(|()| ControlOutcome::default()).map_err(|refusal| {
-            ctx.explain(outcome(&refusal));
-            REFUSED
-        })
+        if is_from_flexric(&control) {
+            let outcome = outcome(&format!("not executed: {detail}"), Text::Modified);
+            return Ok(ControlOutcome { outcome: Some(outcome) });
+        }
+        if cause == REFUSED {
+            ctx.explain(outcome(&detail, Text::Standard));
+        }
+        Err(cause)
     }
 
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
