@@ -117,7 +117,7 @@ macro_rules! choice {
             #[allow(irrefutable_let_patterns, unused_assignments, unused_mut, unused_variables)]
             fn encode(&self, w: &mut $crate::per::Writer) -> Result<(), $crate::per::EncodeError> {
                 use $crate::per::Codec;
-                let merged = w.merges_additions();
+                let merged = w.merges_alternatives($asn);
                 let last = if merged { Self::ROOT + Self::ADDITIONS - 1 } else { Self::ROOT - 1 };
                 let mut i = 0;
                 $( if let Self::$v(v) = self {
@@ -142,18 +142,20 @@ macro_rules! choice {
             fn decode<S: $crate::per::Source>(r: &mut S) -> Result<Self, $crate::per::DecodeError> {
                 use $crate::per::Codec;
                 const ADDITIONS: &[&str] = &[$($( $xname ),+)?];
-                let (addition, index) =
-                    r.choose(&[$( $vname ),+], ADDITIONS).map_err(|e| e.within($asn))?;
-                let mut i = 0;
-                if !addition {
-                    $( if index == i {
-                        return <$c as Codec<$t>>::decode(r).map(Self::$v).map_err(|e| e.within($vname));
-                    } i += 1; )+
-                }
-                $( i = 0; $( if index == i {
-                    return r.addition(|r| <$xc as Codec<$xt>>::decode(r)).map(Self::$x).map_err(|e| e.within($xname));
-                } i += 1; )+ )?
-                Err(r.fault($crate::per::DecodeFault::UnknownAlternative(index)).within($asn))
+                r.alternatives($asn, |r| {
+                    let (addition, index) =
+                        r.choose(&[$( $vname ),+], ADDITIONS).map_err(|e| e.within($asn))?;
+                    let mut i = 0;
+                    if !addition {
+                        $( if index == i {
+                            return <$c as Codec<$t>>::decode(r).map(Self::$v).map_err(|e| e.within($vname));
+                        } i += 1; )+
+                    }
+                    $( i = 0; $( if index == i {
+                        return r.addition(|r| <$xc as Codec<$xt>>::decode(r)).map(Self::$x).map_err(|e| e.within($xname));
+                    } i += 1; )+ )?
+                    Err(r.fault($crate::per::DecodeFault::UnknownAlternative(index)).within($asn))
+                })
             }
 
             fn show(&self, n: &mut $crate::per::Notation) {

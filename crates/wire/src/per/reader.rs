@@ -58,6 +58,14 @@ pub trait Source: Sized {
     fn merges(&self, _sequence: &'static str, _component: &'static str) -> bool {
         false
     }
+    /// Reads a CHOICE of this type, whose additions may stand in the root or not ([`Reader::with_merged_additions`]).
+    fn alternatives<T>(
+        &mut self,
+        _choice: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        read(self)
+    }
     /// An alternative of a CHOICE behind its extension mark: an open type.
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.open(contents)
@@ -153,6 +161,9 @@ pub const MERGED_COMPONENTS: [(&str, &str); 3] = [
     ("MeasurementCondItem", "binRangeDef"),
     ("E2SM-KPM-ActionDefinition-Format1", "distMeasBinRangeInfo"),
 ];
+
+/// CHOICEs of simple types whose additions stay additions in the modified text of FlexRIC 2.0.
+pub const EXTENDED_CHOICES: [&str; 1] = ["ENB-ID"];
 
 /// A cursor over the octets of one message.
 #[derive(Debug)]
@@ -467,6 +478,18 @@ impl Source for Reader {
 
     fn merges(&self, sequence: &'static str, component: &'static str) -> bool {
         self.merged && MERGED_COMPONENTS.contains(&(sequence, component))
+    }
+
+    fn alternatives<T>(
+        &mut self,
+        choice: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let merged = self.merged;
+        self.merged &= !EXTENDED_CHOICES.contains(&choice);
+        let value = read(self);
+        self.merged = merged;
+        value
     }
 
     fn addition<T>(&mut self, contents: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {

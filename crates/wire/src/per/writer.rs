@@ -34,9 +34,9 @@ impl Writer {
         self.merged && super::reader::MERGED_COMPONENTS.contains(&(sequence, component))
     }
 
-    /// Whether extension additions of a CHOICE stand in the root.
-    pub fn merges_additions(&self) -> bool {
-        self.merged
+    /// Whether extension additions of a CHOICE of this type stand in the root.
+    pub fn merges_alternatives(&self, choice: &str) -> bool {
+        self.merged && !super::reader::EXTENDED_CHOICES.contains(&choice)
     }
 
     pub(crate) fn with_replay(mut self, replay: crate::e2ap::Replay) -> Self {
