@@ -22,14 +22,17 @@ declare -A program=(
     [moni]=examples/xApp/c/monitor/xapp_gtp_mac_rlc_pdcp_moni [kpm_moni]=examples/xApp/c/monitor/xapp_kpm_moni
     [kpm_rc]=examples/xApp/c/kpm_rc/xapp_kpm_rc
 )
+# An xApp on its library that sends controls one after the other, if a variable names one.
+[[ -z ${FLEXRIC_CONTROLS:-} ]] || program[controls]=$FLEXRIC_CONTROLS
 declare -A pid=() runs=() aborts=() hung=() failed=()
 # Started here, and no group of others: each is ended by its own number.
 end_all() { for name in "${!pid[@]}"; do kill -9 "${pid[$name]}" 2>/dev/null; wait "${pid[$name]}" 2>/dev/null; done; pid=(); }
 
+path_of() { if [[ ${program[$1]} == /* ]]; then echo "${program[$1]}"; else echo "$FLEXRIC/${program[$1]}"; fi; }
 # A program of FlexRIC's, carried in this meeting's folder.
 stock() {
     mkdir -p "$work/$1"
-    (cd "$work/$1" && ulimit -c 0 && RANLAB_SCTP=$folder LD_PRELOAD=$PRELOAD exec "$FLEXRIC/${program[$1]}" \
+    (cd "$work/$1" && ulimit -c 0 && RANLAB_SCTP=$folder LD_PRELOAD=$PRELOAD exec "$(path_of "$1")" \
         -c "$work/flexric.conf" -p "$work/models/" >out 2>&1 </dev/null) &
     pid[$1]=$!
 }
@@ -73,23 +76,33 @@ monitor() {
     grep -q ' [1-9][0-9]* indications' "$work/monitor.out" || { count failed "$meeting/monitor"; tail -n 1 "$work/monitor.out" >&2; }
 }
 
+# KPM of its agents, in its modified ASN.1, has values.
+kpm_values() {
+    xapp kpm_values xapp monitor --connect "$at:36422" --sm kpm --duration 4s
+    grep -q ' measurement=' "$work/kpm_values.out" || { count failed "$meeting/kpm_values"; tail -n 1 "$work/kpm_values.out" >&2; }
+}
+
 for ((round = 1; round <= ${ROUNDS:-10}; round++)); do
     begin alone
     stock ric; sleep 1; stock gnb; sleep 0.5; stock du; sleep 1
     for name in moni kpm_moni kpm_rc; do xapp $name; done
+    if [[ -n ${program[controls]:-} ]]; then xapp controls; fi
     lived ric gnb du; end_all
 
     begin our-ric
     ours our-ric ric --e2 "$at:36421" --e42 "$at:36422"; sleep 1; stock gnb; sleep 0.5; stock du; sleep 1
     monitor
     for name in moni kpm_moni kpm_rc; do xapp $name; done
-    monitor
+    monitor; kpm_values
+    if [[ -n ${program[controls]:-} ]]; then xapp controls; fi
     lived our-ric gnb du; end_all
 
     begin our-nodes
-    stock ric; sleep 1; ours emulate emulate --connect "$at:36421" --nodes 2 --ues 4; sleep 1.5
-    # Not kpm_moni and kpm_rc: our nodes offer no KPM, these two do not look, and FlexRIC's RIC aborts at a node's refusal.
-    monitor; xapp moni; monitor
+    stock ric; sleep 1
+    ours emulate emulate --connect "$at:36421" --nodes 2 --ues 4 --radio nr:106 --flows udp:5 --sm mac,rlc,pdcp,gtp,kpm,rc; sleep 1.5
+    monitor
+    for name in moni kpm_moni kpm_rc; do xapp $name; done
+    monitor
     lived ric emulate; end_all
 
     begin our-xapp
