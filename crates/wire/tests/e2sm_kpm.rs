@@ -62,11 +62,24 @@ fn octets_of_the_modified_text_are_read_and_written_again() {
         value
     }
     again::<ActionDefinition>("flexric_modified_kpm_v203_actdef_f4.bin");
-    for kind in ["ind_msg_f1", "ind_msg_f3", "emu_ind_msg_f3_bins"] {
+    for kind in ["ind_msg_f1", "ind_msg_f3"] {
         let name = format!("flexric_modified_kpm_v203_{kind}.bin");
         again::<IndicationMessage>(&name);
         MessageView::read(&vector(&name)).unwrap();
     }
+}
+
+/// The CHOICE ENB-ID keeps its additions in the modified text: one bit for two alternatives.
+#[test]
+fn enb_id_of_the_modified_text_is_read() {
+    let octets = vector("flexric_modified_kpm_v203_emu_ind_msg_f2_enb.bin");
+    let (value, text) = per::decode_either::<IndicationMessage>(&octets).unwrap();
+    assert_eq!(text, per::Text::Modified);
+    let mut written = Vec::new();
+    per::encode_in(&value, text, &mut written).unwrap();
+    let mut again = text;
+    assert_eq!(per::decode_in(&written.into(), &mut again), Ok(value));
+    MessageView::read(&octets).unwrap();
 }
 
 /// FlexRIC writes the REAL 117 with a mantissa of two octets, `00 75`; X.690 §11.3.1 wants one. The values are the same.
@@ -219,7 +232,7 @@ fn by_ue(ues: u32) -> MessageFormat {
         let infos = Some(list.iter().map(|name| MeasurementInfo::plain(name)).collect());
         Report { records, infos, granularity_ms: (!ue.is_multiple_of(5)).then_some(100 + ue) }
     };
-    let ue = |ue| UeReport { ue: ranlab_wire::e2sm::common::UeId::du(ue), report: report(ue) };
+    let ue = |ue| UeReport { ue: UeId::du(ue), report: report(ue) };
     MessageFormat::Ues((0..ues).map(ue).collect())
 }
 
