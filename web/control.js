@@ -131,17 +131,30 @@ export class Control {
 
   /** @param {string} name @param {any} asked @param {[string, any][]} columns */
   effectTable(name, asked, columns) {
-    const model = this.models.find((it) => it.name === asked.sm);
-    const rows = columns.map(([id, { before, after }]) => {
-      const column = model?.columns.find((it) => it.name === id);
-      const unit = column?.unit ?? "";
-      const change = before ? (after - before) / before : null;
-      const sign = change === null || after === null ? "–" : `${change >= 0 ? "+" : "−"}${show(Math.abs(change) * 100, "%")}`;
-      const kind = change === null || Math.abs(change) < 0.005 ? "" : change > 0 ? "up" : "down";
-      return [id, column?.kind === "counter" ? "growth in a period" : "mean", show(before, unit), show(after, unit), h("span", { class: kind }, sign)];
+    const rows = columns.flatMap(([id, kpi]) => {
+      const groups = [[`all (${kpi.total})`, kpi], ...named("slice", kpi.slices), ...named("UE", kpi.ues)];
+      const more = groups.length - GROUPS_SHOWN + kpi.left_out;
+      const shown = groups.slice(0, GROUPS_SHOWN).map(([group, it]) => effectRow(id, group, kpi.unit, it));
+      return more > 0 ? [...shown, [id, `${more} more`, "", "", ""]] : shown;
     });
-    return plain(`Effect of ${name}: means over ${asked.periods} periods of ${asked.period_ms} ms before and after it`, ["Column", "What", "Before", "After", "Change"], rows);
+    return plain(`Effect of ${name}: means over ${asked.periods} periods of ${asked.period_ms} ms before and after it`, ["KPI", "Of", "Before", "After", "Change"], rows);
   }
+}
+
+/** Rows of a KPI at most. */
+const GROUPS_SHOWN = 64;
+
+/** @param {string} kind @param {Record<string, any>} groups @returns {[string, any][]} */
+function named(kind, groups) {
+  return Object.entries(groups ?? {}).map(([name, it]) => [`${kind} ${name}`, it]);
+}
+
+/** @param {string} id @param {string} group @param {string} unit @param {{before: number | null, after: number | null}} it */
+function effectRow(id, group, unit, { before, after }) {
+  const change = before && after !== null ? (after - before) / before : null;
+  const sign = change === null ? "–" : `${change >= 0 ? "+" : "−"}${show(Math.abs(change) * 100, "%")}`;
+  const kind = change === null || Math.abs(change) < 0.005 ? "" : change > 0 ? "up" : "down";
+  return [id, group, show(before, unit), show(after, unit), h("span", { class: kind }, sign)];
 }
 
 /** @param {{kind: string}} column */

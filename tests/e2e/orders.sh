@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# xapp control: orders of RC, what is refused and why, and what an order did: means of KPM before and after.
+# xapp control: orders of RC, what is refused and why, and the effect of an order: KPM before and after, in total, by slice and by UE.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
@@ -13,7 +13,8 @@ control() { "$RANLAB" xapp control --connect "$e42" --plmn 505.01 "$@"; }
 
 control --rc-quota 1=0:20 --effect 5 --kpi RRU.PrbTotDl,DRB.UEThpDl --format ndjson >effect.ndjson
 control --rc-quota 1=0:60 --node "505.01 2" --effect 3 --sm mac --kpi dl_aggr_bytes_sdus >column.txt
-grep -Eq '^  dl_aggr_bytes_sdus: [0-9.]+ before, [0-9.]+ after$' column.txt
+grep -Fxq '  dl_aggr_bytes_sdus [B]' column.txt
+grep -Eq '^    all \(sum\) +[0-9.]+ before +[0-9.]+ after' column.txt
 refused() {
     local words=$1
     shift
@@ -21,7 +22,8 @@ refused() {
     grep -q "$words" refused.txt || { cat refused.txt; exit 1; }
 }
 refused 'refused' --rc-handover 1=0fffffff0
-refused 'no column with numbers; there are dl_aggr_tbs' --rc-quota 1=0:60 --effect 3 --sm mac --kpi speed
+refused 'is not a KPI; allowed are dl_aggr_tbs' --rc-quota 1=0:60 --effect 3 --sm mac --kpi speed
+refused '"DRB.UEThpDL" is not a KPI; allowed are DRB.UEThpDl' --rc-quota 1=0:60 --effect 3 --kpi DRB.UEThpDL
 refused 'effect' --rc-quota 1=0:60 --kpi speed
 
 python3 - <<'P'
@@ -31,7 +33,10 @@ assert lines[-1] == {"accepted": 2, "refused": 0}, lines
 for told in lines[:-1]:
     prbs, throughput = told["effect"]["RRU.PrbTotDl"], told["effect"]["DRB.UEThpDl"]
     # Two UEs shared the carrier; now they share a fifth of it. The first period may have begun before the order.
-    assert abs(prbs["before"] - 50) < 3 and 9 < prbs["after"] < 20, told
+    assert abs(prbs["before"] - 100) < 5 and 18 < prbs["after"] < 40, told
+    assert (prbs["unit"], prbs["total"], len(prbs["ues"])) == ("%", "sum", 2), told
+    assert prbs["slices"]["1"] == {"before": prbs["before"], "after": prbs["after"]}, told
+    assert abs(sum(ue["after"] for ue in prbs["ues"].values()) - prbs["after"]) < 0.1, told
     assert throughput["after"] < 0.5 * throughput["before"], told
 print(len(lines) - 1, "base stations obeyed:", lines[0]["effect"])
 P

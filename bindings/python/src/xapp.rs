@@ -7,14 +7,17 @@ use crate::parts::Held;
 use crate::queue::{BYTES_MAX, ITEMS_MAX, Item, Queue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use ranlab_sdk::e2::xapp::{Dialect, FunctionRef, StandingHandle, SubscriptionHandle, XappConfig, XappEvent};
+use ranlab_sdk::e2::effect::{Change, Halves};
+use ranlab_sdk::e2::xapp::{Dialect, FunctionRef, KpmPlan, StandingHandle, SubscriptionHandle, XappConfig, XappEvent};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, Version};
-use ranlab_sdk::wire::e2sm::{Model, by_oid};
+use ranlab_sdk::wire::e2sm::kpm::Selection;
+use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets, by_oid};
 use ranlab_sdk::{Bytes, SubscriptionError, Watch, XappHandle};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -84,6 +87,7 @@ impl State {
                 self.trouble(format!("{node}: the subscription failed: {failure}"));
                 self.admit(handle, Err(SubscriptionError::Failed { handle, failure }));
             }
+            XappEvent::NotOffered { reason, .. } => self.trouble(reason),
             XappEvent::Unsubscribed { handle, .. } => self.admit(handle, Err(SubscriptionError::Ended)),
             XappEvent::Disconnected { why, .. } => self.trouble(format!("disconnected: {why}")),
             XappEvent::SetupFailed { cause, .. } => {
@@ -134,15 +138,27 @@ impl State {
     }
 
     async fn subscribe(&self, wanted: Wanted, queue: Arc<Queue>) -> Result<Route, Fault> {
-        let Wanted { function, model, trigger, period, mut actions, node } = wanted;
+        let Wanted { function, model, trigger, period, mut actions, selection, node } = wanted;
         let Some(name) = node else {
-            let standing = self.handle.subscribe_all_raw(function, trigger, actions);
+            let standing = match selection {
+                Some(selection) => {
+                    let plan = Arc::new(KpmPlan { selection, period });
+                    self.handle.subscribe_all_planned(function, plan)
+                }
+                None => self.handle.subscribe_all_raw(function, trigger, actions),
+            };
             let route = Route::Standing(standing.map_err(Fault::config)?);
             self.queues.borrow_mut().insert(route, queue);
             return Ok(route);
         };
         let node = self.node(&name)?;
         let definition = self.definition(&node, &function);
+        if let (Some(selection), Some(definition)) = (&selection, &definition) {
+            let period_ms = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
+            let action = selection.action(&node, definition, period_ms).map_err(Fault::config)?;
+            let definition = Some(action.to_octets(Encoding::Per)?);
+            actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(0) }];
+        }
         if let (Some(model), Some(definition)) = (model, definition) {
             for action in actions.iter_mut().filter(|action| action.definition.is_none()) {
                 action.definition = model.action(model.encoding(), &definition, period)?;
@@ -200,15 +216,43 @@ struct Wanted {
     trigger: Bytes,
     period: Duration,
     actions: Vec<ActionToBeSetup>,
+    selection: Option<Selection>,
     node: Option<String>,
 }
 
-/// What a subscription is for, as Python has it.
-type Asked = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>);
-/// Model, KPIs, periods and time between them, as Python has them.
-type EffectWanted = (String, Vec<String>, u32, f64);
-/// KPI, before, after.
-type Changes = Vec<(String, Option<f64>, Option<f64>)>;
+/// What a subscription is for, as Python has it: period, trigger, definitions, measurements of KPM.
+type Asked = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>, Option<KpmWanted>);
+/// Style, measurements, UEs, slice, cell and granularity.
+type KpmWanted = (Option<i64>, Vec<String>, Vec<String>, Option<String>, Option<String>, Option<u32>);
+
+fn selection(wanted: KpmWanted) -> Result<Selection, Fault> {
+    fn parse<T: FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, Fault> {
+        text.parse().map_err(|error: T::Err| Fault::config(format!("`{name}`: {}", error.to_string())))
+    }
+    let (style, measurements, ues, slice, cell, granularity_ms) = wanted;
+    Ok(Selection {
+        style,
+        measurements,
+        ues: ues.iter().map(|ue| parse("ues", ue)).collect::<Result<_, _>>()?,
+        slice: slice.map(|slice| parse("snssai", &slice)).transpose()?,
+        cell: cell.map(|cell| parse("cell", &cell)).transpose()?,
+        granularity_ms,
+    })
+}
+/// Model, KPIs, periods, time between them and slices, as Python has them.
+type EffectWanted = (String, Vec<String>, u32, f64, Vec<String>);
+/// Before and after.
+type BeforeAfter = (Option<f64>, Option<f64>);
+/// KPI, unit, `sum` or `mean`, total, by slice, by UE, and how many UEs are left out.
+type Changed = (String, String, &'static str, BeforeAfter, Vec<(String, BeforeAfter)>, Vec<(String, BeforeAfter)>, u64);
+
+/// A KPI as Python has it.
+fn changed(change: Change) -> Changed {
+    let pair = |it: Halves| (it.before, it.after);
+    let groups = |groups: Vec<(String, Halves)>| groups.into_iter().map(|(name, it)| (name, pair(it))).collect();
+    let Change { name, unit, summary, total, slices, ues, left_out } = change;
+    (name, unit, summary.name(), pair(total), groups(slices), groups(ues), left_out)
+}
 
 /// A time of Python, in milliseconds.
 fn milliseconds(name: &str, ms: f64) -> Result<Duration, Fault> {
@@ -223,6 +267,11 @@ fn seconds(seconds: f64) -> Result<Duration, Fault> {
         |_| Fault::config(format!("`timeout` must be a number of seconds, zero or above, not {seconds}"));
     Duration::try_from_secs_f64(seconds).map_err(wrong)
 }
+
+/// Kind, number, name and items of an offer.
+type OfferItem = (&'static str, String, String, Vec<String>);
+/// Number, OID, service model, revision and offers of a function.
+type NodeFunction = (u16, Option<String>, Option<&'static str>, u16, Vec<OfferItem>);
 
 /// An xApp.
 #[pyclass(frozen)]
@@ -240,18 +289,17 @@ impl Xapp {
         Ok(Self(Arc::new(Held::new(actor))))
     }
 
-    /// Each node's name and its functions: number, OID, service model, revision.
-    #[allow(clippy::type_complexity)]
-    fn nodes(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<Vec<(String, Vec<(u16, Option<String>, Option<&'static str>, u16)>)>> {
+    /// Each node's name and its functions: number, OID, service model, revision, offers.
+    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<NodeFunction>)>> {
         self.0.get()?.ask(py, LOOK, |state| async move {
             Ok(state.handle.read(|xapp| {
                 let nodes = xapp.nodes().map(|(id, info)| {
                     let functions = info.functions.iter().map(|f| {
-                        let known = f.oid.as_deref().and_then(by_oid).map(Model::name);
-                        (f.id, f.oid.clone(), known, f.revision)
+                        let known = f.oid.as_deref().and_then(by_oid);
+                        let offers = known.and_then(|model| model.offers(&f.definition).ok());
+                        let offers = offers.into_iter().flatten();
+                        let offers = offers.map(|it| (it.kind, it.number, it.name, it.items)).collect();
+                        (f.id, f.oid.clone(), known.map(Model::name), f.revision, offers)
                     });
                     (id.to_string(), functions.collect())
                 });
@@ -269,7 +317,8 @@ impl Xapp {
         node: Option<String>,
         timeout: f64,
     ) -> PyResult<Stream> {
-        let (period_ms, trigger, definitions) = asked;
+        let (period_ms, trigger, definitions, kpm) = asked;
+        let selection = kpm.map(selection).transpose()?;
         let (timeout, period) = (seconds(timeout)?, milliseconds("period_ms", period_ms)?);
         let reads = function.model()?;
         let trigger = match (trigger, reads) {
@@ -285,7 +334,7 @@ impl Xapp {
         };
         let actions = (0..).zip(definitions.unwrap_or_else(|| vec![None])).map(action).collect();
         let function = function.reference()?;
-        let wanted = Wanted { function, model: reads, trigger, period, actions, node };
+        let wanted = Wanted { function, model: reads, trigger, period, actions, selection, node };
         let queue = Arc::new(Queue::default());
         let its = Arc::clone(&queue);
         let route = self.0.get()?.ask(py, timeout.saturating_add(MARGIN), move |state| async move {
@@ -319,13 +368,15 @@ impl Xapp {
         octets: (Vec<u8>, Vec<u8>),
         ack: bool,
         effect: Option<EffectWanted>,
-    ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Changes>)> {
-        let watch = effect.map(|(sm, kpis, periods, period_ms)| {
+    ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Vec<Changed>>)> {
+        let watch = effect.map(|(sm, kpis, periods, period_ms, slices)| {
+            let slice = |it: &String| it.parse().map_err(|error| Fault::config(format!("`slices`: {error}")));
             Ok::<_, Fault>(Watch {
                 model: model(&sm)?,
                 kpis,
                 periods,
                 period: milliseconds("period_ms", period_ms)?,
+                slices: slices.iter().map(slice).collect::<Result<_, Fault>>()?,
             })
         });
         let watch = watch.transpose()?;
@@ -348,8 +399,8 @@ impl Xapp {
                 };
                 let measured =
                     state.handle.control_with_effect(node, reference, header, message, &watch).await?;
-                let changes = measured.changes.into_iter().map(|it| (it.name, it.before, it.after));
-                Ok((measured.outcome, Some(changes.collect::<Changes>())))
+                let changes = measured.changes.into_iter().map(changed);
+                Ok((measured.outcome, Some(changes.collect::<Vec<Changed>>())))
             },
         )?;
         let outcome = outcome.map(|octets| function.outcome(py, &octets)).transpose()?;

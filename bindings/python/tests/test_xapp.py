@@ -229,14 +229,28 @@ class Network(unittest.TestCase):
         for kpi, change in told.effect.items():
             assert change.before is not None and change.after is not None, kpi
             self.assertLess(change.after, 0.5 * change.before, kpi)
+            self.assertEqual(change.slices["1"].after, change.after, kpi)
+            self.assertEqual(sum(ue.after or 0 for ue in change.ues.values()) - change.after, 0, kpi)
         # The same by the names of the ASN.1, and of a column.
         effect = ranlab.Effect(["dl_aggr_bytes_sdus"], sm="mac", periods=3, period_ms=50)
         told = self.xapp.control(node, "slice", HALVES, effect=effect)
         self.assertEqual(list(told.effect or {}), ["dl_aggr_bytes_sdus"])
-        with self.assertRaisesRegex(ranlab.ConfigError, "no column with numbers; there are dl_aggr_tbs"):
+        with self.assertRaisesRegex(ranlab.ConfigError, "is not a KPI; allowed are dl_aggr_tbs"):
             self.xapp.order(node, ranlab.SliceQuota(sst=1), effect=ranlab.Effect(["speed"], sm="mac"))
         with self.assertRaisesRegex(ranlab.ConfigError, "1 period or more"):
             self.xapp.order(node, ranlab.SliceQuota(sst=1), effect=ranlab.Effect(["DRB.UEThpDl"], periods=0))
+
+    def test_measurements_by_name(self) -> None:
+        wanted = ranlab.Kpm(["DRB.UEThpDl", "RRU.PrbTotDl"], snssai="1", granularity_ms=50)
+        with self.xapp.subscribe(wanted, period_ms=100, node=self.nodes[2]) as reports:
+            report = reports.next(timeout=10)
+            assert report is not None
+            names = {row.measurement for row in report.rows}
+            self.assertEqual(names, {"DRB.UEThpDl", "RRU.PrbTotDl"})
+        with self.assertRaisesRegex(ranlab.ConfigError, "it offers DRB.UEThpDl"):
+            self.xapp.subscribe(ranlab.Kpm(["DRB.Nothing"]), node=self.nodes[2])
+        offers = [it for it in self.nodes[2].functions if it.sm == "kpm"][0].offers
+        self.assertIn("DRB.UEThpDl", offers[0].items)
 
     def test_orders_that_cannot_be(self) -> None:
         node = self.nodes[0]

@@ -1,12 +1,13 @@
 //! Decoding of PDUs into messages: each connection has a side and a version.
 use std::collections::HashMap;
 
-use ranlab_wire::e2ap::{self, Decoded, Rejection, Version};
+use ranlab_wire::e2ap::{self, Decoded, RanFunctionId, Rejection, Version};
+use ranlab_wire::e2sm::Model;
 use ranlab_wire::e42;
 use serde::Serialize;
 
 use super::note::{Note, Notes};
-use super::{Flow, Pdu, Side, Transport};
+use super::{Flow, Pdu, Side, Transport, payload};
 
 /// Maximum number of connections with separate state; the PDUs of further ones share one state.
 const MAX_CONNECTIONS: usize = 65_536;
@@ -18,6 +19,8 @@ pub struct Known {
     pub side: Option<Side>,
     /// All connections speak this version.
     pub version: Option<Version>,
+    /// All payloads are of this service model.
+    pub model: Option<&'static dyn Model>,
 }
 
 /// A PDU with its message.
@@ -33,6 +36,8 @@ pub struct Dissected {
     pub version: Version,
     /// Its message; a standard one of either side is [`e42::Message::E2`].
     pub message: Result<Decoded<e42::Message>, Rejection>,
+    /// The service model of its payloads.
+    pub model: Option<&'static dyn Model>,
 }
 
 /// A connection in a report, after its last PDU.
@@ -61,6 +66,8 @@ struct State {
     /// Rank by first PDU.
     rank: usize,
     told: bool,
+    /// Service models of RAN functions; `None` where nodes of an E42 connection differ.
+    models: HashMap<RanFunctionId, Option<&'static dyn Model>>,
 }
 
 /// Decodes PDUs and keeps the state of the connections.
@@ -69,6 +76,17 @@ pub struct Dissector {
     known: Known,
     pdus: u64,
     connections: HashMap<(Flow, Side), State>,
+    /// Protocols that setups told.
+    sides: HashMap<Flow, Side>,
+}
+
+/// The protocol of a connection whose setup this is: E2's has procedure code 1, which E42 does not use; E42's begins with the
+/// RAN functions that the xApp asks for.
+fn side_of_setup(pdu: &[u8]) -> Option<Side> {
+    if Version::of_setup(pdu).is_some() || matches!(pdu, [0x20 | 0x40, 1, ..]) {
+        return Some(Side::E2);
+    }
+    e42::numbering_of(pdu).map(|_| Side::E42)
 }
 
 impl Dissector {
@@ -80,7 +98,7 @@ impl Dissector {
     /// Decodes the next PDU.
     pub fn take(&mut self, pdu: Pdu, notes: &mut Notes) -> Dissected {
         self.pdus += 1;
-        let side = self.known.side.or(pdu.side).unwrap_or_else(|| pdu.flow.side());
+        let side = self.known.side.or(pdu.side).unwrap_or_else(|| self.side(&pdu));
         let mut key = (pdu.flow.connection(), side);
         let rank = self.connections.len();
         if rank >= MAX_CONNECTIONS && !self.connections.contains_key(&key) {
@@ -98,6 +116,7 @@ impl Dissector {
             pdus: 0,
             rank,
             told: self.known.version.is_some() || pdu.flow.transport == Transport::File,
+            models: HashMap::new(),
         });
         connection.pdus += 1;
         if pdu.flow.transport == Transport::File {
@@ -110,7 +129,21 @@ impl Dissector {
             let assumed = Note::VersionAssumed(connection.flow.to_string(), connection.version.name());
             notes.add(assumed, "PDU", self.pdus);
         }
-        Dissected { number: self.pdus, pdu, side, version: connection.version, message }
+        let model = message.as_ref().ok().and_then(|decoded| connection.model(&decoded.message));
+        let model = self.known.model.or(model);
+        Dissected { number: self.pdus, pdu, side, version: connection.version, message, model }
+    }
+
+    /// The protocol of a PDU's connection: of its setup, else by its ports.
+    fn side(&mut self, pdu: &Pdu) -> Side {
+        let connection = pdu.flow.connection();
+        if let Some(side) = side_of_setup(&pdu.bytes).filter(|_| pdu.flow.transport != Transport::File) {
+            if self.sides.len() < MAX_CONNECTIONS || self.sides.contains_key(&connection) {
+                self.sides.insert(connection, side);
+            }
+            return side;
+        }
+        self.sides.get(&connection).copied().unwrap_or_else(|| pdu.flow.side())
     }
 
     /// All connections, in the order of their first PDU.
@@ -127,6 +160,21 @@ impl Dissector {
 }
 
 impl State {
+    /// Notes the functions that a message announces; the service model of the function that it is about.
+    fn model(&mut self, message: &e42::Message) -> Option<&'static dyn Model> {
+        for function in payload::announced(message) {
+            let model = payload::model(function);
+            let known = self.models.entry(function.id).or_insert(model);
+            // Nodes of an E42 connection may number their functions differently; a node of E2 may change them.
+            if self.side == Side::E2 {
+                *known = model;
+            } else if *known != model {
+                *known = None;
+            }
+        }
+        self.models.get(&payload::function(message)?).copied().flatten()
+    }
+
     fn decode(&mut self, pdu: &Pdu, fixed: bool) -> Result<Decoded<e42::Message>, Rejection> {
         let told = match self.side {
             Side::E2 => Version::of_setup(&pdu.bytes),

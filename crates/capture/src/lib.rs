@@ -20,6 +20,7 @@ mod link;
 mod link_type;
 pub mod note;
 pub mod packets;
+mod payload;
 mod pdu;
 mod report;
 mod sctp;
@@ -35,6 +36,7 @@ pub use assemble::{Assembler, MAX_HELD_BYTES};
 pub use exported::Recorder;
 pub use findings::Findings;
 pub use link_type::LinkType;
+pub use payload::Part;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
 pub use report::Line;
 pub use trace::{Problem, Summary, Trace, TraceError};
@@ -47,7 +49,7 @@ pub const E42_PORT: u16 = 36422;
 /// The longest PDU accepted from a capture or a file, in bytes.
 pub const MAX_PDU_BYTES: usize = 16 << 20;
 
-/// Protocol of a connection. The bytes alone do not identify it, because both protocols use the same codes.
+/// Protocol of a connection. Its setup tells it; the bytes of other messages do not, because procedure codes collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::dissect::Dissected;
 use super::fields::{self, Fields};
 use super::note::NoteCount;
+use super::payload::{self, Part};
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
 
@@ -27,6 +28,8 @@ pub struct Line<'a> {
     bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     notation: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    payload: Vec<Part>,
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<&'a Problem>,
     /// Time since the start of the trace.
@@ -39,8 +42,8 @@ fn by_name<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl<'a> Line<'a> {
-    /// Report of a PDU in a file. Its text contains the time since `begin_us`; with `notation`, the report
-    /// includes the whole message in ASN.1 value notation.
+    /// Of a PDU of a file. Its text tells the time since `begin_us`; `notation`: with the whole message in ASN.1 value
+    /// notation, and its payloads by the names of their service model.
     pub fn new(
         file: &'a str,
         dissected: &Dissected,
@@ -48,12 +51,17 @@ impl<'a> Line<'a> {
         begin_us: Option<u64>,
         notation: bool,
     ) -> Self {
-        let Dissected { number, pdu, side, version, message } = dissected;
-        let (name, fields) = match message {
+        let Dissected { number, pdu, side, version, message, model } = dissected;
+        let (name, mut fields) = match message {
             Ok(decoded) => (Some(decoded.message.name()), fields::of(&decoded.message)),
             Err(rejection) => (None, fields::of_rejected(rejection)),
         };
+        let read = message.as_ref().ok().zip(*model);
+        fields.extend(
+            read.map(|(decoded, model)| payload::fields(model, &decoded.message)).unwrap_or_default(),
+        );
         let shown = message.as_ref().ok().filter(|_| notation);
+        let parts = read.filter(|_| notation).map(|(decoded, model)| payload::parts(model, &decoded.message));
         Self {
             pdu: *number,
             file,
@@ -67,6 +75,7 @@ impl<'a> Line<'a> {
             fields,
             bytes: pdu.bytes.len(),
             notation: shown.map(|decoded| decoded.message.notation(*version)),
+            payload: parts.unwrap_or_default(),
             problem,
             since_us: pdu.time_us.zip(begin_us).map(|(time, begin)| i128::from(time) - i128::from(begin)),
         }
@@ -90,7 +99,10 @@ impl fmt::Display for Line<'_> {
         if let Some(Problem { problem, reason, .. }) = self.problem {
             write!(f, "\n       {problem}: {reason}")?;
         }
-        self.notation.as_ref().map_or(Ok(()), |notation| write!(f, "\n{notation}"))
+        if let Some(notation) = &self.notation {
+            write!(f, "\n{notation}")?;
+        }
+        self.payload.iter().try_for_each(|it| write!(f, "\n{} {}", it.part, it.notation))
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::dissect::Dissected;
 use super::fields;
+use super::payload;
 use super::pdu::{Endpoint, Flow};
 use super::trace::{Problem, Summary};
 use super::{Side, Transport};
@@ -95,7 +96,7 @@ impl Sequence {
 
     /// Adds the next message of a trace.
     pub fn take(&mut self, dissected: &Dissected, problem: Option<&Problem>) {
-        let Dissected { number, pdu, side, version, message } = dissected;
+        let Dissected { number, pdu, side, version, message, model } = dissected;
         self.begin_us = self.begin_us.or(pdu.time_us);
         if self.messages.len() >= MESSAGES_MAX {
             if !self.newest {
@@ -104,7 +105,7 @@ impl Sequence {
             }
             self.forget();
         }
-        let (name, told) = match message {
+        let (name, mut told) = match message {
             Ok(decoded) => (decoded.message.name(), fields::of(&decoded.message)),
             Err(rejection) => ("(undecodable)", fields::of_rejected(rejection)),
         };
@@ -117,6 +118,13 @@ impl Sequence {
         let to = self.lane(destination, *side);
         let at_us = pdu.time_us.zip(self.begin_us).map(|(time, begin)| time as i64 - begin as i64);
         let answers = self.answered(dissected, &told);
+        let mut words = message.as_ref().map_or_else(|_| String::new(), |it| it.message.notation(*version));
+        if let (Ok(decoded), Some(model)) = (message, model) {
+            told.extend(payload::fields(*model, &decoded.message));
+            for part in payload::parts(*model, &decoded.message) {
+                words.push_str(&format!("\n{} {}", part.part, part.notation));
+            }
+        }
         let took_us = answers.and_then(|index| Some(at_us? - self.messages[index].at_us?));
         let cause = told.iter().find(|(name, _)| *name == "cause").map(|(_, cause)| format!(": {cause}"));
         let fails = pdu.bytes.first() == Some(&UNSUCCESSFUL) || name == "ErrorIndication";
@@ -124,7 +132,6 @@ impl Sequence {
             Some(Problem { problem, reason, .. }) => Some(format!("{problem}: {reason}")),
             None => fails.then(|| format!("{name}{}", cause.unwrap_or_default())),
         };
-        let words = message.as_ref().map_or_else(|_| String::new(), |it| it.message.notation(*version));
         let shown = &pdu.bytes[..pdu.bytes.len().min(OCTETS_MAX)];
         self.messages.push(Message {
             n: *number,

@@ -4,8 +4,11 @@
 use bytes::Bytes;
 use ranlab_capture::dissect::{Dissector, Known};
 use ranlab_capture::note::{MAX_NOTES, Note, Notes};
-use ranlab_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Pdu, Side, Transport};
-use ranlab_wire::e2ap::{self, Message, Version};
+use ranlab_capture::{E2_PORT, E42_PORT, Endpoint, Flow, Line, Pdu, Side, Transport};
+use ranlab_wire::e2ap::{self, Message, RanFunctionItem, Version};
+use ranlab_wire::e2sm::kpm::{self, Kpm};
+use ranlab_wire::e2sm::{Encoding, Model};
+use ranlab_wire::e42;
 
 fn pdu(transport: Transport, port: u16, bytes: Bytes) -> Pdu {
     let end = |port| Endpoint { address: Some([127, 0, 0, 1].into()), port };
@@ -42,7 +45,7 @@ fn setup_determines_connection_version() {
 #[test]
 fn port_determines_side_unless_overridden() {
     let side = |known: Option<Side>, said: Option<Side>, port| {
-        let mut dissector = Dissector::new(Known { side: known, version: None });
+        let mut dissector = Dissector::new(Known { side: known, ..Known::default() });
         let pdu = Pdu { side: said, ..pdu(Transport::Sctp, port, Bytes::from_static(&[0; 4])) };
         dissector.take(pdu, &mut Notes::default()).side
     };
@@ -62,4 +65,74 @@ fn notes_are_counted_and_bounded() {
     assert_eq!(list.len(), MAX_NOTES + 1);
     assert_eq!(list.iter().map(|note| note.count).sum::<u64>(), 1000);
     assert_eq!((list[0].count, list[0].first.as_str()), (2, "packet 1"));
+}
+
+fn setup_of(function: RanFunctionItem) -> Bytes {
+    let Some(Message::E2SetupRequest(mut setup)) = Message::random("E2setupRequest", 1, Version::V2_03)
+    else {
+        panic!("there is a setup of 2.03")
+    };
+    setup.functions = Some(vec![function]);
+    e2ap::encode(&Message::E2SetupRequest(setup), Version::V2_03).unwrap().into()
+}
+
+fn kpm(function_id: u16) -> RanFunctionItem {
+    RanFunctionItem {
+        id: function_id,
+        definition: Bytes::from_static(Kpm.definition()),
+        revision: 0,
+        oid: Some(kpm::OID.to_owned()),
+    }
+}
+
+fn indication(function_id: u16) -> Bytes {
+    let Some(Message::RicIndication(mut indication)) = Message::random("RICindication", 1, Version::V2_03)
+    else {
+        panic!("there is an indication of 2.03")
+    };
+    let (header, message, _) = Kpm.sample(Encoding::Per, 1).unwrap();
+    (indication.function_id, indication.header, indication.message) = (function_id, header, message);
+    e2ap::encode(&Message::RicIndication(indication), Version::V2_03).unwrap().into()
+}
+
+#[test]
+fn setup_decides_the_side_whatever_the_port() {
+    for version in [Version::V1_01, Version::V2_03] {
+        let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+        for name in ["E2setupRequest", "E2setupResponse", "RICsubscriptionDeleteFailure"] {
+            let dissected =
+                dissector.take(pdu(Transport::Sctp, E42_PORT, encoded(name, version)), &mut notes);
+            assert_eq!((dissected.side, dissected.version), (Side::E2, version), "{name}");
+            assert!(dissected.message.is_ok(), "{name}");
+        }
+        assert!(notes.list().is_empty());
+    }
+    let mut dissector = Dissector::new(Known::default());
+    let request = e42::SetupRequest { functions: vec![kpm(2)], wants_node_events: false };
+    let request = e42::encode(&e42::Message::SetupRequest(request), Version::V2_03).unwrap();
+    for port in [E2_PORT, E42_PORT, 7] {
+        let dissected =
+            dissector.take(pdu(Transport::Tcp, port, request.clone().into()), &mut Notes::default());
+        assert_eq!(dissected.side, Side::E42, "{port}");
+    }
+}
+
+#[test]
+fn payloads_are_read_by_the_model_of_the_setup() {
+    let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+    let mut take = |bytes| dissector.take(pdu(Transport::Tcp, E2_PORT, bytes), &mut notes);
+    let before = take(indication(147));
+    assert!(before.model.is_none(), "no setup names function 147 yet");
+    take(setup_of(kpm(147)));
+    let dissected = take(indication(147));
+    let model = dissected.model.unwrap();
+    assert_eq!(model.name(), "kpm");
+    let line = Line::new("file", &dissected, None, None, true).to_string();
+    assert!(line.contains(" sm=kpm rows="), "{line}");
+    assert!(line.contains("indicationHeader {") && line.contains("indicationMessage {"), "{line}");
+    assert!(take(indication(3)).model.is_none(), "another function");
+    let known = Known { model: Some(model), ..Known::default() };
+    let mut alone = Dissector::new(known);
+    let of_file = alone.take(pdu(Transport::File, 0, indication(9)), &mut Notes::default());
+    assert_eq!(of_file.model.map(Model::name), Some("kpm"));
 }

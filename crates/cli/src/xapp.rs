@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::output::Format;
 
 pub mod control;
+mod effect;
 pub mod monitor;
+pub mod nodes;
 pub mod orders;
 pub mod ping;
 pub mod slice;
@@ -23,6 +25,8 @@ enum Kind {
     Ping(ping::Arguments),
     /// Watch the statistics of every base station: rates, losses, age
     Monitor(monitor::Arguments),
+    /// List base stations and what they offer: report styles, measurements, control actions, structures
+    Nodes(nodes::Arguments),
     /// Send orders of O-RAN's RC to base stations: quotas of slices, handover
     Control(control::Arguments),
     /// Send numbered orders to all base stations in turn and tell what became of each: a load for runs in which RICs die
@@ -38,6 +42,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),
         Kind::Monitor(arguments) => ranlab_sdk::run(monitor::run(arguments, format)),
+        Kind::Nodes(arguments) => ranlab_sdk::run(nodes::run(arguments, format)),
         Kind::Control(arguments) => ranlab_sdk::run(control::run(arguments, format)),
         Kind::Orders(arguments) => ranlab_sdk::run(orders::run(arguments, format)),
         Kind::Slice(arguments) => ranlab_sdk::run(slice::run(arguments, format)),

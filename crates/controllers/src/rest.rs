@@ -6,7 +6,7 @@
 //! | `/`, `/web/…` | the page |
 //! | `/healthz`, `/openapi.json`, `/metrics` | whether it serves, what it serves, what it has counted |
 //! | `/v1/nodes` | base stations; the iApp's, if it has some: then the RIC's are at `/v1/ric/nodes` alone |
-//! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
+//! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/offers`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
 //! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
 //! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
 //! | `/v1/ric/cluster`, `/v1/ric/drain` | one of several RICs: who serves what; hand its base stations over |

@@ -243,7 +243,7 @@ fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
     );
     assert_eq!(status, 409, "{said}");
     let columns = said["detail"].as_str().unwrap().to_owned();
-    assert!(columns.contains("is no column with numbers; there are "), "{columns}");
+    assert!(columns.contains("\"colour\" is not a KPI; allowed are "), "{columns}");
     let column = columns.rsplit(' ').next().unwrap().to_owned();
     wanted["effect"]["columns"] = json!([column]);
     lab.begin(Method::Post, "control", &wanted.to_string());
@@ -260,6 +260,8 @@ fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
     );
     let column = &told["effect"]["columns"][&column];
     assert!(column["before"].is_number() && column["after"].is_number(), "{told}");
+    assert_eq!((&column["unit"], &column["total"]), (&json!("us"), &json!("mean")), "{told}");
+    assert!(column["ues"].as_object().is_some_and(|ues| !ues.is_empty()), "{told}");
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "nothing stays");
     wanted["effect"]["periods"] = json!(0);
     assert_eq!(post(&mut lab, "control", &wanted).0, 409);

@@ -1,9 +1,11 @@
 //! An xApp that takes statistics from every base station, as a part.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -11,9 +13,11 @@ use hdrhistogram::Histogram;
 use ranlab_campaign::schema::Kind;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::LinkLoss;
-use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, Xapp, XappConfig, XappEvent};
+use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, KpmPlan, Planner, Xapp, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
+use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai};
+use ranlab_sdk::wire::e2sm::kpm::{self, Selection};
 use ranlab_sdk::wire::e2sm::rc::reports::TRIGGERS;
 use ranlab_sdk::wire::e2sm::rc::{self, EventTrigger};
 use ranlab_sdk::wire::e2sm::{AGE_MAX_US, Encoding, Model, Octets};
@@ -44,6 +48,18 @@ config! {
         sm: Vec<String> = customary_models(), kind(Kind::List(Box::new(Kind::choice(&service_models()))));
         /// report period
         period: Duration = Duration::from_millis(100);
+        /// report style of KPM, 1 to 5; without it 4 (each UE), for measurements of the node as a whole 1, with --kpm-ue 2 or 5
+        kpm_style: Option<u32> = None, range(1, 255), wiring();
+        /// measurements of KPM, by name; without it all that a base station offers
+        kpm_measure: Vec<String> = Vec::new(), wiring();
+        /// UEs of KPM, as reports name them in ue_ids ("amf=1 f1ap=2"), or a number; repeatable
+        kpm_ue: Vec<String> = Vec::new(), wiring();
+        /// slice of KPM: SST, SST-SD or SST:SD, SD in hexadecimal digits; without it all slices (of a third-party base station SST 1)
+        kpm_snssai: Option<String> = None, wiring();
+        /// NR cell of KPM: its identity of 36 bits in hexadecimal digits, and its network: 505.01/000000010
+        kpm_cell: Option<String> = None, wiring();
+        /// time of one value of KPM, a divisor of the period; without it the period
+        granularity: Option<Duration> = None, wiring();
         /// what RC is to tell: states of UEs in RRC, how handovers ended, copies of messages of RRC (of NR, of LTE), neighbours of cells
         rc: Vec<String> = vec!["states".to_owned()], kind(Kind::List(Box::new(Kind::choice(&TRIGGERS)))), wiring();
         /// version of E2AP whose numbering the RIC speaks
@@ -85,9 +101,44 @@ impl MonitorPart {
         config.or_at.clear();
         let mut xapp = Xapp::new(config);
         for (oid, trigger) in self.wanted()? {
-            xapp.subscribe_all(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+            match self.plan(oid)? {
+                Some(plan) => xapp.subscribe_all_planned(oid, plan),
+                None => xapp.subscribe_all(oid, trigger, vec![ActionToBeSetup::report(0)]),
+            }
+            .map_err(rig)?;
         }
         Ok(xapp)
+    }
+
+    /// The plan of KPM's subscriptions; `None` for other models.
+    fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, Trouble> {
+        if oid != kpm::OID {
+            return Ok(None);
+        }
+        let selection = self.selection()?;
+        Ok(Some(Arc::new(KpmPlan { selection, period: self.period })))
+    }
+
+    /// The chosen measurements of KPM.
+    ///
+    /// # Errors
+    /// A UE, slice or cell that is none, a granularity that is not a number of milliseconds.
+    pub fn selection(&self) -> Result<Selection, Trouble> {
+        let ue = |it: &String| it.parse().map_err(rig);
+        let slice = |it: &String| it.parse::<Snssai>().map_err(rig);
+        let granularity = |it: Duration| {
+            let ms =
+                u32::try_from(it.as_millis()).ok().filter(|ms| Duration::from_millis((*ms).into()) == it);
+            ms.filter(|ms| *ms > 0).ok_or_else(|| rig("granularity must be a number of milliseconds above 0"))
+        };
+        Ok(Selection {
+            style: self.kpm_style.map(i64::from),
+            measurements: self.kpm_measure.clone(),
+            ues: self.kpm_ue.iter().map(ue).collect::<Result<_, _>>()?,
+            slice: self.kpm_snssai.as_ref().map(slice).transpose()?,
+            cell: self.kpm_cell.as_ref().map(|it| it.parse::<NrCgi>().map_err(rig)).transpose()?,
+            granularity_ms: self.granularity.map(granularity).transpose()?,
+        })
     }
 
     /// The service models, as the registry has them.
@@ -200,7 +251,12 @@ pub(crate) struct Counted {
     arrival: Arrival,
     speaks: Option<Dialect>,
     listener: Option<Listener>,
+    /// Reasons why base stations have no subscription, the oldest first.
+    troubles: VecDeque<String>,
 }
+
+/// Reasons that wait to be shown.
+const TROUBLES_MAX: usize = 64;
 
 impl Watcher {
     /// Subscribes, and counts what comes; needs a `LocalSet`.
@@ -223,7 +279,11 @@ impl Watcher {
         let counted = Rc::new(RefCell::new(Counted::new(part, values, listener)?));
         let xapp = XappHandle::start(config, SocketOptions::default());
         for (oid, trigger) in wanted {
-            xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]).map_err(rig)?;
+            match part.plan(oid)? {
+                Some(plan) => xapp.subscribe_all_planned(oid, plan),
+                None => xapp.subscribe_all_raw(oid, trigger, vec![ActionToBeSetup::report(0)]),
+            }
+            .map_err(rig)?;
         }
         let task = Task::spawn(take(xapp.clone(), counted.clone(), Pace::new(part)));
         Ok(Self {
@@ -244,6 +304,11 @@ impl Watcher {
     /// Whose E42 the RIC has shown to speak, if it was to be found out.
     pub fn speaks(&self) -> Option<Dialect> {
         self.counted.borrow().speaks
+    }
+
+    /// The next reason why a base station has no subscription; kept for a watcher that [shows](Self::showing) values.
+    pub fn trouble(&self) -> Option<String> {
+        self.counted.borrow_mut().troubles.pop_front()
     }
 
     /// Waits until it is set up.
@@ -327,6 +392,7 @@ impl Counted {
             arrival: Arrival { closed: false, others: part.or_at.len() },
             speaks: None,
             listener,
+            troubles: VecDeque::new(),
         })
     }
 
@@ -389,7 +455,17 @@ impl Counted {
             }
             XappEvent::Speaks { dialect } => self.speaks = Some(*dialect),
             XappEvent::Disconnected { .. } => self.disconnects += 1,
+            XappEvent::NotOffered { reason, .. } => self.trouble(reason.clone()),
+            XappEvent::SubscriptionFailed { node, failure, .. } => {
+                self.trouble(format!("{node}: the subscription failed: {failure}"));
+            }
             _ => {}
+        }
+    }
+
+    fn trouble(&mut self, reason: String) {
+        if self.listener.is_some() && self.troubles.len() < TROUBLES_MAX && !self.troubles.contains(&reason) {
+            self.troubles.push_back(reason);
         }
     }
 }

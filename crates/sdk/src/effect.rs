@@ -1,12 +1,15 @@
-//! A control and what it did: [`ranlab_e2::effect`] over a subscription of its own.
+//! A control and its effect: [`ranlab_e2::effect`] over subscriptions of its own.
 use crate::events::Inbox;
 use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHandle};
 use bytes::Bytes;
 use ranlab_e2::effect::{Change, Effect, EffectError, Next};
 use ranlab_e2::xapp::{FunctionRef, SubscribeError, SubscriptionHandle, XappEvent};
-use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId};
-use ranlab_wire::e2sm::{Model, SmError};
+use ranlab_wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, RanFunctionItem};
+use ranlab_wire::e2sm::common::Snssai;
+use ranlab_wire::e2sm::kpm::{self, Selection, SelectionError};
+use ranlab_wire::e2sm::{Encoding, Model, Octets, SmError};
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long a base station may take to admit the subscription and to answer the control, beside the periods.
@@ -14,23 +17,58 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Periods that may pass beside those that are counted.
 const PERIODS_BESIDE: u32 = 4;
 
-/// What is looked at around a control.
+/// What is measured around a control.
 #[derive(Debug, Clone)]
 pub struct Watch {
     /// Whose reports.
     pub model: &'static dyn Model,
-    /// What in them, 1 to 16: columns of the model that have numbers, or KPM's measurements (`DRB.UEThpDl`).
+    /// KPIs, 1 to 16: columns of the model that have numbers, or measurements of KPM (`DRB.UEThpDl`).
     pub kpis: Vec<String>,
     /// Reports before the control, and as many after it.
     pub periods: u32,
     /// Time between two reports.
     pub period: Duration,
+    /// Slices by which KPM's values are shown besides; the node is asked for the UEs of each.
+    pub slices: Vec<Snssai>,
+}
+
+/// Slices of an effect at most; further ones are in `other`.
+const SLICES_MAX: usize = 16;
+
+impl Watch {
+    fn is_kpm(&self) -> bool {
+        self.model.oid() == kpm::OID
+    }
+
+    /// Names of KPM's measurements among the KPIs, without labels.
+    fn measurements(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for kpi in &self.kpis {
+            let bare = kpi.split(' ').next().unwrap_or_default();
+            if !names.iter().any(|it| it == bare) {
+                names.push(bare.to_owned());
+            }
+        }
+        names
+    }
+
+    /// Octets of the action that asks a node for the KPIs.
+    fn action(&self, node: &GlobalE2NodeId, definition: &Bytes) -> Result<Option<Bytes>, EffectFailure> {
+        let encoding = self.model.encoding();
+        if !self.is_kpm() {
+            return Ok(self.model.action(encoding, definition, self.period)?);
+        }
+        let selection = Selection { measurements: self.measurements(), ..Selection::default() };
+        let period_ms = u32::try_from(self.period.as_millis()).unwrap_or(u32::MAX);
+        let action = selection.action(node, definition, period_ms)?;
+        Ok(Some(action.to_octets(Encoding::Per)?))
+    }
 }
 
 /// A control that was executed, and its effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The node's words, if it has any.
+    /// Control outcome of the node, if it sent one.
     pub outcome: Option<Bytes>,
     /// The KPIs before and after.
     pub changes: Vec<Change>,
@@ -46,6 +84,9 @@ pub enum EffectFailure {
     /// They would not tell that.
     #[error(transparent)]
     Kpis(#[from] EffectError),
+    /// The node does not offer these measurements of KPM.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
     /// The base station does not report; nothing was commanded.
     #[error(transparent)]
     Subscription(#[from] SubscriptionError),
@@ -59,14 +100,29 @@ pub enum EffectFailure {
     Silent(Duration),
 }
 
-/// Ends the subscription with the measurement.
-struct Listening<'a>(&'a XappHandle, SubscriptionHandle);
+/// Subscriptions of a measurement; ends them when it is dropped.
+struct Listening<'a> {
+    xapp: &'a XappHandle,
+    handles: Vec<SubscriptionHandle>,
+    /// Reports of the UEs of each slice.
+    members: Vec<(String, Rc<Inbox<XappEvent>>)>,
+}
 
 impl Drop for Listening<'_> {
     fn drop(&mut self) {
-        self.0.unsubscribe(self.1);
-        self.0.unroute(self.1.into());
+        for handle in &self.handles {
+            self.xapp.unsubscribe(*handle);
+            self.xapp.unroute((*handle).into());
+        }
     }
+}
+
+/// A control to be sent.
+struct Control {
+    node: GlobalE2NodeId,
+    function: FunctionRef,
+    header: Bytes,
+    message: Bytes,
 }
 
 impl XappHandle {
@@ -83,34 +139,74 @@ impl XappHandle {
         message: Bytes,
         watch: &Watch,
     ) -> Result<Measured, EffectFailure> {
-        let mut effect = Effect::new(&watch.model.columns(), &watch.kpis, watch.periods)?;
-        let RoutedSubscription { handle, inbox, outcome } = self.listen(node, watch)?;
-        let _listening = Listening(self, handle);
+        let offered = self.offered(&node, watch);
+        let names = offered.as_ref().filter(|_| watch.is_kpm());
+        let names = names.map(|it| Selection::names_offered(&node, &it.definition)).unwrap_or_default();
+        let mut effect = Effect::new(&watch.model.columns(), &names, &watch.kpis, watch.periods)?;
+        let function_of = offered.ok_or(SubscriptionError::from(SubscribeError::UnknownFunction))?;
+        let mut listening = Listening { xapp: self, handles: Vec::new(), members: Vec::new() };
+        self.listen_to_slices(node, &function_of, watch, &mut listening);
+        let RoutedSubscription { handle, inbox, outcome } = self.listen(node, &function_of, watch)?;
+        listening.handles.push(handle);
         let periods = watch.periods.saturating_mul(2).saturating_add(PERIODS_BESIDE);
         let patience = watch.period.saturating_mul(periods).saturating_add(PATIENCE);
-        let control = (function.into(), header, message);
+        let control = Control { node, function: function.into(), header, message };
         let measured = async {
             self.admitted(outcome).await?;
-            self.measure(&mut effect, &inbox, watch.model, (node, control)).await
+            self.measure(&mut effect, &inbox, watch.model, &listening, control).await
         };
         let measured = tokio::time::timeout(patience, measured).await;
         let outcome = measured.unwrap_or(Err(EffectFailure::Silent(patience)))?;
         Ok(Measured { outcome, changes: effect.changes() })
     }
 
+    /// The function by which a node offers the model.
+    fn offered(&self, node: &GlobalE2NodeId, watch: &Watch) -> Option<RanFunctionItem> {
+        let is_it = |oid: &Option<String>| oid.as_deref().is_some_and(|oid| watch.model.is_called(oid));
+        self.read(|xapp| xapp.node(node)?.functions.iter().find(|function| is_it(&function.oid)).cloned())
+    }
+
     /// Asks the node for reports, with a queue of their own.
-    fn listen(&self, node: GlobalE2NodeId, watch: &Watch) -> Result<RoutedSubscription, EffectFailure> {
-        let (model, impossible) = (watch.model, |error| EffectFailure::from(SubscriptionError::from(error)));
-        let trigger = model.periodic(model.encoding(), watch.period)?;
-        let oid = |offered: &Option<String>| offered.as_deref().is_some_and(|oid| model.is_called(oid));
-        let offered = self.read(|xapp| {
-            let function = xapp.node(&node)?.functions.iter().find(|function| oid(&function.oid))?;
-            Some((function.id, function.definition.clone()))
-        });
-        let (id, definition) = offered.ok_or_else(|| impossible(SubscribeError::UnknownFunction))?;
-        let definition = model.action(model.encoding(), &definition, watch.period)?;
+    fn listen(
+        &self,
+        node: GlobalE2NodeId,
+        function: &RanFunctionItem,
+        watch: &Watch,
+    ) -> Result<RoutedSubscription, EffectFailure> {
+        let trigger = watch.model.periodic(watch.model.encoding(), watch.period)?;
+        let definition = watch.action(&node, &function.definition)?;
         let actions = vec![ActionToBeSetup { definition, ..ActionToBeSetup::report(0) }];
-        self.subscribe_one_routed(node, id, trigger, actions).map_err(impossible)
+        let routed = self.subscribe_one_routed(node, function.id, trigger, actions);
+        Ok(routed.map_err(SubscriptionError::from)?)
+    }
+
+    /// Asks a node for the UEs of each slice. A node that refuses leaves its slices unknown.
+    fn listen_to_slices(
+        &self,
+        node: GlobalE2NodeId,
+        function: &RanFunctionItem,
+        watch: &Watch,
+        listening: &mut Listening<'_>,
+    ) {
+        const BY_CONDITION: i64 = 4;
+        let encoding = watch.model.encoding();
+        let period_ms = u32::try_from(watch.period.as_millis()).unwrap_or(u32::MAX);
+        for slice in watch.slices.iter().take(SLICES_MAX).filter(|_| watch.is_kpm()) {
+            let measurements = watch.measurements().into_iter().take(1).collect();
+            let (style, slice_asked) = (Some(BY_CONDITION), Some(*slice));
+            let selection = Selection { style, measurements, slice: slice_asked, ..Selection::default() };
+            let action = selection.action(&node, &function.definition, period_ms).ok();
+            let definition = action.and_then(|it| it.to_octets(Encoding::Per).ok());
+            let trigger = watch.model.periodic(encoding, watch.period).ok();
+            let Some((definition, trigger)) = definition.zip(trigger) else { continue };
+            let actions =
+                vec![ActionToBeSetup { definition: Some(definition), ..ActionToBeSetup::report(0) }];
+            let routed = self.subscribe_one_routed(node, function.id, trigger, actions);
+            if let Ok(RoutedSubscription { handle, inbox, .. }) = routed {
+                listening.handles.push(handle);
+                listening.members.push((slice.to_string(), inbox));
+            }
+        }
     }
 
     async fn measure(
@@ -118,13 +214,22 @@ impl XappHandle {
         effect: &mut Effect,
         inbox: &Inbox<XappEvent>,
         model: &'static dyn Model,
-        (node, (function, header, message)): (GlobalE2NodeId, (FunctionRef, Bytes, Bytes)),
+        listening: &Listening<'_>,
+        control: Control,
     ) -> Result<Option<Bytes>, EffectFailure> {
-        let take = |effect: &mut Effect, event: &XappEvent| {
-            let XappEvent::Indication { indication, .. } = event else { return Next::Report };
-            let table = model.table(model.encoding(), &indication.header, &indication.message);
-            table.map_or(Next::Report, |table| effect.report(&table))
+        let table = |event: &XappEvent| {
+            let XappEvent::Indication { indication, .. } = event else { return None };
+            model.table(model.encoding(), &indication.header, &indication.message).ok()
         };
+        let take = |effect: &mut Effect, event: &XappEvent| {
+            for (slice, members) in &listening.members {
+                while let Some(event) = members.take() {
+                    table(&event).iter().for_each(|table| effect.members(slice, table));
+                }
+            }
+            table(event).map_or(Next::Report, |table| effect.report(&table))
+        };
+        let Control { node, function, header, message } = control;
         let mut outcome = None;
         loop {
             let Some(event) = poll_fn(|cx| inbox.poll(cx)).await else {
@@ -136,7 +241,7 @@ impl XappHandle {
                 Next::Done => return Ok(outcome),
                 Next::Command => {
                     outcome = self.control(node, function.clone(), header.clone(), message.clone()).await?;
-                    // What came while the base station had the control is of neither half.
+                    // Reports that came while the base station had the control are of neither half.
                     while let Some(event) = inbox.take() {
                         take(effect, &event);
                     }

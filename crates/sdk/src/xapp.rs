@@ -6,8 +6,8 @@ use crate::transport::{Address, AddressError, SocketOptions};
 use bytes::Bytes;
 use futures_core::Stream;
 use ranlab_e2::xapp::{
-    ADDRESSES_MAX, ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, StandingHandle,
-    SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
+    ADDRESSES_MAX, ControlError, ControlHandle, DisconnectReason, Failure, FunctionRef, Planner,
+    StandingHandle, SubscribeError, SubscriptionHandle, Xapp, XappConfig, XappEvent, XappInput, XappOutput,
 };
 use ranlab_e2::{Frame, LinkLoss, Time};
 use ranlab_wire::e2ap::{ActionFailed, ActionToBeSetup, Cause, GlobalE2NodeId, RanFunctionId};
@@ -15,6 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -147,6 +148,16 @@ impl XappHandle {
         actions: Vec<ActionToBeSetup>,
     ) -> Result<StandingHandle, SubscribeError> {
         self.act(|xapp, _| xapp.subscribe_all(function, event_trigger, actions))
+    }
+
+    /// As [`subscribe_all_raw`](Self::subscribe_all_raw), with subscriptions that a planner makes for each node, for example
+    /// [`KpmPlan`](ranlab_e2::xapp::KpmPlan).
+    pub fn subscribe_all_planned(
+        &self,
+        function: impl Into<FunctionRef>,
+        planner: Arc<dyn Planner>,
+    ) -> Result<StandingHandle, SubscribeError> {
+        self.act(|xapp, _| xapp.subscribe_all_planned(function, planner))
     }
 
     /// Ends a subscription.

@@ -214,6 +214,7 @@ fn a_controls_effect_is_measured_and_leaves_nothing_behind() {
             kpis: kpis.iter().map(|kpi| (*kpi).to_owned()).collect(),
             periods: 3,
             period: 20.ms(),
+            slices: Vec::new(),
         };
         let ping = encoded(&Ping { seq: 1, t_send_ns: 0, payload: Bytes::from_static(b"x") });
         let act = |message: Bytes, watch: Watch| {
@@ -221,9 +222,12 @@ fn a_controls_effect_is_measured_and_leaves_nothing_behind() {
             async move { xapp.control_with_effect(node, hw::OID, Bytes::new(), message, &watch).await }
         };
         let told = act(ping.clone(), watch("hw", &["seq", "payload_bytes"])).await.unwrap();
-        let change = |name: &str, value| Change { name: name.to_owned(), before: value, after: value };
+        let totals = |it: &Change| (it.name.clone(), it.total.before, it.total.after);
+        let totals: Vec<_> = told.changes.iter().map(totals).collect();
         // Reports count from zero, one each period.
-        assert_eq!(told.changes, [change("seq", Some(1.0)), change("payload_bytes", Some(0.0))]);
+        let expected =
+            [("seq".to_owned(), Some(1.0), Some(1.0)), ("payload_bytes".to_owned(), Some(0.0), Some(0.0))];
+        assert_eq!(totals, expected);
 
         let told = act(Bytes::from_static(b"no ping"), watch("hw", &["seq"])).await.unwrap_err();
         assert!(matches!(told, EffectFailure::Control(ControlFailure::Failed { .. })), "{told}");

@@ -20,11 +20,14 @@ from .errors import (
 from .lab import Fleet, Ric
 from .xapp import (
     Acknowledged,
+    BeforeAfter,
     Change,
     Effect,
     Handover,
+    Kpm,
     Node,
     NodeFunction,
+    Offer,
     QosFlows,
     Report,
     SliceQuota,
@@ -34,6 +37,7 @@ from .xapp import (
 
 __all__ = [
     "Acknowledged",
+    "BeforeAfter",
     "Campaign",
     "CampaignError",
     "Change",
@@ -44,8 +48,10 @@ __all__ = [
     "EnvironmentLacksError",
     "Fleet",
     "Handover",
+    "Kpm",
     "Node",
     "NodeFunction",
+    "Offer",
     "QosFlows",
     "RanlabError",
     "RefusedError",

@@ -6,18 +6,31 @@ import asyncio
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, Sequence, TypeVar, Union, overload
 
 from . import _native
 from .errors import UnansweredError
 from .lab import _Part
-from .models import ROWS
+from .models import ROWS, KpmRow
 
 #: A service model's name (``"kpm"``), an object identifier, or the number that the node gives the function.
 Function = Union[str, int]
 #: A row of a model: a class of :mod:`ranlab.models`.
 R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A report style, control action, policy or structure of a RAN function."""
+
+    #: ``report``, ``insert``, ``control``, ``policy`` or ``structure``.
+    kind: str
+    #: Style, with the action behind a slash: ``4``, ``2/6``; empty for a structure.
+    number: str
+    name: str
+    #: Measurements, parameters or attributes, by name.
+    items: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,30 @@ class NodeFunction:
     #: The registry's name of its service model; ``None`` if it has none.
     sm: Optional[str]
     revision: int
+    #: What it offers, as its definition lists it.
+    offers: tuple[Offer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kpm:
+    """Measurements of KPM, chosen by name; ``Kpm()`` is all that a node offers.
+
+    At every node (``node=None``) a selection too large for the reports of OCUDU and srsRAN (9,100 bytes) becomes several
+    subscriptions of one queue.
+    """
+
+    #: Names, for example ``"DRB.UEThpDl"``.
+    measurements: Sequence[str] = ()
+    #: Report style; ``None``: 4, for measurements of the node as a whole 1, for one UE 2, for several UEs 5.
+    style: Optional[int] = None
+    #: UEs of styles 2 and 5: numbers, or identities as reports have them in ``ue_ids``.
+    ues: Sequence[Union[int, str]] = ()
+    #: Slice: ``"1"`` or ``"1-010203"``; ``None``: all (of a third-party node SST 1).
+    snssai: Optional[str] = None
+    #: NR cell: ``"505.01/000000010"``.
+    cell: Optional[str] = None
+    #: Time of a value; ``None``: the period.
+    granularity_ms: Optional[int] = None
 
 
 @dataclass(frozen=True)
@@ -67,21 +104,39 @@ class Report(Generic[R]):
 
 @dataclass(frozen=True)
 class Effect:
-    """What to look at around a control: columns of a service model that have numbers, or measurements of KPM."""
+    """KPIs to measure around a control: columns of a service model that have numbers, or measurements of KPM."""
 
     kpis: Sequence[str]
     sm: str = "kpm"
     #: Reports before the control, and as many after it.
     periods: int = 5
     period_ms: float = 100
+    #: Slices (``"1"``, ``"1-010203"``) by which KPM's values are shown; ``None``: those of the order's quotas.
+    slices: Optional[Sequence[str]] = None
 
 
 @dataclass(frozen=True)
-class Change:
-    """Means of a KPI over the periods before a control and over those after it; ``None`` if no report had it."""
+class BeforeAfter:
+    """Means over the periods before a control and over those after it; ``None`` if no report had a value."""
 
     before: Optional[float]
     after: Optional[float]
+
+
+@dataclass(frozen=True)
+class Change(BeforeAfter):
+    """A KPI before and after a control: ``before`` and ``after`` are of all UEs and slices."""
+
+    #: Unit; empty for counts and ratios.
+    unit: str
+    #: How UEs are summarized: ``"sum"`` or ``"mean"``.
+    total: str
+    #: By slice; empty if no slice is known.
+    slices: dict[str, BeforeAfter] = field(default_factory=dict)
+    #: By UE, whole identities.
+    ues: dict[str, BeforeAfter] = field(default_factory=dict)
+    #: UEs that are in the total alone, because there are more than 1,024.
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,6 +187,26 @@ class QosFlows:
 
 
 Order = Union[SliceQuota, Sequence[SliceQuota], Handover, QosFlows]
+
+
+def _function(it: Any) -> NodeFunction:
+    """A function and its offers."""
+    *first, offers = it
+    made = tuple(Offer(kind, number, name, tuple(items)) for kind, number, name, items in offers)
+    return NodeFunction(*first, made)
+
+
+def _slices(order: Order) -> list[str]:
+    """The slices of an order's quotas."""
+    quotas = [order] if isinstance(order, SliceQuota) else [] if isinstance(order, (Handover, QosFlows)) else order
+    return [str(it.sst) if it.sd is None else f"{it.sst}-{it.sd:06x}" for it in quotas]
+
+
+def _change(changed: Any) -> tuple[str, Change]:
+    """A KPI and what became of it."""
+    kpi, unit, total, (before, after), slices, ues, left_out = changed
+    groups = [{name: BeforeAfter(*it) for name, it in group} for group in (slices, ues)]
+    return kpi, Change(before, after, unit, total, groups[0], groups[1], left_out)
 
 
 def _ordered(order: Order) -> tuple[Union[int, str], Any]:
@@ -250,7 +325,7 @@ class Xapp(_Part):
     def nodes(self) -> list[Node]:
         """The nodes that the RIC told of."""
         nodes = self._native.nodes()
-        return [Node(name, tuple(NodeFunction(*it) for it in functions)) for name, functions in nodes]
+        return [Node(name, tuple(map(_function, functions))) for name, functions in nodes]
 
     def wait_nodes(self, count: int = 1, offering: Optional[Function] = None, timeout: float = 10.0) -> list[Node]:
         """Waits until so many nodes (that offer a function) are there."""
@@ -280,6 +355,17 @@ class Xapp(_Part):
     @overload
     def subscribe(
         self,
+        function: Kpm,
+        period_ms: float = ...,
+        node: Union[str, Node, None] = ...,
+        on_report: Optional[Callable[[Report[KpmRow]], Any]] = ...,
+        *,
+        timeout: float = ...,
+    ) -> Subscription[KpmRow]: ...
+
+    @overload
+    def subscribe(
+        self,
         function: Function,
         period_ms: float = ...,
         node: Union[str, Node, None] = ...,
@@ -303,17 +389,24 @@ class Xapp(_Part):
     ) -> Subscription[Any]:
         """Subscribes at a node, or at every node that offers the function, those that come later included.
 
-        ``function`` may be a model's name, or its class in :mod:`ranlab.models`, by which type checkers know the rows.
+        ``function`` may be a model's name, its class in :mod:`ranlab.models`, by which type checkers know the rows, or
+        measurements by name: ``Kpm(["DRB.UEThpDl"], snssai="1-010203")``.
         ``trigger`` gives the event trigger's octets instead of ``period_ms``, ``actions`` the definition of each report
         instead of the one that the model makes. ``on_report`` is called from a thread of its own.
         """
         name = node.name if isinstance(node, Node) else node
+        kpm = None
+        if isinstance(function, Kpm):
+            it = function
+            ues = [str(ue) for ue in it.ues]
+            kpm = (it.style, list(it.measurements), ues, it.snssai, it.cell, it.granularity_ms)
+            function = "kpm"
         for sm, row in ROWS.items():
             if function is row or (isinstance(function, str) and function.lower() == sm):
                 break
         else:
             sm, row = function, None
-        stream = self._native.subscribe(sm, (period_ms, trigger, actions), name, timeout)
+        stream = self._native.subscribe(sm, (period_ms, trigger, actions, kpm), name, timeout)
         return Subscription(stream, row, on_report)
 
     def control(
@@ -339,6 +432,8 @@ class Xapp(_Part):
         """Gives an order of RC: quotas of slices, a handover, QoS flows of a bearer."""
         name = node.name if isinstance(node, Node) else node
         header, message = self._native.encode_order(name, *_ordered(order))
+        if effect is not None and effect.slices is None:
+            effect = replace(effect, slices=_slices(order))
         return self._send(node, "rc", header, message, True, effect)
 
     def _send(
@@ -351,10 +446,11 @@ class Xapp(_Part):
         effect: Optional[Effect],
     ) -> Acknowledged:
         name = node.name if isinstance(node, Node) else node
-        wanted = None if effect is None else (effect.sm, list(effect.kpis), effect.periods, effect.period_ms)
+        wanted = None
+        if effect is not None:
+            wanted = (effect.sm, list(effect.kpis), effect.periods, effect.period_ms, list(effect.slices or []))
         outcome, changes = self._native.control(name, function, (header, message), ack, wanted)
-        told = None if changes is None else {kpi: Change(before, after) for kpi, before, after in changes}
-        return Acknowledged(outcome, told)
+        return Acknowledged(outcome, None if changes is None else dict(map(_change, changes)))
 
     def counters(self) -> dict[str, Any]:
         """``connected``, ``subscriptions``, ``indications``, ``lost`` (gaps in the base stations' numbers), ``lagged``, and the latest

@@ -8,6 +8,7 @@ use ranlab_capture::dissect::{Dissected, Known};
 use ranlab_capture::sequence::{Document, Sequence};
 use ranlab_capture::{Line, Problem, Side, Summary, Trace, TraceError};
 use ranlab_wire::e2ap::Version;
+use ranlab_wire::e2sm::Model;
 
 use crate::exit::Failure;
 use crate::live;
@@ -31,15 +32,18 @@ pub(super) struct Arguments {
     /// Encode each message again and compare the bytes
     #[arg(long)]
     verify: bool,
-    /// Print each message in full, in ASN.1 value notation
+    /// Print each message in full, in ASN.1 value notation, and its payloads by the names of their service model
     #[arg(long)]
     notation: bool,
-    /// What the files hold; default: port 36422 is E42, anything else E2
+    /// What the files hold [default: from each connection's setup; without one port 36422 is E42, anything else E2]
     #[arg(long = "as", value_parser = super::side(), value_name = "SIDE")]
     side: Option<Side>,
     /// E2AP version: 1.01, 2.03 or 3.01; default: from the connection's setup, 2.03 for a file with one PDU
     #[arg(long = "e2ap", value_name = "VERSION")]
     version: Option<Version>,
+    /// Service model of all payloads [default: from the RAN functions of each connection's setup]
+    #[arg(long, value_name = "NAME")]
+    sm: Option<&'static dyn Model>,
     /// Write who said what to whom into this file: one page that opens without a server or a network
     #[arg(long, value_name = "OUT")]
     html: Option<PathBuf>,
@@ -55,7 +59,10 @@ pub(super) struct Arguments {
 
 /// Shows the files' messages; fails with code 1 if one cannot be decoded or is not encoded as it came.
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
-    let mut trace = Trace::new(Known { side: arguments.side, version: arguments.version }, arguments.verify);
+    let mut trace = Trace::new(
+        Known { side: arguments.side, version: arguments.version, model: arguments.sm },
+        arguments.verify,
+    );
     let mut sequence = Sequence::default();
     let mut output = Output::new(format);
     let mut begin_us = None;

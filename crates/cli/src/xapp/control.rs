@@ -1,10 +1,8 @@
 //! `ranlab xapp control`: orders of RC to base stations.
-use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use ranlab_parts::joined;
-use ranlab_sdk::e2::effect::Change;
 use ranlab_sdk::e2::xapp::{FunctionRef, NodeInfo, XappConfig};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{GlobalE2NodeId, Plmn, RanFunctionItem, Version};
@@ -13,9 +11,10 @@ use ranlab_sdk::wire::e2sm::control::Refusal;
 use ranlab_sdk::wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlOutcome, FunctionDefinition};
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets};
-use ranlab_sdk::{Bytes, ControlFailure, Watch, XappHandle};
+use ranlab_sdk::{Bytes, ControlFailure, EffectFailure, Watch, XappHandle};
 use serde::Serialize;
 
+use super::effect;
 use crate::args;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
@@ -52,13 +51,13 @@ pub struct Arguments {
     /// Network of the slices or of the cell [default: the base station's]
     #[arg(long)]
     plmn: Option<Plmn>,
-    /// Tell also what the order did: the mean of the KPIs over so many reports before it and as many after it
+    /// Show also the effect of the order: KPIs over so many reports before it and as many after it, in total, by slice and by UE
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     effect: Option<u32>,
-    /// With --effect: what is looked at, columns of --sm or measurements of KPM; repeatable
+    /// With --effect: KPIs, columns of --sm or measurements of KPM; repeatable
     #[arg(long, value_delimiter = ',', default_value = "DRB.UEThpDl", requires = "effect")]
     kpi: Vec<String>,
-    /// With --effect: service model whose reports tell it
+    /// With --effect: service model of the reports
     #[arg(long, default_value = "kpm", requires = "effect")]
     sm: &'static dyn Model,
     /// With --effect: time between two reports
@@ -118,7 +117,8 @@ impl FromStr for Handover {
 impl Arguments {
     fn watch(&self) -> Option<Watch> {
         let Self { effect, sm, kpi, period, .. } = self;
-        effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period })
+        let slices: Vec<_> = self.rc_quota.iter().map(|it| it.slice).collect();
+        effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period, slices })
     }
 
     /// What is ordered of base stations of this network.
@@ -168,14 +168,7 @@ struct Answer {
     node: String,
     refused: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    effect: Option<BTreeMap<String, Halves>>,
-}
-
-/// A KPI before and after.
-#[derive(Debug, Serialize)]
-struct Halves {
-    before: Option<f64>,
-    after: Option<f64>,
+    effect: Option<effect::Effect>,
 }
 
 #[derive(Debug, Serialize)]
@@ -185,7 +178,7 @@ struct Summary {
 }
 
 /// Whether a base station is named: by its whole identity, by that without its kind, or by its network.
-fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
+pub(super) fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
     let whole = id.to_string();
     let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
     whole == text || without_kind == Some(text) || text.parse() == Ok(id.plmn())
@@ -239,14 +232,16 @@ async fn give(
     header: Bytes,
     message: Bytes,
     watch: Option<Watch>,
-) -> Result<Option<BTreeMap<String, Halves>>, String> {
+) -> Result<Option<effect::Effect>, String> {
     let Some(watch) = watch else {
         let given = xapp.control(node, rc::OID, header, message).await;
         return given.map(|_| None).map_err(|why| said(&why));
     };
     let given = xapp.control_with_effect(node, rc::OID, header, message, &watch).await;
-    let halves = |Change { name, before, after }| (name, Halves { before, after });
-    given.map(|it| Some(it.changes.into_iter().map(halves).collect())).map_err(|why| why.to_string())
+    given.map(|it| Some(effect::effect(it.changes))).map_err(|failure| match failure {
+        EffectFailure::Control(failure) => said(&failure),
+        other => other.to_string(),
+    })
 }
 
 /// Why an order came to nothing, with the sentence of the RIC (a refusal) or of the base station (an outcome of RC).
@@ -281,10 +276,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         }
         let said = answer.refused.as_deref().unwrap_or("accepted");
         output.text(format_args!("{}: {said}", answer.node))?;
-        for (name, Halves { before, after }) in answer.effect.iter().flatten() {
-            let [before, after] =
-                [before, after].map(|it| it.map_or_else(|| "?".to_owned(), |it| format!("{it:.1}")));
-            output.text(format_args!("  {name}: {before} before, {after} after"))?;
+        for line in answer.effect.as_ref().map(effect::lines).unwrap_or_default() {
+            output.text(line)?;
         }
         output.item(&answer)?;
     }

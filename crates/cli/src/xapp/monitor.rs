@@ -22,7 +22,7 @@ const LEAVE_WAIT: Duration = Duration::from_secs(10);
 /// Arguments of `xapp monitor`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n\nCounters are shown as what they grow by each second; files and --format ndjson have them as they came."
+    after_help = "Examples:\n  ranlab xapp monitor --sm mac,rlc,pdcp,gtp --period 10ms --duration 10s --format json\n  ranlab xapp monitor --ue 17921 --record ue.parquet\n  ranlab xapp monitor --sm kpm --kpm-measure DRB.UEThpDl,RRU.PrbTotDl --kpm-snssai 1-010203 --period 1s --granularity 100ms\n  ranlab xapp monitor --sm kpm --kpm-style 5 --kpm-ue f1ap=1 --kpm-ue f1ap=2\n\nCounters are shown as what they grow by each second; files and --format ndjson have them as they came."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -44,6 +44,7 @@ pub struct Arguments {
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let part = &arguments.monitor.config;
     part.wanted().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
+    part.selection().map_err(|trouble| Failure::Usage(trouble.to_string()))?;
     let told = Rc::new(RefCell::new(Told::new(&arguments, format)?));
     let teller = told.clone();
     let hear = move |heard: &Heard<'_>, received_us| teller.borrow_mut().hear(heard, received_us);
@@ -59,6 +60,9 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         before = report.indications;
         if let Some(Dialect::FlexRic) = watcher.speaks().filter(|_| !std::mem::replace(&mut shown, true)) {
             eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect flexric");
+        }
+        while let Some(reason) = watcher.trouble() {
+            eprintln!("ranlab: {reason}");
         }
         watcher.values(|values| told.borrow_mut().show(values, &report, rate))
     });

@@ -1,23 +1,34 @@
-//! What a command does, asked over HTTP: [`effect`] fed by a subscription that is made for it.
+//! Effect of a command, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
+use super::subscriptions::{Asker, Held};
 use super::{Console, Target, reply};
 use crate::north::{Fault, given};
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::effect::{self, EffectError, Next};
 use ranlab_e2::ric::{ControlDetails, IAppOutbox, NorthboundRequest, Party};
-use ranlab_wire::e2ap::{RicSubscriptionDetails, fast};
+use ranlab_wire::e2ap::{ActionToBeSetup, RicSubscriptionDetails, fast};
+use ranlab_wire::e2sm::common::Snssai;
+use ranlab_wire::e2sm::kpm::{self, Selection};
+use ranlab_wire::e2sm::rc::commands::Order;
+use ranlab_wire::e2sm::rc::{self, ControlHeader, ControlMessage};
+use ranlab_wire::e2sm::{Encoding, Model, Octets};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Effects that are measured at once; beyond, the answer is 503.
 pub(super) const EFFECTS_MAX: usize = 16;
 /// How long it may take: whoever asks over HTTP waits so long.
 const TIME_MAX: Duration = Duration::from_secs(6);
-/// Between two reports, if nobody says.
+/// Time between two reports, by default.
 const PERIOD_MS: u32 = 100;
+/// Slices of an effect at most.
+const SLICES_MAX: usize = 16;
+/// Report style by which the UEs of a slice are requested.
+const BY_CONDITION: i64 = 4;
 
-/// An effect as it is asked for.
+/// A request for an effect.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -26,6 +37,9 @@ pub(super) struct Wanted {
     periods: u32,
     #[serde(default, deserialize_with = "given")]
     period_ms: Option<u32>,
+    /// Slices by which KPM's values are shown; without it those that the command names.
+    #[serde(default, deserialize_with = "given")]
+    slices: Option<Vec<String>>,
 }
 
 /// A command and what is known of its effect.
@@ -36,24 +50,112 @@ pub(super) struct Effect {
     target: Target,
     details: Option<ControlDetails>,
     subscription: u32,
+    /// Subscriptions to the UEs of each slice.
+    members: BTreeMap<u32, String>,
     sm: String,
     period_ms: u32,
     periods: u32,
     measured: effect::Effect,
-    /// The base station's words, once it has done it.
+    /// Control outcome, once the command was carried out.
     done: Option<Json>,
+}
+
+fn halves(it: &effect::Halves) -> Json {
+    json!({ "before": it.before, "after": it.after })
+}
+
+fn change(it: effect::Change) -> (String, Json) {
+    let groups = |groups: &[(String, effect::Halves)]| -> Map<String, Json> {
+        groups.iter().map(|(name, it)| (name.clone(), halves(it))).collect()
+    };
+    let mut json = halves(&it.total);
+    json["unit"] = it.unit.into();
+    json["total"] = it.summary.name().into();
+    json["slices"] = groups(&it.slices).into();
+    json["ues"] = groups(&it.ues).into();
+    json["left_out"] = it.left_out.into();
+    (it.name, json)
 }
 
 impl Effect {
     fn json(&self) -> Json {
-        let column = |it: effect::Change| (it.name, json!({ "before": it.before, "after": it.after }));
-        let columns: Map<String, Json> = self.measured.changes().into_iter().map(column).collect();
+        let columns: Map<String, Json> = self.measured.changes().into_iter().map(change).collect();
         json!({ "sm": self.sm, "period_ms": self.period_ms, "periods": self.periods, "columns": columns })
     }
 }
 
+/// Measurements of KPM among the columns, without labels.
+fn measurements(columns: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for column in columns {
+        let bare = column.split(' ').next().unwrap_or_default();
+        if !names.iter().any(|it| it == bare) {
+            names.push(bare.to_owned());
+        }
+    }
+    names
+}
+
+/// Slices that the request names, else those of a command of RC that sets quotas.
+fn slices(
+    wanted: Option<&[String]>,
+    target: &Target,
+    details: &ControlDetails,
+) -> Result<Vec<Snssai>, Fault> {
+    if let Some(names) = wanted {
+        if names.len() > SLICES_MAX {
+            return Err(Fault::new(422, format!("{} slices; at most {SLICES_MAX} are allowed", names.len())));
+        }
+        let parse = |name: &String| name.parse().map_err(|fault: _| Fault::new(422, said(fault)));
+        return names.iter().map(parse).collect();
+    }
+    if target.model.is_none_or(|model| model.oid() != rc::OID) {
+        return Ok(Vec::new());
+    }
+    let header = ControlHeader::decode_as(Encoding::Per, &details.header);
+    let message = ControlMessage::decode_as(Encoding::Per, &details.message);
+    let order =
+        header.ok().zip(message.ok()).and_then(|(header, message)| Order::read(&header, &message).ok());
+    Ok(match order {
+        Some(Order::SliceQuotas(quotas)) => quotas.iter().map(|it| it.slice).take(SLICES_MAX).collect(),
+        _ => Vec::new(),
+    })
+}
+
+fn said(fault: ranlab_wire::e2sm::common::NotAnSnssai) -> String {
+    fault.to_string()
+}
+
+/// The report that is requested of a node: KPM's of the columns alone.
+fn report(
+    watched: &Target,
+    model: &'static dyn Model,
+    definition: &Bytes,
+    columns: &[String],
+    period: Duration,
+) -> Result<ActionToBeSetup, Fault> {
+    if model.oid() != kpm::OID {
+        return super::subscriptions::report(model, definition, period);
+    }
+    let selection = Selection { measurements: measurements(columns), ..Selection::default() };
+    kpm_report(watched, &selection, definition, period)
+}
+
+fn kpm_report(
+    watched: &Target,
+    selection: &Selection,
+    definition: &Bytes,
+    period: Duration,
+) -> Result<ActionToBeSetup, Fault> {
+    let period_ms = u32::try_from(period.as_millis()).unwrap_or(u32::MAX);
+    let action = selection.action(&watched.node, definition, period_ms);
+    let action = action.map_err(|error| Fault::new(409, error.to_string()))?;
+    let definition = action.to_octets(Encoding::Per).map_err(|error| Fault::new(409, error.to_string()))?;
+    Ok(ActionToBeSetup { definition: Some(definition), ..ActionToBeSetup::report(0) })
+}
+
 impl Console {
-    /// Looks at what was before the command, then gives it.
+    /// Measures before the command, then sends it.
     pub(super) fn begin_effect(
         &mut self,
         now: Time,
@@ -62,7 +164,8 @@ impl Console {
         wanted: Wanted,
         out: &mut IAppOutbox,
     ) -> Result<(), Fault> {
-        let Wanted { sm, columns, periods, period_ms } = wanted;
+        let slices = slices(wanted.slices.as_deref(), &target, &details)?;
+        let Wanted { sm, columns, periods, period_ms, .. } = wanted;
         let period_ms = period_ms.unwrap_or(PERIOD_MS);
         let period = Duration::from_millis(period_ms.into());
         if periods == 0 || period.saturating_mul(periods.saturating_mul(2).saturating_add(2)) > TIME_MAX {
@@ -79,15 +182,31 @@ impl Console {
         let Some(model) = watched.model else { return Err(Fault::new(409, format!("{sm} has no columns"))) };
         let trigger = model.periodic(model.encoding(), period);
         let event_trigger = trigger.map_err(|error| Fault::new(409, format!("{model}: {error}")))?;
-        let measured = effect::Effect::new(&model.columns(), &columns, periods).map_err(|error| {
-            let status = if matches!(error, EffectError::Kpis) { 422 } else { 409 };
-            Fault::new(status, error.to_string())
-        })?;
-        let action = super::subscriptions::report(model, &self.definition(&watched), period)?;
-        let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
+        let definition = self.definition(&watched);
+        let is_kpm = model.oid() == kpm::OID;
+        let offered = if is_kpm { Selection::names_offered(&watched.node, &definition) } else { Vec::new() };
+        let measured =
+            effect::Effect::new(&model.columns(), &offered, &columns, periods).map_err(|error| {
+                let status = if matches!(error, EffectError::Kpis) { 422 } else { 409 };
+                Fault::new(status, error.to_string())
+            })?;
+        let action = report(&watched, model, &definition, &columns, period)?;
         self.last_effect += 1;
         let id = self.last_effect;
-        let subscription = self.subscribe(watched, wanted, super::subscriptions::Asker::Effect(id), out)?;
+        let mut members = BTreeMap::new();
+        for slice in slices.iter().filter(|_| is_kpm) {
+            let measurements = measurements(&columns).into_iter().take(1).collect();
+            let (style, asked) = (Some(BY_CONDITION), Some(*slice));
+            let selection = Selection { style, measurements, slice: asked, ..Selection::default() };
+            // A node that cannot be asked by slice leaves the slices of its UEs unknown.
+            let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
+            let wanted =
+                RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions: vec![action] };
+            let subscription = self.subscribe(watched, wanted, Asker::Effect(id), out)?;
+            members.insert(subscription, slice.to_string());
+        }
+        let wanted = RicSubscriptionDetails { event_trigger, actions: vec![action] };
+        let subscription = self.subscribe(watched, wanted, Asker::Effect(id), out)?;
         let details = Some(details);
         let (token, party) = (request.token, request.party.clone());
         let effect = Effect {
@@ -96,6 +215,7 @@ impl Console {
             target,
             details,
             subscription,
+            members,
             sm,
             period_ms,
             periods,
@@ -108,13 +228,22 @@ impl Console {
     }
 
     /// A report of a subscription that was made for an effect.
-    pub(super) fn hear_effect(&mut self, id: u64, indication: &fast::Indication<'_>, out: &mut IAppOutbox) {
+    pub(super) fn hear_effect(
+        &mut self,
+        (id, subscription): (u64, u32),
+        indication: &fast::Indication<'_>,
+        out: &mut IAppOutbox,
+    ) {
         let Some(effect) = self.effects.get_mut(&id) else { return };
         let held = self.subscriptions.get(&effect.subscription);
-        let Some(model) = held.and_then(super::subscriptions::Held::model) else { return };
+        let Some(model) = held.and_then(Held::model) else { return };
         let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
         let table = model.table(model.encoding(), &octets(indication.header), &octets(indication.message));
         let Ok(table) = table else { return };
+        if let Some(slice) = effect.members.get(&subscription) {
+            effect.measured.members(slice, &table);
+            return;
+        }
         match effect.measured.report(&table) {
             Next::Report => {}
             Next::Command => {
@@ -135,7 +264,7 @@ impl Console {
         }
     }
 
-    /// The base station has done what it was told: now the time after it begins.
+    /// The base station has carried out the command: the time after it begins.
     pub(super) fn effect_commanded(&mut self, id: u64, words: Json) {
         if let Some(effect) = self.effects.get_mut(&id) {
             effect.measured.commanded();
@@ -143,17 +272,23 @@ impl Console {
         }
     }
 
-    /// Ends an effect; its command, if that was given, goes its way.
+    /// Ends an effect, but not its command if that was sent.
     pub(super) fn end_effect(&mut self, id: u64, out: &mut IAppOutbox) -> Option<u64> {
         let effect = self.effects.remove(&id)?;
         self.controls.retain(|_, waiting| waiting.effect != Some(id));
-        self.unsubscribe(effect.subscription, out);
+        let all = effect.members.into_keys().chain([effect.subscription]);
+        all.for_each(|subscription| self.unsubscribe(subscription, out));
         Some(effect.token)
+    }
+
+    /// Whether a subscription was to the UEs of a slice; the effect goes on without it.
+    pub(super) fn is_member_lost(&mut self, id: u64, subscription: u32) -> bool {
+        self.effects.get_mut(&id).is_some_and(|effect| effect.members.remove(&subscription).is_some())
     }
 
     pub(super) fn effect_expired(&mut self, id: u64, out: &mut IAppOutbox) {
         if let Some(token) = self.end_effect(id, out) {
-            let detail = "the base station does not report, or does not answer; whether it did what it was told is unknown";
+            let detail = "the base station does not report, or does not answer; whether it carried out the command is unknown";
             out.reply(Fault::new(504, detail).reply(token));
         }
     }

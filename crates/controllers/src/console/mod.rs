@@ -7,6 +7,7 @@
 //! | `subscriptions/ID` | one | | ends it |
 //! | `leases` | | keeps subscriptions that end by themselves otherwise | |
 //! | `models` | the service models, their columns and units | | |
+//! | `offers`, `offers/NODE` | report styles, measurements, control actions and structures of nodes | | |
 //! | `control` | | commands a base station; the answer is its own | |
 //! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
 //! | `oran/subscriptions/ADDRESS` | | makes several for who asks from there | |
@@ -23,6 +24,7 @@ mod lease;
 pub mod metrics;
 mod models;
 pub mod nodes;
+mod offers;
 mod oran;
 pub mod overview;
 mod rmr;
@@ -56,8 +58,7 @@ pub const NAME: &str = "console";
 /// Subscriptions that it has at once; beyond, the answer is 503.
 pub const SUBSCRIPTIONS_MAX: usize = 1_024;
 
-const THERE: &str =
-    "nodes, subscriptions, subscriptions/ID, leases, models, control, indications and overview";
+const THERE: &str = "nodes, subscriptions, subscriptions/ID, leases, models, offers, offers/NODE, control, indications and overview";
 
 /// What a request means: a node's function, and the model that reads it.
 #[derive(Debug, Clone, Copy)]
@@ -169,6 +170,8 @@ impl Console {
             }
             (["leases"], Post) => self.renew(now, request),
             (["models"], Get) => Ok(Done::Answer(models::all(self.models))),
+            (["offers"], Get) => Ok(Done::Answer(offers::all(self.nodes.values()))),
+            (["offers", node], Get) => Ok(Done::Answer(offers::one(self.node(node)?))),
             (["control"], Post) => self.control(now, request, out),
             (["oran", "subscriptions"], Get) => Ok(Done::Answer(self.oran_list())),
             (["oran", "subscriptions", asker], Post) => self.oran_create(asker, request, out),
@@ -183,7 +186,7 @@ impl Console {
             (["subscriptions", _], _) => Err(Fault::method("GET, DELETE")),
             (["oran", "subscriptions", _], _) => Err(Fault::method("DELETE, POST")),
             (["control" | "leases"], _) => Err(Fault::method("POST")),
-            (["models"], _) => Err(Fault::method("GET")),
+            (["models" | "offers"] | ["offers", _], _) => Err(Fault::method("GET")),
             _ => Err(missing("resource", &request.path, THERE)),
         }
     }

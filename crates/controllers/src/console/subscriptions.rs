@@ -11,9 +11,11 @@ use ranlab_wire::e2ap::{
     ActionFailed, ActionToBeSetup, Cause, CauseRicRequest, RanFunctionId, RicActionType,
     RicSubscriptionDetails, RicSubsequentAction, RicSubsequentActionType, RicTimeToWait, fast,
 };
-use ranlab_wire::e2sm::{Column, Context, Model, RowKey, Stamp, Timing, Value};
+use ranlab_wire::e2sm::kpm::{self, Selection};
+use ranlab_wire::e2sm::{Column, Context, Encoding, Model, Octets, RowKey, Stamp, Timing, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How often a report is asked for, if nobody says.
@@ -37,6 +39,8 @@ struct Wanted {
     #[serde(default)]
     actions: Vec<WantedAction>,
     #[serde(default, deserialize_with = "given")]
+    kpm: Option<WantedKpm>,
+    #[serde(default, deserialize_with = "given")]
     lease_s: Option<u32>,
 }
 
@@ -51,6 +55,55 @@ struct WantedAction {
     /// Of an insert: what happens if nobody answers, and after how long.
     #[serde(default, deserialize_with = "given")]
     subsequent: Option<Subsequent>,
+}
+
+/// Measurements of KPM, chosen by name.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WantedKpm {
+    style: Option<i64>,
+    measurements: Vec<String>,
+    ues: Vec<String>,
+    snssai: Option<String>,
+    cell: Option<String>,
+    granularity_ms: Option<u32>,
+}
+
+impl WantedKpm {
+    fn selection(&self) -> Result<Selection, Fault> {
+        fn parse<T: FromStr<Err: ToString>>(text: &String) -> Result<T, Fault> {
+            text.parse().map_err(|error: T::Err| Fault::new(422, error.to_string()))
+        }
+        Ok(Selection {
+            style: self.style,
+            measurements: self.measurements.clone(),
+            ues: self.ues.iter().map(parse).collect::<Result<_, _>>()?,
+            slice: self.snssai.as_ref().map(parse).transpose()?,
+            cell: self.cell.as_ref().map(parse).transpose()?,
+            granularity_ms: self.granularity_ms,
+        })
+    }
+
+    fn action(&self, target: &Target, definition: &Bytes, trigger: &Bytes) -> Result<ActionToBeSetup, Fault> {
+        if target.model.is_none_or(|model| model.oid() != kpm::OID) {
+            return Err(Fault::new(422, "kpm is for subscriptions to the service model kpm"));
+        }
+        let period = kpm::EventTrigger::decode_as(Encoding::Per, trigger);
+        let period = period.map_err(|error| Fault::new(422, format!("event_trigger: {error}")))?;
+        let action = self.selection()?.action(&target.node, definition, period.period_ms);
+        let action = action.map_err(|error| Fault::new(409, error.to_string()))?;
+        let octets = action.to_octets(Encoding::Per).map_err(|error| Fault::new(422, error.to_string()))?;
+        Ok(ActionToBeSetup { definition: Some(octets), ..ActionToBeSetup::report(0) })
+    }
+
+    /// A remark where a third-party node may not send the reports.
+    fn note(&self, target: &Target, definition: &Bytes) -> Result<Option<&'static str>, Fault> {
+        const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN send none above that: choose fewer measurements";
+        let selection = Selection { granularity_ms: None, ..self.selection()? };
+        let actions = selection.actions(&target.node, definition, 1).unwrap_or_default();
+        let by_ue = actions.iter().filter(|it| it.format.number() > 2).count();
+        Ok((by_ue > 1).then_some(NOTE))
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -136,6 +189,8 @@ pub(super) struct Held {
     tstamp_us: Option<i64>,
     /// When it ends unless somebody renews it.
     pub(super) lease: Option<Time>,
+    /// A remark on what was requested.
+    note: Option<&'static str>,
 }
 
 impl Held {
@@ -193,8 +248,12 @@ impl Console {
         let lease = wanted.lease_s.map(|seconds| super::lease::until(now, seconds)).transpose()?;
         let target = self.target(&wanted.node, wanted.sm.as_deref(), wanted.function)?;
         let definition = self.definition(&target);
+        let note = wanted.kpm.as_ref().map(|kpm| kpm.note(&target, &definition)).transpose()?.flatten();
         let details = details(&target, &definition, wanted)?;
         let id = self.subscribe(target, details, Asker::Waits(request.token), out)?;
+        if let Some(held) = self.subscriptions.get_mut(&id) {
+            held.note = note;
+        }
         if let (Some(until), Some(held)) = (lease, self.subscriptions.get_mut(&id)) {
             held.lease = Some(until);
             self.wake_for_lease(until, out);
@@ -247,6 +306,7 @@ impl Console {
             last_sn: None,
             tstamp_us: None,
             lease: None,
+            note: None,
         };
         self.subscriptions.insert(id, held);
         self.by_handle.insert(handle, id);
@@ -293,6 +353,9 @@ impl Console {
                 let mut json = held.json(id, now);
                 let refused =
                     |action: &ActionFailed| json!({ "id": action.id, "cause": action.cause.to_string() });
+                if let Some(note) = held.note {
+                    json["note"] = note.into();
+                }
                 json["not_admitted"] = not_admitted.iter().map(refused).collect();
                 out.reply(reply(token, 201, &json));
             }
@@ -324,6 +387,7 @@ impl Console {
         match held.asker {
             Asker::Waits(token) => out.reply(refused(cause).reply(token)),
             Asker::Answered => {}
+            Asker::Effect(effect) if self.is_member_lost(effect, id) => {}
             Asker::Effect(effect) => {
                 let token = self.end_effect(effect, out);
                 token.iter().for_each(|token| out.reply(refused(cause).reply(*token)));
@@ -367,7 +431,7 @@ impl Console {
             Line::Indication(json.to_string().into())
         });
         match held.asker {
-            Asker::Effect(effect) => self.hear_effect(effect, indication, out),
+            Asker::Effect(effect) => self.hear_effect((effect, id), indication, out),
             Asker::Group(group) => self.tell_rmr(group, id, indication),
             Asker::Waits(_) | Asker::Answered => {}
         }
@@ -479,6 +543,12 @@ fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSub
         })
     };
     let mut actions = wanted.actions.into_iter().map(action).collect::<Result<Vec<_>, _>>()?;
+    if let Some(kpm) = &wanted.kpm {
+        if !actions.is_empty() {
+            return Err(Fault::new(422, "one of kpm and actions is possible, not both"));
+        }
+        actions.push(kpm.action(target, definition, &event_trigger)?);
+    }
     if actions.is_empty() {
         // What is told as it happens has no period.
         let period = |model: &dyn Model| model.period(model.encoding(), &event_trigger).ok();

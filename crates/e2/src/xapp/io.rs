@@ -175,6 +175,13 @@ pub enum XappEvent {
         /// Which.
         node: GlobalE2NodeId,
     },
+    /// A node does not offer what a standing subscription wants; nothing was requested there.
+    NotOffered {
+        /// Which.
+        node: GlobalE2NodeId,
+        /// Why, as a sentence that names what the node offers.
+        reason: String,
+    },
     /// A subscription was admitted, for the first time or again after it was restored.
     Subscribed {
         /// Which.

@@ -14,6 +14,7 @@ mod config;
 mod dialect;
 mod io;
 mod nodes;
+mod plan;
 mod poll;
 mod requests;
 mod session;
@@ -23,6 +24,7 @@ pub use config::*;
 pub use dialect::{Dialect, UnknownDialect};
 pub use io::*;
 pub use nodes::NodeInfo;
+pub use plan::{KpmPlan, PlanError, Planner};
 
 use self::nodes::Node;
 use self::poll::Poll;
@@ -72,7 +74,16 @@ enum State {
 #[derive(Debug)]
 struct Standing {
     function: FunctionRef,
-    details: RicSubscriptionDetails,
+    wanted: Wanted,
+}
+
+/// What a standing subscription makes at a node.
+#[derive(Debug)]
+enum Wanted {
+    /// The same at each node, as far as the model allows it.
+    Same(RicSubscriptionDetails),
+    /// What a planner makes of the node's function.
+    Planned(Arc<dyn Planner>),
 }
 
 /// E42 from an xApp: a pure machine, see the crate's contract. It connects when it is first handled.
@@ -176,13 +187,27 @@ impl Xapp {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<StandingHandle, SubscribeError> {
-        let (function, details) = (function.into(), self.checked(event_trigger, actions)?);
+        let wanted = Wanted::Same(self.checked(event_trigger, actions)?);
+        self.stand(function.into(), wanted)
+    }
+
+    /// As [`subscribe_all`](Self::subscribe_all), with subscriptions that a planner makes for each node. A node that does
+    /// not offer what is wanted is reported by [`XappEvent::NotOffered`].
+    pub fn subscribe_all_planned(
+        &mut self,
+        function: impl Into<FunctionRef>,
+        planner: Arc<dyn Planner>,
+    ) -> Result<StandingHandle, SubscribeError> {
+        self.stand(function.into(), Wanted::Planned(planner))
+    }
+
+    fn stand(&mut self, function: FunctionRef, wanted: Wanted) -> Result<StandingHandle, SubscribeError> {
         if self.standing.len() >= self.config.limits.standing {
             return Err(SubscribeError::TooMany(self.config.limits.standing));
         }
         self.last_standing += 1;
         let handle = StandingHandle(self.last_standing);
-        self.standing.insert(handle, Standing { function, details });
+        self.standing.insert(handle, Standing { function, wanted });
         let nodes: Vec<_> = self.nodes.keys().copied().collect();
         nodes.into_iter().for_each(|node| self.stand_at(handle, node));
         Ok(handle)

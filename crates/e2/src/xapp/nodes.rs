@@ -116,15 +116,25 @@ impl Xapp {
         if self.subscriptions.of_node(&node).iter().any(made) {
             return;
         }
-        if self.subscriptions.len() >= self.config.limits.subscriptions {
-            self.counters.standing_ignored += 1;
-            return;
+        let function = wanted.function.clone();
+        let Some(item) = self.nodes.get(&node).and_then(|n| n.info.function(&function)) else { return };
+        let planned = match &wanted.wanted {
+            Wanted::Planned(planner) => planner.plan(&node, item),
+            Wanted::Same(details) => {
+                let mut details = details.clone();
+                Ok(if complete(&node, item, &mut details) { vec![details] } else { Vec::new() })
+            }
+        };
+        let planned = match planned {
+            Ok(planned) => planned,
+            Err(PlanError(reason)) => return self.event(XappEvent::NotOffered { node, reason }),
+        };
+        for details in planned {
+            if self.subscriptions.len() >= self.config.limits.subscriptions {
+                self.counters.standing_ignored += 1;
+                return;
+            }
+            self.subscriptions.add(node, function.clone(), details, Some(standing));
         }
-        let (function, mut details) = (wanted.function.clone(), wanted.details.clone());
-        let item = self.nodes.get(&node).and_then(|n| n.info.function(&function));
-        if item.is_some_and(|item| !complete(&node, item, &mut details)) {
-            return;
-        }
-        self.subscriptions.add(node, function, details, Some(standing));
     }
 }

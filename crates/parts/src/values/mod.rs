@@ -25,7 +25,7 @@ use ranlab_sdk::wire::e2sm::{
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use self::node::{Function, Node, Report};
+use self::node::{ActionKey, Function, Node, Report};
 use crate::monitor::unix_us;
 
 /// Base stations whose latest reports are kept to be looked at; those beyond are streamed and recorded alone.
@@ -33,8 +33,10 @@ const NODES_MAX: usize = 256;
 /// Octets of the longest report that is kept to be looked at.
 const REPORT_BYTES: usize = 256 << 10;
 
-/// Which of the models.
+/// Index of a model.
 type ModelIndex = usize;
+/// Subscriptions of a base station whose latest reports are kept.
+const SOURCES_MAX: usize = 64;
 
 /// What an xApp knows of base stations and of its own subscriptions.
 pub(crate) trait Knowledge {
@@ -71,7 +73,7 @@ pub struct Values {
     ue: Option<u32>,
     /// Base stations with the functions whose model is watched.
     nodes: HashMap<GlobalE2NodeId, Node>,
-    latest: BTreeMap<GlobalE2NodeId, Vec<Option<Latest>>>,
+    latest: BTreeMap<GlobalE2NodeId, BTreeMap<(ModelIndex, ActionKey), Latest>>,
     /// Base stations that reported were too many to be kept.
     beyond: bool,
     /// Whether reports are kept at all.
@@ -203,9 +205,10 @@ impl Values {
             // Nobody looks.
         } else if self.latest.len() < NODES_MAX || self.latest.contains_key(&node) {
             let reports = self.latest.entry(node).or_default();
-            reports.resize_with(self.models.len(), || None);
-            if header.len().saturating_add(message.len()) <= REPORT_BYTES {
-                let latest = reports.get_mut(index)?.get_or_insert_default();
+            let key = (index, report.of);
+            let has_room = reports.len() < SOURCES_MAX || reports.contains_key(&key);
+            if has_room && header.len().saturating_add(message.len()) <= REPORT_BYTES {
+                let latest = reports.entry(key).or_default();
                 latest.context = function.context(&action);
                 for (kept, octets) in [(&mut latest.header, header), (&mut latest.message, message)] {
                     kept.clear();
@@ -233,8 +236,8 @@ impl Values {
     pub fn unreadable(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         for (node, reports) in &self.latest {
-            for (Watched { model, encoding, .. }, latest) in self.models.iter().zip(reports) {
-                let Some(Latest { header, message, context }) = latest else { continue };
+            for ((index, _), Latest { header, message, context }) in reports {
+                let Some(Watched { model, encoding, .. }) = self.models.get(*index) else { continue };
                 if let Err(error) = model.check_in(*encoding, &mut context.clone(), header, message) {
                     reasons.push(format!("{} of {node}: {error}", model.name()));
                 }

@@ -139,8 +139,12 @@ impl Screen {
         let before = std::mem::take(&mut self.before);
         let (mut told, mut left_out) = (Vec::new(), 0);
         for (node, reports) in &values.latest {
-            let tables: Vec<_> = values.models.iter().zip(reports).map(|(of, kept)| read(of, kept)).collect();
-            let rows: Vec<_> = tables.iter().map(|table| by_ue(table, values.ue)).collect();
+            let of_model = |(model, of): (ModelIndex, &Watched)| {
+                let kept = reports.iter().filter(|((index, _), _)| *index == model);
+                kept.map(|(_, kept)| read(of, kept)).collect::<Vec<_>>()
+            };
+            let tables: Vec<_> = values.models.iter().enumerate().map(of_model).collect();
+            let rows: Vec<_> = tables.iter().map(|tables| by_ue(tables, values.ue)).collect();
             let ues: BTreeSet<Option<u32>> = rows.iter().flat_map(BTreeMap::keys).copied().collect();
             for ue in ues {
                 // A UE with several bearers or tunnels has as many lines.
@@ -158,7 +162,8 @@ impl Screen {
                             continue;
                         };
                         let shown = (*node, model, *key);
-                        let tstamp_us = tables[model].tstamp_us.unwrap_or_default();
+                        let tstamp_us = tables[model].iter().filter_map(|table| table.tstamp_us).max();
+                        let tstamp_us = tstamp_us.unwrap_or_default();
                         let counted = Counted::new(tstamp_us, row, before.get(&shown));
                         cells.extend(texts(columns, row, &counted));
                         self.before.insert(shown, counted);
@@ -200,9 +205,8 @@ fn headings(values: &Values) -> Vec<Shape> {
     values.models.iter().flat_map(of).collect()
 }
 
-/// A report that is kept; nothing if there is none, or if it is none of its model's.
-fn read(of: &Watched, kept: &Option<super::Latest>) -> Table {
-    let Some(kept) = kept else { return Table::default() };
+/// A report that is kept; empty if it is not one of its model.
+fn read(of: &Watched, kept: &super::Latest) -> Table {
     let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
     let header = octets(&kept.header);
     let message = octets(&kept.message);
@@ -211,9 +215,11 @@ fn read(of: &Watched, kept: &Option<super::Latest>) -> Table {
 
 type RowsByUe<'a> = BTreeMap<Option<u32>, Vec<(RowKey, &'a [Value])>>;
 
-fn by_ue(table: &Table, only: Option<u32>) -> RowsByUe<'_> {
+fn by_ue(tables: &[Table], only: Option<u32>) -> RowsByUe<'_> {
     let mut rows = RowsByUe::new();
-    for (key, values) in table.rows().filter(|(key, _)| only.is_none() || key.ue() == only) {
+    for (key, values) in
+        tables.iter().flat_map(Table::rows).filter(|(key, _)| only.is_none() || key.ue() == only)
+    {
         rows.entry(key.ue()).or_default().push((key, values));
     }
     rows

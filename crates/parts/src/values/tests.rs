@@ -233,6 +233,6 @@ fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
     let long = report(0, vec![ue(1, 10); 2_000]);
     let mut rows = 0;
     hear::<Mac>(&mut values, 6, &long, |_| rows += 1);
-    let kept = values.latest[&node(6)][0].as_ref().unwrap();
+    let kept = &values.latest[&node(6)][&(0, (SubscriptionHandle(Mac::DEFAULT_FUNCTION_ID.into()), 0))];
     assert_eq!((rows, &kept.message[..]), (2_000, &message[..]));
 }

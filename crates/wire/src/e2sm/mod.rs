@@ -25,6 +25,7 @@ pub mod mac;
 mod model;
 pub mod ni;
 mod octets;
+mod offer;
 pub mod pdcp;
 pub mod per;
 pub mod plain;
@@ -39,8 +40,9 @@ pub mod traffic;
 
 pub use crate::per::Form;
 pub use context::Context;
-pub use model::{Model, ServiceModel, UnknownModel, by_oid, complete, customary, names};
+pub use model::{Model, Payload, ServiceModel, UnknownModel, by_oid, complete, customary, names};
 pub use octets::{Encoding, Octets, SmError};
+pub use offer::Offer;
 pub use table::{Column, Field, Kind, Row, RowKey, Table, Type, Value};
 pub use timing::{AGE_MAX_US, CLOCK_ERROR_US, ReportTime, Stamp, StampKind, Timing};
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::e2ap::{GlobalE2NodeId, RanFunctionItem, RicSubscriptionDetails};
 use crate::per::Form;
 
-use super::{Column, Context, Encoding, MODELS, Octets, SmError, Stamp, Table};
+use super::{Column, Context, Encoding, MODELS, Octets, Offer, SmError, Stamp, Table};
 
 /// A service model: a type without values that says what the octet strings of a RAN function are.
 ///
@@ -92,6 +92,16 @@ pub trait ServiceModel: Sync + 'static {
         Self::action(definition, period)
     }
 
+    /// What a RAN function with this definition offers: report styles with measurements, control actions, structures.
+    /// Empty for a model whose functions all offer the same.
+    ///
+    /// # Errors
+    /// Octets that are not a definition of the model.
+    fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+        let _ = definition;
+        Ok(Vec::new())
+    }
+
     /// The columns of its tables.
     fn columns() -> Vec<Column>;
 
@@ -154,6 +164,26 @@ pub trait ServiceModel: Sync + 'static {
     fn sample(seed: u64) -> (Self::Header, Self::Message);
 }
 
+/// Which octet string of a service model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Payload {
+    /// Event trigger definition.
+    Trigger,
+    /// Action definition.
+    Action,
+    /// Indication header.
+    Header,
+    /// Indication message.
+    Message,
+    /// Control header.
+    ControlHeader,
+    /// Control message.
+    Control,
+    /// Control outcome.
+    Outcome,
+}
+
 /// A [`ServiceModel`] for those who know it at run time alone: listed, named, shown and recorded without its types.
 pub trait Model: Sync {
     /// [`ServiceModel::NAME`].
@@ -184,6 +214,8 @@ pub trait Model: Sync {
     fn encoding_or(&self, asked: Option<Encoding>) -> Encoding {
         asked.filter(|asked| self.encodings().contains(asked)).unwrap_or_else(|| self.encoding())
     }
+    /// [`ServiceModel::offers`].
+    fn offers(&self, definition: &Bytes) -> Result<Vec<Offer>, SmError>;
     /// [`ServiceModel::columns`].
     fn columns(&self) -> Vec<Column>;
     /// The octets of a trigger that asks for a report each `period`; see [`ServiceModel::periodic`].
@@ -249,6 +281,8 @@ pub trait Model: Sync {
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
     /// What a control's outcome says, by names; fails as [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
+    /// What an octet string says, by names. Fails with [`SmError::Absent`] where the model has no names for it.
+    fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
     /// An indication message decoded and encoded again.
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;
     /// Header and message of [`ServiceModel::sample`], and what they say.
@@ -286,6 +320,10 @@ impl<M: ServiceModel> Model for M {
 
     fn encodings(&self) -> &'static [Encoding] {
         M::Message::ENCODINGS
+    }
+
+    fn offers(&self, definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+        M::offers(definition)
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -393,6 +431,21 @@ impl<M: ServiceModel> Model for M {
 
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
         M::Outcome::decode_as(encoding, octets)?.to_form()
+    }
+
+    fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
+        fn form<T: Octets>(encoding: Encoding, octets: &Bytes) -> Result<Form, SmError> {
+            T::decode_as(encoding, octets)?.to_form()
+        }
+        match payload {
+            Payload::Trigger => form::<M::Trigger>(encoding, octets),
+            Payload::Action => form::<M::Action>(encoding, octets),
+            Payload::Header => form::<M::Header>(encoding, octets),
+            Payload::Message => form::<M::Message>(encoding, octets),
+            Payload::ControlHeader => form::<M::ControlHeader>(encoding, octets),
+            Payload::Control => form::<M::Control>(encoding, octets),
+            Payload::Outcome => form::<M::Outcome>(encoding, octets),
+        }
     }
 
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError> {

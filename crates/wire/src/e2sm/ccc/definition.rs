@@ -1,6 +1,8 @@
 //! What a node can tell and write: the RAN function definition.
 use serde::{Deserialize, Serialize};
 
+use crate::e2sm::Offer;
+
 use super::messages::{ActionFormat, CellId, WantedStructure};
 use super::structures::Attributes;
 
@@ -77,6 +79,19 @@ pub struct FunctionDefinition {
 }
 
 impl FunctionDefinition {
+    /// Structures of the node and of its cells, each once.
+    pub(super) fn structures(&self) -> Vec<Offer> {
+        let all = self.node.iter().chain(self.cells.iter().flat_map(|cell| &cell.structures));
+        let mut offers: Vec<Offer> = Vec::new();
+        for it in all.filter(|it| !it.name.is_empty()) {
+            if !offers.iter().any(|other| other.name == it.name) {
+                let attributes = it.attributes.iter().map(|attribute| attribute.name.clone());
+                offers.push(Offer::new("structure", "", &it.name, attributes));
+            }
+        }
+        offers
+    }
+
     /// Whether it lists a structure that an action wants, at the node or at a cell that is meant.
     pub fn offers(&self, wanted: &ActionFormat) -> bool {
         let has = |listed: &[SupportedStructure], wanted: &[WantedStructure]| {

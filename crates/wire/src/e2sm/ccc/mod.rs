@@ -20,7 +20,7 @@ use serde_json::json;
 use super::octets::{octets, period_ms};
 use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
 use super::table::Row;
-use super::{Column, Encoding, Octets, ServiceModel, SmError, Table};
+use super::{Column, Encoding, Octets, Offer, ServiceModel, SmError, Table};
 use json::Json;
 
 pub use definition::*;
@@ -102,6 +102,10 @@ impl ServiceModel for Ccc {
             return Err(SmError::Absent("cell that a monitor could watch"));
         }
         Ok(Some(ActionDefinition { style: CELL_STYLE, format: ActionFormat::Cells { cells } }))
+    }
+
+    fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+        Ok(FunctionDefinition::decode_as(Encoding::Json, definition)?.structures())
     }
 
     fn columns() -> Vec<Column> {

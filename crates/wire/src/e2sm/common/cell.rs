@@ -2,6 +2,7 @@
 use crate::e2ap::{EnbId, Plmn, PlmnCodec, sole_alternative};
 use crate::per::{BitNumber, Bits, Own, ShortBits};
 use crate::{choice, sequence};
+use std::str::FromStr;
 
 sequence! {
     /// A cell of NR.
@@ -17,6 +18,27 @@ sequence! {
         cell: u32 [BitNumber<28>] "eUTRACellIdentity", "Its identity there, 28 bits: those of the eNB first.",
     }
 }
+
+/// A text that is not an NR cell.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not an NR cell; MCC.MNC/IDENTITY is allowed, the identity being 36 bits in hexadecimal digits"
+)]
+pub struct NotACell(pub String);
+
+impl FromStr for NrCgi {
+    type Err = NotACell;
+
+    fn from_str(text: &str) -> Result<Self, NotACell> {
+        let read = || {
+            let (plmn, cell) = text.split_once('/')?;
+            let cell = u64::from_str_radix(cell, 16).ok().filter(|cell| *cell < 1 << 36)?;
+            Some(Self { plmn: plmn.parse().ok()?, cell })
+        };
+        read().ok_or_else(|| NotACell(text.to_owned()))
+    }
+}
+
 choice! {
     /// A cell.
     #[derive(Copy, Eq, Hash, PartialOrd, Ord)]

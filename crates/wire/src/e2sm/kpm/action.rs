@@ -94,7 +94,12 @@ impl ActionFormat {
 
     /// Measurements of each UE of a slice.
     pub fn of_slice(slice: crate::e2sm::common::Snssai, measurements: Measurements) -> Self {
-        let conditions = vec![UeMatching { test: Test::slice(slice), or: None }];
+        Self::of_ues(Test::slice(slice), measurements)
+    }
+
+    /// Measurements of each UE that passes a test.
+    pub fn of_ues(test: Test, measurements: Measurements) -> Self {
+        let conditions = vec![UeMatching { test, or: None }];
         Self::MatchingUes(MatchingUeMeasurements { conditions, measurements })
     }
 }

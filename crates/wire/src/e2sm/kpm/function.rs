@@ -2,7 +2,7 @@
 use super::OID;
 use super::action::{ActionDefinition, ActionFormat, Measurements};
 use super::measure::*;
-use crate::e2sm::common::{FunctionName, Name, Oran, Snssai};
+use crate::e2sm::common::{FunctionName, Name, Oran};
 use crate::e2sm::octets::octets;
 use crate::per::{Free, IntExt, List, Opt, Own};
 use crate::sequence;
@@ -84,15 +84,15 @@ impl FunctionDescription {
         }
     }
 
-    /// An action for all that the node can report at once: of each UE (style 4) in `slice`, else of the node (style 1);
-    /// `None` if it offers neither.
-    pub fn everything(&self, slice: Snssai, granularity_ms: u32) -> Option<ActionDefinition> {
+    /// An action for all that the node can report at once: of each UE (style 4) that passes `test`, else of the node
+    /// (style 1); `None` if it offers neither.
+    pub fn everything(&self, test: Test, granularity_ms: u32) -> Option<ActionDefinition> {
         let styles = self.reports.as_deref().unwrap_or_default();
         let of = |number| styles.iter().find(|style| style.action_format == number);
         let measurements = |style: &ReportStyle| {
             Measurements::plain(style.measurements.iter().map(|it| it.name.as_str()), granularity_ms)
         };
-        let by_ue = of(4).map(|style| (style, ActionFormat::of_slice(slice, measurements(style))));
+        let by_ue = of(4).map(|style| (style, ActionFormat::of_ues(test, measurements(style))));
         let found = by_ue.or_else(|| of(1).map(|style| (style, ActionFormat::Node(measurements(style)))));
         found.map(|(style, format)| ActionDefinition { style: style.style, format })
     }

@@ -14,6 +14,7 @@ mod message;
 mod names;
 mod naming;
 mod rows;
+mod selection;
 mod time;
 mod view;
 
@@ -27,7 +28,7 @@ use super::octets::period_ms;
 use super::per::sample;
 use super::plain::{PERIOD_MS_MAX, PERIOD_MS_MIN};
 use super::table::Row;
-use super::{Column, Context, Encoding, Octets, ServiceModel, SmError, Stamp, Table};
+use super::{Column, Context, Encoding, Octets, Offer, ServiceModel, SmError, Stamp, Table};
 
 use naming::Naming;
 
@@ -37,6 +38,8 @@ pub use measure::*;
 pub use message::*;
 pub use names::*;
 pub use rows::MeasurementRow;
+use selection::offers;
+pub use selection::{Selection, SelectionError};
 pub use time::TimeStamp;
 pub use view::*;
 
@@ -46,7 +49,7 @@ pub const OID: &str = "1.3.6.1.4.1.53148.1.2.2.2";
 pub const OID_V3: &str = "1.3.6.1.4.1.53148.1.3.2.2";
 /// The RAN function id that nodes give it.
 pub const DEFAULT_FUNCTION_ID: u16 = 2;
-/// The slice whose UEs are reported unless others are asked for: SST 1.
+/// The slice whose UEs a third-party node is asked for unless another is chosen: SST 1.
 pub const DEFAULT_SLICE: Snssai = Snssai { sst: 1, sd: None };
 
 /// KPM: the model.
@@ -80,12 +83,18 @@ impl ServiceModel for Kpm {
         Some(Duration::from_millis(trigger.period_ms.into()))
     }
 
-    /// Each UE of [`DEFAULT_SLICE`], or the node, with all that the definition offers.
+    /// Each UE, or the node, with all that the definition offers; of a third-party node each UE of [`DEFAULT_SLICE`].
     fn action(definition: &Bytes, period: Duration) -> Result<Option<ActionDefinition>, SmError> {
         let granularity_ms = period_ms(period, PERIOD_MS_MIN, PERIOD_MS_MAX)?;
         let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
-        let action = description.everything(DEFAULT_SLICE, granularity_ms);
+        let ours = definition[..] == *Self::DEFINITION;
+        let test = if ours { Test::any_slice() } else { Test::slice(DEFAULT_SLICE) };
+        let action = description.everything(test, granularity_ms);
         action.map(Some).ok_or(SmError::Absent("report style that a monitor could use"))
+    }
+
+    fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+        offers(definition)
     }
 
     fn columns() -> Vec<Column> {

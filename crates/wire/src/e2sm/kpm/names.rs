@@ -26,6 +26,52 @@ pub fn measurement_of_id(id: u32) -> Option<&'static str> {
     UE_MEASUREMENTS.iter().chain(&NODE_MEASUREMENTS).nth(place).copied()
 }
 
+/// What they measure besides, of each UE and of the node. A definition that lists it would exceed the 1,023 bytes at which
+/// FlexRIC ends.
+#[rustfmt::skip]
+pub const UNLISTED_MEASUREMENTS: [&str; 0] = [
+];
+
+/// How values of a measurement are summarized over UEs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Summary {
+    /// The sum: rates, volumes, resource blocks and their shares.
+    Sum,
+    /// The mean: delays, qualities, success rates.
+    Mean,
+}
+
+impl Summary {
+    /// `sum` or `mean`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Mean => "mean",
+        }
+    }
+}
+
+/// Beginnings of names whose values add up over UEs.
+const SUMS: [&str; 11] = [
+    "DRB.UEThp",
+    "DRB.PdcpSduVolume",
+    "DRB.PdcpF1DataVolume",
+    "DRB.RlcSduTransmittedVolume",
+    "RRU.PrbTot",
+    "RRU.PrbUsed",
+    "RRU.PrbAvail",
+    "RRC.Conn",
+    "RACH.Preamble",
+    "DRB.MeanActiveUe",
+    "QF.",
+];
+
+/// How values of a measurement are summarized over UEs, by its name; the mean where that is not known.
+pub fn summary(name: &str) -> Summary {
+    let adds_up = SUMS.iter().any(|beginning| name.starts_with(beginning));
+    if adds_up { Summary::Sum } else { Summary::Mean }
+}
+
 /// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
 #[rustfmt::skip]
 const UNITS: [(&str, &str); 19] = [

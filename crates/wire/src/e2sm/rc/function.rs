@@ -4,6 +4,7 @@ use super::parameter::*;
 use super::policy::{self, CONDITIONS};
 use super::reports::*;
 use super::{LIST_MAX, OID, STYLES_MAX};
+use crate::e2sm::Offer;
 use crate::e2sm::common::{FunctionName, Name, Oran, sole_component};
 use crate::e2sm::octets::octets;
 use crate::per::{Free, List, Opt, Own};
@@ -113,6 +114,37 @@ sequence! {
         conditions: Option<Vec<KnownParameter>> [Known] "ran-PolicyConditionParameters-List", "What conditions may look at.",
     }
 }
+
+impl FunctionDefinition {
+    /// Report styles, inserts, control actions and policies.
+    pub(super) fn offers(self) -> Vec<Offer> {
+        let names = |list: Option<Vec<KnownParameter>>| list.into_iter().flatten().map(|it| it.name);
+        let mut offers = Vec::new();
+        for it in self.reports.into_iter().flatten() {
+            offers.push(Offer::new("report", it.style, &it.name, names(it.parameters)));
+        }
+        for style in self.inserts.into_iter().flatten() {
+            for it in style.indications.into_iter().flatten() {
+                let number = format!("{}/{}", style.style, it.id);
+                offers.push(Offer::new("insert", number, &it.name, names(it.parameters)));
+            }
+        }
+        for style in self.controls.into_iter().flatten() {
+            for it in style.actions.into_iter().flatten() {
+                let number = format!("{}/{}", style.style, it.id);
+                offers.push(Offer::new("control", number, &it.name, names(it.parameters)));
+            }
+        }
+        for style in self.policies.into_iter().flatten() {
+            for it in style.actions.into_iter().flatten() {
+                let number = format!("{}/{}", style.style, it.id);
+                offers.push(Offer::new("policy", number, &it.name, names(it.parameters)));
+            }
+        }
+        offers
+    }
+}
+
 sole_component! {
     Reports "ric-ReportStyle-List" Vec<ReportStyle> [List<1, STYLES_MAX>];
     Inserts "ric-InsertStyle-List" Vec<InsertStyle> [List<1, STYLES_MAX>];

@@ -8,7 +8,7 @@ use super::rows::{self, ParameterRow};
 use super::*;
 use crate::e2sm::per::sample;
 use crate::e2sm::table::Row;
-use crate::e2sm::{Column, Encoding, Octets, ServiceModel, SmError, Table};
+use crate::e2sm::{Column, Encoding, Octets, Offer, ServiceModel, SmError, Table};
 
 /// RC: the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -30,6 +30,10 @@ impl ServiceModel for Rc {
     type ControlHeader = ControlHeader;
     type Control = ControlMessage;
     type Outcome = ControlOutcome;
+
+    fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+        Ok(FunctionDefinition::decode_as(Encoding::Per, definition)?.offers())
+    }
 
     /// RC reports as things happen, whatever the period: here whenever a UE comes to another state in RRC.
     fn periodic(_: Duration) -> Result<EventTrigger, SmError> {

@@ -193,7 +193,7 @@ impl FromStr for Snssai {
             digits.then(|| u32::from_str_radix(text, radix).ok()).flatten()
         };
         let read = || {
-            let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
+            let (sst, sd) = text.split_once(['-', ':']).map_or((text, None), |(sst, sd)| (sst, Some(sd)));
             let sst = number(sst, 10).and_then(|sst| u8::try_from(sst).ok())?;
             match sd {
                 None => Some(Self::new(sst, None)),

@@ -1,0 +1,491 @@
+//! Measurements chosen by name, and the actions that ask a node for them.
+use bytes::Bytes;
+
+use super::action::{
+    ActionDefinition, ActionFormat, ConditionalMeasurements, MatchingUeMeasurements, Measurements,
+    UeMatching, UeMeasurements, UesMeasurements,
+};
+use super::function::{FunctionDescription, ReportStyle};
+use super::measure::{
+    ConditionalMeasurement, Label, Matching, MatchingCondition, Measurement, MeasurementInfo, Test,
+    TestExpression, TestType,
+};
+use super::names::UNLISTED_MEASUREMENTS;
+use super::{DEFAULT_SLICE, Kpm};
+use crate::e2ap::GlobalE2NodeId;
+use crate::e2sm::common::{Cgi, NrCgi, Snssai, UeNumbers};
+use crate::e2sm::{Encoding, Octets, Offer, ServiceModel, SmError};
+
+/// Bytes of a PDU above which OCUDU and srsRAN drop a report (9,100), less those around the message.
+const PEER_REPORT_BYTES: usize = 8_900;
+/// UEs for which a report of a third-party node is dimensioned.
+const PEER_UES: usize = 64;
+/// Bytes of a UE's part of a report besides its measurements: the identity and the lists.
+const UE_BYTES: usize = 30;
+/// Bytes of a measurement besides its name: lengths, a label, a value.
+const MEASUREMENT_BYTES: usize = 12;
+
+/// A choice of measurements. The default is every measurement that the node offers, of all its UEs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// Report style, 1 to 5. Without it: 2 for one UE, 5 for several UEs, else 4 where the node offers the measurements by
+    /// UE, else 1.
+    pub style: Option<i64>,
+    /// Names of measurements; empty for all.
+    pub measurements: Vec<String>,
+    /// UEs of styles 2 and 5.
+    pub ues: Vec<UeNumbers>,
+    /// Slice: a condition of styles 3 and 4, a label of the others.
+    pub slice: Option<Snssai>,
+    /// Cell.
+    pub cell: Option<NrCgi>,
+    /// Time of a value, milliseconds; without it the report period.
+    pub granularity_ms: Option<u32>,
+}
+
+/// Reason why a node cannot be asked for a [`Selection`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// The RAN function definition is not one of KPM.
+    #[error("the RAN function definition cannot be read: {0}")]
+    Definition(SmError),
+    /// A style that the node lacks.
+    #[error("{node} has no KPM report style {style}; it has {offered}")]
+    Style {
+        /// The node.
+        node: Box<GlobalE2NodeId>,
+        /// The style.
+        style: i64,
+        /// Styles of the node.
+        offered: String,
+    },
+    /// A measurement that the node lacks.
+    #[error("{node} does not offer {name:?} in KPM report style {style}; it offers {offered}")]
+    Measurement {
+        /// The node.
+        node: Box<GlobalE2NodeId>,
+        /// The measurement.
+        name: String,
+        /// The style.
+        style: i64,
+        /// Measurements of the node in this style.
+        offered: String,
+    },
+    /// A number of UEs that the style does not take.
+    #[error("KPM report style {style} takes {needed}, not {given}")]
+    Ues {
+        /// The style.
+        style: i64,
+        /// `one UE`, `two UEs or more`, `no UE`.
+        needed: &'static str,
+        /// UEs given.
+        given: usize,
+    },
+    /// A UE whose numbers do not include the one by which the node calls it.
+    #[error("{node} calls UEs by a number that is missing")]
+    UeNumber {
+        /// The node.
+        node: Box<GlobalE2NodeId>,
+    },
+    /// A granularity that does not divide the period.
+    #[error("a granularity of {granularity_ms} ms does not divide the report period of {period_ms} ms")]
+    Granularity {
+        /// Granularity, milliseconds.
+        granularity_ms: u32,
+        /// Report period, milliseconds.
+        period_ms: u32,
+    },
+}
+
+/// Number of the style's format, where the formats are numbered as the styles.
+const NODE: i64 = 1;
+const ONE_UE: i64 = 2;
+const CONDITIONAL: i64 = 3;
+const MATCHING_UES: i64 = 4;
+const UES: i64 = 5;
+
+/// A node as a selection sees it.
+struct Peer<'a> {
+    node: &'a GlobalE2NodeId,
+    styles: Vec<ReportStyle>,
+    /// It has this project's definition: conditions and names of this project are safe.
+    ours: bool,
+}
+
+impl Peer<'_> {
+    fn style(&self, style: i64) -> Option<&ReportStyle> {
+        self.styles.iter().find(|it| it.style == style)
+    }
+
+    /// Measurements of a style, this project's unlisted ones included.
+    fn names<'a>(&self, style: &'a ReportStyle) -> impl Iterator<Item = &'a str> + use<'a> {
+        let unlisted = self.ours.then_some(&UNLISTED_MEASUREMENTS[..]).unwrap_or_default();
+        style.measurements.iter().map(|it| it.name.as_str()).chain(unlisted.iter().copied())
+    }
+
+    fn offers(&self, style: i64, name: &str) -> bool {
+        self.style(style).is_some_and(|style| self.names(style).any(|it| it == name))
+    }
+
+    fn unoffered(&self, style: &ReportStyle, name: &str) -> SelectionError {
+        SelectionError::Measurement {
+            node: Box::new(*self.node),
+            name: name.to_owned(),
+            style: style.style,
+            offered: self.names(style).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    fn no_style(&self, style: i64) -> SelectionError {
+        let offered = self.styles.iter().map(|it| it.style.to_string()).collect::<Vec<_>>().join(", ");
+        SelectionError::Style { node: Box::new(*self.node), style, offered }
+    }
+}
+
+impl Selection {
+    /// Actions that together ask a node for the selection, each for a subscription of its own: a third-party node gets no
+    /// action whose report of [`PEER_UES`] UEs exceeds what OCUDU and srsRAN send. Measurements that are offered for the
+    /// node as a whole alone are an action of style 1.
+    ///
+    /// # Errors
+    /// The node does not offer it; the sentence names what it offers.
+    pub fn actions(
+        &self,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+        period_ms: u32,
+    ) -> Result<Vec<ActionDefinition>, SelectionError> {
+        let granularity_ms = self.granularity(period_ms)?;
+        let peer = Self::peer(node, definition)?;
+        let ours = peer.ours;
+        let mut actions = Vec::new();
+        for (style, names) in self.styles(&peer)? {
+            for names in split(&names, ours || style.action_format <= ONE_UE) {
+                let format = self.format(&peer, style, names, granularity_ms)?;
+                actions.push(ActionDefinition { style: style.style, format });
+            }
+        }
+        Ok(actions)
+    }
+
+    /// One action for the selection, whatever the size of its reports: style 1 if that alone has all measurements. Without
+    /// chosen measurements those of one style.
+    ///
+    /// # Errors
+    /// As [`actions`](Self::actions).
+    pub fn action(
+        &self,
+        node: &GlobalE2NodeId,
+        definition: &Bytes,
+        period_ms: u32,
+    ) -> Result<ActionDefinition, SelectionError> {
+        let granularity_ms = self.granularity(period_ms)?;
+        let peer = Self::peer(node, definition)?;
+        let mut styles = self.styles(&peer)?;
+        if self.measurements.is_empty() {
+            styles.truncate(1);
+        }
+        let [(style, names)] = &styles[..] else {
+            let whole = Self { style: Some(NODE), ..self.clone() };
+            return whole.action(node, definition, period_ms);
+        };
+        let format = self.format(&peer, style, names, granularity_ms)?;
+        Ok(ActionDefinition { style: style.style, format })
+    }
+
+    fn granularity(&self, period_ms: u32) -> Result<u32, SelectionError> {
+        let granularity_ms = self.granularity_ms.unwrap_or(period_ms);
+        if granularity_ms == 0 || !period_ms.is_multiple_of(granularity_ms) {
+            return Err(SelectionError::Granularity { granularity_ms, period_ms });
+        }
+        Ok(granularity_ms)
+    }
+
+    fn peer<'a>(node: &'a GlobalE2NodeId, definition: &Bytes) -> Result<Peer<'a>, SelectionError> {
+        let description = FunctionDescription::decode_as(Encoding::Per, definition);
+        let description = description.map_err(SelectionError::Definition)?;
+        let ours = definition[..] == *Kpm::DEFINITION;
+        Ok(Peer { node, styles: description.reports.unwrap_or_default(), ours })
+    }
+
+    /// Names of all measurements that a node offers in any style, each once; empty if the definition cannot be read.
+    pub fn names_offered(node: &GlobalE2NodeId, definition: &Bytes) -> Vec<String> {
+        let Ok(peer) = Self::peer(node, definition) else { return Vec::new() };
+        let mut names: Vec<String> = Vec::new();
+        for name in peer.styles.iter().flat_map(|style| peer.names(style)) {
+            if !names.iter().any(|it| it == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// Styles and their measurements.
+    fn styles<'a>(
+        &'a self,
+        peer: &'a Peer<'_>,
+    ) -> Result<Vec<(&'a ReportStyle, Vec<&'a str>)>, SelectionError> {
+        let chosen = self.style.or(match self.ues.len() {
+            0 => None,
+            1 => Some(ONE_UE),
+            _ => Some(UES),
+        });
+        if let Some(number) = chosen {
+            let style = peer.style(number).ok_or_else(|| peer.no_style(number))?;
+            return Ok(vec![(style, self.names(peer, style)?)]);
+        }
+        let (by_ue, of_node) = (peer.style(MATCHING_UES), peer.style(NODE));
+        let Some(first) = by_ue.or(of_node) else { return Err(peer.no_style(MATCHING_UES)) };
+        if self.measurements.is_empty() {
+            let all = self.names(peer, first)?;
+            let further = of_node.filter(|style| style.style != first.style);
+            let further = further.map(|style| {
+                let names = style.measurements.iter().map(|it| it.name.as_str());
+                (style, names.filter(|name| !peer.offers(first.style, name)).collect::<Vec<_>>())
+            });
+            return Ok(std::iter::once((first, all)).chain(further.filter(|it| !it.1.is_empty())).collect());
+        }
+        let names: Vec<&str> = self.measurements.iter().map(String::as_str).collect();
+        let (first_names, rest): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| peer.offers(first.style, name));
+        let mut styles = Vec::new();
+        if !first_names.is_empty() {
+            styles.push((first, first_names));
+        }
+        if let Some(missing) = rest.iter().find(|name| !peer.offers(NODE, name)) {
+            return Err(peer.unoffered(first, missing));
+        }
+        if let Some(style) = of_node.filter(|_| !rest.is_empty()) {
+            styles.push((style, rest));
+        }
+        Ok(styles)
+    }
+
+    /// The chosen measurements, all of which a style must offer.
+    fn names<'a>(&'a self, peer: &Peer<'_>, style: &'a ReportStyle) -> Result<Vec<&'a str>, SelectionError> {
+        if self.measurements.is_empty() {
+            return Ok(style.measurements.iter().map(|it| it.name.as_str()).collect());
+        }
+        let offered = |name: &'a String| {
+            if peer.offers(style.style, name) { Ok(name.as_str()) } else { Err(peer.unoffered(style, name)) }
+        };
+        self.measurements.iter().map(offered).collect()
+    }
+
+    fn format(
+        &self,
+        peer: &Peer<'_>,
+        style: &ReportStyle,
+        names: &[&str],
+        granularity_ms: u32,
+    ) -> Result<ActionFormat, SelectionError> {
+        let needed = match style.action_format {
+            ONE_UE => Some("one UE").filter(|_| self.ues.len() != 1),
+            UES => Some("two UEs or more").filter(|_| self.ues.len() < 2),
+            _ => Some("no UE").filter(|_| !self.ues.is_empty()),
+        };
+        if let Some(needed) = needed {
+            return Err(SelectionError::Ues { style: style.style, needed, given: self.ues.len() });
+        }
+        let lacking = || SelectionError::UeNumber { node: Box::new(*peer.node) };
+        let name = |ue: &UeNumbers| ue.name_at(peer.node).ok_or_else(lacking);
+        let cell = self.cell.map(Cgi::Nr);
+        let by_condition = matches!(style.action_format, CONDITIONAL | MATCHING_UES);
+        let label = || Label { no_label: self.slice.is_none(), slice: self.slice, ..Label::default() };
+        let labels = || vec![if by_condition { Label::none() } else { label() }];
+        let info = |name: &&str| MeasurementInfo { measurement: (*name).into(), labels: labels() };
+        let measurements =
+            || Measurements { infos: names.iter().map(info).collect(), granularity_ms, cell, bins: None };
+        Ok(match style.action_format {
+            ONE_UE => {
+                let ue = self.ues.first().map(name).transpose()?.ok_or_else(lacking)?;
+                ActionFormat::Ue(UeMeasurements { ue, measurements: measurements() })
+            }
+            UES => {
+                let ues = self.ues.iter().map(name).collect::<Result<_, _>>()?;
+                ActionFormat::Ues(UesMeasurements { ues, measurements: measurements() })
+            }
+            CONDITIONAL => {
+                let condition = || MatchingCondition::Test(self.test(peer));
+                let conditions = || vec![Matching { condition: condition(), or: false }];
+                let measurement = |name: &&str| ConditionalMeasurement {
+                    measurement: Measurement::from(*name),
+                    conditions: conditions(),
+                    bins: None,
+                };
+                let measurements = names.iter().map(measurement).collect();
+                ActionFormat::Conditional(ConditionalMeasurements { measurements, granularity_ms, cell })
+            }
+            MATCHING_UES => {
+                let conditions = vec![UeMatching { test: self.test(peer), or: None }];
+                ActionFormat::MatchingUes(MatchingUeMeasurements { conditions, measurements: measurements() })
+            }
+            _ => ActionFormat::Node(measurements()),
+        })
+    }
+
+    /// The condition on UEs: the chosen slice; else any slice. Third-party nodes are asked for the UEs of SST 1, because
+    /// agents of OpenAirInterface and FlexRIC end at any other condition; OCUDU and srsRAN report all UEs all the same.
+    fn test(&self, peer: &Peer<'_>) -> Test {
+        match self.slice {
+            Some(slice) => Test::slice(slice),
+            None if peer.ours => Test::any_slice(),
+            None => Test::slice(DEFAULT_SLICE),
+        }
+    }
+}
+
+/// Report styles of a definition and their measurements, this project's unlisted ones included.
+pub(super) fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
+    let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
+    let ours = definition[..] == *Kpm::DEFINITION;
+    let unlisted = ours.then_some(&UNLISTED_MEASUREMENTS[..]).unwrap_or_default();
+    let offer = |style: ReportStyle| {
+        let names = style.measurements.into_iter().map(|it| it.name);
+        let names = names.chain(unlisted.iter().map(|name| (*name).to_owned()));
+        Offer::new("report", style.style, &style.name, names)
+    };
+    Ok(description.reports.into_iter().flatten().map(offer).collect())
+}
+
+impl Test {
+    /// Whether a UE has a slice.
+    pub fn any_slice() -> Self {
+        Self { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None }
+    }
+}
+
+/// Groups of measurements whose report of many UEs fits a third-party node's PDU; one group if `whole`.
+fn split<'a, 'b>(names: &'b [&'a str], whole: bool) -> Vec<&'b [&'a str]> {
+    if whole {
+        return vec![names];
+    }
+    let budget = PEER_REPORT_BYTES / PEER_UES - UE_BYTES;
+    let mut groups = Vec::new();
+    let mut start = 0;
+    let mut bytes = 0;
+    for (at, name) in names.iter().enumerate() {
+        let more = name.len() + MEASUREMENT_BYTES;
+        if at > start && bytes + more > budget {
+            groups.push(&names[start..at]);
+            start = at;
+            bytes = 0;
+        }
+        bytes += more;
+    }
+    groups.push(&names[start..]);
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::e2ap::Plmn;
+
+    const UE: [&str; 3] = ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.RlcSduTransmittedVolumeDL"];
+
+    fn node() -> GlobalE2NodeId {
+        GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 1, 22)
+    }
+
+    fn theirs() -> Bytes {
+        FunctionDescription::of(&UE, &["RACH.PreambleDedCell"]).to_octets(Encoding::Per).unwrap()
+    }
+
+    fn chosen(names: &[&str]) -> Selection {
+        Selection { measurements: names.iter().map(|it| (*it).to_owned()).collect(), ..Selection::default() }
+    }
+
+    fn infos(format: &ActionFormat) -> Vec<String> {
+        match format {
+            ActionFormat::Node(it) => it.infos.iter().map(|it| it.measurement.to_string()).collect(),
+            ActionFormat::MatchingUes(it) => infos(&ActionFormat::Node(it.measurements.clone())),
+            ActionFormat::Ue(it) => infos(&ActionFormat::Node(it.measurements.clone())),
+            ActionFormat::Ues(it) => infos(&ActionFormat::Node(it.measurements.clone())),
+            ActionFormat::Conditional(it) => {
+                it.measurements.iter().map(|it| it.measurement.to_string()).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn default_is_everything_within_the_peers_limit() {
+        let actions = Selection::default().actions(&node(), &theirs(), 1_000).unwrap();
+        let got: Vec<_> = actions.iter().map(|it| (it.style, infos(&it.format))).collect();
+        let all: Vec<String> = got.iter().flat_map(|it| it.1.clone()).collect();
+        assert_eq!(
+            all,
+            ["DRB.UEThpDl", "RRU.PrbTotDl", "DRB.RlcSduTransmittedVolumeDL", "RACH.PreambleDedCell"]
+        );
+        assert_eq!(got.iter().map(|it| it.0).collect::<Vec<_>>(), [4, 4, 1]);
+        let budget = PEER_REPORT_BYTES / PEER_UES;
+        let bytes =
+            |it: &(i64, Vec<String>)| it.1.iter().map(|it| it.len() + MEASUREMENT_BYTES).sum::<usize>();
+        assert!(got.iter().filter(|it| it.0 == 4).all(|it| bytes(it) <= budget), "{got:?}");
+        let ours = Bytes::from_static(Kpm::DEFINITION);
+        let actions = Selection::default().actions(&node(), &ours, 1_000).unwrap();
+        assert_eq!(actions.iter().map(|it| it.style).collect::<Vec<_>>(), [4, 1]);
+        let ActionFormat::MatchingUes(it) = &actions[0].format else { panic!("{actions:?}") };
+        assert_eq!(it.conditions[0].test, Test::any_slice(), "UEs of all slices");
+    }
+
+    #[test]
+    fn styles_follow_from_what_is_chosen() {
+        let styles = |selection: &Selection| {
+            let actions = selection.actions(&node(), &theirs(), 1_000).unwrap();
+            actions.iter().map(|it| (it.style, infos(&it.format).len())).collect::<Vec<_>>()
+        };
+        assert_eq!(styles(&chosen(&["DRB.UEThpDl"])), [(4, 1)]);
+        assert_eq!(styles(&chosen(&["RACH.PreambleDedCell"])), [(1, 1)]);
+        assert_eq!(styles(&chosen(&["RACH.PreambleDedCell", "DRB.UEThpDl"])), [(4, 1), (1, 1)]);
+        let ue = |number| UeNumbers::from_number(number);
+        assert_eq!(styles(&Selection { ues: vec![ue(1)], ..chosen(&["DRB.UEThpDl"]) }), [(2, 1)]);
+        assert_eq!(styles(&Selection { ues: vec![ue(1), ue(2)], ..chosen(&["DRB.UEThpDl"]) }), [(5, 1)]);
+        assert_eq!(styles(&Selection { style: Some(3), ..chosen(&["DRB.UEThpDl"]) }), [(3, 1)]);
+    }
+
+    #[test]
+    fn slices_are_conditions_or_labels() {
+        let slice = Snssai::new(1, Some(0x10203));
+        let at = |style| {
+            let selection = Selection { style: Some(style), slice: Some(slice), ..chosen(&["DRB.UEThpDl"]) };
+            selection.actions(&node(), &theirs(), 1_000).unwrap().remove(0).format
+        };
+        let ActionFormat::Node(it) = at(1) else { panic!() };
+        assert_eq!(it.infos[0].labels, [Label { slice: Some(slice), ..Label::default() }]);
+        let ActionFormat::MatchingUes(it) = at(4) else { panic!() };
+        assert_eq!(
+            (it.conditions[0].test.wants_slice(), &it.measurements.infos[0].labels[0]),
+            (Some(slice), &Label::none())
+        );
+    }
+
+    #[test]
+    fn what_is_not_offered_is_refused_by_name() {
+        let fails = |selection: &Selection| selection.actions(&node(), &theirs(), 1_000).unwrap_err();
+        let unknown = fails(&chosen(&["DRB.Nothing"]));
+        assert!(matches!(&unknown, SelectionError::Measurement { name, .. } if name == "DRB.Nothing"));
+        assert!(unknown.to_string().contains("DRB.UEThpDl, RRU.PrbTotDl"), "{unknown}");
+        assert!(matches!(
+            fails(&Selection { style: Some(7), ..Selection::default() }),
+            SelectionError::Style { .. }
+        ));
+        assert!(matches!(
+            fails(&Selection { style: Some(2), ..Selection::default() }),
+            SelectionError::Ues { .. }
+        ));
+        let ues = vec![UeNumbers::from_number(1)];
+        assert!(matches!(
+            fails(&Selection { style: Some(4), ues, ..Selection::default() }),
+            SelectionError::Ues { .. }
+        ));
+        let granularity_ms = Some(300);
+        assert!(matches!(
+            fails(&Selection { granularity_ms, ..Selection::default() }),
+            SelectionError::Granularity { .. }
+        ));
+        let definition = Selection::default().actions(&node(), &Bytes::from_static(b"x"), 1_000);
+        assert!(matches!(definition, Err(SelectionError::Definition(_))));
+    }
+}
