@@ -76,7 +76,7 @@ pub struct Dissector {
     known: Known,
     pdus: u64,
     connections: HashMap<(Flow, Side), State>,
-    /// Protocols that setups told.
+    /// Protocols of connections whose setup was captured.
     sides: HashMap<Flow, Side>,
 }
 

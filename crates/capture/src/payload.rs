@@ -20,7 +20,7 @@ pub struct Part {
     /// `eventTrigger`, `actionDefinition 1`, `indicationHeader`, `indicationMessage`, `controlHeader`, `controlMessage`,
     /// `controlOutcome`.
     pub part: String,
-    /// Its values by the names of the model, in value notation; or why there are none.
+    /// Values by the names of the model, in value notation; or a comment with the decoding error.
     pub notation: String,
 }
 

@@ -98,7 +98,8 @@ fn indication(function_id: u16) -> Bytes {
 #[test]
 fn setup_decides_the_side_whatever_the_port() {
     for version in [Version::V1_01, Version::V2_03] {
-        let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+        let mut dissector = Dissector::new(Known::default());
+        let mut notes = Notes::default();
         for name in ["E2setupRequest", "E2setupResponse", "RICsubscriptionDeleteFailure"] {
             let dissected =
                 dissector.take(pdu(Transport::Sctp, E42_PORT, encoded(name, version)), &mut notes);
@@ -119,7 +120,8 @@ fn setup_decides_the_side_whatever_the_port() {
 
 #[test]
 fn payloads_are_read_by_the_model_of_the_setup() {
-    let (mut dissector, mut notes) = (Dissector::new(Known::default()), Notes::default());
+    let mut dissector = Dissector::new(Known::default());
+    let mut notes = Notes::default();
     let mut take = |bytes| dissector.take(pdu(Transport::Tcp, E2_PORT, bytes), &mut notes);
     let before = take(indication(147));
     assert!(before.model.is_none(), "no setup names function 147 yet");

@@ -1,11 +1,12 @@
 //! An xApp that takes statistics from every base station, as a part.
 
+mod measurements;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
@@ -13,11 +14,9 @@ use hdrhistogram::Histogram;
 use ranlab_campaign::schema::Kind;
 use ranlab_sdk::XappHandle;
 use ranlab_sdk::e2::LinkLoss;
-use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, KpmPlan, Planner, Xapp, XappConfig, XappEvent};
+use ranlab_sdk::e2::xapp::{Dialect, DisconnectReason, Xapp, XappConfig, XappEvent};
 use ranlab_sdk::transport::{Address, SocketOptions};
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, Version};
-use ranlab_sdk::wire::e2sm::common::{NrCgi, Snssai};
-use ranlab_sdk::wire::e2sm::kpm::{self, Selection};
 use ranlab_sdk::wire::e2sm::rc::reports::TRIGGERS;
 use ranlab_sdk::wire::e2sm::rc::{self, EventTrigger};
 use ranlab_sdk::wire::e2sm::{AGE_MAX_US, Encoding, Model, Octets};
@@ -108,37 +107,6 @@ impl MonitorPart {
             .map_err(rig)?;
         }
         Ok(xapp)
-    }
-
-    /// The plan of KPM's subscriptions; `None` for other models.
-    fn plan(&self, oid: &str) -> Result<Option<Arc<dyn Planner>>, Trouble> {
-        if oid != kpm::OID {
-            return Ok(None);
-        }
-        let selection = self.selection()?;
-        Ok(Some(Arc::new(KpmPlan { selection, period: self.period })))
-    }
-
-    /// The chosen measurements of KPM.
-    ///
-    /// # Errors
-    /// A UE, slice or cell that is none, a granularity that is not a number of milliseconds.
-    pub fn selection(&self) -> Result<Selection, Trouble> {
-        let ue = |it: &String| it.parse().map_err(rig);
-        let slice = |it: &String| it.parse::<Snssai>().map_err(rig);
-        let granularity = |it: Duration| {
-            let ms =
-                u32::try_from(it.as_millis()).ok().filter(|ms| Duration::from_millis((*ms).into()) == it);
-            ms.filter(|ms| *ms > 0).ok_or_else(|| rig("granularity must be a number of milliseconds above 0"))
-        };
-        Ok(Selection {
-            style: self.kpm_style.map(i64::from),
-            measurements: self.kpm_measure.clone(),
-            ues: self.kpm_ue.iter().map(ue).collect::<Result<_, _>>()?,
-            slice: self.kpm_snssai.as_ref().map(slice).transpose()?,
-            cell: self.kpm_cell.as_ref().map(|it| it.parse::<NrCgi>().map_err(rig)).transpose()?,
-            granularity_ms: self.granularity.map(granularity).transpose()?,
-        })
     }
 
     /// The service models, as the registry has them.

@@ -193,8 +193,8 @@ impl XappHandle {
         let period_ms = u32::try_from(watch.period.as_millis()).unwrap_or(u32::MAX);
         for slice in watch.slices.iter().take(SLICES_MAX).filter(|_| watch.is_kpm()) {
             let measurements = watch.measurements().into_iter().take(1).collect();
-            let (style, slice_asked) = (Some(BY_CONDITION), Some(*slice));
-            let selection = Selection { style, measurements, slice: slice_asked, ..Selection::default() };
+            let style = Some(BY_CONDITION);
+            let selection = Selection { style, measurements, slice: Some(*slice), ..Selection::default() };
             let action = selection.action(&node, &function.definition, period_ms).ok();
             let definition = action.and_then(|it| it.to_octets(Encoding::Per).ok());
             let trigger = watch.model.periodic(encoding, watch.period).ok();

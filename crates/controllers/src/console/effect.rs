@@ -196,8 +196,8 @@ impl Console {
         let mut members = BTreeMap::new();
         for slice in slices.iter().filter(|_| is_kpm) {
             let measurements = measurements(&columns).into_iter().take(1).collect();
-            let (style, asked) = (Some(BY_CONDITION), Some(*slice));
-            let selection = Selection { style, measurements, slice: asked, ..Selection::default() };
+            let style = Some(BY_CONDITION);
+            let selection = Selection { style, measurements, slice: Some(*slice), ..Selection::default() };
             // A node that cannot be asked by slice leaves the slices of its UEs unknown.
             let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
             let wanted =

@@ -144,8 +144,8 @@ impl Peer<'_> {
 }
 
 impl Selection {
-    /// Actions that together ask a node for the selection, each for a subscription of its own: a third-party node gets no
-    /// action whose report of [`PEER_UES`] UEs exceeds what OCUDU and srsRAN send. Measurements that are offered for the
+    /// Returns the actions of the selection, each for a separate subscription. A report of [`PEER_UES`] UEs of a third-party
+    /// node stays below the PDU limit of OCUDU and srsRAN. Measurements that are offered for the
     /// node as a whole alone are an action of style 1.
     ///
     /// # Errors
@@ -235,7 +235,8 @@ impl Selection {
             let style = peer.style(number).ok_or_else(|| peer.no_style(number))?;
             return Ok(vec![(style, self.names(peer, style)?)]);
         }
-        let (by_ue, of_node) = (peer.style(MATCHING_UES), peer.style(NODE));
+        let by_ue = peer.style(MATCHING_UES);
+        let of_node = peer.style(NODE);
         let Some(first) = by_ue.or(of_node) else { return Err(peer.no_style(MATCHING_UES)) };
         if self.measurements.is_empty() {
             let all = self.names(peer, first)?;
