@@ -43,6 +43,7 @@ impl KpmSource for Source {
                 pdcp_sdu_bytes: ue.pdcp_sdu_bytes,
                 prbs: ue.prbs,
                 rlc_delay_us: if ue.rlc_delay_us.is_finite() { ue.rlc_delay_us.max(0.0) } else { 0.0 },
+                ..UeReading::default()
             }
         }));
     }

@@ -338,7 +338,8 @@ impl NodeTemplate {
                 Tells::Mobility | Tells::Configuration | Tells::Interfaces => continue,
                 Tells::Measurements => {
                     let (cell, names, plmn) = (cell.clone(), self.names(index), self.plmn);
-                    kpm::function(MeasuredCell { cell, names, plmn, epoch_us, lateness })
+                    let cell_id = (!matches!(cell, Told::Site(_))).then(|| self.cell_id(node_id, index));
+                    kpm::function(MeasuredCell { cell, names, plmn, cell_id, epoch_us, lateness })
                 }
             };
             // Ids are distinct and few: registration of a fresh agent cannot fail.
@@ -431,19 +432,25 @@ impl NodeTemplate {
     /// A radio as RC has it, and among those to which UEs can be handed over if a gNB's.
     fn steered(&self, node: GlobalE2NodeId, index: u32, radio: &SharedRadio) -> Steered {
         let (plmn, names) = (self.plmn, self.names(index));
-        let cell = match node {
+        let cell = self.cell_id(node, index);
+        if let Cgi::Nr(cell) = cell {
+            let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+            neighbours.insert(cell, Arc::clone(radio));
+        }
+        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours), cell, names, plmn }
+    }
+
+    /// Identity of the cell of the `index`th node.
+    fn cell_id(&self, node: GlobalE2NodeId, index: u32) -> Cgi {
+        match node {
             GlobalE2NodeId::Gnb(gnb) => {
-                let first = cell_of(plmn, gnb.gnb.gnb_id.value as u32);
+                let first = cell_of(self.plmn, gnb.gnb.gnb_id.value as u32);
                 // Each DU has a cell of its own; there are at most eight.
-                let cell = NrCgi { cell: first.cell + self.layout().du(index).unwrap_or(0) as u64, ..first };
-                let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
-                neighbours.insert(cell, Arc::clone(radio));
-                Cgi::Nr(cell)
+                Cgi::Nr(NrCgi { cell: first.cell + self.layout().du(index).unwrap_or(0) as u64, ..first })
             }
             // eNBs, whose numbers of 20 bits are those of the nodes; each has one cell.
-            _ => Cgi::Eutra(EutraCgi { plmn, cell: (index + 1) << 8 }),
-        };
-        Steered { radio: Arc::clone(radio), neighbours: Arc::clone(&self.neighbours), cell, names, plmn }
+            _ => Cgi::Eutra(EutraCgi { plmn: self.plmn, cell: (index + 1) << 8 }),
+        }
     }
 
     /// What the `index`th node calls its UEs.

@@ -3,9 +3,9 @@ use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
-use ranlab_e2::functions::kpm::{self, KpmSource, Reading, UeReading};
+use ranlab_e2::functions::kpm::{self, Channel, KpmSource, Reading, Station, UeReading};
 use ranlab_wire::e2ap::*;
-use ranlab_wire::e2sm::common::{Snssai, UeId as Name};
+use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::per::{Text, decode_either, encode_in};
 use ranlab_wire::e2sm::{Encoding, Octets};
@@ -31,6 +31,8 @@ impl KpmSource for Four {
                 pdcp_sdu_bytes: [us * n / 8, 0],
                 prbs: [us * n, us],
                 rlc_delay_us: 100.0 * n as f64,
+                channel: Some(Channel { cqi: 3 * number as u8, snr_db: 5.0 * n as f64 }),
+                ..UeReading::default()
             }
         };
         (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, us * 10);
@@ -63,6 +65,33 @@ impl KpmSource for Three {
 
     fn tstamp_us(&self, now: Time) -> i64 {
         Four.tstamp_us(now)
+    }
+}
+
+/// As [`Four`], with a cell of a network.
+struct Located;
+
+const PLMN: Plmn = Plmn([0x05, 0xf5, 0x10]);
+
+fn cell(identity: u64) -> Cgi {
+    Cgi::Nr(NrCgi { plmn: PLMN, cell: identity })
+}
+
+impl KpmSource for Located {
+    fn read(&mut self, now: Time, reading: &mut Reading) {
+        Four.read(now, reading);
+    }
+
+    fn name(&self, number: u32) -> Name {
+        Four.name(number)
+    }
+
+    fn tstamp_us(&self, now: Time) -> i64 {
+        Four.tstamp_us(now)
+    }
+
+    fn station(&self) -> Station {
+        Station { cell: Some(cell(0x10)), plmn: Some(PLMN), has_channel: true }
     }
 }
 
@@ -110,7 +139,10 @@ fn heard(sent: &[Message]) -> Vec<(IndicationHeader, MessageFormat)> {
 
 /// The first report of one action.
 fn first(format: ActionFormat) -> MessageFormat {
-    let mut bench = bench();
+    first_of(bench(), format)
+}
+
+fn first_of(mut bench: Bench, format: ActionFormat) -> MessageFormat {
     bench.ask(C0, &asking([format]));
     bench.pass(PERIOD_MS * MS);
     let mut heard = heard(&bench.take(C0));
@@ -266,11 +298,58 @@ fn a_controller_hears_of_its_own_ues_and_nothing_if_it_has_none_there() {
 }
 
 #[test]
+fn labels_and_cells_choose_values() {
+    let located = || of(Located, Version::V2_03);
+    let slice = |sst| Label { slice: Some(Snssai { sst, sd: None }), ..Label::default() };
+    let network = Label { plmn: Some(PLMN), five_qi: Some(9), ..Label::default() };
+    let labels = vec![Label::none(), slice(1), slice(2), slice(7), network];
+    let info = MeasurementInfo { measurement: "DRB.UEThpDl".into(), labels: labels.clone() };
+    let wanted = |cell| Measurements { infos: vec![info.clone()], cell, ..measurements(PERIOD_MS) };
+    let format = first_of(located(), ActionFormat::Node(wanted(Some(cell(0x10)))));
+    let MessageFormat::Node(report) = format else { panic!("{format:?}") };
+    assert_eq!(values(&report), [[10_000.0, 4_000.0, 6_000.0, 0.0, 10_000.0]]);
+    assert_eq!(report.infos.unwrap()[0].labels, labels, "labels come back");
+    let one = UeMeasurements { ue: Name::du(3), measurements: wanted(None) };
+    let MessageFormat::Node(report) = first_of(located(), ActionFormat::Ue(one)) else { panic!() };
+    let of_ue: Vec<_> = report.records[0].values.iter().map(|value| value.number()).collect();
+    assert_eq!(of_ue, [Some(3_000.0), Some(3_000.0), None, None, Some(3_000.0)]);
+    let answers = located().ask(C0, &asking([ActionFormat::Node(wanted(Some(cell(0x20))))]));
+    assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]), "another cell: {answers:?}");
+}
+
+#[test]
+fn conditions_on_the_channel_choose_ues() {
+    let test = |of, expression, value| Test {
+        of,
+        expression: Some(expression),
+        value: Some(TestValue::Int(value)),
+    };
+    // UE n has CQI 3 n and a ratio of 5 n dB.
+    for (test, expected) in [
+        (test(TestType::UlRsrp(()), TestExpression::LessThan, 1_000), vec![1, 2, 3, 4]),
+        (test(TestType::Cqi(()), TestExpression::GreaterThan, 6), vec![3, 4]),
+        (test(TestType::Rsrp(()), TestExpression::LessThan, -113), vec![1, 2]),
+    ] {
+        let conditions = vec![UeMatching { test: test.clone(), or: None }];
+        let wanted = Measurements::plain(["CQI", "RSRP"], PERIOD_MS);
+        let matching = MatchingUeMeasurements { conditions, measurements: wanted };
+        let format = first_of(of(Located, Version::V2_03), ActionFormat::MatchingUes(matching));
+        let MessageFormat::Ues(ues) = format else { panic!("{format:?}") };
+        assert_eq!(ues.iter().map(|it| it.ue.number()).collect::<Vec<_>>(), expected, "{test:?}");
+        for ue in &ues {
+            let [cqi, rsrp] = values(&ue.report)[0][..] else { panic!("{ue:?}") };
+            assert_eq!(cqi, 3.0 * f64::from(ue.ue.number()));
+            assert!((-125.0..-100.0).contains(&rsrp), "{rsrp}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_had_is_refused_whole() {
     let labelled = Measurements {
         infos: vec![MeasurementInfo {
             measurement: "RRU.PrbTotDl".into(),
-            labels: vec![Label { five_qi: Some(9), ..Label::default() }],
+            labels: vec![Label { bin_x: Some(9), ..Label::default() }],
         }],
         ..measurements(PERIOD_MS)
     };

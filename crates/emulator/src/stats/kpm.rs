@@ -2,7 +2,7 @@
 use super::{CellFacts, Source, Tells, Told, UeFacts};
 use ranlab_model::user_plane::UeReport;
 use ranlab_sdk::e2::Time;
-use ranlab_sdk::e2::functions::kpm::{KpmSource, Reading, UeReading};
+use ranlab_sdk::e2::functions::kpm::{Channel, KpmSource, Reading, Station, UeReading};
 use ranlab_sdk::wire::e2ap::{EnbId, Plmn};
 use ranlab_sdk::wire::e2sm::common::*;
 use ranlab_sdk::wire::e2sm::kpm::{DEFAULT_SLICE, Kpm};
@@ -69,6 +69,8 @@ pub struct MeasuredCell {
     pub names: Names,
     /// Its network.
     pub plmn: Plmn,
+    /// Identity of the cell, if the node has one and only one.
+    pub cell_id: Option<Cgi>,
     /// Microseconds since the Unix epoch at [`Time::ZERO`].
     pub epoch_us: i64,
     /// Hears how late each report was.
@@ -116,6 +118,10 @@ impl KpmSource for MeasuredCell {
         self.epoch_us.saturating_add(i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX))
     }
 
+    fn station(&self) -> Station {
+        Station { cell: self.cell_id, plmn: Some(self.plmn), has_channel: true }
+    }
+
     fn reported(&mut self, lateness: Duration) {
         (self.lateness)(lateness);
     }
@@ -132,5 +138,8 @@ fn counters(ue: &dyn UeFacts, slices: Option<&Vec<Snssai>>) -> UeReading {
         pdcp_sdu_bytes: [pdcp.tx_sdu_bytes, pdcp.rx_sdu_bytes],
         prbs: [dl.prbs, ul.prbs],
         rlc_delay_us: dl.time_to_tx_us_q4 as f64 / 16.0,
+        rlc_delay_ul_us: ul.time_to_tx_us_q4 as f64 / 16.0,
+        rlc_sdus: [dl.rlc_sdus_in, dl.rlc_dropped_sdus],
+        channel: Some(Channel { cqi: ue.radio().wb_cqi, snr_db: ue.radio().pusch_snr.db().into() }),
     }
 }

@@ -1,5 +1,5 @@
 //! Report style 3: by measurement, of the UEs that fulfil its conditions.
-use super::matching::{Condition, condition, fulfils, name_of};
+use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::reading::{Reading, UeReading};
 use super::told::{Told, write};
 use ranlab_wire::e2sm::common::UeId;
@@ -19,24 +19,29 @@ pub(super) struct Conditional {
 }
 
 impl Conditional {
-    /// What a definition wants, and its measurements; `None` if it cannot be had.
-    pub(super) fn new(definition: ConditionalMeasurements) -> Option<(Self, Vec<String>)> {
-        let (mut names, mut wanted, mut measurements) = (Vec::new(), Vec::new(), Vec::new());
+    /// What a definition wants of a station, and its measurements; `None` if it cannot be had.
+    pub(super) fn new(
+        definition: ConditionalMeasurements,
+        station: &Station,
+    ) -> Option<(Self, Vec<MeasurementInfo>)> {
+        let mut infos = Vec::new();
+        let mut wanted = Vec::new();
+        let mut measurements = Vec::new();
         for it in definition.measurements {
             let test = |it: &Matching| match &it.condition {
-                MatchingCondition::Test(test) => condition(test.clone(), it.or),
-                MatchingCondition::Label(_) => None,
+                MatchingCondition::Test(test) => condition(test.clone(), it.or, station),
+                MatchingCondition::Label(label) => condition(Scope::of(label, station)?.test()?, it.or, station),
             };
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
             wanted.push(Wanted { conditions, matched: Vec::new() });
-            names.push(name_of(&it.measurement)?.to_owned());
+            infos.push(MeasurementInfo { measurement: it.measurement.clone(), labels: vec![Label::none()] });
             let (measurement, conditions) = (it.measurement, it.conditions);
             let told = MatchedMeasurement { measurement, conditions, ues: None, ues_per_period: None };
             measurements.push(told);
         }
         let granularity_ms = Some(definition.granularity_ms);
         let message = ConditionalReport { records: Vec::new(), measurements, granularity_ms };
-        definition.cell.is_none().then_some((Self { wanted, message }, names))
+        station.is_cell(definition.cell).then_some((Self { wanted, message }, infos))
     }
 
     /// Whether any measurement is wanted of a UE.

@@ -1,13 +1,11 @@
 //! What one action wants, and of whom.
+use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::conditional::Conditional;
-use super::reading::{Reading, UeReading};
+use super::reading::{Quantity, Reading, UeReading};
 use super::told::{Told, Whom};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::per::Text;
-
-/// A condition on a UE, and whether it or the next one is enough.
-pub(super) type Condition = (Test, bool);
 
 /// Whose values are wanted, and in which form.
 enum Of {
@@ -30,12 +28,6 @@ pub(super) struct Plan {
     told: Told,
 }
 
-/// A condition, if it can be decided here: whether a UE has a slice, or this one.
-pub(super) fn condition(test: Test, or_next: bool) -> Option<Condition> {
-    let present = test.of == TestType::Snssai(()) && test.expression == Some(TestExpression::Present);
-    (present || test.wants_slice().is_some()).then_some((test, or_next))
-}
-
 /// Name of a measurement that is wanted by name or by the identifier of our definition.
 pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
     match measurement {
@@ -44,52 +36,55 @@ pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
     }
 }
 
-pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
-    let holds = |test: &Test| {
-        test.wants_slice().is_none_or(|slice| {
-            ue.slices.iter().any(|it| it.sst == slice.sst && slice.sd.is_none_or(|sd| it.sd == Some(sd)))
-        })
+/// A quantity for each label of each measurement; `None` if one cannot be had, or not of a UE.
+fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Option<Vec<(Quantity, Scope)>> {
+    let of_info = |info: &MeasurementInfo| {
+        let quantity = Quantity::of(name_of(&info.measurement)?, of_ue)?;
+        info.labels.iter().map(|label| Some((quantity, Scope::of(label, station)?))).collect::<Option<Vec<_>>>()
     };
-    let mut or = false;
-    conditions.iter().fold(true, |so_far, (test, or_next)| {
-        let now = if or { so_far || holds(test) } else { so_far && holds(test) };
-        or = *or_next;
-        now
-    })
+    Some(infos.iter().map(of_info).collect::<Option<Vec<_>>>()?.concat())
 }
 
 impl Plan {
-    /// What a definition wants, and its granularity in milliseconds; `None` if it cannot be had.
-    /// Its reports follow the same text as the definition.
-    pub(super) fn new(format: ActionFormat, text: Text) -> Option<(Self, u32)> {
+    /// What a definition wants of a station, and its granularity in milliseconds; `None` if it cannot be had. Its reports
+    /// follow the same text as the definition.
+    pub(super) fn new(format: ActionFormat, text: Text, station: &Station) -> Option<(Self, u32)> {
         let number = |ue: &UeId| ue.number();
         let (of, measurements) = match format {
             ActionFormat::Node(it) => (Of::Node, it),
             ActionFormat::Ue(it) => (Of::One(number(&it.ue)), it.measurements),
             ActionFormat::Ues(it) => (Of::Listed(it.ues.iter().map(number).collect()), it.measurements),
             ActionFormat::MatchingUes(it) => {
-                let conditions = it.conditions.into_iter().map(|it| condition(it.test, it.or.is_some()));
-                (Of::Matching(conditions.collect::<Option<_>>()?), it.measurements)
+                let decided = |it: UeMatching| condition(it.test, it.or.is_some(), station);
+                let conditions = it.conditions.into_iter().map(decided).collect::<Option<_>>()?;
+                (Of::Matching(conditions), it.measurements)
             }
             ActionFormat::Conditional(it) => {
                 let granularity_ms = it.granularity_ms;
-                let (conditional, names) = Conditional::new(it)?;
-                return Self::of(Of::Each(conditional), &names, granularity_ms, text);
+                let (conditional, infos) = Conditional::new(it, station)?;
+                return Self::of(Of::Each(conditional), &infos, granularity_ms, (text, station));
             }
         };
-        if measurements.cell.is_some() || measurements.bins.is_some() {
+        if !station.is_cell(measurements.cell) || measurements.bins.is_some() {
             return None;
         }
-        let plain = |info: &MeasurementInfo| match (&info.measurement, &info.labels[..]) {
-            (measurement, [label]) if *label == Label::none() => name_of(measurement).map(str::to_owned),
-            _ => None,
-        };
-        let names = measurements.infos.iter().map(plain).collect::<Option<Vec<_>>>()?;
-        Self::of(of, &names, measurements.granularity_ms, text)
+        Self::of(of, &measurements.infos, measurements.granularity_ms, (text, station))
     }
 
-    fn of(of: Of, names: &[String], granularity_ms: u32, text: Text) -> Option<(Self, u32)> {
-        let told = Told::new(names, !matches!(of, Of::Node), granularity_ms, text)?;
+    fn of(
+        of: Of,
+        infos: &[MeasurementInfo],
+        granularity_ms: u32,
+        (text, station): (Text, &Station),
+    ) -> Option<(Self, u32)> {
+        let quantities = quantities(infos, !matches!(of, Of::Node), station)?;
+        // Measurements that are wanted by identifier are reported by name.
+        let named = |it: &MeasurementInfo| {
+            let measurement = name_of(&it.measurement)?.into();
+            Some(MeasurementInfo { measurement, labels: it.labels.clone() })
+        };
+        let infos = infos.iter().map(named).collect::<Option<_>>()?;
+        let told = Told::new(infos, quantities, granularity_ms, text);
         Some((Self { of, before: Reading::default(), told }, granularity_ms))
     }
 

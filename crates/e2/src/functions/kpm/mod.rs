@@ -2,8 +2,9 @@
 //!
 //! | asked | answer |
 //! |---|---|
-//! | a measurement that there is not, a label, a cell | the action is refused: senders of half of what was asked were taken for broken |
-//! | a condition on a UE's slice, or that there is one | holds for the UEs whose slice it is; any other refuses the action |
+//! | a measurement that there is not, another cell or network, a label other than those below | the action is refused: senders of half of what was asked were taken for broken |
+//! | labels S-NSSAI, 5QI, QCI, PLMN, sum | values of the UEs of the slice; all bearers have 5QI 9 |
+//! | conditions on S-NSSAI, RSRP (dBm), RSRQ (dB), CQI, 5QI, QCI, stationary, category M | hold for UEs whose readings fulfil them; GBR and AMBR refuse the action |
 //! | granularity | divides the report period into [`RECORDS_MAX`] records at most; each is of the time since the one before |
 //! | nobody fulfils the conditions, or the UE is not there | no indication |
 //!
@@ -11,6 +12,7 @@
 //! them ([`ranlab_wire::e2sm::per::Text`]).
 //!
 //! Reports take no memory once the UEs that there are have been told of.
+mod condition;
 mod conditional;
 mod matching;
 mod reading;
@@ -25,7 +27,8 @@ use ranlab_wire::e2ap::{ActionToBeSetup, Cause, CauseRicRequest, RicActionType, 
 use ranlab_wire::e2sm::kpm::{ActionDefinition, EventTrigger, IndicationHeader, Kpm, TimeStamp};
 use ranlab_wire::e2sm::per::decode_either;
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, common};
-pub use reading::{Reading, SLICES_MAX, Slices, UeReading};
+pub use condition::{DEFAULT_5QI, Station};
+pub use reading::{Channel, Reading, SLICES_MAX, Slices, UeReading};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -44,6 +47,11 @@ pub trait KpmSource: Send {
 
     /// The time of day, microseconds since the Unix epoch.
     fn tstamp_us(&self, now: Time) -> i64;
+
+    /// Cell and network, by which conditions and labels name the base station.
+    fn station(&self) -> Station {
+        Station::default()
+    }
 
     /// A report was sent this much after its time.
     fn reported(&mut self, lateness: Duration) {
@@ -99,12 +107,12 @@ fn common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// What an action wants, and its granularity.
-fn wanted(action: &ActionToBeSetup, period_ms: u32) -> Result<(Plan, u32), Cause> {
+/// What an action wants of a station, and its granularity.
+fn wanted(action: &ActionToBeSetup, period_ms: u32, station: &Station) -> Result<(Plan, u32), Cause> {
     let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
     let definition = definition.and_then(|it| decode_either::<ActionDefinition>(it).ok());
     let (plan, granularity_ms) =
-        definition.and_then(|(it, text)| Plan::new(it.format, text)).ok_or(ACTION)?;
+        definition.and_then(|(it, text)| Plan::new(it.format, text, station)).ok_or(ACTION)?;
     let divides = period_ms.is_multiple_of(granularity_ms) && period_ms / granularity_ms <= RECORDS_MAX;
     if divides { Ok((plan, granularity_ms)) } else { Err(ACTION) }
 }
@@ -180,8 +188,9 @@ impl<S: KpmSource> RanFunction for Function<S> {
         let period_ms = trigger.map_err(|_| TRIGGER)?.period_ms;
         Kpm::periodic(Duration::from_millis(period_ms.into())).map_err(|_| TRIGGER)?;
         let mut plans = Vec::new();
+        let station = self.source.station();
         let admission = Admission::each(subscription.actions, |action| {
-            plans.push((action.id, wanted(action, period_ms)?));
+            plans.push((action.id, wanted(action, period_ms, &station)?));
             Ok(())
         });
         if plans.is_empty() {

@@ -33,6 +33,37 @@ pub struct UeReading {
     pub prbs: [u64; 2],
     /// How long what RLC sent had waited, a moving mean, microseconds.
     pub rlc_delay_us: f64,
+    /// The same of the uplink.
+    pub rlc_delay_ul_us: f64,
+    /// SDUs that RLC got to send, and those of them that it dropped.
+    pub rlc_sdus: [u64; 2],
+    /// Channel; `None` if the base station does not know it.
+    pub channel: Option<Channel>,
+}
+
+/// Channel of a UE.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Channel {
+    /// Wideband channel quality indicator, 1 to 15.
+    pub cqi: u8,
+    /// Signal-to-noise ratio, dB.
+    pub snr_db: f64,
+}
+
+/// Thermal noise of a resource element of 15 kHz, with a receiver's noise figure of 7 dB, dBm.
+const NOISE_DBM: f64 = -125.2;
+
+impl Channel {
+    /// Reference signal received power that gives the ratio over thermal noise, dBm.
+    pub fn rsrp_dbm(&self) -> f64 {
+        NOISE_DBM + self.snr_db
+    }
+
+    /// Reference signal received quality in a loaded cell without interference, dB: 12 subcarriers to a resource block.
+    pub fn rsrq_db(&self) -> f64 {
+        let noise_over_signal = 10_f64.powf(-self.snr_db / 10.0);
+        -10.0 * (12.0 * (1.0 + noise_over_signal)).log10()
+    }
 }
 
 /// Up to [`SLICES_MAX`] slices, in place.
@@ -93,14 +124,24 @@ pub(super) enum Quantity {
     Throughput(usize),
     /// Share of the carrier, %.
     PrbShare(usize),
-    /// Resource blocks in use, mean.
-    PrbsUsed,
+    /// Resource blocks in use, mean, downlink or uplink.
+    PrbsUsed(usize),
     /// Resource blocks that there are.
     PrbsAvailable,
     /// Mbit of PDCP SDUs.
     Volume(usize),
-    /// Tenths of a millisecond.
-    RlcDelay,
+    /// Tenths of a millisecond, downlink or uplink.
+    RlcDelay(usize),
+    /// kbit of RLC SDUs that were sent, downlink or uplink.
+    RlcVolume(usize),
+    /// RLC SDUs dropped, %.
+    RlcDropRate,
+    /// Mean CQI.
+    Cqi,
+    /// Mean RSRP, dBm.
+    Rsrp,
+    /// Mean RSRQ, dB.
+    Rsrq,
     /// UEs that are connected, mean of both readings.
     Connected,
 }
@@ -113,11 +154,19 @@ impl Quantity {
             "DRB.UEThpUl" => Self::Throughput(1),
             "RRU.PrbTotDl" => Self::PrbShare(0),
             "RRU.PrbTotUl" => Self::PrbShare(1),
-            "RRU.PrbUsedDl" => Self::PrbsUsed,
+            "RRU.PrbUsedDl" => Self::PrbsUsed(0),
+            "RRU.PrbUsedUl" => Self::PrbsUsed(1),
             "DRB.PdcpSduVolumeDL" => Self::Volume(0),
             "DRB.PdcpSduVolumeUL" => Self::Volume(1),
-            "DRB.RlcSduDelayDl" => Self::RlcDelay,
-            "RRU.PrbAvailDl" if !of_ue => Self::PrbsAvailable,
+            "DRB.RlcSduDelayDl" => Self::RlcDelay(0),
+            "DRB.RlcDelayUl" => Self::RlcDelay(1),
+            "DRB.RlcSduTransmittedVolumeDL" => Self::RlcVolume(0),
+            "DRB.RlcSduTransmittedVolumeUL" => Self::RlcVolume(1),
+            "DRB.RlcPacketDropRateDl" => Self::RlcDropRate,
+            "CQI" => Self::Cqi,
+            "RSRP" => Self::Rsrp,
+            "RSRQ" => Self::Rsrq,
+            "RRU.PrbAvailDl" | "RRU.PrbAvailUl" if !of_ue => Self::PrbsAvailable,
             "RRC.ConnMean" if !of_ue => Self::Connected,
             _ => return None,
         })
@@ -143,22 +192,31 @@ impl Quantity {
                 let bits = grown(&|ue| ue.delivered_bytes[way]) as f64 * 8.0;
                 if ms > 0.0 { Measured::Real(bits / ms) } else { Measured::NoValue(()) }
             }
-            Self::PrbShare(_) | Self::PrbsUsed if offered == 0 => Measured::NoValue(()),
+            Self::PrbShare(_) | Self::PrbsUsed(_) if offered == 0 => Measured::NoValue(()),
             Self::PrbShare(way) => whole((grown(&|ue| ue.prbs[way]) * 100 + offered / 2) / offered),
-            Self::PrbsUsed => whole((grown(&|ue| ue.prbs[0]) * u64::from(now.prbs) + offered / 2) / offered),
+            Self::PrbsUsed(way) => whole((grown(&|ue| ue.prbs[way]) * u64::from(now.prbs) + offered / 2) / offered),
             Self::PrbsAvailable => Measured::Integer(now.prbs.into()),
             Self::Volume(way) => whole((grown(&|ue| ue.pdcp_sdu_bytes[way]) * 8 + 500_000) / 1_000_000),
-            Self::RlcDelay => match there().count() {
+            Self::RlcDelay(0) => mean(&mut there().map(|ue| ue.rlc_delay_us / 100.0)),
+            Self::RlcDelay(_) => mean(&mut there().map(|ue| ue.rlc_delay_ul_us / 100.0)),
+            Self::RlcVolume(way) => Measured::Real(grown(&|ue| ue.delivered_bytes[way]) as f64 * 8.0 / 1e3),
+            Self::RlcDropRate => match grown(&|ue| ue.rlc_sdus[0]) {
                 0 => Measured::NoValue(()),
-                ues => {
-                    let sum_us: f64 = there().map(|ue| ue.rlc_delay_us).sum();
-                    Measured::Real(sum_us / ues as f64 / 100.0)
-                }
+                sent => Measured::Real(grown(&|ue| ue.rlc_sdus[1]) as f64 * 100.0 / sent as f64),
             },
+            Self::Cqi => mean(&mut there().filter_map(|ue| ue.channel).map(|it| it.cqi.into())),
+            Self::Rsrp => mean(&mut there().filter_map(|ue| ue.channel).map(|it| it.rsrp_dbm())),
+            Self::Rsrq => mean(&mut there().filter_map(|ue| ue.channel).map(|it| it.rsrq_db())),
             Self::Connected => {
                 let before = then.ues.iter().filter(|ue| seen(ue.number)).count();
                 whole((before + there().count()).div_ceil(2) as u64)
             }
         }
     }
+}
+
+/// The mean of numbers; no value if there are none.
+fn mean(numbers: &mut dyn Iterator<Item = f64>) -> Measured {
+    let (sum, count) = numbers.fold((0.0, 0_u32), |(sum, count), it| (sum + it, count + 1));
+    if count == 0 { Measured::NoValue(()) } else { Measured::Real(sum / f64::from(count)) }
 }

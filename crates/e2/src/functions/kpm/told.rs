@@ -1,5 +1,6 @@
 //! What was collected for an action until its report, in memory that stays: once the UEs that there are have been told of,
 //! collecting and telling take no more.
+use super::condition::Scope;
 use super::reading::{Quantity, Reading, UeReading};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
@@ -18,7 +19,7 @@ pub(super) struct Whom<'a, Name> {
 /// Records by UE, or the node's, as messages have them.
 pub(super) struct Told {
     infos: Vec<MeasurementInfo>,
-    quantities: Vec<Quantity>,
+    quantities: Vec<(Quantity, Scope)>,
     granularity_ms: u32,
     /// Which ASN.1 text messages follow.
     pub(super) text: Text,
@@ -30,17 +31,22 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Of these measurements; `None` if one of them cannot be had, or not of a UE.
-    pub(super) fn new(names: &[String], of_ue: bool, granularity_ms: u32, text: Text) -> Option<Self> {
-        Some(Self {
-            infos: names.iter().map(|name| MeasurementInfo::plain(name)).collect(),
-            quantities: names.iter().map(|name| Quantity::of(name, of_ue)).collect::<Option<_>>()?,
+    /// Of these measurements, with a quantity for each of their labels.
+    pub(super) fn new(
+        infos: Vec<MeasurementInfo>,
+        quantities: Vec<(Quantity, Scope)>,
+        granularity_ms: u32,
+        text: Text,
+    ) -> Self {
+        Self {
+            infos,
+            quantities,
             granularity_ms,
             text,
             numbers: Vec::new(),
             reports: Vec::new(),
             spare: Vec::new(),
-        })
+        }
     }
 
     /// A record without values yet.
@@ -63,7 +69,17 @@ impl Told {
         seen: impl Fn(u32) -> bool,
     ) {
         let mut record = self.record();
-        record.values.extend(self.quantities.iter().map(|it| it.between(then, now, whom.ues, &seen)));
+        record.values.extend(self.quantities.iter().map(|(quantity, scope)| {
+            if scope.is_all() {
+                return quantity.between(then, now, whom.ues, &seen);
+            }
+            let of_label = |number: u32| seen(number) && now.ue(number).is_some_and(|ue| scope.has(ue));
+            // A UE outside the label has no value; a node without such UEs has zero.
+            if whom.number != 0 && !of_label(whom.number) {
+                return Measured::NoValue(());
+            }
+            quantity.between(then, now, whom.ues, of_label)
+        }));
         let place = self.numbers.binary_search(&whom.number).unwrap_or_else(|place| {
             let infos = Some(self.infos.clone());
             let report = Report { records: Vec::new(), infos, granularity_ms: Some(self.granularity_ms) };

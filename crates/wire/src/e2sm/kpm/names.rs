@@ -29,7 +29,15 @@ pub fn measurement_of_id(id: u32) -> Option<&'static str> {
 /// What they measure besides, of each UE and of the node. A definition that lists it would exceed the 1,023 bytes at which
 /// FlexRIC ends.
 #[rustfmt::skip]
-pub const UNLISTED_MEASUREMENTS: [&str; 0] = [
+pub const UNLISTED_MEASUREMENTS: [&str; 8] = [
+    "RRU.PrbUsedUl",                    // 5.1.1.2.7
+    "DRB.RlcSduTransmittedVolumeDL",    // O-RAN E2SM-KPM 7.3; srsRAN, OCUDU
+    "DRB.RlcSduTransmittedVolumeUL",
+    "DRB.RlcPacketDropRateDl",          // TS 28.552 5.1.3.2.1
+    "DRB.RlcDelayUl",                   // srsRAN, OCUDU
+    "CQI",                              // srsRAN, OCUDU
+    "RSRP",
+    "RSRQ",
 ];
 
 /// How values of a measurement are summarized over UEs.
@@ -74,7 +82,7 @@ pub fn summary(name: &str) -> Summary {
 
 /// Units by the beginning of a name, the more specific beginning first (TS 28.552; and names of O-RAN and OCUDU).
 #[rustfmt::skip]
-const UNITS: [(&str, &str); 19] = [
+const UNITS: [(&str, &str); 21] = [
     ("DRB.UEThp", "kbit/s"),
     ("RRU.PrbTot", "%"),
     ("RRU.PrbUsed", "PRB"),
@@ -92,6 +100,8 @@ const UNITS: [(&str, &str); 19] = [
     ("DRB.PdcpF1Delay", "0.1 ms"),
     ("DRB.PacketSuccessRate", "%"),
     ("DRB.RlcPacketDropRate", "%"),
+    ("RSRP", "dBm"),
+    ("RSRQ", "dB"),
     ("PEE.AvgPower", "W"),
     ("PEE.Energy", "kWh"),
 ];
