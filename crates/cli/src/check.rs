@@ -61,7 +61,7 @@ struct RicArguments {
 /// Arguments of `check agent`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ranlab check agent tcp://127.0.0.1:36421 --junit agent.xml\n  ranlab check agent sctp://0.0.0.0:36421 --hostile"
+    after_help = "Examples:\n  ranlab check agent tcp://127.0.0.1:36421 --junit agent.xml\n  ranlab check agent sctp://0.0.0.0:36421 --hostile\n  ranlab check agent shim:///run/ranlab:36421 --node \"001.01 411/du 0\""
 )]
 struct AgentArguments {
     /// Where we listen, and the agent connects to
@@ -108,8 +108,9 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 
 fn told(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {
     output.text(format_args!(
-        "{:<8} {} ({}){}",
+        "{:<8} {}{} ({}){}",
         verdict.verdict,
+        verdict.node.as_ref().map_or_else(String::new, |node| format!("{node}: ")),
         verdict.name,
         verdict.clause,
         verdict.why.as_ref().map_or_else(String::new, |why| format!(": {why}"))

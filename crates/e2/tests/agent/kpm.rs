@@ -319,11 +319,8 @@ fn labels_and_cells_choose_values() {
 
 #[test]
 fn conditions_on_the_channel_choose_ues() {
-    let test = |of, expression, value| Test {
-        of,
-        expression: Some(expression),
-        value: Some(TestValue::Int(value)),
-    };
+    let test =
+        |of, expression, value| Test { of, expression: Some(expression), value: Some(TestValue::Int(value)) };
     // UE n has CQI 3 n and a ratio of 5 n dB.
     for (test, expected) in [
         (test(TestType::UlRsrp(()), TestExpression::LessThan, 1_000), vec![1, 2, 3, 4]),

@@ -14,6 +14,9 @@ pub struct Verdict {
     pub name: &'static str,
     /// By which clause.
     pub clause: &'static str,
+    /// E2 node that was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// `passed`, `failed` or `skipped`.
     pub verdict: &'static str,
     /// What the peer did, or why it was not tried.
@@ -50,6 +53,10 @@ pub(super) trait Rig {
     const CAPTURE: (&'static str, &'static str);
     /// Why nothing can be tried any more, once that is so.
     fn ended(&self) -> Option<&'static str>;
+    /// E2 node that is checked, where peers have names.
+    fn node(&self) -> Option<String> {
+        None
+    }
     /// What the case of this number speaks with.
     fn peer(&self, number: usize) -> Result<Self::Peer, Trouble>;
     /// Leaves the peer as it was found.
@@ -103,7 +110,7 @@ fn verdict<R: Rig>(
     &(name, clause, case): &Case<R::Peer>,
     captures: &Path,
 ) -> Result<Verdict, Trouble> {
-    let mut verdict = Verdict { name, clause, verdict: "passed", why: None, capture: None };
+    let mut verdict = Verdict { name, clause, node: rig.node(), verdict: "passed", why: None, capture: None };
     if let Some(why) = rig.ended() {
         (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned()));
         return Ok(verdict);
@@ -120,6 +127,7 @@ fn verdict<R: Rig>(
         };
         outcome = fails(format!("{ended}{then}"));
     }
+    verdict.node = rig.node();
     match outcome {
         Ok(()) => {}
         Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
@@ -171,7 +179,8 @@ pub fn junit(suite: &str, verdicts: &[Verdict]) -> String {
             "skipped" => TestResult::Skipped(why),
             _ => TestResult::Passed,
         };
-        TestCase { name: format!("{} ({})", verdict.name, verdict.clause), result }
+        let node = verdict.node.as_ref().map_or_else(String::new, |node| format!("{node}: "));
+        TestCase { name: format!("{node}{} ({})", verdict.name, verdict.clause), result }
     };
     junit_of(suite, &verdicts.iter().map(case).collect::<Vec<_>>())
 }
@@ -227,6 +236,7 @@ mod tests {
         let verdict = |verdict, why: Option<&str>| Verdict {
             name: "an <odd> name",
             clause: "1.2",
+            node: None,
             verdict,
             why: why.map(str::to_owned),
             capture: None,

@@ -74,7 +74,9 @@ fn is_of(ue: &UeReading, slice: Snssai) -> bool {
 
 fn holds(ue: &UeReading, test: &Test) -> bool {
     if test.of == TestType::Snssai(()) {
-        return test.wants_slice().map_or_else(|| ue.slices.iter().next().is_some(), |slice| is_of(ue, slice));
+        return test
+            .wants_slice()
+            .map_or_else(|| ue.slices.iter().next().is_some(), |slice| is_of(ue, slice));
     }
     let Some(value) = value(ue, test.of) else { return false };
     let Some(wanted) = number(test) else { return true };
@@ -193,7 +195,8 @@ mod tests {
         assert!(condition(test(TestType::Rsrp(()), LessThan, 0), false, &without).is_none());
         let station = Station { has_channel: true, ..without };
         assert!(condition(test(TestType::Gbr(()), LessThan, 0), false, &station).is_none());
-        let text = Test { value: Some(TestValue::Text("x".to_owned())), ..test(TestType::Cqi(()), LessThan, 0) };
+        let text =
+            Test { value: Some(TestValue::Text("x".to_owned())), ..test(TestType::Cqi(()), LessThan, 0) };
         assert!(condition(text, false, &station).is_none());
     }
 

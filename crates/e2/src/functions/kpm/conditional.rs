@@ -30,7 +30,9 @@ impl Conditional {
         for it in definition.measurements {
             let test = |it: &Matching| match &it.condition {
                 MatchingCondition::Test(test) => condition(test.clone(), it.or, station),
-                MatchingCondition::Label(label) => condition(Scope::of(label, station)?.test()?, it.or, station),
+                MatchingCondition::Label(label) => {
+                    condition(Scope::of(label, station)?.test()?, it.or, station)
+                }
             };
             let conditions = it.conditions.iter().map(test).collect::<Option<_>>()?;
             wanted.push(Wanted { conditions, matched: Vec::new() });

@@ -40,7 +40,10 @@ pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
 fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Option<Vec<(Quantity, Scope)>> {
     let of_info = |info: &MeasurementInfo| {
         let quantity = Quantity::of(name_of(&info.measurement)?, of_ue)?;
-        info.labels.iter().map(|label| Some((quantity, Scope::of(label, station)?))).collect::<Option<Vec<_>>>()
+        info.labels
+            .iter()
+            .map(|label| Some((quantity, Scope::of(label, station)?)))
+            .collect::<Option<Vec<_>>>()
     };
     Some(infos.iter().map(of_info).collect::<Option<Vec<_>>>()?.concat())
 }

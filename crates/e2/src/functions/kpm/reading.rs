@@ -194,7 +194,9 @@ impl Quantity {
             }
             Self::PrbShare(_) | Self::PrbsUsed(_) if offered == 0 => Measured::NoValue(()),
             Self::PrbShare(way) => whole((grown(&|ue| ue.prbs[way]) * 100 + offered / 2) / offered),
-            Self::PrbsUsed(way) => whole((grown(&|ue| ue.prbs[way]) * u64::from(now.prbs) + offered / 2) / offered),
+            Self::PrbsUsed(way) => {
+                whole((grown(&|ue| ue.prbs[way]) * u64::from(now.prbs) + offered / 2) / offered)
+            }
             Self::PrbsAvailable => Measured::Integer(now.prbs.into()),
             Self::Volume(way) => whole((grown(&|ue| ue.pdcp_sdu_bytes[way]) * 8 + 500_000) / 1_000_000),
             Self::RlcDelay(0) => mean(&mut there().map(|ue| ue.rlc_delay_us / 100.0)),

@@ -29,6 +29,9 @@ config! {
         patience: Duration = Duration::from_millis(1_000);
         /// the period of the reports that are subscribed to
         period: Duration = Duration::from_millis(100);
+        /// E2 node that is checked, by its whole identity ("gnb 001.01 411/du 0", with or without "gnb"); without it the first one
+        /// that connects. Others are set up and left alone
+        node: Option<String> = None;
         /// checks with one of these in their names, as: setup,reset; without it, all
         only: Vec<String> = Vec::new();
         /// also try what has ended agents: cut and random octets, by the hundred
@@ -61,6 +64,8 @@ pub fn check_agent<E: From<Trouble>>(
         runtime: Rc::new(runtime),
         connections: Cell::new(0),
         held: RefCell::default(),
+        node: RefCell::default(),
+        others: RefCell::default(),
         lost: Cell::new(false),
     });
     run(&rig, cases, &config.captures, told)
@@ -74,6 +79,10 @@ pub(super) struct AgentRun {
     connections: Cell<u16>,
     /// A connection that is set up and was left in order, for the next check.
     held: RefCell<Option<(Link, E2SetupRequest)>>,
+    /// E2 node that is checked, once it has connected.
+    node: RefCell<Option<GlobalE2NodeId>>,
+    /// Connections of other nodes, which stay open: a base station may need them.
+    others: RefCell<Vec<Link>>,
     /// The agent came once and comes no more.
     lost: Cell<bool>,
 }
@@ -84,6 +93,10 @@ impl Rig for Rc<AgentRun> {
 
     fn ended(&self) -> Option<&'static str> {
         self.lost.get().then_some("the agent does not come back")
+    }
+
+    fn node(&self) -> Option<String> {
+        self.node.borrow().map(|node| node.to_string())
     }
 
     fn peer(&self, _number: usize) -> Result<Controller, Trouble> {
@@ -99,28 +112,73 @@ impl Rig for Rc<AgentRun> {
     }
 }
 
+/// Identity of the subscriptions of checks.
+pub(super) const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 21 };
+
 /// A RIC that says what it is told.
 pub(super) struct Controller {
     pub(super) run: Rc<AgentRun>,
     trace: Trace,
 }
 
+/// Connections of other nodes that are kept open.
+const OTHERS_MAX: usize = 64;
+
+impl AgentRun {
+    /// Whether an E2 node is the one that is checked: the one that is named, else the first one.
+    fn is_checked(&self, node: &GlobalE2NodeId) -> bool {
+        let whole = node.to_string();
+        let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
+        let is_it = match (&self.config.node, *self.node.borrow()) {
+            (Some(name), _) => whole == *name || without_kind == Some(name),
+            (None, Some(first)) => first == *node,
+            (None, None) => true,
+        };
+        if is_it {
+            *self.node.borrow_mut() = Some(*node);
+        }
+        is_it
+    }
+}
+
 impl Controller {
-    /// A new connection of the agent, and its setup: not answered yet.
+    /// A new connection of the agent, and its setup: not answered yet. Connections of other nodes are set up and kept.
     pub(super) fn fresh(&self) -> Result<(Link, E2SetupRequest), Fault> {
-        let run = &self.run;
         // A connection that was kept ends: the agent has to come again.
-        drop(run.held.take());
+        drop(self.run.held.take());
+        let until = Instant::now() + self.run.config.arrival;
+        loop {
+            let (mut link, setup) = self.accept(until)?;
+            if self.run.is_checked(&setup.node_id) {
+                return Ok((link, setup));
+            }
+            link.say(&Self::acceptance(&link, &setup))?;
+            let mut others = self.run.others.borrow_mut();
+            others.truncate(OTHERS_MAX - 1);
+            others.insert(0, link);
+        }
+    }
+
+    /// The next connection, of whichever node, and its setup.
+    fn accept(&self, until: Instant) -> Result<(Link, E2SetupRequest), Fault> {
+        let run = &self.run;
         let came = run
             .runtime
-            .block_on(async { tokio::time::timeout(run.config.arrival, run.listener.accept()).await });
+            .block_on(async { tokio::time::timeout_at(until.into(), run.listener.accept()).await });
         let Ok(came) = came else {
-            if run.connections.get() > 0 {
+            if run.node.borrow().is_some() {
                 run.lost.set(true);
                 return fails("the agent does not come back");
             }
             let (at, arrival) = (run.listener.address(), run.config.arrival);
-            return Err(Fault::Trouble(environment(format!("no agent connects to {at} within {arrival:?}"))));
+            let agent = run
+                .config
+                .node
+                .as_ref()
+                .map_or_else(|| "agent".to_owned(), |node| format!("agent of {node}"));
+            return Err(Fault::Trouble(environment(format!(
+                "no {agent} connects to {at} within {arrival:?}"
+            ))));
         };
         let (stream, _) = came.map_err(|error| Fault::Trouble(environment(error)))?;
         let number = run.connections.get().wrapping_add(1);
@@ -182,7 +240,7 @@ impl Controller {
         }
         let (mut link, setup) = self.fresh()?;
         link.say(&Self::acceptance(&link, &setup))?;
-        self.serves(&mut link)?;
+        self.serves(&mut link, &setup)?;
         Ok((link, setup))
     }
 
@@ -193,21 +251,36 @@ impl Controller {
         }
     }
 
-    /// Whether the agent still answers: a reset, which also ends all subscriptions.
-    pub(super) fn serves(&self, link: &mut Link) -> Outcome {
+    /// Ends the subscription of a check, whether there is one or not. Any answer shows that the agent is alive: agents need not
+    /// have a reset, which OCUDU and srsRAN lack.
+    pub(super) fn serves(&self, link: &mut Link, setup: &E2SetupRequest) -> Outcome {
+        let first = setup.functions.iter().flatten().next().map_or(2, |function| function.id);
+        let function_id = self.reporting(setup).map_or(first, |(function, _)| function);
+        let request = RicSubscriptionDeleteRequest { request_id: REQUEST, function_id };
+        link.say(&Message::RicSubscriptionDeleteRequest(request))?;
+        link.expect("a deletion afterwards", |_, message| match message {
+            Message::RicSubscriptionDeleteResponse(m) if m.request_id == REQUEST => Some(()),
+            Message::RicSubscriptionDeleteFailure(m) if m.request_id == REQUEST => Some(()),
+            Message::ErrorIndication(_) => Some(()),
+            _ => None,
+        })
+    }
+
+    /// A reset, which ends all subscriptions.
+    pub(super) fn reset(&self, link: &mut Link) -> Outcome {
         let (number, cause) = (201, Cause::Misc(CauseMisc::OmIntervention));
         let transaction_id = transaction(link, number);
         link.say(&Message::ResetRequest(ResetRequest { transaction_id, cause }))?;
-        let told = link.expect("a reset afterwards", |_, message| match message {
+        let told = link.expect("a reset", |_, message| match message {
             Message::ResetResponse(m) => Some(m.transaction_id),
             _ => None,
         })?;
-        same_run(link, "a reset afterwards", number, told)
+        same_run(link, "a reset", number, told)
     }
 
     /// Whether the agent comes again, or is still there, after what may have ended its connection.
     pub(super) fn comes_again(&self, mut link: Link, setup: E2SetupRequest) -> Outcome {
-        if !link.over && self.serves(&mut link).is_ok() {
+        if !link.over && self.serves(&mut link, &setup).is_ok() {
             self.keep(link, setup);
             return Ok(());
         }

@@ -6,7 +6,7 @@ use ranlab_wire::e2ap::*;
 use ranlab_wire::per::{BitString, ShortBits};
 
 use super::super::harness::{Case, Fault, Outcome, fails};
-use super::agent::Controller;
+use super::agent::{Controller, REQUEST};
 use super::ends::*;
 use super::link::{Heard, Link};
 use super::spoil;
@@ -61,7 +61,7 @@ fn setup(it: &mut Controller) -> Outcome {
         return fails("it names no component");
     }
     link.say(&Controller::acceptance(&link, &setup))?;
-    it.serves(&mut link)?;
+    it.serves(&mut link, &setup)?;
     it.keep(link, setup);
     Ok(())
 }
@@ -92,7 +92,7 @@ fn refused_setup(it: &mut Controller) -> Outcome {
     let waited = refused.elapsed();
     link.patience = it.run.config.patience;
     link.say(&Controller::acceptance(&link, &again))?;
-    it.serves(&mut link)?;
+    it.serves(&mut link, &again)?;
     it.keep(link, again);
     if waited < WAIT.1 { fails(format!("it waits {waited:?} instead of 1 s")) } else { Ok(()) }
 }
@@ -117,8 +117,6 @@ fn other_answer(it: &mut Controller) -> Outcome {
     it.keep(link, setup);
     if taken.is_ok() { fails("the answer to another run is taken for the setup's") } else { Ok(()) }
 }
-
-const REQUEST: RicRequestId = RicRequestId { requestor: 5, instance: 21 };
 
 fn report(id: u8) -> ActionToBeSetup {
     let kind = RicActionType::Report;
@@ -168,9 +166,9 @@ fn subscribed(it: &Controller) -> Result<(Link, E2SetupRequest, u16), Fault> {
     Ok((link, setup, function))
 }
 
-/// Ends the subscriptions of a check.
+/// Ends the subscription of a check.
 fn tidy(it: &Controller, mut link: Link, setup: E2SetupRequest) -> Outcome {
-    it.serves(&mut link)?;
+    it.serves(&mut link, &setup)?;
     it.keep(link, setup);
     Ok(())
 }
@@ -327,7 +325,7 @@ fn senseless_control(it: &mut Controller) -> Outcome {
 
 fn reset(it: &mut Controller) -> Outcome {
     let (mut link, setup, _) = subscribed(it)?;
-    it.serves(&mut link)?;
+    it.reset(&mut link)?;
     quiet(it, &mut link, "the reset's response")?;
     it.keep(link, setup);
     Ok(())
