@@ -116,7 +116,8 @@ agent() {
 port=$(free_port)
 agent "$port"
 "$RANLAB" check agent "tcp://127.0.0.1:$port" --hostile --junit agent.xml --format json >agent.json 2>agent.err
-python3 -c 'import json; told = json.load(open("agent.json")); assert (told["failed"], told["skipped"]) == (0, 0), told'
+python3 -c 'import json; told = json.load(open("agent.json")); assert (told["failed"], told["skipped"]) == (0, 0), told
+assert {c["node"] for c in told["checks"]} == {"gnb 505.01 1"}, told'
 grep -q "tests=\"$(grep -c '<testcase' agent.xml)\"" agent.xml
 
 wrong_agent() {
@@ -132,8 +133,7 @@ wrong_agent() {
 }
 wrong_agent endless "subscription delete: no indication afterwards
 " "setup:,subscription,indications,reset ends"
-wrong_agent other-run "setup: who it is and what it offers
-reset ends the subscriptions
+wrong_agent other-run "reset ends the subscriptions
 " "setup: who,reset ends"
 wrong_agent deaf "an unknown procedure, critical: abstract syntax error (reject)
 octets that are no message: transfer syntax error

@@ -1,6 +1,7 @@
 //! An xApp that takes statistics from every base station, as a part.
 
 mod measurements;
+mod offered;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -202,6 +203,7 @@ pub struct Watcher {
     lost_at_begin: Option<u64>,
     messages_at_begin: (u64, u64),
     stranger: bool,
+    part_models: Vec<&'static dyn Model>,
     task: Task,
 }
 
@@ -260,6 +262,7 @@ impl Watcher {
             lost_at_begin: None,
             messages_at_begin: (0, 0),
             stranger: dialect == Dialect::FlexRic,
+            part_models: part.models()?,
             task,
         })
     }

@@ -16,6 +16,8 @@ use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
 
+/// Seconds after which models that no base station offers are named.
+const UNOFFERED_AFTER: u32 = 3;
 /// How long the RIC may take to delete what was subscribed.
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
 
@@ -53,6 +55,7 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         joined = watcher.joined() => joined.map_err(Failure::Environment)?,
         () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
     }
+    let mut looks = 0_u32;
     let (mut before, mut shown) = (0, false);
     let watched = live::each_second(arguments.duration, |seconds| {
         let report = watcher.report();
@@ -60,6 +63,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         before = report.indications;
         if let Some(Dialect::FlexRic) = watcher.speaks().filter(|_| !std::mem::replace(&mut shown, true)) {
             eprintln!("ranlab: this RIC speaks as FlexRIC 2.0 does; using --dialect flexric");
+        }
+        looks += 1;
+        if let Some(sentence) = watcher.unoffered().filter(|_| looks == UNOFFERED_AFTER) {
+            eprintln!("ranlab: {sentence}");
         }
         while let Some(reason) = watcher.trouble() {
             eprintln!("ranlab: {reason}");

@@ -29,7 +29,8 @@ impl Ric {
         }
         self.disarm(place, slot);
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
-        s.response = Some(Response { admitted: m.admitted, not_admitted: m.not_admitted });
+        let response = Response { admitted: m.admitted, not_admitted: m.not_admitted };
+        s.response = Some(response.complete(&s.details.actions));
         s.state = State::Active;
         let due = s.period.map(|period| now + hints::patience(period));
         s.heard.due = due;

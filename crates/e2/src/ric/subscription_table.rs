@@ -55,6 +55,24 @@ pub(super) struct Response {
     pub(super) not_admitted: Option<Vec<ActionFailed>>,
 }
 
+impl Response {
+    /// The response to a request of these actions. Actions that the node lists neither as admitted nor as not admitted were
+    /// not admitted; only if the lists are too short, because OCUDU admits several actions under one identifier.
+    pub(super) fn complete(mut self, requested: &[ActionToBeSetup]) -> Self {
+        let refused = self.not_admitted.get_or_insert_default();
+        if self.admitted.len() + refused.len() < requested.len() {
+            let cause = Cause::RicRequest(CauseRicRequest::Unspecified);
+            let ids = requested.iter().map(|action| action.id);
+            let missing =
+                ids.filter(|id| !self.admitted.contains(id) && refused.iter().all(|it| it.id != *id));
+            let missing: Vec<_> = missing.map(|id| ActionFailed { id, cause }).collect();
+            refused.extend(missing);
+        }
+        self.not_admitted = self.not_admitted.filter(|refused| !refused.is_empty());
+        self
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) tenant: Tenant,
@@ -235,5 +253,32 @@ impl SubscriptionTable {
 
     pub(super) fn slots(&self) -> Vec<u16> {
         self.iter().map(|(slot, _)| slot).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complete(
+        admitted: &[RicActionId],
+        refused: &[RicActionId],
+        requested: &[RicActionId],
+    ) -> Vec<RicActionId> {
+        let cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
+        let not_admitted = refused.iter().map(|&id| ActionFailed { id, cause }).collect();
+        let response = Response { admitted: admitted.to_vec(), not_admitted: Some(not_admitted) };
+        let requested: Vec<_> = requested.iter().map(|&id| ActionToBeSetup::report(id)).collect();
+        let refused = response.complete(&requested).not_admitted;
+        refused.into_iter().flatten().map(|it| it.id).collect()
+    }
+
+    #[test]
+    fn actions_in_neither_list_were_not_admitted() {
+        assert_eq!(complete(&[1], &[], &[1, 2]), [2]);
+        assert_eq!(complete(&[1], &[3], &[1, 2, 3]), [3, 2]);
+        assert_eq!(complete(&[1, 2], &[], &[1, 2]), []);
+        // Lists of the right length with wrong identifiers are OCUDU's.
+        assert_eq!(complete(&[0, 2], &[], &[1, 2]), []);
     }
 }
