@@ -11,6 +11,7 @@ use ranlab_sdk::e2::effect::{Change, Halves};
 use ranlab_sdk::e2::xapp::{Dialect, FunctionRef, KpmPlan, StandingHandle, SubscriptionHandle, XappConfig, XappEvent};
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2ap::{ActionToBeSetup, GlobalE2NodeId, Version};
+use ranlab_sdk::wire::e2sm::common::Snssai;
 use ranlab_sdk::wire::e2sm::kpm::Selection;
 use ranlab_sdk::wire::e2sm::{Encoding, Model, Octets, by_oid};
 use ranlab_sdk::{Bytes, SubscriptionError, Watch, XappHandle};
@@ -370,7 +371,9 @@ impl Xapp {
         effect: Option<EffectWanted>,
     ) -> PyResult<(Option<Bound<'py, PyAny>>, Option<Vec<Changed>>)> {
         let watch = effect.map(|(sm, kpis, periods, period_ms, slices)| {
-            let slice = |it: &String| it.parse().map_err(|error| Fault::config(format!("`slices`: {error}")));
+            let slice = |it: &String| {
+                it.parse::<Snssai>().map_err(|error| Fault::config(format!("`slices`: {error}")))
+            };
             Ok::<_, Fault>(Watch {
                 model: model(&sm)?,
                 kpis,
