@@ -24,7 +24,7 @@ def spoiled(pdu, last):
     if fault == "other-run" and kind == b"\x20\x03":                   # a reset's answer is another run's
         at = pdu.index(b"\x00\x31\x00\x02\x00") + 5
         return [pdu[:at] + bytes([pdu[at] ^ 1]) + pdu[at + 1:]]
-    if fault == "endless" and kind == b"\x20\x09": return [pdu, last]  # reports go on after their end
+    if fault == "endless" and kind == b"\x20\x09" and last: return [pdu, last]  # reports go on after their end
     return [pdu]
 
 def carry(a, b, sound):
@@ -38,6 +38,7 @@ def carry(a, b, sound):
             if pdu[:2] == b"\x00\x05": last = pdu
             for one in spoiled(pdu, last) if sound else [pdu]:
                 b.sendall(len(one).to_bytes(4, "big") + one)
+            if pdu[:2] == b"\x20\x09": last = b""
     except (EOFError, OSError):
         pass
     for s in (a, b):

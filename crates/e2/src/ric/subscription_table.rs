@@ -277,8 +277,8 @@ mod tests {
     fn actions_in_neither_list_were_not_admitted() {
         assert_eq!(complete(&[1], &[], &[1, 2]), [2]);
         assert_eq!(complete(&[1], &[3], &[1, 2, 3]), [3, 2]);
-        assert_eq!(complete(&[1, 2], &[], &[1, 2]), []);
+        assert!(complete(&[1, 2], &[], &[1, 2]).is_empty());
         // Lists of the right length with wrong identifiers are OCUDU's.
-        assert_eq!(complete(&[0, 2], &[], &[1, 2]), []);
+        assert!(complete(&[0, 2], &[], &[1, 2]).is_empty());
     }
 }
