@@ -38,7 +38,6 @@ def carry(a, b, sound):
             if pdu[:2] == b"\x00\x05": last = pdu
             for one in spoiled(pdu, last) if sound else [pdu]:
                 b.sendall(len(one).to_bytes(4, "big") + one)
-            if pdu[:2] == b"\x20\x09": last = b""
     except (EOFError, OSError):
         pass
     for s in (a, b):
