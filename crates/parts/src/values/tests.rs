@@ -134,8 +134,12 @@ fn the_octets_of_every_model_are_rows_of_json_and_of_a_file() {
     for &model in MODELS {
         for seed in 0..20 {
             let (header, message, table) = model.sample(model.encoding(), seed).unwrap();
-            let heard = values.hear(node(1), model.default_function_id(), &header, &message).unwrap();
-            assert_eq!((heard.table().unwrap(), heard.tstamp_us()), (table.clone(), table.tstamp_us));
+            let of = (SubscriptionHandle(model.default_function_id().into()), 0);
+            values.nodes.get_mut(&node(1)).unwrap().add_subscription(of, || None);
+            let report = Report { of, header: &header, message: &message, received_us: EPOCH_US };
+            let heard = values.hear(node(1), model.default_function_id(), report).unwrap();
+            let heard_table = heard.table().unwrap();
+            assert!(heard_table.rows().eq(table.rows()), "{}", model.name());
             for line in heard.lines(&table, 5) {
                 recorder.row(&line).unwrap();
                 let json = serde_json::to_value(&line).unwrap();
@@ -225,10 +229,12 @@ fn what_is_kept_is_bounded_and_nothing_of_a_node_that_went() {
     }
     assert_eq!((values.latest.len(), values.beyond), (NODES_MAX, true));
     values.forget(&node(5));
-    assert_eq!((values.latest.len(), values.functions.len()), (NODES_MAX - 1, NODES_MAX));
+    assert_eq!((values.latest.len(), values.nodes.len()), (NODES_MAX - 1, NODES_MAX));
     let header = Bytes::from_static(&INDICATION_HEADER);
-    assert!(values.hear(node(5), Mac::DEFAULT_FUNCTION_ID, &header, &message).is_none());
-    assert!(values.hear(node(6), Hw::DEFAULT_FUNCTION_ID, &header, &message).is_none());
+    let of = (SubscriptionHandle(Mac::DEFAULT_FUNCTION_ID.into()), 0);
+    let report_of = |message| Report { of, header: &header, message, received_us: EPOCH_US };
+    assert!(values.hear(node(5), Mac::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
+    assert!(values.hear(node(6), Hw::DEFAULT_FUNCTION_ID, report_of(&message)).is_none());
     // Too long to be kept, it is streamed and recorded all the same.
     let long = report(0, vec![ue(1, 10); 2_000]);
     let mut rows = 0;
