@@ -7,7 +7,7 @@ use crate::e2sm::SmError;
 use crate::e2sm::octets::{Code, octets};
 use crate::e2sm::per;
 use crate::per::{
-    Codec, Component, DecodeError, EncodeError, Fixed, Notation, Opt, Per, Source, Str, Writer,
+    Codec, Component, DecodeError, EncodeError, Fixed, Form, Notation, Opt, Per, Source, Str, Writer,
 };
 
 /// Seconds from 1900, where NTP counts from, to 1970.
@@ -157,6 +157,24 @@ impl Code<IndicationHeader> for Settled {
             per::decode::<WithTime<4>>(octets.clone()).map(|it| it.0).map_err(|_| fault.into())
         })
     }
+
+    fn to_form(value: &IndicationHeader) -> Result<Form, SmError> {
+        let time = match value.start {
+            TimeStamp::V2(time) => format!("{time:08x}"),
+            TimeStamp::V3(time) => format!("{time:016x}"),
+        };
+        let texts = [
+            ("fileFormatversion", &value.file_format),
+            ("senderName", &value.sender),
+            ("senderType", &value.sender_type),
+            ("vendorName", &value.vendor),
+        ];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?)));
+        let fields = std::iter::once(("colletStartTime", time)).chain(texts);
+        let fields = fields.map(|(name, text)| (name.to_owned(), Form::Text(text))).collect();
+        let one = |name: &str, form| Form::Fields(vec![(name.to_owned(), form)]);
+        Ok(one("indicationHeader-formats", one("indicationHeader-Format1", Form::Fields(fields))))
+    }
 }
 octets! {
     IndicationHeader: Per => Settled;
@@ -166,6 +184,16 @@ octets! {
 mod tests {
     use super::*;
     use crate::e2sm::{Encoding, Octets};
+
+    #[test]
+    fn headers_have_names() {
+        let header = IndicationHeader { sender: Some("du".to_owned()), ..TimeStamp::V2(16).into() };
+        let form = serde_json::Value::from(header.to_form().unwrap());
+        let expected = serde_json::json!({ "indicationHeader-formats": { "indicationHeader-Format1": {
+            "colletStartTime": "00000010", "senderName": "du",
+        } } });
+        assert_eq!(form, expected);
+    }
 
     #[test]
     fn a_time_comes_back_to_the_microsecond_from_whatever_base() {
