@@ -260,7 +260,7 @@ fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
     );
     let column = &told["effect"]["columns"][&column];
     assert!(column["before"].is_number() && column["after"].is_number(), "{told}");
-    assert_eq!((&column["unit"], &column["total"]), (&json!("us"), &json!("mean")), "{told}");
+    assert_eq!((&column["unit"], &column["total"]), (&json!("kbit/s"), &json!("sum")), "{told}");
     assert!(column["ues"].as_object().is_some_and(|ues| !ues.is_empty()), "{told}");
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "nothing stays");
     wanted["effect"]["periods"] = json!(0);
