@@ -49,7 +49,7 @@ pub const E42_PORT: u16 = 36422;
 /// The longest PDU accepted from a capture or a file, in bytes.
 pub const MAX_PDU_BYTES: usize = 16 << 20;
 
-/// Protocol of a connection. Its setup tells it; the bytes of other messages do not, because procedure codes collide.
+/// Protocol of a connection. Its setup identifies it. The bytes of other messages do not, because both protocols use the same codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {

@@ -60,7 +60,7 @@ impl Flow {
         Self { source, destination, ..self }
     }
 
-    /// The protocol by ports, where no setup tells it: 36422 is E42, anything else E2.
+    /// Protocol according to the ports: 36422 is E42, anything else E2. A captured setup has precedence.
     pub fn side(&self) -> Side {
         if self.has_port(E42_PORT) { Side::E42 } else { Side::E2 }
     }

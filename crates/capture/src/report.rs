@@ -42,8 +42,8 @@ fn by_name<S: Serializer>(fields: &Fields, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl<'a> Line<'a> {
-    /// Of a PDU of a file. Its text tells the time since `begin_us`; `notation`: with the whole message in ASN.1 value
-    /// notation, and its payloads by the names of their service model.
+    /// Report of a PDU in a file. Its text contains the time since `begin_us`; with `notation`, the report includes the
+    /// whole message in ASN.1 value notation, and its payloads by the names of their service model.
     pub fn new(
         file: &'a str,
         dissected: &Dissected,
