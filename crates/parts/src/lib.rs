@@ -80,7 +80,7 @@ pub use ping::{PingPart, Pinging};
 pub use ping_flexran::PingFlexranPart;
 pub use pinger::{ECHO_WAIT, PingReport, RoundTrip, control_bytes, indication_bytes};
 pub use pipeline::{Instructions, PipelinePart};
-pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span};
+pub use program::{Commands, Each, MeterBy, ProgramPart, ReadyWhen, Span, WarnLine};
 pub use radio::{Fading, Spell, Spelled};
 pub use ready::port;
 pub use relay::{Language, RelayPart};

@@ -49,6 +49,19 @@ impl Wanted {
     }
 }
 
+/// A line that is counted.
+pub(crate) struct Counted {
+    pattern: Regex,
+    count: u64,
+}
+
+impl Counted {
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        let pattern = Regex::new(pattern).map_err(|error| format!("`warn.line`: {error}"))?;
+        Ok(Self { pattern, count: 0 })
+    }
+}
+
 /// What a program printed.
 pub(crate) struct Output {
     kept: Mutex<Kept>,
@@ -58,10 +71,22 @@ struct Kept {
     file: Option<(PathBuf, File, u64)>,
     last: VecDeque<String>,
     wanted: Option<Wanted>,
+    counted: Vec<Counted>,
     keep: Keep,
 }
 
 impl Output {
+    /// The same, and lines that match are counted.
+    pub(crate) fn counting(self, counted: Vec<Counted>) -> Self {
+        self.kept().counted = counted;
+        self
+    }
+
+    /// How many lines matched each pattern, in the order in which these were given.
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        self.kept().counted.iter().map(|one| one.count).collect()
+    }
+
     /// Kept in `file`, anew.
     pub(crate) fn new(file: Option<PathBuf>, wanted: Option<Wanted>) -> io::Result<Self> {
         let open = |path: PathBuf| {
@@ -82,7 +107,7 @@ impl Output {
     }
 
     fn of(file: Option<(PathBuf, File, u64)>, wanted: Option<Wanted>, keep: Keep) -> Self {
-        Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, keep }) }
+        Self { kept: Mutex::new(Kept { file, last: VecDeque::new(), wanted, counted: Vec::new(), keep }) }
     }
 
     /// The last lines, oldest first.
@@ -175,6 +200,9 @@ impl Kept {
         if self.wanted.as_ref().is_some_and(|wanted| wanted.0.is_match(text)) {
             self.wanted = None;
         }
+        for one in &mut self.counted {
+            one.count += u64::from(one.pattern.is_match(text));
+        }
         if !text.is_empty() {
             let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(self.keep.chars);
             self.last.push_back(plain.collect());
@@ -208,6 +236,17 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn matching_lines_are_counted_by_pattern() {
+        let patterns = ["setattr failed$", "^never"].map(|pattern| Counted::new(pattern).unwrap());
+        let output = Output::new(None, None).unwrap().counting(patterns.into());
+        for line in ["sched_setattr failed\n", "served\n", "sched_setattr failed\n"] {
+            output.kept().line(line.as_bytes());
+        }
+        assert_eq!(output.counts(), [2, 0]);
+        assert!(Counted::new("(").is_err());
+    }
 
     #[test]
     fn a_file_is_put_aside_when_it_is_long_and_the_last_lines_stay_at_hand() {

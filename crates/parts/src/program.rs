@@ -15,7 +15,7 @@ use ranlab_host::{Subject, kin};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::child::how_ended;
-use crate::output::{Output, Wanted};
+use crate::output::{Counted, Output, Wanted};
 use crate::watch::Watch;
 use crate::worker::{Report, Trouble};
 use crate::{Described, Field, Running, environment, ready, rig, sut};
@@ -41,6 +41,18 @@ pub struct ProgramPart {
     pub meter: MeterBy,
     /// The file that keeps its output; none: its last lines alone are kept.
     pub log: Option<PathBuf>,
+    /// Lines of its output that qualify a result.
+    pub warn: Vec<WarnLine>,
+}
+
+/// A line of a program's output that qualifies a result (`[[warn]]`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WarnLine {
+    /// Regular expression that the line matches.
+    pub line: String,
+    /// What the line means for the result.
+    pub why: String,
 }
 
 /// Commands of a profile (`[run]`): lists of arguments, and no shell.
@@ -218,7 +230,9 @@ impl Program {
         let others = kin::own_children(&BTreeSet::new()).into_iter().collect();
         let line = Some(&part.ready.line).filter(|line| !line.is_empty());
         let wanted = line.map(|line| Wanted::new(line)).transpose().map_err(rig)?;
-        let output = Arc::new(Output::new(part.log.clone(), wanted).map_err(environment)?);
+        let counted = part.warn.iter().map(|warn| Counted::new(&warn.line)).collect::<Result<_, _>>();
+        let output = Output::new(part.log.clone(), wanted).map_err(environment)?;
+        let output = Arc::new(output.counting(counted.map_err(rig)?));
         let watch = Watch::start(&part.name, None, None, false);
         let mut program = Self { part, output, watch, subject: None, others };
         if program.part.run.start.is_empty() {
@@ -400,6 +414,14 @@ impl Running for Program {
 
     fn end(&mut self, report: &mut Report) {
         report.stops = Some(self.watch.stops());
+        let counts = self.output.counts().into_iter().zip(&self.part.warn);
+        report.warnings = counts
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, warn)| {
+                let WarnLine { line, why } = warn;
+                format!("{} printed {count} lines like \"{line}\": {why}", self.part.name)
+            })
+            .collect();
     }
 
     fn reset(&mut self) -> Pin<Box<dyn Future<Output = Result<(), Trouble>> + '_>> {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use ranlab_parts::readback::ReadBack;
 use ranlab_parts::xhaul::{OwnVbbu, VBBU_NAMES};
-use ranlab_parts::{Commands, MeterBy, ProgramPart, ReadyWhen};
+use ranlab_parts::{Commands, MeterBy, ProgramPart, ReadyWhen, WarnLine};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -84,6 +84,9 @@ pub struct Peer {
     /// Numbers that are not to be believed of it.
     #[serde(default)]
     pub distrust: Vec<Distrust>,
+    /// Lines of its output that qualify a result.
+    #[serde(default)]
+    pub warn: Vec<WarnLine>,
     /// What it has to be told so that it can be compared, by the name of its setting.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
@@ -333,7 +336,7 @@ impl Peer {
     /// The part that runs its commands, or watches until it serves.
     pub fn program(&self) -> ProgramPart {
         let (run, ready, meter) = (self.run.clone(), self.ready.clone(), self.meter.clone());
-        ProgramPart { name: self.name.clone(), run, ready, meter, log: None }
+        ProgramPart { name: self.name.clone(), run, ready, meter, log: None, warn: self.warn.clone() }
     }
 
     /// Why it cannot be met over addresses of that scheme, if it cannot.

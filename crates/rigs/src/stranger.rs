@@ -165,7 +165,8 @@ pub(crate) fn judge<'a>(
     reports: impl Iterator<Item = &'a Report>,
     unread: Option<String>,
 ) -> Outcome {
-    let watched: Vec<_> = reports.filter_map(|report| report.stops.as_ref()).collect();
+    let reports: Vec<_> = reports.collect();
+    let watched: Vec<_> = reports.iter().filter_map(|report| report.stops.as_ref()).collect();
     let stops = || watched.iter().copied().flatten();
     if !watched.is_empty() {
         recorder.scalar(STOPPED_S, stops().map(|stop| stop.seconds).fold(0.0, f64::max));
@@ -174,7 +175,8 @@ pub(crate) fn judge<'a>(
         let (who, seconds, from_s) = (&stop.who, stop.seconds, stop.from_s);
         format!("{who} was stopped by a signal for {seconds:.1} s, from {from_s:.2} s into the window")
     });
-    let against: Vec<String> = stopped.chain(unread).collect();
+    let printed = reports.iter().flat_map(|report| report.warnings.iter().cloned());
+    let against: Vec<String> = stopped.chain(printed).chain(unread).collect();
     match outcome {
         Outcome::Ok => {
             recorder.judge(against.iter().map(|words| (Outcome::Degraded, Breach::said(true, words))))

@@ -138,6 +138,9 @@ pub struct Report {
     /// When something of a stranger's system was stopped by a signal; `None`: it is not watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<Stopped>>,
+    /// What its output says against the result, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Counters and the like.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.

@@ -104,6 +104,22 @@ fn a_program_that_was_stopped_is_told_by_name_and_time() {
 }
 
 #[test]
+fn a_line_that_qualifies_a_result_degrades_the_repeat() {
+    for (warnings, outcome) in
+        [(vec!["strange printed 3 lines".to_owned()], Outcome::Degraded), (Vec::new(), Outcome::Ok)]
+    {
+        let mut report = fake::report(0.5, 1.0, &[]);
+        report.warnings = warnings;
+        let (mut rig, point, _) = rig(Each::Repeat, true, Acts { report, ..Acts::default() });
+        let run = fake::run(&point);
+        rig.prepare(&run).unwrap();
+        let mut recorder = Recorder::default();
+        assert_eq!(rig.measure(&run, &mut recorder), Ok(outcome));
+        assert_eq!(recorder.finish().reason.contains("printed 3 lines"), outcome == Outcome::Degraded);
+    }
+}
+
+#[test]
 fn a_worker_over_tcp_takes_no_command() {
     let place: Host = fake::real().parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
