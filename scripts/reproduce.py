@@ -4,6 +4,8 @@
   scripts/reproduce.py scenarios/flexric/fig9b.toml
   scripts/reproduce.py scenarios/flexric/fig8b.toml --set measure.duration=5s --set measure.repeats=3
   scripts/reproduce.py --again                       judges all that is kept by the rules of today; measures nothing
+  scripts/reproduce.py --missing --dry-run           lists the rows that are stale or were never run, with minutes
+  scripts/reproduce.py --missing [--minutes 120]     runs these one after the other, the short ones first, and writes the pages
 
 What is set beside the file stands in the result and on the page. A quick run reproduces nothing and is not kept. Kept are the
 verdicts, and of each point its outcome, the metrics that the scenario's figures and expectations name (where points are compared
@@ -20,6 +22,8 @@ import sys
 import tempfile
 import tomllib
 from pathlib import Path
+
+import repro_runs
 
 ROOT = Path(__file__).resolve().parent.parent
 # A result is read by people and compared by git: no more than this.
@@ -38,6 +42,10 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", type=Path, nargs="?")
     parser.add_argument("--again", action="store_true", help="judge the stored results again")
+    parser.add_argument("--missing", action="store_true", help="run every row that is stale or was never run")
+    parser.add_argument("--only", default="", metavar="TEXT", help="with --missing: scenarios whose path contains this")
+    parser.add_argument("--minutes", type=float, metavar="N", help="with --missing: begin nothing that would end after N minutes")
+    parser.add_argument("--dry-run", action="store_true", help="with --missing: list them, run nothing")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     parser.add_argument("--allow-commands", action="store_true", help="run the commands of a stranger's profile")
     parser.add_argument("--out", type=Path, help="folder of the campaign [default: a temporary one]")
@@ -46,8 +54,8 @@ def arguments():
     parser.add_argument("--figure", type=int, metavar="N", help="keep figure N of the report as docs/figures/<scenario>.svg")
     parser.add_argument("--remark", default="", help="what a reader must know of this run")
     wanted = parser.parse_args()
-    if wanted.again == bool(wanted.scenario):
-        parser.error("name a scenario, or --again")
+    if wanted.again + wanted.missing + bool(wanted.scenario) != 1:
+        parser.error("name a scenario, or --again, or --missing")
     if wanted.finished and not wanted.out:
         parser.error("--finished needs --out, the folder of the campaign")
     return wanted
@@ -148,6 +156,17 @@ def unsent(warnings):
     return round(max(shares, default=0.0), 6)
 
 
+def remembering(expects, before):
+    """Expectations of which those that are stale say what was found when they were measured."""
+    same = lambda expect: (expect["metric"], expect.get("where"), expect["paper"])
+    verdicts = {same(expect): expect.get("then") or expect["verdict"] for expect in before}
+    for expect in expects:
+        then = verdicts.get(same(expect))
+        if expect["verdict"] == "stale" and then and then != "stale":
+            expect["then"] = then
+    return expects
+
+
 def again(wanted):
     """Judges every stored result by the rules of today. What was measured stays as it is."""
     for file in sorted((ROOT / "docs" / "results").rglob("*.json")):
@@ -159,7 +178,7 @@ def again(wanted):
         with tempfile.TemporaryDirectory() as out:
             command = [str(wanted.binary), "bench", "report", str(file), "--out", out, "--format", "json"]
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-        kept["expects"] = json.loads(done.stdout)["expects"]
+        kept["expects"] = remembering(json.loads(done.stdout)["expects"], kept["expects"])
         file.write_text(text_of(kept))
         verdicts = [f"{expect['class']} {expect['verdict']}" for expect in kept["expects"]]
         print(f"{file.relative_to(ROOT)}: {', '.join(verdicts)}")
@@ -169,6 +188,9 @@ def main():
     wanted = arguments()
     if wanted.again:
         again(wanted)
+        return
+    if wanted.missing:
+        repro_runs.missing(wanted)
         return
     name = str(wanted.scenario.resolve().relative_to(ROOT / "scenarios").with_suffix(""))
     tomllib.loads(wanted.scenario.read_text())

@@ -1,0 +1,252 @@
+"""Rows of the reproductions: what docs/reproductions.toml says of each published result, the laws of its scenarios, and what the
+stored results in docs/results say of them."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+# In the order in which a reader wants to know them.
+VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
+# Source of an expectation.
+CLASSES = ("paper", "tuned", "own")
+KINDS = ("real", "model", "stand-in")
+# One of these is the verdict of a row, the worst of its laws of class `paper` (in this order).
+WORDS = ("differs", "inconclusive", "unmeasurable", "holds")
+# Or one of these: only tuned laws; no published value; measured by another version; never measured; shown by tests.
+OTHER_WORDS = ("tuned", "own", "stale", "unrun", "tested")
+SHORT_MAX = 18
+
+
+class Fault(Exception):
+    """A file is wrong."""
+
+
+def scenarios():
+    """Every scenario by its path below scenarios/ without the ending; parsed, so that a broken one is noticed."""
+    found = {}
+    for path in sorted((ROOT / "scenarios").rglob("*.toml")):
+        try:
+            found[str(path.relative_to(ROOT / "scenarios").with_suffix(""))] = tomllib.loads(path.read_text())
+        except tomllib.TOMLDecodeError as error:
+            raise Fault(f"{path.relative_to(ROOT)}: {error}") from error
+    return found
+
+
+def stored(name):
+    """The stored result of a scenario, or None. A result without `behaviour` is from before results said what measured them."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        return None
+    try:
+        result = json.loads(path.read_text())
+        verdicts = {expect["verdict"] for expect in result["expects"]}
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise Fault(f"{path.relative_to(ROOT)} was not written by scripts/reproduce.py: {error}") from error
+    if result.get("quick"):
+        raise Fault(f"{path.relative_to(ROOT)} is a quick run, which reproduces nothing")
+    if unknown := verdicts - set(VERDICTS):
+        raise Fault(f"{path.relative_to(ROOT)}: unknown verdict {', '.join(sorted(unknown))}; allowed: {', '.join(VERDICTS)}")
+    return result
+
+
+def expects_of(name, known):
+    """The expectations of a scenario file; a child's replace its parent's."""
+    scenario = known[name]
+    if "expect" in scenario:
+        return scenario["expect"]
+    parent = scenario.get("extends")
+    if not parent:
+        return []
+    folder = Path(name).parent / parent
+    return expects_of(str(Path(*normal(folder.parts)).with_suffix("")), known)
+
+
+def normal(parts):
+    kept = []
+    for part in parts:
+        kept = kept[:-1] if part == ".." else [*kept, part]
+    return kept
+
+
+def number(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def stated(expect):
+    """The law of an expectation in a scenario file, in the words of a report."""
+    bounds = ", ".join(f"{sign} {number(expect[key])}" for sign, key in (("≥", "at_least"), ("≤", "at_most")) if key in expect)
+    if "value" in expect or "ratio" in expect:
+        bounds = f"{number(expect.get('value', expect.get('ratio')))} ± {number(100 * expect.get('tolerance', 0.1))} %"
+    if "order" in expect:
+        return f"{expect['along']}: {' > '.join(map(str, expect['order']))}"
+    if "shape" in expect:
+        return f"{expect['shape']} along {expect['along']}"
+    if "against" in expect:
+        return f"{bounds} times that at {places(expect['against'])}"
+    return bounds
+
+
+def places(where):
+    return ", ".join(f"{key} = {json.dumps(value) if isinstance(value, bool) else value}" for key, value in sorted(where.items()))
+
+
+def unmeasured(expect):
+    """An expectation of a scenario that was not run, as a report would list it."""
+    return {
+        "metric": expect["metric"],
+        "where": places(expect.get("where", {})) or "everywhere",
+        "paper": stated(expect),
+        "ours": "-",
+        "repeats": 0,
+        "class": expect["class"],
+        "tuned": expect.get("tuned", ""),
+        "verdict": "unrun",
+        "reason": "",
+        "source": expect.get("source", ""),
+    }
+
+
+class Row:
+    """One published result: a figure, a table or a row of a table."""
+
+    def __init__(self, entry, work, known):
+        self.entry, self.work, self.known = entry, work, known
+        self.id = entry["id"]
+        self.names = entry.get("scenarios", [])
+        if missing := [name for name in self.names if name not in known]:
+            raise Fault(f"docs/reproductions.toml: {self.id}: no scenario {', '.join(missing)}")
+        self.results = [(name, result) for name in self.names if (result := stored(name)) is not None]
+        self.expects = self.own_expects()
+        self.headline = self.pick()
+        self.word = self.verdict()
+
+    def own_expects(self):
+        """(scenario, expectation) of all results of this row; of scenarios without a result, if none has one."""
+        found = [(name, expect) for name, result in self.results for expect in result["expects"]]
+        if not found:
+            found = [(name, unmeasured(expect)) for name in self.names[:1] for expect in expects_of(name, self.known)]
+        only = self.entry.get("only", "")
+        return [(name, expect) for name, expect in found if re.search(only, expect.get("source", ""))]
+
+    def of_class(self, name):
+        return [expect for _, expect in self.expects if expect.get("class") == name]
+
+    def pick(self):
+        """The expectation whose numbers stand in the summary."""
+        wanted = self.entry.get("pick", "")
+        paper = self.of_class("paper") or self.of_class("tuned") or self.of_class("own")
+        text = lambda expect: f"{expect['metric']} {expect.get('where', '')} {expect['paper']} {expect.get('source', '')}"
+        return next((expect for expect in paper if wanted in text(expect)), paper[0] if paper else None)
+
+    def verdict(self):
+        if not self.names:
+            return "tested"
+        verdicts = [expect["verdict"] for expect in self.of_class("paper")]
+        if not self.results:
+            return "unrun"
+        if "stale" in verdicts or any(expect["verdict"] == "stale" for _, expect in self.expects):
+            return "stale"
+        if not verdicts:
+            return "tuned" if self.of_class("tuned") else "own"
+        verdicts = ["differs" if verdict == "fails" else verdict for verdict in verdicts]
+        return next(word for word in WORDS if word in verdicts)
+
+    @property
+    def kind(self):
+        return self.entry["kind"]
+
+    @property
+    def measured(self):
+        return max((result["measured"] for _, result in self.results), default="")
+
+    @property
+    def published(self):
+        return self.entry.get("published") or (short_law(self.headline["paper"]) if self.headline else "-")
+
+    @property
+    def ours(self):
+        return self.entry.get("ours") or (short_number(self.headline["ours"]) if self.headline else "-")
+
+    @property
+    def unit(self):
+        if "unit" in self.entry:
+            return self.entry["unit"]
+        if not self.headline:
+            return "-"
+        law = self.headline["paper"]
+        if " times that at " in law:
+            return "×"
+        return self.unit_of(self.headline["metric"]) or "-"
+
+    def unit_of(self, metric):
+        for _, result in self.results:
+            for point in result["points"]:
+                if unit := point["metrics"].get(metric, {}).get("unit"):
+                    return unit
+        return UNITS.get(next((ending for ending in UNITS if metric.endswith(ending)), ""), "")
+
+    @property
+    def picture(self):
+        return "f/" + re.sub(r"[^a-z0-9.]+", "-", self.id.lower()) + ".svg"
+
+
+# Of metrics whose unit no stored point says.
+UNITS = {
+    "_cores": "cores", "_ms": "ms", "_mbps": "Mbit/s", "_kbps": "kbit/s", "_mb": "MB", "_per_s": "1/s", "us_p50": "us",
+    "us_p99": "us", "us_mean": "us", "ms_median": "ms", "mpps": "Mpps", "_us": "us", "_blade": "users", "charged": "Mpps",
+}  # fmt: skip
+
+
+def significant(text):
+    """`389375` as `389 k`: three digits that a reader remembers."""
+    value = float(text)
+    for factor, letter in ((1e6, " M"), (1e3, " k")):
+        if abs(value) >= factor * 10 or abs(value) >= 1e6:
+            return f"{value / factor:.3g}{letter}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+NUMBER = r"-?[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+
+
+def short_number(text):
+    """A measured value in a few characters: no interval, no place."""
+    if text == "-":
+        return "-"
+    if pairs := re.findall(rf"[\w.-]+: ({NUMBER})", text):
+        return " > ".join(significant(value) for value in pairs)[:SHORT_MAX]
+    parts = [re.match(NUMBER, part) for part in text.split(" to ")] if "times" not in text else [re.match(NUMBER, text)]
+    return " to ".join(significant(part[0]) for part in parts if part) or text[:SHORT_MAX]
+
+
+def short_law(text):
+    """A law in a few characters: no place."""
+    text = text.split(" times that at ")[0].split(" along ")[0]
+    if ": " in text:
+        text = text.split(": ", 1)[1]
+    text = re.sub(NUMBER, lambda found: significant(found[0]), text)
+    return text if len(text) <= SHORT_MAX else text[: SHORT_MAX - 1] + "…"
+
+
+def load():
+    """Every work with its rows, and the scenarios that no row names."""
+    data = tomllib.loads((ROOT / "docs" / "reproductions.toml").read_text())
+    known = scenarios()
+    works, used, ids = [], set(), set()
+    for work in data["work"]:
+        rows = []
+        for entry in work["result"]:
+            if lacks := [key for key in ("id", "what", "paper", "kind") if key not in entry]:
+                raise Fault(f"docs/reproductions.toml: {entry.get('id', entry.get('what'))} lacks {', '.join(lacks)}")
+            if entry["kind"] not in KINDS:
+                raise Fault(f"docs/reproductions.toml: {entry['id']}: kind is one of {', '.join(KINDS)}")
+            if entry["id"] in ids:
+                raise Fault(f"docs/reproductions.toml: two rows have the id {entry['id']}")
+            ids.add(entry["id"])
+            rows.append(Row(entry, work, known))
+            used.update(rows[-1].names)
+        works.append((work, rows))
+    return works, sorted(set(known) - used), known
