@@ -132,6 +132,11 @@ impl Meter {
         self.usage.grant(self.quota);
     }
 
+    /// Counts a packet outside of a user plane.
+    pub fn count(&self, uplink: bool, octets: u64) {
+        self.add(uplink, octets);
+    }
+
     /// Counts a packet. The counters at that moment, if something was crossed.
     pub(super) fn add(&self, uplink: bool, octets: u64) -> Option<(Crossed, [u64; 4])> {
         let usage = &*self.usage;
