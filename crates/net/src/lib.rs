@@ -47,7 +47,7 @@ pub use datagrams::{
     DatagramOptions, MAX_BATCH, ReceiveBatch, SendBatch, Sent, bind_datagrams, wait_readable,
 };
 pub use limits::{OpenFiles, raise_open_files};
-pub use options::{bound_buffers, limit_unsent, unacknowledged};
+pub use options::{bound_buffers, limit_unsent, peek_class, report_classes, unacknowledged};
 pub use own::own_loopback;
 pub use readers::{Reader, Readers};
 pub use rest::Rest;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::SockRef;
@@ -36,6 +37,57 @@ pub fn unacknowledged(socket: &impl AsFd) -> io::Result<u64> {
     match result {
         0 => Ok(u64::try_from(octets).unwrap_or(0)),
         _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Asks for the type of service or traffic class of received datagrams: see [`peek_class`].
+///
+/// # Errors
+/// The descriptor is not a socket of this IP version.
+pub fn report_classes(socket: &UdpSocket) -> io::Result<()> {
+    let (level, option) = if socket.local_addr()?.is_ipv6() {
+        (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS)
+    } else {
+        (libc::IPPROTO_IP, libc::IP_RECVTOS)
+    };
+    let on: libc::c_int = 1;
+    // SAFETY: the option is an int that outlives the call, and its size is given.
+    let result = unsafe {
+        let value = (&raw const on).cast();
+        libc::setsockopt(socket.as_raw_fd(), level, option, value, size_of_val(&on) as libc::socklen_t)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Waits for a datagram, which stays in the socket, and returns its type of service or traffic class. `None` without
+/// [`report_classes`].
+///
+/// # Errors
+/// `WouldBlock` after the socket's read timeout.
+pub fn peek_class(socket: &UdpSocket) -> io::Result<Option<u8>> {
+    let mut control = [0_u64; 32];
+    // SAFETY: the message points to the control area, which is alive and of the size given; the kernel writes within it.
+    // Control messages are walked by the kernel's macros, which stay within `msg_controllen`; each holds one byte (IPv4)
+    // or one int (IPv6) at least, read unaligned.
+    unsafe {
+        let mut message: libc::msghdr = std::mem::zeroed();
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        if libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_PEEK) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut entry = libc::CMSG_FIRSTHDR(&raw const message);
+        while !entry.is_null() {
+            match ((*entry).cmsg_level, (*entry).cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TOS) => return Ok(Some(*libc::CMSG_DATA(entry))),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    let class = libc::CMSG_DATA(entry).cast::<libc::c_int>().read_unaligned();
+                    return Ok(u8::try_from(class).ok());
+                }
+                _ => entry = libc::CMSG_NXTHDR(&raw const message, entry),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -75,5 +127,27 @@ mod tests {
         assert_eq!(socket.send_buffer_size().unwrap(), 128 * 1024, "Linux doubles what was asked for");
         assert_eq!(socket.recv_buffer_size().unwrap(), 64 * 1024);
         assert_eq!(socket.tcp_notsent_lowat().unwrap(), 12_345);
+    }
+
+    #[test]
+    fn classes_of_datagrams_are_reported() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            // A host without IPv6 has nothing to try.
+            let Ok(receiver) = UdpSocket::bind(address) else { continue };
+            let sender = UdpSocket::bind(address).unwrap();
+            let marked = SockRef::from(&sender);
+            if receiver.local_addr().unwrap().is_ipv4() {
+                marked.set_tos_v4(0xb8).unwrap();
+            } else {
+                marked.set_tclass_v6(0xb8).unwrap();
+            }
+            sender.send_to(b"unseen", receiver.local_addr().unwrap()).unwrap();
+            assert_eq!(peek_class(&receiver).unwrap(), None);
+            receiver.recv(&mut [0; 16]).unwrap();
+            report_classes(&receiver).unwrap();
+            sender.send_to(b"seen", receiver.local_addr().unwrap()).unwrap();
+            assert_eq!(peek_class(&receiver).unwrap(), Some(0xb8));
+            assert_eq!(receiver.recv(&mut [0; 16]).unwrap(), 4);
+        }
     }
 }

@@ -14,7 +14,7 @@ use ranlab_emulator::radio::Fidelity;
 use ranlab_emulator::southbound::{SourcePool, Southbound};
 use ranlab_emulator::stats::SOURCES;
 use ranlab_emulator::upf::{N6, XdpDevices};
-use ranlab_machines::n4::Dialect;
+use ranlab_machines::n4::{Dialect, UePool, UpfFault};
 use ranlab_machines::southbound::ReportPeriod;
 use ranlab_model::arrivals::{Law, Profile};
 use ranlab_sdk::transport::Address;
@@ -50,6 +50,7 @@ setting_by_text!(
     N3Io,
     N6,
     XdpDevices,
+    UePool,
     Listen,
     Allowed,
     ranlab_sdk::e2::ric::Admission,
@@ -244,6 +245,18 @@ impl Setting for Dialect {
     }
     fn to_value(&self) -> Option<Value> {
         Some(self.name.into())
+    }
+}
+
+impl Setting for UpfFault {
+    fn kind() -> Kind {
+        Kind::choice(&Self::ALL.iter().map(|(_, name, _)| *name).collect::<Vec<_>>())
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        value.text().and_then(Self::named).ok_or_else(|| Self::kind().allowed())
+    }
+    fn to_value(&self) -> Option<Value> {
+        Some(self.name().into())
     }
 }
 

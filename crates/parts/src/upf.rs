@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ranlab_dataplane::upf::PlaneCounters;
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfReport, UpfServer, XdpDevices, ntp_seconds};
-use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
+use ranlab_machines::n4::{Dialect, MockSettings, UePool, UpfFault, UpfSettings};
 use serde::Serialize;
 
 use crate::settings::choices;
@@ -46,6 +46,8 @@ config! {
         dialect: Dialect = Dialect::STRICT_REL17;
         /// workers of the design software
         workers: usize = 1;
+        /// addresses for UEs whose SMF lets the UPF choose, as 10.60.0.0/16: the first and the last one are not given
+        ue_pool: Option<UePool> = None, wiring();
         /// PFCP messages lost on purpose, of a thousand
         loss_permille: u16 = 0, range(0, 1_000);
         /// sessions at most
@@ -59,6 +61,8 @@ config! {
         /// dp-offload in the kernel (XDP): its devices towards N3 and N6, as n3,n6 or n3,n6,native (in the drivers' own mode);
         /// what it cannot carry takes the way of N6
         xdp: Option<XdpDevices> = None, local(), when("design", &["dp-offload"]);
+        /// one thing that it does wrong, to try what tests user planes: the name of a fault (docs/explanation/upf.md)
+        fault: Option<UpfFault> = None, wiring();
         /// CPUs of the UPF as 0,1: control, then workers
         pin: Cpus = Cpus::default();
         /// answers held at most, to answer retransmissions with
@@ -94,6 +98,7 @@ impl UpfPart {
                 max_sessions: self.max_sessions,
                 held_answers: self.held_answers,
                 recognise: true,
+                ue_pool: self.ue_pool,
                 n3: self.n3.ip(),
                 // Without an N4 address of its own, N3's is the one that an SMF can reach.
                 ..UpfSettings::new(
@@ -108,6 +113,7 @@ impl UpfPart {
                 loss_permille: self.loss_permille,
                 crash_after: self.crash_after,
                 seed: 1,
+                fault: self.fault,
             },
             restart_after: self.restart_after,
             pin: self.pin.0.clone(),

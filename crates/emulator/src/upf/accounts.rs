@@ -2,7 +2,7 @@
 use super::control::ntp_seconds;
 use super::packets::rules;
 use ranlab_dataplane::upf::{Crossed, Meter};
-use ranlab_machines::n4::{Session, UsageQuery};
+use ranlab_machines::n4::{INACTIVITY, Session, UsageQuery};
 use ranlab_wire::pfcp::*;
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,6 +23,17 @@ struct Account {
     period_ns: Option<u64>,
     /// When the holding time of the quota ends, and the packets counted when it began.
     holding: Option<(u64, u64)>,
+    /// Inactivity has been reported and no packet has passed since.
+    idle: bool,
+}
+
+/// What the timers of a session have led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Expired {
+    pub(super) seid: u64,
+    pub(super) reports: Vec<UsageReport>,
+    /// No packet has passed for the inactivity timer.
+    pub(super) inactive: bool,
 }
 
 /// Time that a rule measures.
@@ -97,8 +108,11 @@ impl Accounts {
     /// Reports what a request asks for.
     pub(super) fn query(&mut self, now_ns: u64, seid: u64, query: UsageQuery<'_>) -> Vec<UsageReport> {
         let accounts = self.sessions.get_mut(&seid).into_iter().flat_map(|session| &mut session.accounts);
-        let meant =
-            accounts.filter(|account| query.urrs.is_none_or(|urrs| urrs.contains(&account.urr.urr_id)));
+        let is_meant = |account: &&mut Account| match query.urrs {
+            Some(urrs) => urrs.contains(&account.urr.urr_id),
+            None => !account.watches_inactivity(),
+        };
+        let meant = accounts.filter(is_meant);
         let reports = meant.map(|account| account.report(now_ns, query.trigger, None)).collect();
         self.schedule(seid);
         reports
@@ -137,14 +151,19 @@ impl Accounts {
         reports
     }
 
-    /// The next session with a timer that has run out, and its reports.
-    pub(super) fn expired(&mut self, now_ns: u64) -> Option<(u64, Vec<UsageReport>)> {
+    /// The next session with a timer that has run out.
+    pub(super) fn expired(&mut self, now_ns: u64) -> Option<Expired> {
         let &(due_ns, seid) = self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns)?;
         self.timers.remove(&(due_ns, seid));
         let session = self.sessions.get_mut(&seid)?;
         session.due_ns = None;
         let mut reports = Vec::new();
+        let mut inactive = false;
         for account in &mut session.accounts {
+            if account.watches_inactivity() {
+                inactive |= account.falls_idle(now_ns);
+                continue;
+            }
             let trigger = account.expire(now_ns);
             if trigger != 0 {
                 reports.push(account.report(now_ns, trigger, None));
@@ -154,7 +173,7 @@ impl Accounts {
             session.report_linked(now_ns, &mut reports);
         }
         self.schedule(seid);
-        Some((seid, reports))
+        Some(Expired { seid, reports, inactive })
     }
 
     /// When [`expired`](Self::expired) has something at the latest.
@@ -200,6 +219,7 @@ impl Account {
             running: None,
             period_ns: None,
             holding: None,
+            idle: false,
         };
         account.start_period(now_ns);
         account.hold(now_ns);
@@ -231,6 +251,19 @@ impl Account {
             account.hold(now_ns);
         }
         account
+    }
+
+    fn watches_inactivity(&self) -> bool {
+        self.urr.urr_id == INACTIVITY
+    }
+
+    /// The inactivity timer has run out: whether no packet has passed meanwhile, which is reported once.
+    fn falls_idle(&mut self, now_ns: u64) -> bool {
+        let Some((_, packets)) = self.holding.filter(|(due_ns, _)| *due_ns <= now_ns) else { return false };
+        let is_idle = packets == self.packets();
+        let was_idle = std::mem::replace(&mut self.idle, is_idle);
+        self.hold(now_ns);
+        self.idle && !was_idle
     }
 
     fn if_asked(&self, asked: u128, trigger: u128) -> u128 {
@@ -385,10 +418,30 @@ mod tests {
 
     fn triggers(accounts: &mut Accounts, now_s: u64) -> Vec<u128> {
         let mut all = Vec::new();
-        while let Some((_, reports)) = accounts.expired(now_s * SECOND) {
-            all.extend(reports.iter().map(|report| report.usage_report_trigger.bits()));
+        while let Some(expired) = accounts.expired(now_s * SECOND) {
+            all.extend(expired.reports.iter().map(|report| report.usage_report_trigger.bits()));
         }
         all
+    }
+
+    #[test]
+    fn inactivity_is_reported_once_and_again_after_packets() {
+        let mut accounts = Accounts::default();
+        let watch =
+            CreateUrr { urr_id: INACTIVITY, quota_holding_time: Some(Seconds(2)), ..Default::default() };
+        let meters = accounts.install(0, 7, &session(watch), &[]);
+        let mut inactive = |now_s: u64| {
+            let mut any = false;
+            while let Some(expired) = accounts.expired(now_s * SECOND) {
+                assert_eq!(expired.reports, []);
+                any |= expired.inactive;
+            }
+            any
+        };
+        assert_eq!([1, 2, 4, 6].map(&mut inactive), [false, true, false, false]);
+        meters[0].count(true, 100);
+        assert_eq!([8, 10, 12].map(inactive), [false, true, false]);
+        assert_eq!(accounts.query(13 * SECOND, 7, UsageQuery { urrs: None, trigger: 1 }), []);
     }
 
     #[test]

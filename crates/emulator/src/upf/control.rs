@@ -1,5 +1,5 @@
 //! The control thread: PFCP in, rules out.
-use super::accounts::Accounts;
+use super::accounts::{Accounts, Expired};
 use super::workers::Planes;
 use super::{BATCH, MAX_DATAGRAM, UpfConfig, UpfError, UpfReport, pin};
 use crate::upf::packets::rules;
@@ -195,6 +195,7 @@ impl Control {
             UpfEvent::Redirected { seid, teid, peer, left } => {
                 self.planes.redirect(seid, teid, peer, left);
             }
+            UpfEvent::DropBuffered(seid) => self.planes.drop_buffered(seid),
             UpfEvent::Deleted(seid) => {
                 self.planes.remove(seid);
                 self.accounts.remove(seid);
@@ -222,9 +223,14 @@ impl Control {
     /// Reports whose time has come; whether there were any.
     fn timers(&mut self, now_ns: u64) -> bool {
         let mut any = false;
-        while let Some((seid, reports)) = self.accounts.expired(now_ns) {
+        while let Some(Expired { seid, reports, inactive }) = self.accounts.expired(now_ns) {
             any = true;
             self.report_usage(now_ns, seid, reports);
+            if inactive {
+                let report_type = ReportType::new(ReportType::UPIR);
+                let report = SessionReportRequest { report_type, ..Default::default() };
+                self.mock.upf_mut().report(Time::from_nanos(now_ns), seid, report);
+            }
         }
         any
     }

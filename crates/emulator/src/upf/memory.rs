@@ -87,6 +87,7 @@ impl Loop {
             }
             UpfEvent::Redirected { seid, teid, peer, .. } => self.plane.redirect(seid, teid, peer.into()),
             UpfEvent::Deleted(seid) => self.plane.remove(seid),
+            UpfEvent::DropBuffered(seid) => self.plane.drop_buffered(seid),
             UpfEvent::Associated(_) | UpfEvent::Released(..) | UpfEvent::Reported(_) => {}
         }
     }

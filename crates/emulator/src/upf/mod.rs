@@ -243,7 +243,7 @@ impl UpfServer {
     /// Binds the sockets and starts the threads.
     pub fn start(mut config: UpfConfig) -> Result<Self, UpfError> {
         // Shapes are for the one worker that has everything; others are handed whole sessions.
-        config.settings.recognise &= config.design == Design::CpOffload;
+        config.settings.recognise &= config.design == Design::CpOffload && config.mock.fault.is_none();
         if let Design::Software { workers } = config.design
             && !(1..=MAX_WORKERS).contains(&workers)
         {
@@ -260,7 +260,8 @@ impl UpfServer {
         let n6 = n6_port.local_addr();
         let stop = Arc::new(AtomicBool::new(false));
         let sessions = Arc::new(AtomicUsize::new(0));
-        let packets = Packets::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port);
+        let packets =
+            Packets::new(Arc::clone(&n3_socket), n6_port, config.gtpu_port).with_fault(config.mock.fault);
         let planes = Planes::start(&config, packets, &stop)?;
         let control = Control::new(config, n4_socket, planes, Arc::clone(&sessions));
         let stopped = Arc::clone(&stop);

@@ -1,9 +1,11 @@
 //! One packet worker: a user plane between two sockets.
 use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
-use ranlab_dataplane::upf::{Fate, HEADROOM, Meter, Rules, UserPlane};
-use ranlab_machines::n4::{Direction, Session};
+use ranlab_dataplane::upf::{Drop as DropReason, Fate, HEADROOM, Meter, Rules, UserPlane};
+use ranlab_machines::n4::{Direction, Session, UpfFault};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
-use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, extension_type};
+use ranlab_wire::gtpu::{
+    GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
+};
 use ranlab_wire::packet::Ip;
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::fs::File;
@@ -72,6 +74,8 @@ pub(super) struct Packets {
     scratch: Vec<u8>,
     /// Packets are passed on unread: the head that downlink packets get, and the tunnel given last.
     bare: Option<(GpduTemplate, Option<(u32, IpAddr)>)>,
+    /// A fault of packets, which this user plane is to have.
+    fault: Option<UpfFault>,
     pub(super) unsent: u64,
     pub(super) strangers: u64,
 }
@@ -88,6 +92,7 @@ impl Packets {
             give_n6: SendBatch::new(BATCH, MAX_DATAGRAM),
             scratch: vec![0; MAX_DATAGRAM + HEADROOM],
             bare: None,
+            fault: None,
             unsent: 0,
             strangers: 0,
         }
@@ -98,9 +103,14 @@ impl Packets {
         self.bare = GpduTemplate::new(Some(PduSession::dl(9))).ok().map(|head| (head, None));
     }
 
+    /// With this fault, if it is one of packets.
+    pub(super) fn with_fault(self, fault: Option<UpfFault>) -> Self {
+        Self { fault: fault.filter(|fault| fault.is_of_packets()), ..self }
+    }
+
     /// A further worker on the same sockets, with sessions of its own.
     pub(super) fn sibling(&self) -> Self {
-        Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port)
+        Self::new(Arc::clone(&self.n3), self.n6.clone(), self.gtpu_port).with_fault(self.fault)
     }
 
     /// What to wait for.
@@ -176,7 +186,9 @@ impl Packets {
         for left in left {
             let peer = left.addresses.v4.map(IpAddr::from).or_else(|| left.addresses.v6.map(IpAddr::from));
             if let (Some(peer), Some(teid)) = (peer, left.teid) {
-                self.say(SocketAddr::new(peer, self.gtpu_port), &Message::EndMarker, teid, None);
+                let to = SocketAddr::new(peer, self.gtpu_port);
+                let count = if self.fault == Some(UpfFault::EndMarker) { 2 } else { 1 };
+                (0..count).for_each(|_| self.say(to, &Message::EndMarker, teid, None));
             }
         }
     }
@@ -206,14 +218,18 @@ impl Packets {
         }
         match self.plane.uplink(now_ns, from.ip(), datagram) {
             Fate::N6(packet) => self.give_n6(now_ns, packet),
+            Fate::Echo if self.fault == Some(UpfFault::Echo) => {}
+            Fate::UnknownTunnel(_) if self.fault == Some(UpfFault::UnknownTunnel) => {}
             Fate::Echo => {
                 let sequence = Packet::parse(datagram).ok().and_then(|packet| packet.sequence);
                 self.say(from, &Message::EchoResponse { recovery: 0 }, 0, sequence.or(Some(0)));
             }
-            Fate::UnknownTunnel(teid) => {
-                let peer = self.n3.local_addr().map_or_else(|_| from.ip(), |own| own.ip());
-                let to = SocketAddr::new(from.ip(), self.gtpu_port);
-                self.say(to, &Message::ErrorIndication { teid, peer, udp_port: None }, 0, Some(0));
+            Fate::UnknownTunnel(teid) => self.indicate_error(from, teid),
+            Fate::Dropped(DropReason::NoRule) if self.fault == Some(UpfFault::OffFilter) => {
+                self.indicate_error(from, 0);
+            }
+            Fate::Taken if self.fault == Some(UpfFault::TeidZero) && is_packet(datagram) => {
+                self.indicate_error(from, 0);
             }
             Fate::Unsupported => {
                 let kinds = &[extension_type::PDU_SESSION_CONTAINER];
@@ -276,6 +292,12 @@ impl Packets {
         }
     }
 
+    fn indicate_error(&mut self, from: SocketAddr, teid: u32) {
+        let peer = self.n3.local_addr().map_or_else(|_| from.ip(), |own| own.ip());
+        let to = SocketAddr::new(from.ip(), self.gtpu_port);
+        self.say(to, &Message::ErrorIndication { teid, peer, udp_port: None }, 0, Some(0));
+    }
+
     fn say(&mut self, to: SocketAddr, message: &Message<'_>, teid: u32, sequence: Option<u16>) {
         let mut out = Vec::new();
         if encode_message(message, teid, sequence, &mut out).is_ok() {
@@ -317,6 +339,11 @@ impl Packets {
         }
         Ok(())
     }
+}
+
+/// Whether a datagram of GTP-U holds a user's packet.
+fn is_packet(datagram: &[u8]) -> bool {
+    datagram.get(1) == Some(&message_type::G_PDU)
 }
 
 /// Adds the datagram that `decide` writes into its room, if it goes into a tunnel.

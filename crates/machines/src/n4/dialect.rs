@@ -106,6 +106,10 @@ pub struct Demands {
     pub pdn_type: bool,
     /// Whether it chooses TEIDs (feature FTUP).
     pub chooses_teid: bool,
+    /// A session may have the UE address of another one, whose downlink it takes over.
+    pub shares_addresses: bool,
+    /// Requests about a session are taken from any address, not from its SMF's alone.
+    pub any_owner: bool,
     /// How long answers are held to answer duplicates with.
     pub holding: Duration,
     /// It sends heartbeats at this interval and forgets an SMF that leaves so many unanswered.
@@ -138,6 +142,8 @@ impl Dialect {
             answers_to: None,
             pdn_type: false,
             chooses_teid: true,
+            shares_addresses: false,
+            any_owner: false,
             holding: Duration::from_secs(9),
             heartbeat: None,
         },
@@ -180,6 +186,8 @@ impl Dialect {
             answers_to: Some(PFCP_PORT),
             pdn_type: true,
             chooses_teid: true,
+            shares_addresses: true,
+            any_owner: false,
             holding: Duration::from_millis(7_500),
             heartbeat: None,
         },
@@ -199,6 +207,7 @@ impl Dialect {
         demands: Demands {
             chooses_teid: false,
             purges: Purges::Never,
+            shares_addresses: true,
             ignores_release: true,
             heartbeat: Some((Duration::from_secs(5), 3)),
             ..Self::STRICT_REL15.demands

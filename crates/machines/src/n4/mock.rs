@@ -1,4 +1,5 @@
 //! A UPF whose behaviour is known, to measure the measuring with.
+use super::faults::{Meddler, UpfFault};
 use super::upf::{DataPlane, NoDataPlane, Upf, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
 use ranlab_wire::pfcp::Random;
@@ -21,6 +22,8 @@ pub struct MockSettings {
     pub crash_after: Option<u64>,
     /// For the losses.
     pub seed: u64,
+    /// What it does wrong.
+    pub fault: Option<UpfFault>,
 }
 
 impl Default for MockSettings {
@@ -33,6 +36,7 @@ impl Default for MockSettings {
             loss_permille: 0,
             crash_after: None,
             seed: 1,
+            fault: None,
         }
     }
 }
@@ -42,6 +46,8 @@ impl Default for MockSettings {
 pub struct Mock {
     settings: MockSettings,
     upf: Upf,
+    /// The fault at work.
+    meddler: Option<Meddler>,
     random: Random,
     /// Datagrams and when their service ends.
     waiting: VecDeque<(Time, SocketAddr, Vec<u8>)>,
@@ -57,9 +63,16 @@ pub struct Mock {
 impl Mock {
     /// A mock in front of a UPF of these settings.
     pub fn new(settings: MockSettings, upf: UpfSettings) -> Self {
+        let mut upf = upf;
+        if let Some(fault) = settings.fault {
+            fault.apply(&mut upf.dialect.demands);
+            // A fault shows in decoded messages alone.
+            upf.recognise = false;
+        }
         Self {
             settings,
             upf: Upf::new(upf),
+            meddler: settings.fault.map(Meddler::new),
             random: Random::new(settings.seed),
             waiting: VecDeque::new(),
             busy_until: Time::ZERO,
@@ -118,9 +131,10 @@ impl Mock {
 
     /// Whether it does nothing to what arrives.
     fn is_transparent(&self) -> bool {
-        let MockSettings { service, scan_per_session, queue, loss_permille, crash_after, seed: _ } =
+        let MockSettings { service, scan_per_session, queue, loss_permille, crash_after, fault, seed: _ } =
             self.settings;
         !self.crashed
+            && fault.is_none()
             && self.waiting.is_empty()
             && (service + scan_per_session).is_zero()
             && queue > 0
@@ -148,6 +162,16 @@ impl Mock {
 
     fn serve(&mut self, now: Time, plane: &mut dyn DataPlane) {
         while let Some((ends, from, datagram)) = self.waiting.pop_front_if(|(ends, ..)| *ends <= now) {
+            let mut meddled = Some(datagram);
+            if let (Some(meddler), Some(datagram)) = (&mut self.meddler, &meddled) {
+                if meddler.is_fatal(datagram) {
+                    self.crashed = true;
+                    self.waiting.clear();
+                    return;
+                }
+                meddled = meddler.request(from, datagram);
+            }
+            let Some(datagram) = meddled else { continue };
             self.upf.handle_with(ends, UpfInput::Received(from, &datagram), plane);
         }
     }
@@ -163,7 +187,17 @@ impl Mock {
             }
             return None;
         }
-        self.upf.poll()
+        loop {
+            let output = self.upf.poll()?;
+            match (output, &mut self.meddler) {
+                (UpfOutput::Send(to, datagram), Some(meddler)) => {
+                    if let Some((to, datagram)) = meddler.output(to, datagram) {
+                        return Some(UpfOutput::Send(to, datagram));
+                    }
+                }
+                (output, _) => return Some(output),
+            }
+        }
     }
 
     /// When to call [`Mock::handle`] with [`UpfInput::Wake`] at the latest.

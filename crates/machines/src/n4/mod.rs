@@ -9,6 +9,7 @@
 //! * [`Pair`]: both ends on a bad link in virtual time.
 mod cache;
 mod dialect;
+mod faults;
 mod ledger;
 mod link;
 mod mix;
@@ -21,15 +22,16 @@ mod smf;
 mod upf;
 
 pub use dialect::{Demands, Dialect, NameForm, PFCP_PORT, Purges, Sends, TeidChoice};
+pub use faults::UpfFault;
 pub use ledger::{Counts, Done, Kind, Ledger, Outcome};
 pub use link::{Impairments, Link};
 pub use mock::{Mock, MockSettings};
 pub use pair::Pair;
 pub use requests::{Full, Retransmission};
-pub use rules::{Direction, RuleFault, Session};
+pub use rules::{Direction, INACTIVITY, RuleFault, Session};
 pub use session::{Change, SessionProfile, SessionSpec, SessionTemplates, Tunnel};
 pub use smf::{Refused, SessionId, Smf, SmfEvent, SmfInput, SmfOutput, SmfSettings};
 pub use upf::{
-    DataPlane, ELEMENTS, Element, Group, MAX_SHAPES, NoDataPlane, Support, Upf, UpfCounters, UpfEvent,
-    UpfInput, UpfOutput, UpfSettings, UsageQuery,
+    DataPlane, ELEMENTS, Element, Group, MAX_SHAPES, NoDataPlane, Support, UePool, UePoolError, Upf,
+    UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings, UsageQuery,
 };

@@ -110,6 +110,11 @@ impl<T: Copy> Requests<T> {
         sequence as usize & (self.slots.len() - 1)
     }
 
+    /// Whether as many requests are under way as numbers are kept for.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting >= self.slots.len()
+    }
+
     /// A number for a request that is sent now.
     pub(super) fn begin(&mut self, now: Time, intended: Time, kind: Kind, about: T) -> Result<u32, Full> {
         if self.waiting >= self.slots.len() {

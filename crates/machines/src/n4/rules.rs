@@ -6,6 +6,9 @@ use std::net::IpAddr;
 /// Rules of one kind that one session may have.
 pub(super) const MAX_RULES: usize = 64;
 
+/// The usage rule that watches for inactivity. Its number is of those that the user plane has for itself (TS 29.244 §8.2.54).
+pub const INACTIVITY: UrrId = UrrId(u32::MAX);
+
 /// Which way packets go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -82,6 +85,7 @@ impl Session {
         session.fars = request.create_fars;
         session.pdrs = request.create_pdrs;
         session.check(demands)?;
+        session.watch_inactivity(request.inactivity_timer);
         Ok(session)
     }
 
@@ -118,7 +122,26 @@ impl Session {
         }
         next.cp_f_seid = request.cp_f_seid.unwrap_or(next.cp_f_seid);
         next.check(demands)?;
+        next.watch_inactivity(request.inactivity_timer);
         Ok(next)
+    }
+
+    /// Lets every detection rule count for the inactivity timer (TS 29.244 §5.11.3); `timer` is a new one, 0 ends it.
+    fn watch_inactivity(&mut self, timer: Option<Seconds>) {
+        let is_watch = |urr: &CreateUrr| urr.urr_id == INACTIVITY;
+        if let Some(timer) = timer {
+            self.urrs.retain(|urr| !is_watch(urr));
+            self.urrs.extend((timer.0 > 0).then(|| CreateUrr {
+                urr_id: INACTIVITY,
+                quota_holding_time: Some(timer),
+                ..CreateUrr::default()
+            }));
+        }
+        let watches = self.urrs.iter().any(is_watch);
+        for pdr in &mut self.pdrs {
+            pdr.urr_ids.retain(|id| *id != INACTIVITY);
+            pdr.urr_ids.extend(watches.then_some(INACTIVITY));
+        }
     }
 
     fn remove(&mut self, request: &SessionModificationRequest) -> Result<(), RuleFault> {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 mod accounting;
+mod addresses;
 mod alike;
 mod behaviour;
 mod mock;

@@ -4,6 +4,7 @@
 //! octets and what became of it are kept as a shape. A later one with the same octets but for those fields would be
 //! decoded to the same rules with other numbers, so it is answered from the shape. Whatever is not of a known shape
 //! makes the session an ordinary one first ([`Upf::make_ordinary`]). Tests hold both ways equal, answer by answer.
+use super::addresses::v4_key;
 use super::seids::place;
 use super::{Upf, UpfEvent, UpfOutput};
 use crate::Time;
@@ -143,9 +144,9 @@ impl Alike {
         self.get(seid).map(|light| light.cp_seid)
     }
 
-    /// Forgets a session; its uplink tunnel.
-    pub(super) fn forget(&mut self, seid: u64) -> Option<u32> {
-        self.remove(seid).map(|light| light.teid)
+    /// Forgets a session; its uplink tunnel and its UE.
+    pub(super) fn forget(&mut self, seid: u64) -> Option<(u32, Ipv4Addr)> {
+        self.remove(seid).map(|light| (light.teid, light.ue))
     }
 }
 
@@ -203,6 +204,7 @@ impl Upf {
         // The general way says what is wrong.
         if number(&shape.ue[1], datagram) != Some(ue)
             || wished.is_some_and(|teid| self.tunnels.contains_key(&Teid(teid)))
+            || self.addresses.has(v4_key(ue.into()))
             || !self.is_associated(&shape.session.node, from.ip())
             || self.sessions() >= self.settings.max_sessions
         {
@@ -219,6 +221,7 @@ impl Upf {
         let ue = Ipv4Addr::from(ue);
         let light = Light { seid, peer: from.ip(), cp_seid, teid, ue, shape: at, change: None };
         self.alike.insert(light);
+        self.addresses.take([v4_key(ue)].into_iter(), seid);
         let event = UpfEvent::EstablishedAlike { seid, shape: at, teid, ue };
         self.outputs.push_back(UpfOutput::Event(event));
         Some(())
@@ -268,7 +271,7 @@ impl Upf {
             return None;
         }
         let light = self.alike.get(seid).filter(|light| light.peer == from.ip())?;
-        let (cp_seid, teid) = (light.cp_seid, light.teid);
+        let (cp_seid, teid, ue) = (light.cp_seid, light.teid, light.ue);
         if self.alike.deletion.is_none() {
             let response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
             self.alike.deletion = Template::new(response).ok();
@@ -276,6 +279,7 @@ impl Upf {
         self.alike.deletion.as_ref()?.write(cp_seid, sequence, out);
         self.alike.remove(seid);
         self.tunnels.remove(&Teid(teid));
+        self.addresses.give([v4_key(ue)].into_iter(), seid);
         self.seids.give(seid);
         self.outputs.push_back(UpfOutput::Event(UpfEvent::Deleted(seid)));
         Some(())

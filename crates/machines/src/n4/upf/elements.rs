@@ -3,7 +3,7 @@
 //!
 //! An element of a later release or of a vendor is in no table and is ignored, as TS 29.244 §7.6.5 requires.
 use crate::n4::dialect::Demands;
-use crate::n4::rules::RuleFault;
+use crate::n4::rules::{INACTIVITY, RuleFault};
 use ranlab_wire::pfcp::*;
 
 /// What becomes of an element.
@@ -81,7 +81,7 @@ elements! {
         113 "PDN Type" Acted;
         65 "FQ-CSID" Acted;
         96 "Recovery Time Stamp" Informative;
-        117 "User Plane Inactivity Timer" Refused;
+        117 "User Plane Inactivity Timer" Acted;
         127 "Create Traffic Endpoint" Refused;
         141 "User ID" Informative;
         152 "Trace Information" Refused;
@@ -111,7 +111,7 @@ elements! {
         49 "PFCPSMReq-Flags" Acted;
         60 "Node ID" Acted;
         77 "Query URR" Acted;
-        117 "User Plane Inactivity Timer" Refused;
+        117 "User Plane Inactivity Timer" Acted;
         127 "Create Traffic Endpoint" Refused;
         129 "Update Traffic Endpoint" Refused;
         130 "Remove Traffic Endpoint" Refused;
@@ -277,7 +277,6 @@ fn named(failed: FailedRuleId) -> impl Fn(Cause) -> RuleFault {
 /// Refuses what an establishment asks for and no part of this user plane does.
 pub(super) fn check_establishment(request: &SessionEstablishmentRequest) -> Result<(), RuleFault> {
     check_raw(Group::Establishment, &request.others)?;
-    check_field(Group::Establishment, 117, request.inactivity_timer.is_some())?;
     request.create_pdrs.iter().try_for_each(check_pdr)?;
     request.create_fars.iter().try_for_each(check_far)?;
     request.create_urrs.iter().try_for_each(check_urr)?;
@@ -288,7 +287,6 @@ pub(super) fn check_establishment(request: &SessionEstablishmentRequest) -> Resu
 /// Refuses what a modification asks for and no part of this user plane does.
 pub(super) fn check_modification(request: &SessionModificationRequest) -> Result<(), RuleFault> {
     check_raw(Group::Modification, &request.others)?;
-    check_field(Group::Modification, 117, request.inactivity_timer.is_some())?;
     request.create_pdrs.iter().try_for_each(check_pdr)?;
     request.create_fars.iter().try_for_each(check_far)?;
     request.create_urrs.iter().try_for_each(check_urr)?;
@@ -348,6 +346,9 @@ fn check_far(far: &CreateFar) -> Result<(), RuleFault> {
 }
 
 fn check_urr(urr: &CreateUrr) -> Result<(), RuleFault> {
+    if urr.urr_id == INACTIVITY {
+        return Err(named(FailedRuleId::Urr(urr.urr_id))(Cause::RULE_FAILURE));
+    }
     let measurements = urr.measurement_information.map_or(0, MeasurementInformation::bits);
     check_raw(Group::Urr, &urr.others)
         .and_then(|()| check_flags(urr.reporting_triggers.bits(), TRIGGERS))

@@ -1,12 +1,16 @@
 //! The UPF's end: associations with SMFs, sessions and their rules, reports.
+mod addresses;
 mod alike;
 mod elements;
+mod install;
 mod peers;
 mod plane;
 mod refusal;
 mod seids;
 mod types;
 
+use addresses::Addresses;
+pub use addresses::{UePool, UePoolError};
 use alike::Alike;
 pub use alike::MAX_SHAPES;
 pub use elements::{ELEMENTS, Element, Group, Support};
@@ -18,7 +22,7 @@ pub use types::{UpfCounters, UpfEvent, UpfInput, UpfOutput, UpfSettings};
 use crate::Time;
 use crate::n4::cache::Cache;
 use crate::n4::ledger::{Kind, Ledger};
-use crate::n4::mix::{Map, PLACE_BITS, Teid};
+use crate::n4::mix::{Map, Teid};
 use crate::n4::requests::{Answer, Expired, Requests};
 use crate::n4::rules::{RuleFault, Session};
 use crate::n4::smf::is_request;
@@ -45,8 +49,11 @@ pub struct Upf {
     alike: Alike,
     /// Uplink TEID to session.
     tunnels: Map<Teid, u64>,
+    addresses: Addresses,
     seids: Seids,
     next_teid: u32,
+    /// Session reports that wait for room in the window of requests.
+    delayed: VecDeque<(u64, SessionReportRequest)>,
     held: Cache,
     requests: Requests<(SocketAddr, u64)>,
     outputs: VecDeque<UpfOutput>,
@@ -60,6 +67,8 @@ const SPARE_BUFFERS: usize = 256;
 const FIRST_COUNTED_TEID: u32 = 1 << 31;
 /// Reports and heartbeats under way.
 const WINDOW: usize = 1 << 12;
+/// Session reports that wait for room in the window.
+const MAX_DELAYED: usize = 1 << 16;
 
 /// What a request leads to.
 // It lives for a moment on the stack.
@@ -75,6 +84,8 @@ impl Upf {
         Self {
             held: Cache::new(settings.dialect.demands.holding, settings.held_answers),
             requests: Requests::new(WINDOW, 1, settings.retransmission),
+            addresses: Addresses::new(settings.ue_pool),
+            delayed: VecDeque::new(),
             settings,
             associations: BTreeMap::new(),
             sessions: Map::default(),
@@ -115,6 +126,11 @@ impl Upf {
                 Expired::Again(datagram, (to, _)) => self.outputs.push_back(UpfOutput::Send(to, datagram)),
                 Expired::Lost(done) => self.unanswered(done),
             }
+        }
+        while !self.requests.is_full()
+            && let Some((seid, report)) = self.delayed.pop_front()
+        {
+            self.report(now, seid, report);
         }
         self.heartbeats(now);
     }
@@ -176,10 +192,20 @@ impl Upf {
         self.held.len()
     }
 
-    /// Reports about a session; `false` if it does not exist or too many reports are under way.
+    /// Reports about a session, at once or when there is room in the window of requests; `false` if the session does not
+    /// exist or too many reports wait.
     pub fn report(&mut self, now: Time, seid: u64, report: SessionReportRequest) -> bool {
         self.make_ordinary(seid);
         let Some(session) = self.sessions.get(&seid) else { return false };
+        if self.requests.is_full() {
+            let has_room = self.delayed.len() < MAX_DELAYED;
+            if has_room {
+                self.delayed.push_back((seid, report));
+            } else {
+                self.counters.reports_dropped += 1;
+            }
+            return has_room;
+        }
         let cp_seid = session.cp_f_seid.seid;
         let to = self.smf_address(session.report_address(self.settings.node.is_ipv4()));
         self.ask(now, to, seid, Kind::Report, report.into(), Some(cp_seid))
@@ -250,6 +276,9 @@ impl Upf {
     }
 
     fn answered(&mut self, now: Time, pdu: Pdu) {
+        let drops = |flags: SrRspFlags| flags.contains(SrRspFlags::DROBU);
+        let drop_buffered = matches!(&pdu.message, Message::SessionReportResponse(response)
+            if response.sr_rsp_flags.is_some_and(drops));
         let cause = match &pdu.message {
             Message::SessionReportResponse(response) => response.cause,
             Message::NodeReportResponse(response) => response.cause,
@@ -266,6 +295,9 @@ impl Upf {
                     self.note_recovery(address, response.recovery_time_stamp);
                 }
             } else {
+                if drop_buffered {
+                    self.outputs.push_back(UpfOutput::Event(UpfEvent::DropBuffered(done.about.1)));
+                }
                 self.outputs.push_back(UpfOutput::Event(UpfEvent::Reported(done)));
             }
         }
@@ -340,8 +372,10 @@ impl Upf {
             for teid in session.uplink_teids() {
                 self.tunnels.remove(&Teid(teid));
             }
-        } else if let Some(teid) = self.alike.forget(seid) {
+            self.addresses.give(addresses::keys(&session).map(|(key, _)| key), seid);
+        } else if let Some((teid, ue)) = self.alike.forget(seid) {
             self.tunnels.remove(&Teid(teid));
+            self.addresses.give([addresses::v4_key(ue)].into_iter(), seid);
         } else {
             return;
         }
@@ -379,83 +413,6 @@ impl Upf {
             }
         }
         Reply::Message(response.into(), Some(cp_seid))
-    }
-
-    fn install(
-        &mut self,
-        from: SocketAddr,
-        request: SessionEstablishmentRequest,
-        plane: &mut dyn DataPlane,
-    ) -> Result<(u64, Vec<CreatedPdr>), RuleFault> {
-        let demands = self.settings.dialect.demands;
-        if !self.is_associated(&request.node_id, from.ip()) {
-            return Err(Cause::NO_ASSOCIATION.into());
-        }
-        if self.sessions() >= self.settings.max_sessions {
-            return Err(Cause::NO_RESOURCES.into());
-        }
-        let instances = request.create_pdrs.iter().filter_map(|pdr| pdr.pdi.network_instance.as_ref());
-        if demands.labels && instances.into_iter().any(|name| *name == NetworkName::text(&name.name())) {
-            return Err(Cause::NO_RESOURCES.into());
-        }
-        elements::check_establishment(&request)?;
-        let mut session = Session::establish(request, from.ip(), &demands)?;
-        plane.check(&session)?;
-        let seid = self.seids.next();
-        let created = self.take_tunnels(seid, &mut session)?;
-        self.seids.take();
-        self.sessions.insert(seid, session);
-        Ok((seid, created))
-    }
-
-    /// Chooses tunnels where that is wished for, and refuses those that another session has.
-    fn take_tunnels(&mut self, seid: u64, session: &mut Session) -> Result<Vec<CreatedPdr>, RuleFault> {
-        for pdr in &session.pdrs {
-            if let Some(FTeid::Assigned { teid, .. }) = pdr.pdi.f_teid
-                && self.tunnels.get(&Teid(teid)).is_some_and(|owner| *owner != seid)
-            {
-                let failed = Some(FailedRuleId::Pdr(pdr.pdr_id));
-                return Err(RuleFault { cause: Cause::RULE_FAILURE, failed });
-            }
-        }
-        let mut created = Vec::new();
-        let mut shared: Vec<(u8, FTeid)> = Vec::new();
-        for pdr in &mut session.pdrs {
-            if let Some(FTeid::Choose { id, .. }) = pdr.pdi.f_teid {
-                let same = shared.iter().find(|(other, _)| Some(*other) == id).map(|(_, f_teid)| *f_teid);
-                let place = created.is_empty().then_some(seid);
-                let f_teid = same.unwrap_or_else(|| {
-                    let (teid, addresses) = (self.free_teid(place), self.settings.n3.into());
-                    FTeid::Assigned { teid, addresses }
-                });
-                shared.extend(id.map(|id| (id, f_teid)));
-                pdr.pdi.f_teid = Some(f_teid);
-                created.push(CreatedPdr { pdr_id: pdr.pdr_id, f_teid: Some(f_teid), ..Default::default() });
-            }
-        }
-        self.tunnels.extend(session.uplink_teids().map(|teid| (Teid(teid), seid)));
-        Ok(created)
-    }
-
-    /// A TEID that no session has; never 0, which error indications use. The first of a session is its place, with the
-    /// number of the place's uses above, so it comes back after 2,048 of them; others are counted.
-    fn free_teid(&mut self, first_of: Option<u64>) -> u32 {
-        if let Some(seid) = first_of
-            && (seid as u32) < 1 << PLACE_BITS
-        {
-            let teid = ((seid >> 32) as u32) << PLACE_BITS | seid as u32;
-            if !self.tunnels.contains_key(&Teid(teid)) {
-                return teid;
-            }
-        }
-        loop {
-            let teid = self.next_teid;
-            self.next_teid = self.next_teid.wrapping_add(1).max(1);
-            // Sessions are far fewer than TEIDs, so this ends.
-            if !self.tunnels.contains_key(&Teid(teid)) {
-                return teid;
-            }
-        }
     }
 
     fn modify(
@@ -498,7 +455,7 @@ impl Upf {
         plane: &mut dyn DataPlane,
     ) -> Result<(Vec<CreatedPdr>, Vec<UsageReport>), RuleFault> {
         let demands = self.settings.dialect.demands;
-        let before = self.sessions.get(&seid).filter(|session| session.is_owned_by(from.ip()));
+        let before = self.sessions.get(&seid).filter(|session| self.takes_from(session, from));
         let before = before.ok_or(RuleFault { cause: Cause::CONTEXT_NOT_FOUND, failed: None })?;
         elements::check_modification(&request)?;
         let unknown =
@@ -521,6 +478,8 @@ impl Upf {
         let usage = UsageChange::from_request(&request);
         let mut next = before.modified(request, &demands)?;
         plane.check(&next)?;
+        self.check_addresses(Some(seid), &next)?;
+        let old_addresses: Vec<u64> = addresses::keys(before).map(|(key, _)| key).collect();
         let created = self.take_tunnels(seid, &mut next)?;
         let reports = usage.report(seid, plane);
         for teid in old {
@@ -528,6 +487,9 @@ impl Upf {
                 self.tunnels.remove(&Teid(teid));
             }
         }
+        let kept: Vec<u64> = addresses::keys(&next).map(|(key, _)| key).collect();
+        self.addresses.give(old_addresses.into_iter().filter(|key| !kept.contains(key)), seid);
+        self.addresses.take(kept.into_iter(), seid);
         self.sessions.insert(seid, next);
         let event = UpfEvent::Modified { seid, end_markers, drop_buffered, granted: usage.granted };
         self.outputs.push_back(UpfOutput::Event(event));
@@ -547,7 +509,7 @@ impl Upf {
         }
         let cp_seid = self.cp_seid_of(from, seid);
         let mut response = SessionDeletionResponse { cause: Cause::ACCEPTED, ..Default::default() };
-        if self.sessions.get(&seid).is_some_and(|session| session.is_owned_by(from.ip())) {
+        if self.sessions.get(&seid).is_some_and(|session| self.takes_from(session, from)) {
             let query = UsageQuery { urrs: None, trigger: UsageReportTrigger::TERMR };
             response.usage_reports = plane.usage(seid, query);
             self.forget(seid);
@@ -558,9 +520,13 @@ impl Upf {
         Reply::Message(response.into(), Some(cp_seid))
     }
 
+    fn takes_from(&self, session: &Session, from: SocketAddr) -> bool {
+        self.settings.dialect.demands.any_owner || session.is_owned_by(from.ip())
+    }
+
     /// As [`Upf::cp_seid`], but 0 for who does not own the session.
     fn cp_seid_of(&self, from: SocketAddr, seid: u64) -> u64 {
-        let own = self.sessions.get(&seid).filter(|session| session.is_owned_by(from.ip()));
+        let own = self.sessions.get(&seid).filter(|session| self.takes_from(session, from));
         own.map_or(0, |session| session.cp_f_seid.seid)
     }
 }

@@ -5,10 +5,27 @@ use crate::Time;
 use crate::n4::dialect::Purges;
 use crate::n4::ledger::{Done, Kind};
 use crate::n4::rules::Session;
+use bytes::Bytes;
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, SocketAddr};
 
+/// Session Retention Information (TS 29.244 §8.2.133): the SMF keeps its sessions across the setup.
+const SESSION_RETENTION_INFORMATION: u16 = 183;
+/// PFCPASRsp-Flags (§8.2.134), of which the first bit says that the sessions were retained.
+const AS_RSP_FLAGS: u16 = 184;
+
+fn sessions_retained() -> RawIe {
+    RawIe { ie_type: AS_RSP_FLAGS, value: Bytes::from_static(&[1]) }
+}
+
 impl Upf {
+    /// The UP Function Features: those of the elements that are acted on, and those of the settings.
+    fn features(&self) -> UpFunctionFeatures {
+        let of_elements = elements::features(&self.settings.dialect.demands);
+        let chooses = if self.settings.ue_pool.is_some() { UpFunctionFeatures::UEIP } else { 0 };
+        UpFunctionFeatures::new(of_elements.bits() | chooses)
+    }
+
     pub(super) fn heartbeats(&mut self, now: Time) {
         let Some((interval, _)) = self.settings.dialect.demands.heartbeat else { return };
         let due = self.associations.iter_mut().filter(|(_, a)| a.next_heartbeat.is_some_and(|at| at <= now));
@@ -108,8 +125,10 @@ impl Upf {
         let known = self.associations.contains_key(node);
         let room = known || self.associations.len() < self.settings.max_associations;
         let demands = self.settings.dialect.demands;
+        let retains = known && request.others.iter().any(|ie| ie.ie_type == SESSION_RETENTION_INFORMATION);
         if room {
             let standing = match demands.purges {
+                Purges::Standard if retains => None,
                 Purges::Standard => {
                     self.delete_all(node);
                     None
@@ -128,7 +147,8 @@ impl Upf {
             node_id: self.settings.node.into(),
             cause: if room { Cause::ACCEPTED } else { Cause::NO_RESOURCES },
             recovery_time_stamp: RecoveryTimeStamp(self.settings.recovery_time_stamp),
-            up_function_features: Some(elements::features(&demands)),
+            up_function_features: Some(self.features()),
+            others: if retains { vec![sessions_retained()] } else { Vec::new() },
             ..Default::default()
         };
         Reply::Message(response.into(), None)

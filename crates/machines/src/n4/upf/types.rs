@@ -1,4 +1,5 @@
 //! What goes into a [`Upf`](super::Upf) and comes out of it.
+use super::addresses::UePool;
 use crate::n4::dialect::{Dialect, PFCP_PORT};
 use crate::n4::ledger::Done;
 use crate::n4::requests::Retransmission;
@@ -26,6 +27,8 @@ pub struct UpfSettings {
     pub held_answers: usize,
     /// For its own requests: heartbeats and reports.
     pub retransmission: Retransmission,
+    /// Addresses for UEs that ask for one (feature UEIP).
+    pub ue_pool: Option<UePool>,
     /// Sessions that look like one before are recognised by their octets, and come as
     /// [`UpfEvent::EstablishedAlike`] and [`UpfEvent::Redirected`].
     pub recognise: bool,
@@ -44,6 +47,7 @@ impl UpfSettings {
             max_associations: 64,
             held_answers: 1 << 16,
             retransmission: Retransmission::default(),
+            ue_pool: None,
             recognise: false,
         }
     }
@@ -105,6 +109,8 @@ pub enum UpfEvent {
         /// The tunnel before, if an end marker is to go there.
         left: Option<OuterHeaderCreation>,
     },
+    /// Drop what is buffered for a session.
+    DropBuffered(u64),
     /// A session is gone.
     Deleted(u64),
     /// An SMF is associated.
@@ -128,4 +134,6 @@ pub struct UpfCounters {
     pub silent: u64,
     /// Datagrams that could not be read and got no answer.
     pub dropped: u64,
+    /// Session reports dropped because too many waited for room in the request window.
+    pub reports_dropped: u64,
 }
