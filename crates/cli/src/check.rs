@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use ranlab_parts::check::{
-    AgentCheck, RicCheck, UpfCheck, Verdict, check_agent, check_ric, check_upf, junit,
+    AgentCheck, RicCheck, UpfCheck, Verdict, agent_checks, check_agent, check_ric, check_upf, junit,
+    ric_checks, upf_checks,
 };
 use ranlab_sdk::transport::Address;
 
@@ -17,6 +18,9 @@ use crate::output::{Format, Output};
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+    /// List the checks, with their clauses, and try none
+    #[arg(long, global = true)]
+    list: bool,
     /// Write the verdicts here as JUnit's XML, too
     #[arg(long, global = true)]
     junit: Option<PathBuf>,
@@ -41,7 +45,8 @@ enum What {
 )]
 struct UpfArguments {
     /// The UPF's N4
-    address: SocketAddr,
+    #[arg(required_unless_present = "list")]
+    address: Option<SocketAddr>,
     #[command(flatten)]
     check: Flags<UpfCheck>,
 }
@@ -53,7 +58,8 @@ struct UpfArguments {
 )]
 struct RicArguments {
     /// The RIC's listener for base stations
-    address: Address,
+    #[arg(required_unless_present = "list")]
+    address: Option<Address>,
     #[command(flatten)]
     check: Flags<RicCheck>,
 }
@@ -65,7 +71,8 @@ struct RicArguments {
 )]
 struct AgentArguments {
     /// Where we listen, and the agent connects to
-    address: Address,
+    #[arg(required_unless_present = "list")]
+    address: Option<Address>,
     #[command(flatten)]
     check: Flags<AgentCheck>,
 }
@@ -73,12 +80,17 @@ struct AgentArguments {
 /// Runs the verb.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let mut output = Output::new(format);
+    if arguments.list {
+        return list(output, &arguments.what);
+    }
     let (suite, verdicts) = match arguments.what {
         What::Upf(it) => {
-            ("check upf", check_upf(it.address, &it.check.config, |verdict| told(&mut output, verdict))?)
+            let address = given(it.address)?;
+            ("check upf", check_upf(address, &it.check.config, |verdict| told(&mut output, verdict))?)
         }
         What::Ric(it) => {
-            ("check ric", check_ric(&it.address, &it.check.config, |verdict| told(&mut output, verdict))?)
+            let address = given(it.address)?;
+            ("check ric", check_ric(&address, &it.check.config, |verdict| told(&mut output, verdict))?)
         }
         What::Agent(it) => {
             let listening = |at: &Address| -> Result<(), Failure> {
@@ -86,7 +98,8 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
                 Ok(())
             };
             let check = &it.check.config;
-            ("check agent", check_agent(&it.address, check, listening, |verdict| told(&mut output, verdict))?)
+            let address = given(it.address)?;
+            ("check agent", check_agent(&address, check, listening, |verdict| told(&mut output, verdict))?)
         }
     };
     if let Some(file) = &arguments.junit {
@@ -104,6 +117,26 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
         (0, 0) => Err(Failure::Environment(format!("none of {} checks could be tried", verdicts.len()))),
         _ => Ok(()),
     }
+}
+
+/// The address, which only a list does without.
+fn given<A>(address: Option<A>) -> Result<A, Failure> {
+    address.ok_or_else(|| Failure::Usage("the address of what is checked is missing".to_owned()))
+}
+
+/// Lists the checks, with their clauses.
+fn list(mut output: Output, what: &What) -> Result<(), Failure> {
+    let checks = match what {
+        What::Upf(_) => upf_checks(),
+        What::Ric(_) => ric_checks(),
+        What::Agent(_) => agent_checks(),
+    };
+    for (name, clause) in &checks {
+        output.text(format_args!("{name} ({clause})"))?;
+        output.item(&serde_json::json!({ "name": name, "clause": clause }))?;
+    }
+    let listed = checks.iter().map(|(name, clause)| serde_json::json!({ "name": name, "clause": clause }));
+    output.finish(&serde_json::json!({ "checks": listed.collect::<Vec<_>>() }))
 }
 
 fn told(output: &mut Output, verdict: &Verdict) -> Result<(), Failure> {

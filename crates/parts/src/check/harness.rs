@@ -32,6 +32,10 @@ pub(super) enum Fault {
     Fails(String),
     /// It cannot be tried here.
     Skipped(&'static str),
+    /// The peer refuses what is optional: the cause and what it refuses.
+    Refused(String),
+    /// The peer failed at what the check named here is about, which this one needs.
+    Needs(&'static str, String),
     /// Nothing can be tried here.
     Trouble(Trouble),
 }
@@ -56,6 +60,10 @@ pub(super) trait Rig {
     /// E2 node that is checked, where peers have names.
     fn node(&self) -> Option<String> {
         None
+    }
+    /// Whether the peer under test still answers at all; asked after each case.
+    fn answers(&self, _peer: &mut Self::Peer) -> Result<bool, Trouble> {
+        Ok(true)
     }
     /// What the case of this number speaks with.
     fn peer(&self, number: usize) -> Result<Self::Peer, Trouble>;
@@ -95,44 +103,67 @@ pub(super) fn run<R: Rig, E: From<Trouble>>(
     captures: &Path,
     mut told: impl FnMut(&Verdict) -> Result<(), E>,
 ) -> Result<Vec<Verdict>, E> {
-    let mut verdicts = Vec::new();
+    let mut verdicts: Vec<Verdict> = Vec::new();
+    let mut silent_since: Option<String> = None;
     for (number, case) in cases {
-        let verdict = verdict(rig, number, case, captures)?;
+        let verdict = if let Some(why) = &silent_since {
+            skipped(rig, case, why.clone())
+        } else {
+            let open: Vec<&str> =
+                verdicts.iter().filter(|v| v.verdict != "passed").map(|verdict| verdict.name).collect();
+            let (verdict, answers) = verdict(rig, number, case, captures, &open)?;
+            if !answers {
+                let after = case.0;
+                silent_since = Some(format!("it has not answered since the check \"{after}\""));
+            }
+            verdict
+        };
         told(&verdict)?;
         verdicts.push(verdict);
     }
     Ok(verdicts)
 }
 
+fn skipped<R: Rig>(rig: &R, &(name, clause, _): &Case<R::Peer>, why: String) -> Verdict {
+    Verdict { name, clause, node: rig.node(), verdict: "skipped", why: Some(why), capture: None }
+}
+
+/// Tries a case; and whether the peer still answers afterwards. `open` names the earlier cases that did not pass.
 fn verdict<R: Rig>(
     rig: &R,
     number: usize,
-    &(name, clause, case): &Case<R::Peer>,
+    entry: &Case<R::Peer>,
     captures: &Path,
-) -> Result<Verdict, Trouble> {
-    let mut verdict = Verdict { name, clause, node: rig.node(), verdict: "passed", why: None, capture: None };
+    open: &[&str],
+) -> Result<(Verdict, bool), Trouble> {
+    let &(name, clause, case) = entry;
     if let Some(why) = rig.ended() {
-        (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned()));
-        return Ok(verdict);
+        return Ok((skipped(rig, entry, why.to_owned()), true));
     }
     let mut peer = rig.peer(number)?;
     let mut outcome = case(&mut peer);
     if rig.ended().is_none() {
         rig.leave(&mut peer)?;
     }
-    if let (Some(ended), false) = (rig.ended(), matches!(outcome, Err(Fault::Trouble(_)))) {
-        let then = match outcome {
-            Err(Fault::Fails(why)) if why != ended => format!(": {why}"),
-            _ => String::new(),
-        };
-        outcome = fails(format!("{ended}{then}"));
+    let mut answers = true;
+    if !matches!(outcome, Err(Fault::Trouble(_))) {
+        if let Some(ended) = rig.ended() {
+            outcome = fails(with_reason(ended, outcome));
+        } else if !rig.answers(&mut peer)? {
+            answers = false;
+            outcome = fails(with_reason("it stopped answering", outcome));
+        }
     }
-    verdict.node = rig.node();
+    let mut verdict = Verdict { name, clause, node: rig.node(), verdict: "passed", why: None, capture: None };
     match outcome {
         Ok(()) => {}
-        Err(Fault::Skipped(why)) => (verdict.verdict, verdict.why) = ("skipped", Some(why.to_owned())),
+        Err(Fault::Skipped(why)) => verdict = skipped(rig, entry, why.to_owned()),
+        Err(Fault::Refused(why)) => verdict = skipped(rig, entry, why),
+        Err(Fault::Needs(needed, why)) if open.contains(&needed) => {
+            verdict = skipped(rig, entry, format!("it needs \"{needed}\", which did not pass: {why}"));
+        }
         Err(Fault::Trouble(trouble)) => return Err(trouble),
-        Err(Fault::Fails(why)) => {
+        Err(Fault::Fails(why) | Fault::Needs(_, why)) => {
             (verdict.verdict, verdict.why) = ("failed", Some(why));
             let (begin, end) = R::CAPTURE;
             let file = captures.join(format!("{begin}-{:02}.{end}", number + 1));
@@ -140,7 +171,21 @@ fn verdict<R: Rig>(
             verdict.capture = Some(file);
         }
     }
-    Ok(verdict)
+    verdict.node = rig.node();
+    Ok((verdict, answers))
+}
+
+/// Why nothing can be tried any more, and the failure that this shows in.
+fn with_reason(ended: &str, outcome: Outcome) -> String {
+    match outcome {
+        Err(Fault::Fails(why) | Fault::Needs(_, why)) if why != ended => format!("{ended}: {why}"),
+        _ => ended.to_owned(),
+    }
+}
+
+/// Name and clause of every case, in the order in which they are tried.
+pub(super) fn listed<P>(cases: &[Case<P>]) -> Vec<(&'static str, &'static str)> {
+    cases.iter().map(|(name, clause, _)| (*name, *clause)).collect()
 }
 
 /// A test case of a JUnit file.

@@ -1,11 +1,17 @@
 //! Conformance, clause by clause, with a capture of every failure.
 mod capture;
 mod clauses;
+mod clauses_paths;
+mod clauses_peers;
+mod clauses_rules;
+mod clauses_usage;
 mod e2;
+mod exchange;
 mod harness;
 mod packets;
+mod scene;
 mod upf;
 
-pub use e2::{AgentCheck, RicCheck, check_agent, check_ric};
+pub use e2::{AgentCheck, RicCheck, agent_checks, check_agent, check_ric, ric_checks};
 pub use harness::{TestCase, TestResult, Verdict, junit, junit_of};
-pub use upf::{UpfCheck, check_upf};
+pub use upf::{UpfCheck, check_upf, upf_checks};

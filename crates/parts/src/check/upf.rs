@@ -1,4 +1,4 @@
-//! What a UPF must do with PFCP and GTP-U, and the nine traps that implementations are known for.
+//! What a UPF must do with PFCP and GTP-U, and the traps that implementations are known for.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -14,8 +14,8 @@ use ranlab_machines::n4::*;
 use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 
-use super::clauses::CHECKS;
-use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, run};
+use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION};
+use super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::packets::{Reflector, Trace};
 use crate::config;
 use crate::worker::Trouble;
@@ -35,6 +35,9 @@ config! {
         n6: Network = Network::None, wiring();
         /// the server that packets go to: one that reflects UDP; with a routed data network it is that address
         server: SocketAddr = SocketAddr::from(([10, 45, 0, 1], 9));
+        /// the server that IPv6 packets of a dual-stack UE go to: one that reflects UDP. Without this, or with a routed data
+        /// network, 2001:db8:45::1 port 9 behind a data network that reflects everything
+        server6: SocketAddr = SocketAddr::from(([0x2001, 0xdb8, 0x45, 0, 0, 0, 0, 1], 9));
         /// the first UE, within the UPF's pool
         ue: IpAddr = IpAddr::from([10, 60, 0, 1]);
         /// the habits that the checks start from
@@ -73,6 +76,12 @@ pub fn check_upf<E: From<Trouble>>(
     run(&Rc::new(rig), cases, &config.captures, told)
 }
 
+/// Name and clause of each check of a UPF, in order.
+#[must_use]
+pub fn upf_checks() -> Vec<(&'static str, &'static str)> {
+    listed(CHECKS)
+}
+
 impl Rig for Rc<CheckRun> {
     type Peer = Peer;
     const CAPTURE: (&'static str, &'static str) = ("check-upf", "pcap");
@@ -88,6 +97,10 @@ impl Rig for Rc<CheckRun> {
 
     fn leave(&self, peer: &mut Peer) -> Result<(), Trouble> {
         peer.leave()
+    }
+
+    fn answers(&self, peer: &mut Peer) -> Result<bool, Trouble> {
+        peer.is_answered()
     }
 
     fn capture(&self, peer: &Peer, file: &Path) -> std::io::Result<()> {
@@ -115,7 +128,7 @@ pub(super) struct CheckRun {
 /// Addresses of one check: its SMF's, and two further ones.
 const ADDRESSES: usize = 3;
 /// Addresses of all checks of one UPF.
-const BLOCK: u32 = 128;
+const BLOCK: u32 = 256;
 const _: () = assert!(CHECKS.len() * ADDRESSES < BLOCK as usize);
 
 impl CheckRun {
@@ -125,7 +138,7 @@ impl CheckRun {
             // The same ones in each run: some UPFs keep a peer for good, and have room for 64. Two UPFs share none by chance.
             (None, IpAddr::V4(v4)) if v4.is_loopback() => {
                 let block =
-                    u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 17;
+                    u32::from(v4).wrapping_add(u32::from(address.port())).wrapping_mul(0x9e37_79b1) >> 18;
                 let ip = Ipv4Addr::from(u32::from(Ipv4Addr::new(127, 64, 0, 1)) + BLOCK * block);
                 (SocketAddr::new(ip.into(), PFCP_PORT), true)
             }
@@ -153,7 +166,7 @@ impl CheckRun {
 /// An SMF whose messages a check chooses.
 pub(super) struct Peer {
     pub(super) n4: N4,
-    packets: Trace,
+    pub(super) packets: Trace,
     pub(super) dialect: Dialect,
     pub(super) templates: SessionTemplates,
     pub(super) run: Rc<CheckRun>,
@@ -161,10 +174,14 @@ pub(super) struct Peer {
     smf: SocketAddr,
     /// What no other check has in its SEIDs and tunnels.
     own: u32,
-    associated: bool,
+    pub(super) associated: bool,
     /// Sessions to be deleted in the end, by the UPF's names.
-    sessions: Vec<u64>,
-    unread: VecDeque<Vec<u8>>,
+    pub(super) sessions: Vec<u64>,
+    pub(super) unread: VecDeque<Vec<u8>>,
+    /// Names of the sessions established: ours and the UPF's.
+    pub(super) named: Vec<(u64, u64)>,
+    /// Session reports that have come and were answered.
+    pub(super) reported: Vec<SessionReportRequest>,
     /// What further SMFs of this check have sent and received.
     others: Rc<RefCell<Vec<Traced>>>,
     /// Whether it is a further SMF itself.
@@ -207,9 +224,20 @@ impl Peer {
             associated: false,
             sessions: Vec::new(),
             unread: VecDeque::new(),
+            named: Vec::new(),
+            reported: Vec::new(),
             others: Rc::default(),
             is_further: false,
         })
+    }
+
+    /// The same SMF at another port of its address.
+    pub(super) fn at_another_port(&self) -> Result<Self, Fault> {
+        let mut further = Self::new(&self.run, self.dialect, SocketAddr::new(self.smf.ip(), 0))?;
+        further.templates = self.templates.clone();
+        further.others = Rc::clone(&self.others);
+        further.is_further = true;
+        Ok(further)
     }
 
     /// Another SMF, at the first or second of the next addresses that are to be had.
@@ -267,36 +295,6 @@ impl Peer {
         next
     }
 
-    /// The answer to octets with this sequence number.
-    pub(super) fn ask_raw(&mut self, octets: &[u8], sequence: u32) -> Result<Option<Vec<u8>>, Fault> {
-        self.n4.send_raw(octets)?;
-        let end = Instant::now() + self.run.config.patience;
-        while Instant::now() < end {
-            let mut unread = std::mem::take(&mut self.unread);
-            self.n4.receive_raw(&mut |datagram| unread.push_back(datagram.to_vec()))?;
-            self.unread = unread;
-            while let Some(datagram) = self.unread.pop_front() {
-                match Header::read(&datagram) {
-                    Ok((header, ..)) if header.sequence == sequence && is_answer(header.message_type) => {
-                        let established = Response::read(&datagram).and_then(|response| response.up_seid);
-                        self.sessions.extend(established.filter(|seid| !self.sessions.contains(seid)));
-                        return Ok(Some(datagram));
-                    }
-                    Ok((header, ..)) if header.message_type == message_type::HEARTBEAT_REQUEST => {
-                        let recovery_time_stamp = RecoveryTimeStamp(self.run.recovery.get());
-                        let response = HeartbeatResponse { recovery_time_stamp, ..Default::default() };
-                        if let Ok(octets) = encode(response, None, header.sequence) {
-                            self.n4.send_raw(&octets)?;
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        Ok(None)
-    }
-
     pub(super) fn ask(
         &mut self,
         message: impl Into<Message>,
@@ -308,18 +306,29 @@ impl Peer {
         answer.map(|octets| read(&octets)).transpose()
     }
 
-    pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
-        let request = AssociationSetupRequest {
+    pub(super) fn setup(&self) -> AssociationSetupRequest {
+        AssociationSetupRequest {
             node_id: self.smf.ip().into(),
             recovery_time_stamp: RecoveryTimeStamp(self.run.recovery.get()),
             cp_function_features: Some(CpFunctionFeatures::default()),
             ..Default::default()
-        };
-        match self.ask(request, None)? {
+        }
+    }
+
+    /// Sets up the association that a check needs.
+    pub(super) fn associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
+        match self.try_associate() {
+            Err(Fault::Fails(why)) => Err(Fault::Needs(ASSOCIATION, why)),
+            other => other,
+        }
+    }
+
+    pub(super) fn try_associate(&mut self) -> Result<AssociationSetupResponse, Fault> {
+        match self.ask(self.setup(), None)? {
             Some(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
                 self.associated = true;
                 let features = response.up_function_features.unwrap_or_default();
-                // Who cannot choose tunnels is not asked to, but where that is what is checked.
+                // A UPF that cannot choose tunnels is not asked to, except where that is checked.
                 if !features.contains(UpFunctionFeatures::FTUP) {
                     self.speaking(|sends| sends.teid = TeidChoice::Smf)?;
                 }
@@ -334,8 +343,15 @@ impl Peer {
         }
     }
 
+    /// The answer to a release of the association.
+    pub(super) fn release(&mut self) -> Result<Option<Message>, Fault> {
+        self.associated = false;
+        let node_id = self.smf.ip().into();
+        self.ask(AssociationReleaseRequestMessage { node_id, ..Default::default() }, None)
+    }
+
     /// Deletes what it has established and lets go of the association. How that is answered is not what was checked.
-    fn leave(&mut self) -> Result<(), Trouble> {
+    pub(super) fn leave(&mut self) -> Result<(), Trouble> {
         let over = |result| match result {
             Err(Fault::Trouble(trouble)) => Err(trouble),
             _ => Ok(()),
@@ -371,21 +387,24 @@ impl Peer {
         }
     }
 
-    /// Session `n`: its SEID at the UPF and its uplink tunnel.
+    /// Session `n`, which a check needs: its SEID at the UPF and its uplink tunnel.
     pub(super) fn establish(&mut self, n: usize) -> Result<(u64, u32), Fault> {
-        let Some(response) = self.try_establish(n)? else { return fails("an establishment went unanswered") };
+        let missing = |why: &str| Err(Fault::Needs(SESSION, why.to_owned()));
+        let Some(response) = self.try_establish(n)? else {
+            return missing("an establishment went unanswered");
+        };
         if !response.cause.is_accepted() {
-            return fails(format!("an establishment was refused with cause {}", response.cause.0));
+            return missing(&format!("an establishment was refused with cause {}", response.cause.0));
         }
         let Some(f_seid) = response.up_f_seid else {
-            return fails("an accepted establishment has no UP F-SEID");
+            return missing("an accepted establishment has no UP F-SEID");
         };
         let chosen = response.created_pdrs.iter().find_map(|pdr| match pdr.f_teid {
             Some(FTeid::Assigned { teid, .. }) => Some(teid),
             _ => None,
         });
         if self.dialect.sends.teid == TeidChoice::Upf && chosen.is_none() {
-            return fails("a tunnel was asked for and none was chosen");
+            return Err(Fault::Needs(CHOSEN_TEID, "a tunnel was asked for and none was chosen".into()));
         }
         Ok((f_seid.seid, chosen.unwrap_or_else(|| self.spec(n).uplink_teid)))
     }
@@ -395,7 +414,7 @@ impl Peer {
         let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
-            _ => fails("a modification went unanswered"),
+            _ => Err(Fault::Needs(SESSION, "a modification went unanswered".into())),
         }
     }
 
@@ -404,7 +423,7 @@ impl Peer {
         let request = self.templates.deletion();
         match self.ask(request, Some(seid))? {
             Some(Message::SessionDeletionResponse(response)) => Ok(response),
-            _ => fails("a deletion went unanswered"),
+            _ => Err(Fault::Needs(SESSION, "a deletion went unanswered".into())),
         }
     }
 
@@ -425,6 +444,7 @@ impl Peer {
         };
         let template = GpduTemplate::new(Some(PduSession::ul(9))).map_err(|e| Fault::Fails(e.to_string()))?;
         let mut back = false;
+        let astray = Cell::new(None);
         for number in 0..TRIES {
             let probe = Probe { run: 0x0c4e_c4ed, flags: 1, stream: n as u32, number, intended_ns: 0 };
             let mut packet = [0; 128 + PROBE_BYTES];
@@ -433,14 +453,18 @@ impl Peer {
             template.write(uplink_teid, len, &mut datagram);
             datagram.extend(&packet[..len]);
             back = self.exchange(&socket, n3, &datagram, |packet| {
-                packet.message_type == gtpu::message_type::G_PDU && packet.teid == downlink_teid
+                let is_packet = packet.message_type == gtpu::message_type::G_PDU;
+                if is_packet && packet.teid != downlink_teid {
+                    astray.set(Some(packet.teid));
+                }
+                is_packet && packet.teid == downlink_teid
             })?;
             if back {
                 break;
             }
         }
         let up = reflector.map(Reflector::end).transpose().map_err(Fault::Trouble)?;
-        Ok(Way { up: up.map(|seen| seen > 0), back })
+        Ok(Way { up: up.map(|seen| seen > 0), back, astray: astray.get() })
     }
 
     /// Sends a datagram on N3; whether what is wanted came.
@@ -485,10 +509,8 @@ pub(super) struct Way {
     pub(super) up: Option<bool>,
     /// Back to the base station, reflected.
     pub(super) back: bool,
-}
-
-fn is_answer(kind: u8) -> bool {
-    matches!(kind, 2 | 4 | 6 | 8 | 10 | 11 | 13 | 15 | 51 | 53 | 55 | 57)
+    /// A tunnel that a packet came back through instead.
+    pub(super) astray: Option<u32>,
 }
 
 pub(super) fn read(octets: &[u8]) -> Result<Message, Fault> {

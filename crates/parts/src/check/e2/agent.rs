@@ -12,7 +12,7 @@ use ranlab_wire::e2sm;
 use ranlab_wire::per::ShortBits;
 use tokio::runtime::Runtime;
 
-use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, run};
+use super::super::harness::{Fault, Outcome, Rig, Verdict, chosen, fails, folder, listed, run};
 use super::agent_cases::CASES;
 use super::ends::{same_run, transaction};
 use super::link::{Heard, Link, Trace};
@@ -39,6 +39,12 @@ config! {
         /// folder for a capture of each failure
         captures: PathBuf = PathBuf::from("."), local();
     }
+}
+
+/// Name and clause of each check of an agent, in order.
+#[must_use]
+pub fn agent_checks() -> Vec<(&'static str, &'static str)> {
+    listed(CASES)
 }
 
 /// Tries the agent that connects to `address`, where we listen, clause by clause; `listening` hears where that is, `told`

@@ -8,6 +8,6 @@ mod ric_abnormal;
 mod ric_cases;
 mod spoil;
 
-pub use agent::{AgentCheck, check_agent};
+pub use agent::{AgentCheck, agent_checks, check_agent};
 pub use ric::RicCheck;
-pub use ric_cases::check_ric;
+pub use ric_cases::{check_ric, ric_checks};

@@ -2,13 +2,19 @@
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 
-use super::super::harness::{Case, Fault, Outcome, Verdict, chosen, fails, folder, run};
+use super::super::harness::{Case, Fault, Outcome, Verdict, chosen, fails, folder, listed, run};
 use super::ends::*;
 use super::link::Link;
 use super::ric::{RicCheck, RicRun, Stations, component, reset};
 use super::ric_abnormal::*;
 use crate::worker::Trouble;
 use ranlab_sdk::transport::Address;
+
+/// Name and clause of each check of a RIC, in order.
+#[must_use]
+pub fn ric_checks() -> Vec<(&'static str, &'static str)> {
+    listed(CASES)
+}
 
 /// Tries the RIC whose base stations connect to `address`, clause by clause; `told` hears of each verdict at once.
 ///

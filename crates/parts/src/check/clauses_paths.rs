@@ -1,0 +1,161 @@
+//! Checks of N3: path messages, waiting packets, moves.
+use ranlab_wire::gtpu::{self, Message, message_type};
+use ranlab_wire::pfcp::*;
+
+use super::harness::{Fault, Outcome, fails};
+use super::scene::{Created, DOWNLINK, Received, UE_PORT, UPLINK, Wire, downlink};
+use super::upf::Peer;
+
+/// Packets that wait.
+const WAITING: u16 = 5;
+
+fn has_error(all: &[Received]) -> bool {
+    all.iter().any(|one| one.kind == message_type::ERROR_INDICATION)
+}
+
+fn message(message: &Message<'_>, teid: u32, sequence: Option<u16>) -> Result<Vec<u8>, Fault> {
+    let mut datagram = Vec::new();
+    let encoded = gtpu::encode_message(message, teid, sequence, &mut datagram);
+    encoded.map(|()| datagram).map_err(|error| Fault::Fails(error.to_string()))
+}
+
+pub(super) fn teid_zero(peer: &mut Peer) -> Outcome {
+    let wire = peer.wire()?;
+    let packet = peer.packet(1, UE_PORT);
+    let datagram = message(&Message::GPdu(&packet), 0, None)?;
+    peer.send_n3(&wire, &datagram)?;
+    if has_error(&peer.collect(&wire, has_error)?) {
+        fails("a packet with TEID 0 is answered with an error indication")
+    } else {
+        Ok(())
+    }
+}
+
+pub(super) fn off_filter(peer: &mut Peer) -> Outcome {
+    peer.n3()?;
+    peer.associate()?;
+    let session = peer.create(peer.plan(1))?;
+    let wire = peer.wire()?;
+    let stranger = peer.packet_of_another_ue(1);
+    peer.uplink(&wire, session.teid(UPLINK), &stranger)?;
+    let all = peer.collect(&wire, |all| !all.is_empty())?;
+    if has_error(&all) {
+        return fails("a packet that no rule of a session takes is answered with an error indication");
+    }
+    if all.iter().any(|one| one.kind == message_type::G_PDU) {
+        return fails("a packet of a UE that the session does not have is forwarded, and came back");
+    }
+    Ok(())
+}
+
+pub(super) fn error_indication(peer: &mut Peer) -> Outcome {
+    peer.n3()?;
+    peer.associate()?;
+    let session = peer.create(peer.plan(1))?;
+    let wire = peer.wire()?;
+    let gnb = peer.run.config.gnb.ip();
+    let indication = Message::ErrorIndication { teid: downlink(1, 1), peer: gnb, udp_port: None };
+    let datagram = message(&indication, 0, Some(0))?;
+    peer.send_n3(&wire, &datagram)?;
+    let names = |report: &SessionReportRequest| {
+        let teids = report.error_indication_report.iter().flat_map(|report| &report.remote_f_teids);
+        teids.into_iter().any(|teid| matches!(teid, FTeid::Assigned { teid, .. } if *teid == downlink(1, 1)))
+    };
+    let wait = peer.run.config.patience;
+    let come = |all: &[SessionReportRequest]| all.iter().any(names);
+    let all = peer.reports(wait, come)?;
+    match (come(&all), all.is_empty()) {
+        (true, _) => Ok(()),
+        (false, true) => fails(format!("session {:#x}: no report came", session.seid)),
+        (false, false) => fails("a report came that does not name the tunnel"),
+    }
+}
+
+/// A session whose downlink packets wait.
+fn idle(peer: &mut Peer) -> Result<(Created, Wire), Fault> {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let mut request = peer.plan(1);
+    if let Some(far) = request.create_fars.get_mut(1) {
+        *far = peer.hold(DOWNLINK, ApplyAction::BUFF | ApplyAction::NOCP);
+        far.bar_id = Some(BarId(1));
+    }
+    request.create_bar = Some(CreateBar { bar_id: BarId(1), ..CreateBar::default() });
+    let session = peer.create(request)?;
+    for port in UE_PORT..UE_PORT + WAITING {
+        let packet = peer.packet(1, port);
+        peer.uplink(&wire, session.teid(UPLINK), &packet)?;
+    }
+    Ok((session, wire))
+}
+
+pub(super) fn paging(peer: &mut Peer) -> Outcome {
+    let (_session, _wire) = idle(peer)?;
+    let wait = peer.run.config.patience;
+    let reports = |all: &[SessionReportRequest]| {
+        all.iter().filter(|report| report.downlink_data_report.is_some()).count()
+    };
+    match reports(&peer.reports(wait, |all| reports(all) > 1)?) {
+        1 => Ok(()),
+        0 => fails("packets wait, and no report says so"),
+        more => fails(format!("{more} reports came for packets that wait; the first one is enough")),
+    }
+}
+
+pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
+    let (session, wire) = idle(peer)?;
+    let wait = peer.run.config.patience / 2;
+    // The packets are to be in the buffer before the tunnel is there.
+    peer.reports(wait, |all| !all.is_empty())?;
+    std::thread::sleep(wait.min(std::time::Duration::from_millis(50)));
+    let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 1)));
+    peer.change(session.seid, into_tunnel(&tunnel, false))?;
+    let is_one = |one: &Received| one.is_packet(downlink(1, 1));
+    let all = peer.collect(&wire, |all| all.iter().filter(|one| is_one(one)).count() >= WAITING.into())?;
+    let ports: Vec<u16> = all.iter().filter(|one| is_one(one)).filter_map(Received::ue_port).collect();
+    let sent: Vec<u16> = (UE_PORT..UE_PORT + WAITING).collect();
+    if ports == sent {
+        Ok(())
+    } else {
+        fails(format!("packets from the UE's ports {sent:?} waited, and {ports:?} came"))
+    }
+}
+
+/// A change of the downlink's rule to this one.
+fn into_tunnel(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
+    let way = far.forwarding_parameters.clone().unwrap_or_default();
+    let update = UpdateFar {
+        far_id: far.far_id,
+        apply_action: Some(far.apply_action),
+        update_forwarding_parameters: Some(UpdateForwardingParameters {
+            destination_interface: Some(way.destination_interface),
+            network_instance: way.network_instance,
+            outer_header_creation: way.outer_header_creation,
+            sm_req_flags: end_marker.then(|| SmReqFlags::new(SmReqFlags::SNDEM)),
+            destination_interface_type: way.destination_interface_type,
+            ..UpdateForwardingParameters::default()
+        }),
+        ..UpdateFar::default()
+    };
+    SessionModificationRequest { update_fars: vec![update], ..SessionModificationRequest::default() }
+}
+
+pub(super) fn end_marker(peer: &mut Peer) -> Outcome {
+    peer.n3()?;
+    let features = peer.associate()?.up_function_features.unwrap_or_default();
+    if !features.contains(UpFunctionFeatures::EMPU) {
+        return Err(Fault::Skipped("the UPF does not announce that it sends end markers (EMPU)"));
+    }
+    let session = peer.create(peer.plan(1))?;
+    let wire = peer.wire()?;
+    let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 2)));
+    peer.change(session.seid, into_tunnel(&tunnel, true))?;
+    let all = peer.collect(&wire, |_| false)?;
+    let markers: Vec<u32> =
+        all.iter().filter(|one| one.kind == message_type::END_MARKER).map(|one| one.teid).collect();
+    if markers == [downlink(1, 1)] {
+        Ok(())
+    } else {
+        fails(format!("end markers came into the tunnels {markers:?} instead of one into {}", downlink(1, 1)))
+    }
+}

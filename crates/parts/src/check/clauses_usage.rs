@@ -1,0 +1,222 @@
+//! Checks of usage reporting.
+use std::time::Duration;
+
+use ranlab_wire::pfcp::*;
+
+use super::harness::{Fault, Outcome, fails};
+use super::scene::{Created, UE_PORT, UPLINK, Wire};
+use super::upf::Peer;
+
+/// Packets of one burst.
+const BURST: u64 = 6;
+/// A limit that is not reached.
+const FAR_AWAY: u64 = 1 << 40;
+
+fn volume(total: u64) -> Option<Volume> {
+    Some(Volume { total: Some(total), ..Volume::default() })
+}
+
+fn urr(triggers: ReportingTriggers, method: u128) -> CreateUrr {
+    CreateUrr {
+        urr_id: UrrId(1),
+        measurement_method: MeasurementMethod::new(method),
+        reporting_triggers: triggers,
+        ..CreateUrr::default()
+    }
+}
+
+/// A usage rule with a volume threshold of `octets`.
+fn at_threshold(peer: &Peer, octets: u64) -> CreateUrr {
+    let triggers = peer.triggers(ReportingTriggers::VOLTH);
+    CreateUrr { volume_threshold: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
+}
+
+/// A usage rule with a volume quota of `octets`.
+fn at_quota(peer: &Peer, octets: u64) -> CreateUrr {
+    let triggers = peer.triggers(ReportingTriggers::VOLQU);
+    CreateUrr { volume_quota: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
+}
+
+/// Octets of one packet in one direction.
+fn octets(peer: &Peer) -> u64 {
+    peer.packet(1, UE_PORT).len() as u64
+}
+
+/// Volumes of the usage reports with this trigger.
+fn reported(all: &[SessionReportRequest], trigger: u128) -> Vec<u64> {
+    let reports = all.iter().flat_map(|report| &report.usage_reports);
+    reports.filter(|report| report.usage_report_trigger.contains(trigger)).map(total).collect()
+}
+
+fn total(report: &UsageReport) -> u64 {
+    let octets = report.volume_measurement.map(|measured| measured.octets).unwrap_or_default();
+    octets.total.unwrap_or_else(|| octets.uplink.unwrap_or(0) + octets.downlink.unwrap_or(0))
+}
+
+/// Sends a burst and returns how many of its packets came back.
+fn burst(peer: &mut Peer, wire: &Wire, session: &Created) -> Result<u64, Fault> {
+    let ports = [UE_PORT; BURST as usize];
+    Ok(peer.come_back(wire, 1, session.teid(UPLINK), &ports)?.len() as u64)
+}
+
+fn change_urr(peer: &mut Peer, session: &Created, update: UpdateUrr) -> Outcome {
+    let change = SessionModificationRequest { update_urrs: vec![update], ..Default::default() };
+    peer.change(session.seid, change).map(drop)
+}
+
+pub(super) fn threshold(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let limit = 4 * octets(peer);
+    let rule = at_threshold(peer, limit);
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    let wait = peer.run.config.patience;
+    let come = |all: &[SessionReportRequest]| !reported(all, UsageReportTrigger::VOLTH).is_empty();
+    let all = peer.reports(wait, come)?;
+    match reported(&all, UsageReportTrigger::VOLTH)[..] {
+        [first, ..] if (limit..2 * limit).contains(&first) => Ok(()),
+        [first, ..] => fails(format!("the threshold is {limit} octets, reported are {first}")),
+        [] => fails(format!(
+            "{} octets passed the threshold {limit}, and no report came",
+            2 * BURST * octets(peer)
+        )),
+    }
+}
+
+pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let limit = 4 * octets(peer);
+    let rule = at_threshold(peer, FAR_AWAY);
+    let session = peer.create(peer.metered(1, rule))?;
+    let update = UpdateUrr { urr_id: UrrId(1), volume_threshold: volume(limit), ..UpdateUrr::default() };
+    change_urr(peer, &session, update)?;
+    burst(peer, &wire, &session)?;
+    let wait = peer.run.config.patience;
+    let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::VOLTH).is_empty())?;
+    if reported(&all, UsageReportTrigger::VOLTH).is_empty() && !works(peer, &wire)? {
+        return Err(Fault::Skipped("a threshold that is not changed is not reported either"));
+    }
+    if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
+        return fails(format!("the threshold was lowered to {limit} octets, and no report came"));
+    }
+    Ok(())
+}
+
+/// Whether a threshold that was there from the beginning is reported.
+fn works(peer: &mut Peer, wire: &Wire) -> Result<bool, Fault> {
+    let rule = at_threshold(peer, octets(peer));
+    let session = peer.create(peer.metered(2, rule))?;
+    let packet = peer.packet(2, UE_PORT);
+    for _ in 0..BURST {
+        peer.uplink(wire, session.teid(UPLINK), &packet)?;
+    }
+    let wait = peer.run.config.patience;
+    let all = peer.reports(wait, |all| !reported(all, UsageReportTrigger::VOLTH).is_empty())?;
+    Ok(!reported(&all, UsageReportTrigger::VOLTH).is_empty())
+}
+
+pub(super) fn quota(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = at_quota(peer, 4 * octets(peer));
+    let session = peer.create(peer.metered(1, rule))?;
+    let passed = burst(peer, &wire, &session)?;
+    // Four packets of both directions together, and those on their way.
+    if passed >= BURST {
+        return fails(format!("{passed} of {BURST} packets came back, with a quota for four in all"));
+    }
+    let wait = peer.run.config.patience;
+    let come = |all: &[SessionReportRequest]| !reported(all, UsageReportTrigger::VOLQU).is_empty();
+    if come(&peer.reports(wait, come)?) {
+        Ok(())
+    } else {
+        fails("packets stop at the quota, and no report says so")
+    }
+}
+
+pub(super) fn granted_again(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = at_quota(peer, 2 * octets(peer));
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    let update = UpdateUrr { urr_id: UrrId(1), volume_quota: volume(FAR_AWAY), ..UpdateUrr::default() };
+    change_urr(peer, &session, update)?;
+    match burst(peer, &wire, &session)? {
+        BURST => Ok(()),
+        passed => fails(format!("{passed} of {BURST} packets pass after a new quota")),
+    }
+}
+
+/// Octets that a response to a change of the session reports with this trigger.
+fn answered(
+    peer: &mut Peer,
+    seid: u64,
+    change: SessionModificationRequest,
+    trigger: u128,
+) -> Result<u64, Fault> {
+    let response = peer.change(seid, change)?;
+    let reports = response.usage_reports.iter();
+    Ok(reports.filter(|report| report.usage_report_trigger.contains(trigger)).map(total).sum())
+}
+
+pub(super) fn query(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = at_threshold(peer, FAR_AWAY);
+    let session = peer.create(peer.metered(1, rule))?;
+    let query = QueryUrr { urr_id: UrrId(1), ..QueryUrr::default() };
+    let one = SessionModificationRequest { query_urrs: vec![query], ..Default::default() };
+    let flags = Some(SmReqFlags::new(SmReqFlags::QAURR));
+    let every = SessionModificationRequest { sm_req_flags: flags, ..Default::default() };
+    for (name, change) in [("Query URR", one), ("QAURR", every)] {
+        let used = 2 * burst(peer, &wire, &session)? * octets(peer);
+        let told = answered(peer, session.seid, change, UsageReportTrigger::IMMER)?;
+        if told != used {
+            return fails(format!("{name}: {used} octets were used, the response reports {told}"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn removed(peer: &mut Peer) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let rule = at_threshold(peer, FAR_AWAY);
+    let session = peer.create(peer.metered(1, rule))?;
+    let used = 2 * burst(peer, &wire, &session)? * octets(peer);
+    let remove = RemoveUrr { urr_id: UrrId(1), ..RemoveUrr::default() };
+    let change = SessionModificationRequest { remove_urrs: vec![remove], ..Default::default() };
+    match answered(peer, session.seid, change, UsageReportTrigger::TERMR)? {
+        told if told == used => Ok(()),
+        told => fails(format!("{used} octets were used, the response to the removal reports {told}")),
+    }
+}
+
+/// Waits for `least` reports with a trigger, from a rule that reports each second.
+fn each_second(peer: &mut Peer, rule: CreateUrr, trigger: u128, least: usize) -> Outcome {
+    let wire = peer.reflecting()?;
+    peer.associate()?;
+    let session = peer.create(peer.metered(1, rule))?;
+    burst(peer, &wire, &session)?;
+    let wait = Duration::from_millis(1_300) * least as u32 + peer.run.config.patience;
+    let all = peer.reports(wait, |all| reported(all, trigger).len() >= least)?;
+    match reported(&all, trigger).len() {
+        come if come >= least => Ok(()),
+        come => fails(format!("{come} reports came within {wait:?} from a rule that reports each second")),
+    }
+}
+
+pub(super) fn periodic(peer: &mut Peer) -> Outcome {
+    let triggers = peer.triggers(ReportingTriggers::PERIO);
+    let rule = CreateUrr { measurement_period: Some(Seconds(1)), ..urr(triggers, MeasurementMethod::VOLUM) };
+    each_second(peer, rule, UsageReportTrigger::PERIO, 2)
+}
+
+pub(super) fn time_threshold(peer: &mut Peer) -> Outcome {
+    let triggers = peer.triggers(ReportingTriggers::TIMTH);
+    let rule = CreateUrr { time_threshold: Some(Seconds(1)), ..urr(triggers, MeasurementMethod::DURAT) };
+    each_second(peer, rule, UsageReportTrigger::TIMTH, 1)
+}
