@@ -62,6 +62,10 @@ pub struct Outcome {
     pub lateness_ns: Histogram<u64>,
     /// From the first packet that was due to the last one back.
     pub took: Duration,
+    /// From the first packet that was due until the last one was sent: the drain is not in it.
+    pub window: Duration,
+    /// Packets that were back within that time.
+    pub received_in_window: u64,
     /// Packets that left and that nobody had taken out of the rings when the run was over.
     pub waiting: u64,
 }
@@ -145,8 +149,15 @@ pub fn run_until(
     #[allow(clippy::unwrap_used)]
     let latency_ns = Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap();
     let lateness_ns = latency_ns.clone();
-    let outcome =
-        Outcome { tally: Tally::default(), latency_ns, lateness_ns, took: Duration::ZERO, waiting: 0 };
+    let outcome = Outcome {
+        tally: Tally::default(),
+        latency_ns,
+        lateness_ns,
+        took: Duration::ZERO,
+        window: Duration::ZERO,
+        received_in_window: 0,
+        waiting: 0,
+    };
     let mut run = Run { ports, trace, ways, load, stop, outcome, scratch: [0; FRAME_MAX] };
     match run.all(packets) {
         Ok(()) => Ok(run.outcome),
@@ -174,7 +185,12 @@ impl Run<'_> {
             }
             if over {
                 let drain = u64::try_from(self.load.drain.as_nanos()).unwrap_or(u64::MAX);
-                let end: u64 = *ends.get_or_insert_with(|| now.saturating_add(drain));
+                let outcome = &mut self.outcome;
+                let end: u64 = *ends.get_or_insert_with(|| {
+                    outcome.window = Duration::from_nanos(now - began);
+                    outcome.received_in_window = outcome.tally.received;
+                    now.saturating_add(drain)
+                });
                 if self.outcome.tally.lost() == 0 || now >= end {
                     self.outcome.waiting = self.ports.iter().map(|port| u64::from(port.untaken())).sum();
                     self.outcome.took = Duration::from_nanos(last - began);

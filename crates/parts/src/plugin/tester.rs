@@ -199,6 +199,8 @@ fn outcome(plugin: &Plugin, reply: &Map<String, Value>) -> Result<RingOutcome, T
         malformed: 0,
         waiting: may("waiting")?,
         took_ns: must("took_ns")?,
+        window_ns: may("window_ns")?,
+        received_in_window: may("received_in_window")?,
     };
     let most = [outcome.due, outcome.sent, outcome.late, outcome.ring_full, outcome.unfit, outcome.received];
     if let Some(count) = most.into_iter().find(|count| *count > PACKETS_MAX) {

@@ -97,6 +97,12 @@ pub struct RingOutcome {
     pub waiting: u64,
     /// From the first packet that was due to the last one back, ns.
     pub took_ns: u64,
+    /// From the first packet that was due until the last one was sent, ns; 0: a plug-in that does not report it.
+    #[serde(default)]
+    pub window_ns: u64,
+    /// Packets that came back within `window_ns`.
+    #[serde(default)]
+    pub received_in_window: u64,
 }
 
 impl RingOutcome {
@@ -115,7 +121,19 @@ impl RingOutcome {
             malformed: tally.malformed,
             waiting: outcome.waiting,
             took_ns: u64::try_from(outcome.took.as_nanos()).unwrap_or(u64::MAX),
+            window_ns: u64::try_from(outcome.window.as_nanos()).unwrap_or(u64::MAX),
+            received_in_window: outcome.received_in_window,
         }
+    }
+
+    /// Returns how many packets came back in a second of the sending window; of a plug-in without one, until the last packet.
+    #[must_use]
+    pub fn carried_per_s(&self) -> f64 {
+        let (packets, ns) = match self.window_ns {
+            0 => (self.received, self.took_ns),
+            window_ns => (self.received_in_window, window_ns),
+        };
+        packets as f64 * 1e9 / ns.max(1) as f64
     }
 
     /// Lost packets that nobody names, with the switch's books beside these.

@@ -104,14 +104,13 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     by_reason(&counters, recorder);
     let (due, sent) = (outcome.due as f64, outcome.due - outcome.late);
     let loss_ratio = sent.saturating_sub(outcome.received) as f64 / sent.max(1) as f64;
-    let seconds = (outcome.took_ns as f64 / 1e9).max(1e-9);
     let asked_mpps = due / run.duration.as_secs_f64().max(1e-9) / 1e6;
     for (name, value) in [
         ("packets_due", due),
         ("packets_sent", outcome.sent as f64),
         ("packets_received", outcome.received as f64),
         ("packets_misordered", outcome.misordered as f64),
-        ("carried_mpps", outcome.received as f64 / seconds / 1e6),
+        ("carried_mpps", outcome.carried_per_s() / 1e6),
         ("loss_ratio", loss_ratio),
         ("tool.unsent_ratio", outcome.late as f64 / due.max(1.0)),
         ("tester_mpps", best_mpps),
@@ -293,7 +292,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
 /// What is measured in rings alone.
 pub(super) fn metrics() -> Vec<Metric> {
     let mut all = metrics! {
-        Scalar Higher "carried_mpps" "Mpps" "tier ring: packets that came back, by the time from the first that was due to the last one back";
+        Scalar Higher "carried_mpps" "Mpps" "tier ring: packets that came back while packets were sent, in a second of that time; of a plug-in that does not report it, by the time to the last one back";
         Scalar Lower "loss_ratio" "" "tier ring: of packets that the generator was not late for, those that did not come back";
         Scalar Lower "tool.unsent_ratio" "" "packets that the generator was too late for".unsent_share();
         Histogram Lower "latency_ns" "ns" "from a packet's sending until it was back: 1 ns to 10 s, within 0.1 %; where a tester sends";

@@ -81,6 +81,9 @@ fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
     // What the generator left out is not the switch's loss.
     assert!((of("loss_ratio") - 91.0 / 9_980.0).abs() < 1e-12 && of("tool.unsent_ratio") == 0.002);
     assert_eq!((of("carried_mpps"), of("tester_share")), (0.9889, 0.1));
+    // What comes back in the drain is not carried at the rate.
+    let late = RingOutcome { window_ns: 10_000_000, received_in_window: 5_000, ..outcome() };
+    assert_eq!(recorded(&late, &counters(), 10.0, "invalid").1["carried_mpps"], 0.5);
     for words in [
         "of 10000 packets 111 did not come back: 20 not sent because the generator was late, 30 not sent because the ring",
         "9 dropped on purpose",
