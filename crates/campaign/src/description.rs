@@ -9,6 +9,20 @@ use crate::metric::Metric;
 use crate::schema::Key;
 use crate::value::Value;
 
+/// How long a repeat takes, for the expected duration of a campaign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RepeatTime {
+    /// Its warm-up and its window.
+    #[default]
+    Windows,
+    /// Its window alone: nothing warms up.
+    Window,
+    /// The time of this setting.
+    Setting(&'static str),
+    /// No time of its own where the setting has one of these values, because the answer is computed; its windows elsewhere.
+    ComputedWhen(&'static str, &'static [&'static str]),
+}
+
 /// What a rig says about itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RigDescription {
@@ -26,6 +40,8 @@ pub struct RigDescription {
     pub needs: Vec<Need>,
     /// Time to bring the system up and down, for the expected duration of a campaign.
     pub set_up: Duration,
+    /// How long a repeat takes besides [`set_up`](Self::set_up).
+    pub repeat_time: RepeatTime,
     /// After which time a request without a response counts as lost; `None`: nothing waits for responses. A search's trial
     /// lasts [`Self::trial_at_least`].
     pub response_timeout: Option<ResponseTimeout>,

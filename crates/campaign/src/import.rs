@@ -6,7 +6,7 @@ mod hyperfine;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::description::RigDescription;
+use crate::description::{RepeatTime, RigDescription};
 use crate::metric::{Better, Metric, MetricKind};
 use crate::outcome::Outcome;
 use crate::plan::Point;
@@ -157,6 +157,7 @@ impl Imported {
             metrics: self.metrics.clone(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: "",
         }

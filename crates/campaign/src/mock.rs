@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 
 use crate::record::Recorder;
-use crate::rig::{Breach, DISTURBED, Metric, Outcome, Rig, RigDescription, RigError, Run};
+use crate::rig::{Breach, DISTURBED, Metric, Outcome, RepeatTime, Rig, RigDescription, RigError, Run};
 use crate::schema::Kind;
 use crate::usl::Usl;
 use crate::{keys, metrics};
@@ -44,6 +44,7 @@ impl Rig for MockRig {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            repeat_time: RepeatTime::Setting("load.takes"),
             response_timeout: None,
             starter: include_str!("mock.toml"),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::description::RigDescription;
+use crate::description::{RepeatTime, RigDescription};
 use crate::scenario::{Load, Scenario, Search, SweepMode, applies};
 use crate::schema::Presence;
 use crate::value::Value;
@@ -15,8 +15,12 @@ pub use crate::point::Point;
 pub struct Plan {
     /// In the order of the axes.
     pub points: Vec<Point>,
-    /// Time that one repeat of one point is expected to take.
+    /// Time that one repeat of a point is expected to take where the answer is measured.
     pub repeat_expected: Duration,
+    /// The same where the answer is computed.
+    pub computed_expected: Duration,
+    /// How long a repeat takes, by the rig.
+    pub repeat_time: RepeatTime,
     /// Time after which a repeat is given up.
     pub repeat_timeout: Duration,
     /// Repeats of each point.
@@ -62,15 +66,38 @@ impl Plan {
         };
         let after = scenario.search.as_ref().and_then(Search::load).map_or(0, |load| load.after.shares.len());
         let trials = trials + after as u32;
+        let warm_up = if rig.repeat_time == RepeatTime::Window { Duration::ZERO } else { warm_up };
         let repeat_expected = rig.set_up + (warm_up + recorded) * trials;
         let longest = repeat_expected.max(most) * 3 + Duration::from_secs(60);
         let repeat_timeout = measure.timeout.unwrap_or(longest);
-        Self { points, repeat_expected, repeat_timeout, repeats: measure.repeats }
+        Self {
+            points,
+            repeat_expected,
+            computed_expected: rig.set_up * trials,
+            repeat_time: rig.repeat_time,
+            repeat_timeout,
+            repeats: measure.repeats,
+        }
     }
 
     /// Expected time of the whole campaign.
     pub fn expected(&self) -> Duration {
-        self.repeat_expected * self.repeats * u32::try_from(self.points.len()).unwrap_or(u32::MAX)
+        self.points.iter().map(|point| self.expected_of(point)).sum::<Duration>() * self.repeats
+    }
+
+    /// Expected time of one repeat of a point.
+    pub fn expected_of(&self, point: &Point) -> Duration {
+        match self.repeat_time {
+            RepeatTime::Windows | RepeatTime::Window => self.repeat_expected,
+            RepeatTime::Setting(path) => match point.settings.get(path) {
+                Some(Value::Span(time)) => self.computed_expected + *time,
+                _ => self.computed_expected,
+            },
+            RepeatTime::ComputedWhen(path, values) => {
+                let computed = matches!(point.settings.get(path), Some(Value::Text(text)) if values.contains(&text.as_str()));
+                if computed { self.computed_expected } else { self.repeat_expected }
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::record::Recorder;
 use crate::results::Results;
 use crate::value::Value;
 
-pub use crate::description::{Need, ResponseTimeout, RigDescription};
+pub use crate::description::{Need, RepeatTime, ResponseTimeout, RigDescription};
 pub use crate::metric::{Better, DISTURBED, HISTOGRAM_SUFFIXES, Metric, MetricKind, Noise, UNSENT_AT_MOST};
 pub use crate::outcome::{Breach, Outcome};
 

@@ -179,7 +179,7 @@ pub fn run(
         .filter(|(_, (point, repeat))| !done.contains(&(*point, *repeat)))
         .map(|(position, (point, repeat))| (position, point, repeat))
         .collect();
-    let expected = plan.repeat_expected * u32::try_from(to_do.len()).unwrap_or(u32::MAX);
+    let expected = to_do.iter().map(|(_, point, _)| plan.expected_of(&plan.points[*point])).sum();
     on_event(Event::Started { to_do: to_do.len(), done_before: all.len() - to_do.len(), expected });
     let worker = Worker::start(rig, scenario.clone());
     let begun = Instant::now();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_emulator::radio::RadioMeter;
@@ -51,6 +51,7 @@ impl Experiment for BaseStation {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/base-station.toml"),
         }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, ResponseTimeout, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{
+    Breach, Metric, Outcome, RepeatTime, ResponseTimeout, RigDescription, RigError, Run,
+};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
@@ -143,6 +145,7 @@ impl Experiment for E2Rtt {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(1),
+            repeat_time: RepeatTime::Windows,
             response_timeout: Some(ResponseTimeout { setting: None, default: ECHO_WAIT }),
             starter: include_str!("starters/e2-rtt.toml"),
         }

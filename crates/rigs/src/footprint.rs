@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::{keys, metrics};
 use ranlab_parts::{Listen, Part, RicPart};
@@ -32,6 +32,7 @@ impl Experiment for Footprint {
             },
             needs: Vec::new(),
             set_up: Duration::from_millis(100),
+            repeat_time: RepeatTime::Window,
             response_timeout: None,
             starter: include_str!("starters/footprint.toml"),
         }

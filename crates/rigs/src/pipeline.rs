@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ranlab_campaign::point::Point;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
@@ -64,6 +64,7 @@ impl Experiment for Pipeline {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/pipeline.toml"),
         }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{
+    Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
+};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_campaign::{keys, metrics};
@@ -162,6 +164,7 @@ impl Experiment for Radio {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/radio.toml"),
         }

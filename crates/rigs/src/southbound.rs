@@ -10,7 +10,7 @@ use std::time::Duration;
 use ranlab_campaign::keys;
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::results::Results;
-use ranlab_campaign::rig::{RigDescription, RigError, Run};
+use ranlab_campaign::rig::{RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_campaign::value::Value;
 use ranlab_model::arrivals::{Law, Profile};
@@ -272,6 +272,7 @@ impl Experiment for SdRan {
             metrics: outcome::metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(2),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/sd-ran.toml"),
         }

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Better, Breach, Metric, MetricKind, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{
+    Better, Breach, Metric, MetricKind, Outcome, RepeatTime, RigDescription, RigError, Run,
+};
 use ranlab_campaign::schema::Kind;
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_campaign::{keys, metrics};
@@ -313,6 +315,7 @@ impl Experiment for Tenants {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(3),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/tenants.toml"),
         }

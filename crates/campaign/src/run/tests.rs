@@ -1,5 +1,6 @@
 use crate::mock::MockRig;
 use crate::results::{MemoryJournal, Results};
+use crate::rig::RepeatTime;
 use crate::scenario::{Overrides, SweepMode};
 
 use super::*;
@@ -289,11 +290,29 @@ impl Rig for Clocked {
     fn tear_down(&mut self) {}
 }
 
+#[test]
+fn computed_points_wait_for_no_window() {
+    let scenario = scenario("[measure]\nrepeats = 2\nwarm_up = \"1s\"\nduration = \"10s\"");
+    let mut described = MockRig::default().describe();
+    described.set_up = Duration::from_secs(1);
+    let expected = |repeat_time| {
+        let described = crate::description::RigDescription { repeat_time, ..described.clone() };
+        Plan::new(&scenario, &described).expected().as_secs()
+            / (2 * Plan::new(&scenario, &described).points.len() as u64)
+    };
+    assert_eq!(expected(RepeatTime::Windows), 12);
+    assert_eq!(expected(RepeatTime::Window), 11);
+    assert_eq!(expected(RepeatTime::Setting("load.takes")), 1);
+    assert_eq!(expected(RepeatTime::ComputedWhen("sut.law", &["usl"])), 1);
+    assert_eq!(expected(RepeatTime::ComputedWhen("sut.law", &["queue"])), 12);
+}
+
 /// A rate or a histogram of a rig that knows nothing of trims used to hold what was to be cut.
 #[test]
 fn what_is_trimmed_is_loaded_and_never_recorded() {
     let scenario = scenario("[measure]\nrepeats = 1\nwarm_up = \"1s\"\nduration = \"10s\"\ntrim = \"2s\"");
     let described = MockRig::default().describe();
+    let described = crate::description::RigDescription { repeat_time: RepeatTime::Windows, ..described };
     let plan = Plan::new(&scenario, &described);
     let each = Duration::from_secs(1 + 2 + 6) + described.set_up;
     assert_eq!(plan.expected(), each * plan.points.len() as u32, "nothing waits for the end that is trimmed");

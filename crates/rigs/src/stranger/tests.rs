@@ -3,7 +3,7 @@ use std::time::Duration;
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;
-use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_campaign::rig::{RepeatTime, Rig, RigDescription};
 use ranlab_campaign::scenario::{Overrides, Scenario};
 use ranlab_parts::worker::Stopped;
 use ranlab_parts::{Commands, Host, Lab, ProgramPart};
@@ -26,6 +26,7 @@ impl Experiment for Program {
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: "",
         }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{ResponseTimeout, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{RepeatTime, ResponseTimeout, RigDescription, RigError, Run};
 use ranlab_emulator::load::{Network, nth};
 use ranlab_emulator::upf::N6;
 use ranlab_parts::worker::Worker;
@@ -35,7 +35,8 @@ impl Experiment for Upf {
             keys: describe::keys(),
             metrics: describe::metrics(),
             needs: Vec::new(),
-            set_up: Duration::from_secs(3),
+            set_up: Duration::from_millis(500),
+            repeat_time: RepeatTime::Window,
             response_timeout: Some(ResponseTimeout {
                 setting: Some("load.t1"),
                 default: UpfLoadPart::default().t1,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::metrics;
-use ranlab_campaign::rig::{Better, Metric, MetricKind, RigDescription};
+use ranlab_campaign::rig::{Better, Metric, MetricKind, RepeatTime, RigDescription};
 
 use ranlab_parts::xhaul::LATE;
 
@@ -24,7 +24,8 @@ pub(super) fn description() -> RigDescription {
         metrics: metrics(),
         // What `live` needs `doctor` lists, and `live` says: the other two answers need nothing.
         needs: Vec::new(),
-        set_up: Duration::from_millis(200),
+        set_up: Duration::from_millis(300),
+        repeat_time: RepeatTime::ComputedWhen("sut.tier", &["sim", "bound"]),
         response_timeout: None,
         starter: include_str!("../starters/xhaul.toml"),
     }
