@@ -1,6 +1,6 @@
 //! What `bench check` tries on this machine: addresses that will be bound or reached, and programs that will be run.
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,8 +13,13 @@ use ranlab_rigs::{Host, Planned};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Points that are looked at; larger sweeps repeat the same addresses.
 const POINTS_MAX: usize = 1_000;
-/// Addresses that a rig's own processes bind, unless the system under test is external.
+/// UDP addresses that a rig's own processes bind, unless the system under test is external.
 const BOUND: [&str; 5] = ["sut.n4", "sut.n3", "load.smf", "load.gnb", "load.network"];
+/// Where an external system takes connections.
+const REACHED: [&str; 4] = ["sut.e2", "sut.e42", "sut.address", "sut.rest"];
+/// Programs of a rig, by the setting that names one, or that is true where one is needed.
+const PROGRAMS: [&str; 2] = ["sut.plugin", "load.plugin"];
+const PROGRAMS_IF: [(&str, &str); 2] = [("live.ping", "ping"), ("live.iperf3", "iperf3")];
 
 /// What is missing here for a scenario, a line each.
 pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -> Vec<String> {
@@ -29,7 +34,10 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -
             if !tried.insert((path.clone(), value.to_string(), is_external(point))) {
                 continue;
             }
-            found.extend(address(point, path, value).map(|why| format!("{path} = {value}: {why}")));
+            // A system that a profile's commands start takes no connections yet.
+            let reached = if commands.is_empty() { connection(point, path, value) } else { None };
+            let why = address(point, path, value).or(reached).or_else(|| program(point, path, value));
+            found.extend(why.map(|why| format!("{path} = {value}: {why}")));
         }
     }
     let programs: BTreeSet<&String> = commands
@@ -56,11 +64,17 @@ fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
         return text.trim_matches(['[', ']']).split(',').find_map(|place| worker(place.trim()));
     }
     let side = path.split('.').next()?;
-    let is_elsewhere = point
-        .settings
-        .get(&format!("{side}.at"))
-        .is_some_and(|at| !matches!(at.to_string().trim_matches(['[', ']']), "local" | ""));
-    if is_elsewhere || point.settings.contains_key(&format!("{side}.netns")) || !BOUND.contains(&path) {
+    if !is_here(point, side) {
+        return None;
+    }
+    if path == "sut.listen" {
+        let ip: IpAddr = value.text()?.parse().ok()?;
+        return TcpListener::bind((ip, 0)).err().map(|error| format!("cannot be bound: {error}"));
+    }
+    if path == "load.sources" {
+        return sources(value.text()?);
+    }
+    if !BOUND.contains(&path) {
         return None;
     }
     let address: SocketAddr = value.text()?.parse().ok()?;
@@ -74,6 +88,53 @@ fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
         UdpSocket::bind(address).map(drop).map_err(|error| ("bound", error))
     };
     tried.err().map(|(verb, error)| format!("cannot be {verb}: {error}"))
+}
+
+/// Whether a side's processes run on this machine, in this network namespace.
+fn is_here(point: &Point, side: &str) -> bool {
+    let at = point.settings.get(&format!("{side}.at"));
+    let is_local = at.is_none_or(|at| matches!(at.to_string().trim_matches(['[', ']']), "local" | ""));
+    is_local && !point.settings.contains_key(&format!("{side}.netns"))
+}
+
+/// Why an address of a range such as `127.0.1.1-127.0.1.50` is not one of this machine; its ends are tried.
+fn sources(range: &str) -> Option<String> {
+    let ends = range.split('-').filter_map(|end| end.trim().parse::<IpAddr>().ok());
+    ends.into_iter().find_map(|end| {
+        UdpSocket::bind((end, 0)).err().map(|error| format!("{end} cannot be bound: {error}"))
+    })
+}
+
+/// Why an external system does not take connections at an address.
+fn connection(point: &Point, path: &str, value: &Value) -> Option<String> {
+    if !REACHED.contains(&path) || !is_here(point, "load") || !is_here(point, "sut") {
+        return None;
+    }
+    let text = value.text().filter(|text| !text.is_empty())?;
+    let openflow = || text.strip_prefix("tcp:").map(|rest| ("tcp", rest));
+    let (scheme, rest) = text.split_once("://").or_else(openflow).unwrap_or(("tcp", text));
+    match scheme {
+        "unix" => (!Path::new(rest).exists()).then(|| "there is no such socket".to_owned()),
+        "tcp" | "http" => {
+            let host = rest.split('/').next()?;
+            let first = host.to_socket_addrs().ok()?.next()?;
+            let refused = TcpStream::connect_timeout(&first, CONNECT_TIMEOUT).err()?;
+            Some(format!("no system takes connections there: {refused}"))
+        }
+        // Of other transports the rig says what is missing.
+        _ => None,
+    }
+}
+
+/// Why a program of a setting cannot be run here.
+fn program(point: &Point, path: &str, value: &Value) -> Option<String> {
+    if !is_here(point, path.split('.').next()?) {
+        return None;
+    }
+    let named = PROGRAMS.contains(&path).then(|| value.text()).flatten();
+    let needed = PROGRAMS_IF.iter().find(|(setting, _)| *setting == path && *value == Value::Bool(true));
+    let name = named.or(needed.map(|(_, name)| *name)).filter(|name| !name.is_empty())?;
+    (!is_program(name)).then(|| format!("there is no program {name}"))
 }
 
 /// Why a worker cannot be had at a place.
@@ -131,6 +192,54 @@ mod tests {
         // Elsewhere, or of a system that runs already, it is not bound here.
         assert_eq!(tried(&[foreign, ("sut.at", "tcp://lab:7000")], "sut.n4"), None);
         assert_eq!(tried(&[("sut.n4", "127.0.0.1:1"), ("sut.design", "external")], "sut.n4"), None);
+    }
+
+    #[test]
+    fn an_external_system_that_takes_no_connections_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = format!("tcp://{}", listener.local_addr().unwrap());
+        let tried = |path: &str, text: &str| {
+            let point = point(&[(path, text)]);
+            connection(&point, path, &point.settings[path])
+        };
+        assert_eq!(tried("sut.e2", &open), None);
+        assert_eq!(tried("sut.address", open.trim_start_matches("tcp://")), None);
+        assert_eq!(tried("sut.rest", &format!("http{}/x", &open[3..])), None);
+        for closed in [
+            "tcp://127.0.0.1:1",
+            "tcp:127.0.0.1:1",
+            "127.0.0.1:1",
+            "http://127.0.0.1:1/x",
+            "unix:///no/socket",
+        ] {
+            assert!(tried("sut.e42", closed).is_some(), "{closed}");
+        }
+        assert_eq!(tried("sut.e2", "shim:///run/e2/127.0.0.1:1"), None);
+        let elsewhere = point(&[("sut.e2", "tcp://127.0.0.1:1"), ("load.at", "tcp://lab:7000")]);
+        assert_eq!(connection(&elsewhere, "sut.e2", &elsewhere.settings["sut.e2"]), None);
+    }
+
+    #[test]
+    fn addresses_to_listen_at_and_to_send_from_are_tried() {
+        assert_eq!(tried(&[("sut.listen", "127.0.0.1")], "sut.listen"), None);
+        assert!(tried(&[("sut.listen", "192.0.2.1")], "sut.listen").is_some());
+        assert_eq!(tried(&[("load.sources", "127.0.1.1-127.0.1.50")], "load.sources"), None);
+        assert!(
+            tried(&[("load.sources", "127.0.1.1-192.0.2.1")], "load.sources").unwrap().contains("192.0.2.1")
+        );
+    }
+
+    #[test]
+    fn programs_that_a_rig_needs_are_named() {
+        let needed = |path: &str, value: Value| {
+            let point =
+                Point { index: 0, axes: Vec::new(), settings: [(path.to_owned(), value.clone())].into() };
+            program(&point, path, &value)
+        };
+        assert_eq!(needed("sut.plugin", Value::from("sh")), None);
+        assert!(needed("load.plugin", Value::from("/no/such/program")).is_some());
+        assert_eq!(needed("live.ping", Value::Bool(false)), None);
+        assert_eq!(needed("sut.n4", Value::from("/no/such/program")), None);
     }
 
     #[test]
