@@ -121,6 +121,14 @@ impl Schedule {
     }
 }
 
+/// Actions at a rate: those due by it, those that the load came to in time, and those that took place.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Paced {
+    pub(super) due: u64,
+    pub(super) tried: u64,
+    pub(super) done: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

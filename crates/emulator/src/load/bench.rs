@@ -1,4 +1,5 @@
 //! Sockets, threads and sessions of a run.
+use super::arrivals::Paced;
 use super::carrier::{Carrier, Sockets};
 use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
@@ -394,12 +395,12 @@ impl<'a> Bench<'a> {
         self.wait(stop)?;
         let all_sessions = matches!(mode, Mode::Mixed { .. });
         let (up, down) = (self.config.uplink, self.config.downlink);
-        let mut handovers = 0;
+        let mut paced = Paced::default();
         let mut step = self.step(up, down, all_sessions, |bench| {
-            handovers = bench.meanwhile(&mode, stop)?;
+            paced = bench.meanwhile(&mode, stop)?;
             Ok(())
         })?;
-        step.handovers = handovers;
+        (step.handovers, step.handovers_due, step.handovers_tried) = (paced.done, paced.due, paced.tried);
         step.spacing_us = down.map(|traffic| sessions as f64 * 1e6 / traffic.packets_per_s);
         // Handovers end before the packets do, which wait for the last of them.
         let sent = Duration::from_secs_f64(step.seconds);
@@ -413,8 +414,8 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// What the control plane does while packets flow; handovers asked for.
-    fn meanwhile(&mut self, mode: &Mode, stop: &AtomicBool) -> Result<u64, LoadError> {
+    /// Runs the control plane's part of a mode while packets flow.
+    fn meanwhile(&mut self, mode: &Mode, stop: &AtomicBool) -> Result<Paced, LoadError> {
         let plan = CyclePlan { keep: true, ..self.plan(0) };
         match *mode {
             Mode::Mixed { dynamic, duration, round, lead, .. } => {
@@ -426,7 +427,7 @@ impl<'a> Bench<'a> {
                 } else {
                     self.attend(&plan, duration, stop)?;
                 }
-                Ok(0)
+                Ok(Paced::default())
             }
             Mode::Handover { rate, duration, .. } => {
                 let (gnbs, threads) = (self.config.gnbs, self.config.threads);
@@ -440,8 +441,8 @@ impl<'a> Bench<'a> {
             Mode::Paging { rate, duration, .. } => {
                 self.at_rate(&plan, rate, duration, stop, |cycles, _, now, _, (id, _)| cycles.idle(now, id))
             }
-            Mode::Sessions { duration, .. } => self.attend(&plan, duration, stop).map(|()| 0),
-            _ => Ok(0),
+            Mode::Sessions { duration, .. } => self.attend(&plan, duration, stop).map(|()| Paced::default()),
+            _ => Ok(Paced::default()),
         }
     }
 
@@ -478,7 +479,7 @@ impl<'a> Bench<'a> {
         duration: Duration,
         stop: &AtomicBool,
         act: impl Fn(&mut Cycles, &Flows, Time, Time, (SessionId, usize)) -> bool,
-    ) -> Result<u64, LoadError> {
+    ) -> Result<Paced, LoadError> {
         let flows = Arc::clone(&self.flows);
         let cycles = &mut self.cycles[0];
         let kept = cycles.kept();
@@ -499,9 +500,9 @@ impl<'a> Bench<'a> {
             }
             cycles.events(plan)?;
         }
-        // What is under way gets its answers.
         self.attend(plan, DRAIN, stop)?;
-        Ok(done)
+        let due = if kept.is_empty() { 0 } else { (rate * duration.as_secs_f64()) as u64 };
+        Ok(Paced { due, tried: count, done })
     }
 
     /// The data threads, with the carriers.

@@ -434,8 +434,14 @@ pub struct StepSummary {
     pub downlink: Option<DataSummary>,
     /// Interruptions by handovers, microseconds: from the last packet in the old tunnel to the first in the new one.
     pub interruption_us: Option<Summary>,
-    /// Handovers asked for; in mode paging, sessions that fell idle.
+    /// Handovers requested; in mode paging, sessions that fell idle.
     pub handovers: u64,
+    /// Handovers (mode paging: sessions to fall idle) that were due by the rate.
+    #[serde(default)]
+    pub handovers_due: u64,
+    /// Those of them for which the load generator came in time; a session that was not ready for one is the system's.
+    #[serde(default)]
+    pub handovers_tried: u64,
     /// Between two packets to one session, microseconds: no interruption is told more closely.
     pub spacing_us: Option<f64>,
     /// End markers that came.

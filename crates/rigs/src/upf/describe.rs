@@ -116,8 +116,6 @@ fn keys_of_load() -> Vec<Key> {
 }
 
 pub(super) fn metrics() -> Vec<Metric> {
-    let latency =
-        |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);
     let mut metrics = metrics! {
         Scalar Higher "sessions_per_s" "1/s" "whole cycles (establishment, modification, deletion) within the sending window, in a second of it";
         Scalar Neither "sessions_due_per_s" "1/s" "sessions that were due: the load that was offered";
@@ -155,6 +153,8 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "round_trip_us_p99" "us" "99th percentile of the round trip of reflected packets, from the intended time";
         Scalar Lower "interruption_us_p50" "us" "median interruption by a handover: last packet before to first after";
         Scalar Lower "interruption_us_p99" "us" "99th percentile of the interruption by a handover: last packet before to first after";
+        Scalar Neither "handovers_offered_per_s" "1/s" "handovers that were due; mode paging: sessions that were to fall idle";
+        Scalar Neither "handovers_accepted_per_s" "1/s" "of these, those that were begun: a session that is still in one takes no other";
         Scalar Neither "end_markers_per_handover" "" "1 where the UPF sends them" .counted();
         Scalar Lower "sut.cpu_us_per_session" "us" "CPU time of the UPF; without setting up in mode control";
         Scalar Lower "sut.rss_mb" "MB" "resident memory of the UPF";
@@ -162,8 +162,20 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Neither "tool.lateness_us_p99" "us" "how late requests or packets left, the worse";
         Scalar Higher "tool.answers_per_cpu_s" "1/s" "requests answered for each second of the SMF's CPU time";
         Scalar Higher "tool.packets_per_cpu_s" "1/s" "packets sent for each second of the load's CPU time";
-        Scalar Lower "tool.unsent_ratio" "" "packets that were due and not sent, the worse direction" .unsent_share();
+        Scalar Lower "tool.unsent_ratio" "" "the largest share of what was due and not sent: packets of a direction, sessions, requests, handovers" .unsent_share();
     };
+    metrics.extend(latencies());
+    metrics.push(metric_of_places());
+    metrics.extend(readback::metrics());
+    metrics.extend(noise::metrics());
+    metrics
+}
+
+/// Latencies of each kind of request.
+fn latencies() -> Vec<Metric> {
+    let latency =
+        |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);
+    let mut metrics = Vec::new();
     for (a, kind) in [("an", "establishment"), ("a", "modification"), ("a", "deletion"), ("a", "cycle")] {
         metrics.extend([("p50", "median"), ("p99", "99th percentile of the"), ("mean", "mean")].map(
             |(quantile, words)| {
@@ -180,8 +192,5 @@ pub(super) fn metrics() -> Vec<Metric> {
             format!("fastest response to one {kind}, from its sending: other work hardly changes it");
         latency(format!("{kind}_us_service_min"), &comment).bounded()
     }));
-    metrics.push(metric_of_places());
-    metrics.extend(readback::metrics());
-    metrics.extend(noise::metrics());
     metrics
 }

@@ -17,6 +17,9 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     latencies(recorder, report);
     seconds(recorder, run, report);
     let per_s = |count: u64| count as f64 / control.wall_s.max(1e-9);
+    let handovers = |of: fn(&StepSummary) -> u64| report.steps.iter().map(of).sum::<u64>();
+    let handovers_due = handovers(|step| step.handovers_due);
+    let paced = |count: u64| Some(per_s(count)).filter(|_| handovers_due > 0);
     for (name, value) in [
         ("sessions_per_s", Some(control.cycles_per_s)),
         ("answers_per_s", Some(control.answers_per_s)),
@@ -25,6 +28,8 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
         ("requests_offered_per_s", Some(per_s(control.requests_offered))),
         ("requests_accepted_per_s", Some(per_s(control.requests_accepted))),
         ("requests_acknowledged_per_s", Some(per_s(control.requests_acknowledged))),
+        ("handovers_offered_per_s", paced(handovers_due)),
+        ("handovers_accepted_per_s", paced(handovers(|step| step.handovers))),
         ("upf_silent_s", Some(report.silence.map_or(0.0, |silence| silence.for_s))),
         ("unexplained", Some(report.unexplained as f64)),
         ("sessions_left_behind", Some(control.left_behind as f64)),
@@ -116,7 +121,13 @@ fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
     let sessions = sessions_due(run).map(|due| 1.0 - begun as f64 / due.max(1.0));
     let refused = control.requests_offered.saturating_sub(control.requests_accepted) as f64;
     let requests = refused / control.requests_offered.max(1) as f64;
-    packets.chain(sessions).chain([requests]).fold(0.0, f64::max)
+    let paced = report.steps.iter().map(|step| shortfall(step.handovers_tried, step.handovers_due));
+    packets.chain(sessions).chain([requests]).chain(paced).fold(0.0, f64::max)
+}
+
+/// Share of what was due that was not done.
+fn shortfall(done: u64, due: u64) -> f64 {
+    due.saturating_sub(done) as f64 / due.max(1) as f64
 }
 
 /// Sessions that an open loop must have begun at least; `None`: there is no schedule that says so.
