@@ -31,6 +31,7 @@ mod pipeline;
 mod plugin;
 mod program;
 mod publish;
+mod pulse;
 mod radio;
 pub mod readback;
 mod ready;

@@ -12,6 +12,7 @@ use ranlab_host::{
 };
 
 use crate::Task;
+use crate::pulse::Pulse;
 use crate::worker::{MachineReport, ProcessReport, Report};
 
 /// Between two samples of the series.
@@ -27,6 +28,7 @@ pub(crate) struct Cost {
     /// CPU time of the thread when the work at hand began.
     since: Cell<Option<u64>>,
     reader_ns: Arc<AtomicU64>,
+    pulse_ns: Arc<AtomicU64>,
 }
 
 impl Cost {
@@ -50,9 +52,14 @@ impl Cost {
         spent.unwrap_or_default()
     }
 
+    /// CPU time of the measurement's other threads.
+    fn others_ns(&self) -> u64 {
+        self.reader_ns.load(Ordering::Relaxed) + self.pulse_ns.load(Ordering::Relaxed)
+    }
+
     /// Until now.
     fn seconds(&self) -> f64 {
-        (self.spent_ns.get() + self.at_hand_ns() + self.reader_ns.load(Ordering::Relaxed)) as f64 * 1e-9
+        (self.spent_ns.get() + self.at_hand_ns() + self.others_ns()) as f64 * 1e-9
     }
 }
 
@@ -89,6 +96,7 @@ struct Open {
     power: Option<PowerSample>,
     connections: Option<Connections>,
     series: Rc<RefCell<Series>>,
+    pulse: Pulse,
     _sampler: Option<Task>,
 }
 
@@ -120,14 +128,16 @@ impl Meters {
             self.subject.clone().zip(before).map(|(metered, before)| {
                 Task::spawn(sample(metered, self.cost.clone(), before, series.clone()))
             });
-        self.open = Some(Open { before, machine, power, connections, series, _sampler });
+        let pulse = Pulse::start(self.cost.pulse_ns.clone());
+        self.open = Some(Open { before, machine, power, connections, series, pulse, _sampler });
     }
 
     /// What costs is done after the subject was looked at.
     pub(crate) fn end(&mut self, wall: Duration) -> Report {
         let Some(open) = self.open.take() else { return Report::default() };
         let wall_s = wall.as_secs_f64();
-        let mut report = Report { wall_s, boot: boot(), ..Report::default() };
+        let stood_still_s = open.pulse.stood_still().as_secs_f64();
+        let mut report = Report { wall_s, boot: boot(), stood_still_s, ..Report::default() };
         if let Some((before, after)) = open.before.zip(self.sample()) {
             let pss_bytes = self.subject.as_ref().and_then(|metered| metered.borrow().meter.pss_bytes());
             report.process =

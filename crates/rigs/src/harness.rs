@@ -33,14 +33,34 @@ pub(crate) const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
 /// Largest value for a load without a period.
 pub(crate) const SEND_DELAY: Duration = Duration::from_millis(1);
 /// A generator that sends 1 % of its load later than this stood still: no setting excuses that.
-const STOOD_STILL: Duration = Duration::from_millis(100);
+const LATE_ANYWHERE: Duration = Duration::from_millis(100);
 /// A backlog that grows by more than this share of what is due means that the system does not keep up.
 pub(crate) const BACKLOG_AT_MOST: f64 = 0.01;
+
+/// Largest share of a window in which the load may stand still.
+const STOOD_STILL_AT_MOST: f64 = 0.01;
+
+/// Judges whether a part of the load stood still for too much of the window. No setting excuses that.
+fn stood_still(
+    window: &Window<'_>,
+    description: &RigDescription,
+    recorder: &mut Recorder,
+) -> Option<Outcome> {
+    description.metric(noise::STOOD_STILL)?;
+    let tools = || window.of(Side::Tool).filter(|report| report.wall_s > 0.0);
+    recorder.scalar(noise::STOOD_STILL, tools().map(|report| report.stood_still_s).reduce(f64::max)?);
+    let share = tools().map(|report| report.stood_still_s / report.wall_s).fold(0.0, f64::max);
+    let breach =
+        Breach::above("share of the window in which the load stood still", share, STOOD_STILL_AT_MOST)?;
+    let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
+    recorder.also("the load generator was stopped, or had no CPU");
+    Some(outcome)
+}
 
 /// Whether the load was sent too late to be the one that was asked for.
 fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<Outcome> {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    let at_most = if noise::refused(run) { at_most } else { at_most.max(STOOD_STILL) };
+    let at_most = if noise::refused(run) { at_most } else { at_most.max(LATE_ANYWHERE) };
     let breach = Breach::above(SEND_DELAY_US_P99, recorder.metric(SEND_DELAY_US_P99)?, us(at_most))?;
     let outcome = recorder.judge([(Outcome::Invalid, Some(breach))]);
     recorder.also("the load generator did not keep its schedule");
@@ -172,6 +192,7 @@ impl<E: Experiment> Rig for Bench<E> {
         let unread = if reads { readback::record(run, recorder, before)? } else { None };
         let outcome = self.experiment.record(run, &window, recorder)?;
         let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
+        let delayed = stood_still(&window, &description, recorder).or(delayed);
         let outcome = stranger::judge(recorder, outcome, window.of(Side::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();

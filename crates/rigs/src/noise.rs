@@ -22,6 +22,8 @@ pub(crate) fn refused(run: &Run<'_>) -> bool {
 
 const FOREIGN: &str = "host.foreign_cores";
 const WATTS: &str = "host.watts";
+/// Time in which the load stood still, of several places the longest.
+pub(crate) const STOOD_STILL: &str = "tool.stood_still_s";
 const PRESSURE: &str = "host.cpu_pressure";
 
 pub(crate) fn metrics() -> Vec<Metric> {
@@ -31,6 +33,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
         Scalar Lower FOREIGN_SHARE "" "the same as a share of that machine";
         Scalar Lower PRESSURE "" "share of time in which something waited for a CPU, worst machine";
         Scalar Lower WATTS "W" "power of the processors of all machines, where these show it (RAPL)";
+        Scalar Lower STOOD_STILL "s" "time in which the load generator stood still (stopped, or without a CPU for over 250 ms)";
         Scalar Lower DISTURBED "" "1: others took more than the bounds allow, and the repeat is kept with a warning";
     }
 }

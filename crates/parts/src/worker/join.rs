@@ -45,6 +45,7 @@ pub fn reports(shares: &[Report]) -> Report {
     Report {
         detail: list.map(serde_json::Value::Array).unwrap_or_default(),
         wall_s: shares.iter().map(|share| share.wall_s).fold(0.0, f64::max),
+        stood_still_s: shares.iter().map(|share| share.stood_still_s).fold(0.0, f64::max),
         process: shares.iter().map(|share| share.process.as_ref()).collect::<Option<_>>().map(processes),
         wire: shares.iter().map(|share| share.wire).collect::<Option<_>>().map(wires),
         numbers: numbers(&of_each),

@@ -141,6 +141,9 @@ pub struct Report {
     /// What its output says against the result, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Time in which this worker stood still (stopped by a signal, or without a CPU for over 250 ms), s.
+    #[serde(default)]
+    pub stood_still_s: f64,
     /// Counters and the like.
     pub numbers: Numbers,
     /// Distributions as (value, count), ascending.

@@ -5,9 +5,10 @@ use crate::sut;
 use ranlab_campaign::metric::{Better, Metric, MetricKind};
 use ranlab_campaign::plan::Point;
 use ranlab_campaign::record::Recording;
-use ranlab_campaign::rig::Stop;
+use ranlab_campaign::rig::{RepeatTime, Stop};
 use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::FleetPart;
+use ranlab_parts::worker::Report;
 
 /// A system and a load; a search may change either.
 struct Two;
@@ -29,6 +30,7 @@ impl Experiment for Two {
             metrics,
             needs: Vec::new(),
             set_up: Duration::ZERO,
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: "",
         }
@@ -277,4 +279,19 @@ fn a_load_that_is_too_small_for_its_places_is_refused_before_anything_is_brought
     assert!(why.contains("`load.at`: \"nowhere\" is no place for a worker"), "{why}");
     list.insert("load.at".to_owned(), "local".into());
     assert_eq!(rig.preview(&list), None);
+}
+
+#[test]
+fn load_that_stood_still_is_invalid() {
+    for (stood_still_s, expected) in
+        [(0.0, Outcome::Degraded), (0.005, Outcome::Degraded), (0.3, Outcome::Invalid)]
+    {
+        let report = Report { stood_still_s, ..up().report };
+        let (mut rig, point, _log) = two(up(), Acts { report, ..up() });
+        let run = fake::run(&point);
+        rig.prepare(&run).unwrap();
+        let (outcome, recording) = measure(&mut rig, &run);
+        assert_eq!(outcome, Ok(expected), "{}", recording.reason);
+        assert_eq!(recording.metrics[noise::STOOD_STILL], stood_still_s);
+    }
 }
