@@ -17,10 +17,10 @@ type Entry = (&'static str, u32, &'static [&'static str]);
 /// Rigs: `crates/rigs/src/`.
 const RIGS: &[Entry] = &[
     ("base-station", 1, &["model", "agent", "ran-load"]),
-    ("e2-statistics", 1, &["model", "agent", "ric", "ran-load"]),
+    ("e2-statistics", 2, &["model", "agent", "ric", "ran-load"]),
     ("e2-rtt", 1, &["agent", "ric", "ran-load"]),
     ("footprint", 1, &["ric"]),
-    ("pipeline", 1, &["dataplane"]),
+    ("pipeline", 2, &["dataplane"]),
     ("radio", 1, &["model", "agent", "ric"]),
     ("sd-ran", 1, &["southbound", "ran-load"]),
     ("tenants", 1, &["model", "agent", "ric"]),

@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use ranlab_campaign::metrics;
 use ranlab_campaign::record::Recorder;
-use ranlab_campaign::rig::{Breach, Metric, Outcome, RigDescription, RigError, Run};
+use ranlab_campaign::rig::{Breach, Metric, Outcome, RepeatTime, RigDescription, RigError, Run};
 use ranlab_campaign::schema::Key;
 use ranlab_campaign::value::Value;
 use ranlab_parts::worker::{Report, Worker};
 use ranlab_parts::{Config, E2_PORT, FleetPart, MonitorPart, Part, loopback};
 
-use crate::harness::{self, Experiment, Judged, Side, Stage, Window, copy, metric_of_places};
+use crate::harness::{
+    self, BACKLOG_AT_MOST, Experiment, Judged, Side, Stage, Window, copy, metric_of_places,
+};
 use crate::{keys, noise, readback, sut, wire};
 
 /// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
@@ -46,6 +48,7 @@ impl Experiment for Controller {
             metrics: metrics(),
             needs: Vec::new(),
             set_up: Duration::from_secs(1),
+            repeat_time: RepeatTime::Windows,
             response_timeout: None,
             starter: include_str!("starters/e2-statistics.toml"),
         }
@@ -117,7 +120,8 @@ fn metrics() -> Vec<Metric> {
         Scalar Neither "payload_mbps" "Mbit/s" "service model payload at the xApp";
         Scalar Neither "e2_mbps" "Mbit/s" "E2AP messages from the base stations, without the transport's headers" .counted();
         Scalar Lower "lost" "" "gaps in the sequence numbers at the xApp";
-        Scalar Lower "loss_ratio" "" "indications lost, by lost and arrived; absent if the base stations number nothing";
+        Scalar Lower "backlog_ratio" "" "indications sent in the window that neither arrived in it nor were lost, beyond those of one period, by those sent: above 0.01 the RIC or the xApp does not keep up";
+        Scalar Lower "loss_ratio" "" "the larger of indications lost, by lost and arrived (0 if the base stations number nothing), and of a backlog_ratio above 0.01";
         Scalar Lower "dropped" "" "given up by base stations whose controller did not take them in time";
         Scalar Lower "set_up_us" "us" "from the first base station's start until all were accepted, within 20 ms";
         Scalar Lower "nodes_lost" "" "base stations that were not connected at the end";
@@ -134,6 +138,14 @@ fn metrics() -> Vec<Metric> {
     metrics.extend(readback::metrics());
     metrics.extend(noise::metrics());
     metrics
+}
+
+/// Share of the indications sent that are still under way at the end. Those of one period are left out: the windows of base
+/// stations and xApp begin and end a little apart, and a period's indications leave together.
+fn backlog_share(run: &Run<'_>, sent_per_s: f64, accounted: f64, seconds: f64) -> f64 {
+    let period_s = run.span("load.period").map_or(0.0, |period| period.as_secs_f64());
+    let due = sent_per_s * seconds;
+    ((due - accounted - sent_per_s * period_s) / due.max(1.0)).max(0.0)
 }
 
 /// Records what base stations and xApp saw, and says what that makes of the repeat.
@@ -155,9 +167,14 @@ fn record(
     recorder.scalar("dropped", dropped);
     let delivered = (arrived / seconds) / (sent / fleet.wall_s.max(1e-3));
     recorder.scalar("delivered_ratio", delivered);
+    let backlog_ratio =
+        backlog_share(run, sent / fleet.wall_s.max(1e-3), arrived + lost.unwrap_or(0.0), seconds);
+    recorder.scalar("backlog_ratio", backlog_ratio);
+    let behind = if backlog_ratio > BACKLOG_AT_MOST { backlog_ratio } else { 0.0 };
+    let lost_share = lost.map_or(0.0, |lost| lost / (lost + arrived).max(1.0));
+    recorder.scalar("loss_ratio", lost_share.max(behind));
     if let Some(lost) = lost {
         recorder.scalar("lost", lost);
-        recorder.scalar("loss_ratio", lost / (lost + arrived).max(1.0));
     }
     if let Some(cpu_s) = cpu_s.filter(|_| arrived > 0.0) {
         recorder.scalar("sut.cpu_us_per_indication", cpu_s * 1e6 / arrived);
@@ -172,6 +189,7 @@ fn record(
     Ok(recorder.judge([
         (Outcome::Overloaded, Breach::said(arrived == 0.0, "no indication arrived")),
         (Outcome::Overloaded, Breach::below("delivered_ratio", delivered, OVERLOADED_BELOW)),
+        (Outcome::Overloaded, Breach::above("backlog_ratio", backlog_ratio, BACKLOG_AT_MOST)),
         (Outcome::Degraded, Breach::above("lost", lost.unwrap_or(0.0), 0.0)),
         (Outcome::Degraded, Breach::above("dropped", dropped, 0.0)),
         (Outcome::Degraded, Breach::above("nodes_lost", nodes_lost, 0.0)),

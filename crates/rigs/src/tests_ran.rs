@@ -97,6 +97,9 @@ fn statistics_that_arrive_are_ok_and_what_is_missing_has_its_outcome() {
     for (fleet, xapp, expected) in [
         (&[][..], &[("indications", 0.0)][..], Outcome::Overloaded),
         (&[], &[("indications", 400.0)], Outcome::Overloaded),
+        (&[], &[("indications", 970.0)], Outcome::Overloaded),
+        (&[], &[("indications", 970.0), ("lost", 30.0)], Outcome::Degraded),
+        (&[], &[("indications", 985.0)], Outcome::Ok),
         (&[], &[("lost", 1.0)], Outcome::Degraded),
         (&[], &[("disconnects", 1.0)], Outcome::Degraded),
         (&[("dropped", 1.0)], &[], Outcome::Degraded),
@@ -105,17 +108,21 @@ fn statistics_that_arrive_are_ok_and_what_is_missing_has_its_outcome() {
     ] {
         assert_eq!(of(fleet, xapp).0, Ok(expected), "{fleet:?} {xapp:?}");
     }
+    let (_, metrics, _) = of(&[], &[("indications", 950.0)]);
+    assert!(
+        (metrics["backlog_ratio"] - 0.04).abs() < 1e-9 && metrics["loss_ratio"] == metrics["backlog_ratio"]
+    );
     let (_, metrics, _) = of(&[("skipped", 1_000.0)], &[]);
     assert_eq!(metrics["tool.skipped_ratio"], 0.5);
 }
 
 #[test]
-fn losses_that_nobody_can_count_are_absent_and_a_part_that_is_silent_is_an_error() {
+fn uncounted_losses_are_absent_and_a_part_that_is_silent_is_an_error() {
     let mut places = statistics(&[], &[]);
     places[2].1.report.numbers.remove("lost");
     let (outcome, metrics, _) = measured(controller::Controller, &places, &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    assert!(!metrics.contains_key("lost") && !metrics.contains_key("loss_ratio"));
+    assert!(!metrics.contains_key("lost") && metrics["loss_ratio"] == 0.0);
     places[1].1.report.numbers.remove("skipped");
     let error = measured(controller::Controller, &places, &[]).0.unwrap_err();
     assert!(error.to_string().contains("no `skipped`"), "{error}");
