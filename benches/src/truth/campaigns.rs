@@ -34,7 +34,7 @@ pub(super) struct Question {
 }
 
 /// A campaign that ran in memory; `None` where a scenario or its run is at fault, which the suite counts as a miss.
-pub(super) fn campaign(text: &str, seed: u64, maker: Maker) -> Option<Results> {
+pub(super) fn campaign(text: &str, seed: u64, maker: impl FnOnce() -> Box<dyn Rig>) -> Option<Results> {
     let rig = maker();
     let description = rig.describe();
     let overrides = Overrides { sets: vec![format!("measure.seed={}", seed + 1)], quick: false };

@@ -7,6 +7,7 @@
 mod campaigns;
 mod claims;
 mod fits;
+mod live;
 mod simulated;
 
 use std::fmt;
@@ -89,11 +90,12 @@ type Group = fn(u64) -> Vec<Row>;
 
 /// Runs the suite with this many seeds and prints its table. Exits 1 if a row misses its bar.
 pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
-    let groups: [(&str, Group); 4] = [
+    let groups: [(&str, Group); 5] = [
         ("mock", campaigns::rows),
         ("fits", fits::rows),
         ("claims", claims::rows),
         ("simulated", simulated::rows),
+        ("live", live::rows),
     ];
     println!(
         "{:<44} {:<34} {:<8} {:>14} {:>8} {:>6}",

@@ -1,0 +1,113 @@
+//! Systems of known answer that run in real time: real processes, sockets and clocks.
+//!
+//! A campaign that other work on the machine disturbed decides nothing: it is repeated, at most [`ATTEMPTS_MAX`] times in all.
+
+use ranlab_campaign::answer::Answer;
+use ranlab_campaign::results::Results;
+use ranlab_campaign::rig::{DISTURBED, Rig};
+use ranlab_rigs::{Lab, by_name};
+
+use super::campaigns::{campaign, mock};
+use super::{Counts, Row};
+use crate::process::ranlab;
+
+/// Campaigns of each row.
+const CAMPAIGNS: u64 = 3;
+/// Most campaigns that are tried to have as many undisturbed ones.
+const ATTEMPTS_MAX: u64 = 6;
+/// Time that the UPF takes for each PFCP message, in microseconds.
+const SERVICE_US: f64 = 100.0;
+/// PFCP messages of a session's cycle: establishment, modification, deletion.
+const MESSAGES: f64 = 3.0;
+
+/// A question with its known answer.
+struct Question {
+    name: &'static str,
+    rig: &'static str,
+    text: String,
+    metric: &'static str,
+    truth: f64,
+    /// Largest distance between answer and truth, by the truth.
+    within: f64,
+}
+
+fn questions() -> [Question; 3] {
+    let upf = "[load]\nmode = \"control\"\narrivals = \"constant\"\n";
+    let measure = "[measure]\nwarm_up = \"500ms\"\nduration = \"3s\"\nrepeats = 3\n";
+    [
+        Question {
+            name: "live, upf: NDR at a service time of 100 us",
+            rig: "upf",
+            text: format!(
+                "[sut]\nservice = \"{SERVICE_US}us\"\n{upf}{measure}[search]\ntype = \"ndr\"\naxis = \"load.rate\"\n\
+                 min = 1000\nmax = 10000\nprecision = 0.02\n"
+            ),
+            metric: "search.load",
+            truth: 1e6 / (MESSAGES * SERVICE_US),
+            within: 0.05,
+        },
+        Question {
+            name: "live, upf: 2 % of requests lost, none repeated",
+            rig: "upf",
+            text: format!("[sut]\nloss_permille = 20\n{upf}rate = 2000\nn1 = 0\n{measure}"),
+            metric: "requests_lost_ratio",
+            truth: 0.02,
+            within: 0.15,
+        },
+        Question {
+            name: "live, e2-statistics: 10 nodes at 10 ms",
+            rig: "e2-statistics",
+            text: format!("[load]\nnodes = 10\nues = 8\nperiod = \"10ms\"\nsm = [\"mac\"]\n{measure}"),
+            metric: "indications_per_s",
+            truth: 1_000.0,
+            within: 0.01,
+        },
+    ]
+}
+
+fn rig(name: &str) -> Box<dyn Rig> {
+    by_name(&Lab::new(ranlab()), name).unwrap_or_else(mock)
+}
+
+fn disturbed(results: &Results) -> bool {
+    let runs = || results.points.iter().flat_map(|point| &point.runs);
+    let marked = |name: &str, value: f64| name == DISTURBED && value > 0.0;
+    runs().next().is_none()
+        || runs().any(|run| run.recording.metrics.iter().any(|(name, value)| marked(name, *value)))
+}
+
+fn answer(question: &Question, results: &Results) -> Option<Answer> {
+    results.answer(results.points.first()?, question.metric)
+}
+
+fn row(question: &Question) -> Row {
+    let text = format!("[host]\nwhen_noisy = \"warn\"\n{}", question.text);
+    let (mut undisturbed, mut near) = (0, 0);
+    for attempt in 0..ATTEMPTS_MAX {
+        if undisturbed == CAMPAIGNS {
+            break;
+        }
+        let Some(results) = campaign(&text, attempt, || rig(question.rig)) else { continue };
+        let Some(answer) = answer(question, &results) else { continue };
+        let remark = if disturbed(&results) { " (disturbed)" } else { "" };
+        eprintln!("{}: {:.6}{remark}", question.name, answer.value);
+        if disturbed(&results) {
+            continue;
+        }
+        undisturbed += 1;
+        near += u64::from((answer.value / question.truth - 1.0).abs() <= question.within);
+    }
+    Row {
+        name: question.name.to_owned(),
+        truth: format!("{} {:.4} ± {} %", question.metric, question.truth, question.within * 100.0),
+        seeds: CAMPAIGNS,
+        count: near,
+        counts: Counts::Covered,
+        width: None,
+    }
+}
+
+/// All live rows. The number of seeds is fixed: each takes real time.
+pub(super) fn rows(_seeds: u64) -> Vec<Row> {
+    questions().iter().map(row).collect()
+}
