@@ -82,7 +82,8 @@ fn answer(question: &Question, results: &Results) -> Option<Answer> {
 
 fn row(question: &Question) -> Row {
     let text = format!("[host]\nwhen_noisy = \"warn\"\n{}", question.text);
-    let (mut undisturbed, mut near) = (0, 0);
+    let mut undisturbed = 0;
+    let mut near = 0;
     for attempt in 0..ATTEMPTS_MAX {
         if undisturbed == CAMPAIGNS {
             break;

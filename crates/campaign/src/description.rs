@@ -19,7 +19,7 @@ pub enum RepeatTime {
     Window,
     /// The time of this setting.
     Setting(&'static str),
-    /// No time of its own where the setting has one of these values, because the answer is computed; its windows elsewhere.
+    /// No window where the setting has one of these values, because the answer is computed; warm-up and window elsewhere.
     ComputedWhen(&'static str, &'static [&'static str]),
 }
 
@@ -32,7 +32,7 @@ pub struct RigDescription {
     pub aliases: Vec<String>,
     /// One line for people.
     pub comment: String,
-    /// The keys of its own sections (`sut.*`, `load.*`).
+    /// Keys of the rig's sections (`sut.*`, `load.*`).
     pub keys: Vec<Key>,
     /// What it measures.
     pub metrics: Vec<Metric>,

@@ -40,7 +40,7 @@ impl Plan {
             .collect();
         let measure = &scenario.measure;
         let (warm_up, recorded) = measure.windows();
-        // The most that all trials of a search may take together, where that is a time of its own.
+        // Time limit of all trials of a search, where the scenario sets one.
         let mut most = Duration::ZERO;
         let trials = match &scenario.search {
             Some(Search::Mlr { loss_ratios, sum, budget, .. }) => {

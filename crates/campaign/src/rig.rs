@@ -20,7 +20,7 @@ pub use crate::outcome::{Breach, Outcome};
 /// [`measure`](Self::measure) (several times in a search) and [`tear_down`](Self::tear_down), the last one also after
 /// a failure, a time-out or Ctrl-C. A rig watches [`Run::stop`] and returns soon after it says so.
 pub trait Rig: Send {
-    /// What it can be told, what it measures and what it needs. Always the same answer.
+    /// Returns the rig's settings, metrics and needs. The result never changes.
     fn describe(&self) -> RigDescription;
     /// Brings the system up and waits until it serves.
     fn prepare(&mut self, run: &Run<'_>) -> Result<(), RigError>;
@@ -153,7 +153,7 @@ impl Stop {
         self.after.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody [asked so](Self::wish_after).
+    /// Returns whether [`wish_after`](Self::wish_after) was called.
     pub fn wished_after(&self) -> bool {
         self.after.load(Ordering::Relaxed)
     }

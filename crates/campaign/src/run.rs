@@ -234,7 +234,7 @@ struct Reply {
     outcome: Outcome,
     reason: String,
     recording: Recording,
-    /// The rig gave up because it was told to.
+    /// The rig gave up because of a stop request.
     stopped: bool,
 }
 
@@ -251,7 +251,7 @@ struct Job {
     stop: Stop,
 }
 
-/// The rig lives on a thread of its own, so that one that hangs does not take the campaign with it.
+/// Runs the rig on a separate thread, so that a rig that hangs does not block the campaign.
 struct Worker {
     jobs: Option<Sender<Job>>,
     replies: Receiver<Said>,
@@ -272,14 +272,14 @@ impl Worker {
         let scenario = Arc::new(scenario);
         std::thread::spawn(move || {
             while let Ok(job) = inbox.recv() {
-                // Whoever has given this rig up hears nothing more of it.
+                // The receiver is gone once the campaign has given this rig up.
                 let tell = |window| drop(outbox.send(Said::Window(window)));
                 let reply = guarded(&mut *rig, &scenario, &job, &tell);
                 if outbox.send(Said::Ended(reply)).is_err() {
                     return;
                 }
             }
-            // What stays up between repeats goes before the session's end is told.
+            // Components that stay up between repeats end before the session's end is reported.
             drop(rig);
             drop(outbox);
         });
