@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 
+pub use ranlab_emulator::socket_address;
 pub use ranlab_sdk::transport::Address;
 
 /// Who this process is under `tls://`, whichever end it is: files in PEM.
@@ -81,6 +82,7 @@ mod tests {
             ("10min", 600_000_000),
             ("0.05s", 50_000),
             ("250us", 250),
+            ("5m", 300_000_000),
             ("1h", 3_600_000_000),
             ("0s", 0),
             ("0", 0),
@@ -90,7 +92,7 @@ mod tests {
         for (text, micros) in known {
             assert_eq!(duration(text), Ok(Duration::from_micros(micros)), "{text}");
         }
-        for text in ["10", "s", "", "-1s", "1e9s", "10m", "1.2.3s", "١s", "infs", "nans"] {
+        for text in ["10", "s", "", "-1s", "1e9s", "10M", "1.2.3s", "١s", "infs", "nans"] {
             let error = duration(text).unwrap_err().to_string();
             assert!(error.contains("ns, us, ms, s, min, h, d"), "{text}: {error}");
         }

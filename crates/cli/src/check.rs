@@ -45,7 +45,7 @@ enum What {
 )]
 struct UpfArguments {
     /// The UPF's N4
-    #[arg(required_unless_present = "list")]
+    #[arg(value_name = "ADDRESS:PORT", value_parser = crate::args::socket_address, required_unless_present = "list")]
     address: Option<SocketAddr>,
     #[command(flatten)]
     check: Flags<UpfCheck>,

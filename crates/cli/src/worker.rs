@@ -28,7 +28,7 @@ const PARTS_MAX: usize = 64;
 )]
 pub struct Arguments {
     /// Wait for campaigns here; without it, one campaign talks over the standard input and output
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::args::socket_address)]
     listen: Option<SocketAddr>,
     /// Only these peers may connect; required beside loopback
     #[arg(long, value_name = "IP[/BITS]")]
@@ -77,9 +77,11 @@ struct Bus {
 impl FromStr for Bus {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
+        // Workers are found at NATS alone, so the scheme may be left out.
+        let url = if text.contains("://") { text.to_owned() } else { format!("nats://{text}") };
+        match url.parse() {
             Ok(Host::Bus { server, group }) => Ok(Self { server, group }),
-            _ => Err("nats://HOST:PORT[/GROUP] is expected".to_owned()),
+            _ => Err("expected nats://HOST:PORT[/GROUP], for example nats://10.0.0.1:4222".to_owned()),
         }
     }
 }

@@ -20,4 +20,4 @@ pub mod upf;
 
 pub use fleet::{Fleet, FleetConfig, FleetError, FleetReport, Pace};
 pub use radio::TICK as RADIO_TICK;
-pub use text::TextError;
+pub use text::{SocketAddressError, TextError, socket_address};

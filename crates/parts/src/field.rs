@@ -24,6 +24,7 @@
 //! ```
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -386,7 +387,7 @@ macro_rules! setting_by_text {
                 $crate::field::KindOf::Text
             }
             fn from_value(value: &$crate::field::ValueOf) -> Result<Self, String> {
-                value.to_string().parse().map_err(|error| format!("readable ({error})"))
+                value.to_string().parse().map_err(|error| format!("in the right form ({error})"))
             }
             fn to_value(&self) -> Option<$crate::field::ValueOf> {
                 Some($crate::field::ValueOf::Text(self.to_string()))
@@ -424,7 +425,20 @@ impl<T: serde::Serialize + serde::de::DeserializeOwned> Setting for Plain<T> {
     }
 }
 
-setting_by_text!(String, std::net::SocketAddr, std::net::IpAddr);
+setting_by_text!(String, std::net::IpAddr);
+
+impl Setting for SocketAddr {
+    fn kind() -> Kind {
+        Kind::Text
+    }
+    fn from_value(value: &Value) -> Result<Self, String> {
+        ranlab_emulator::socket_address(&value.to_string())
+            .map_err(|error| format!("in the right form ({error})"))
+    }
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Text(self.to_string()))
+    }
+}
 
 /// A config as a message: an object with the fields that are present.
 #[doc(hidden)]

@@ -32,8 +32,12 @@ impl RestUrl {
 impl FromStr for RestUrl {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("\"{text}\" is no address of a controller; write http://HOST:PORT");
-        let authority = text.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+        let wrong = || {
+            format!(
+                "\"{text}\" is not the address of a controller: expected http://HOST:PORT or HOST:PORT, for example http://127.0.0.1:8091"
+            )
+        };
+        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
         let port = authority.rsplit_once(':').and_then(|(host, port)| {
             let plain = !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic() && c != '/');
             port.parse::<u16>().ok().filter(|_| plain)

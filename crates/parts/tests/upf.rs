@@ -40,7 +40,7 @@ fn load(test: u8) -> UpfLoadPart {
         n3: at(test, 8, 2152),
         n6: Network::Ip { local: at(test, 10, 2153), upf: at(test, 8, 2153) },
         smf: Some(at(test, 1, 8805)),
-        gnb: at(test, 20, 2152),
+        gnb: Some(at(test, 20, 2152)),
         t1: Duration::from_secs(10),
         duration: PATIENCE,
         sessions: Some(200),
@@ -279,7 +279,7 @@ fn verdicts(test: u8, n6: N6, config: UpfCheck) -> Vec<Verdict> {
     let upf = Upf::start(&UpfPart { n6, dialect: config.dialect, ..upf(test) }).unwrap();
     let config = UpfCheck {
         n3: Some(at(test, 8, 2152)),
-        gnb: at(test, 20, 2152),
+        gnb: Some(at(test, 20, 2152)),
         patience: Duration::from_secs(1),
         ..config
     };

@@ -1,13 +1,12 @@
 //! Sockets, threads and sessions of a run.
 use super::arrivals::Paced;
-use super::carrier::{Carrier, Sockets};
+use super::carrier::{self, Carrier};
 use super::cycles::{CyclePlan, Cycles, Loop};
 use super::data::{DataReport, GnbThread, Shared, Traffic};
 use super::flows::{Flows, MAX_FLOWS, UE_PORT, UePool};
-use super::frames::{self, AfXdpSummary};
+use super::frames::AfXdpSummary;
 use super::fresh;
 use super::gate::Gate;
-use super::n3_io::N3Io;
 use super::n4::N4;
 use super::network::{NetworkPlan, NetworkReport, NetworkThread};
 use super::outcome::CycleReport;
@@ -20,7 +19,7 @@ use super::{LoadConfig, LoadError, Mode, nth};
 use crate::upf::pin;
 use ranlab_machines::Time;
 use ranlab_machines::n4::{Kind, SessionId, SmfSettings};
-use ranlab_net::{DatagramOptions, bind_datagrams, thread_cpu_time};
+use ranlab_net::thread_cpu_time;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -67,24 +66,7 @@ impl<'a> Bench<'a> {
         let flows = Flows::new(capacity(config), UePool { first: config.ue }, UE_PORT);
         let flows = Arc::new(flows.watched(config.onlooker.0.clone()));
         let packets = config.smoke || !matches!(config.mode, Mode::Control { .. } | Mode::Blind { .. });
-        let gnb = |n| {
-            let address = nth(config.gnb, n);
-            let socket = bind_datagrams(address, DatagramOptions::default());
-            socket.map(Arc::new).map_err(|source| LoadError::Bind { what: "base station", address, source })
-        };
-        let sockets: Vec<_> =
-            (0..if packets { config.gnbs } else { 0 }).map(gnb).collect::<Result<_, _>>()?;
-        let carriers = match config.n3_io {
-            N3Io::AfXdp { .. } if packets => frames::open(config, &sockets)
-                .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?
-                .into_iter()
-                .map(|frames| Carrier::Frames(Box::new(frames)))
-                .collect(),
-            _ => {
-                let sockets = |index| Box::new(Sockets::new(&sockets, index, config.threads));
-                (0..config.threads).map(|index| Carrier::Sockets(sockets(index))).collect()
-            }
-        };
+        let carriers = carrier::open(config, packets)?;
         let plan = NetworkPlan {
             flows: Arc::clone(&flows),
             streams: flows.len() * config.threads,

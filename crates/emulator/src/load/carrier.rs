@@ -1,7 +1,10 @@
 //! How a data thread's datagrams leave and come in: by sockets, or as frames past the kernel's stack.
-use super::frames::{AfXdpSummary, Frames};
+use super::addresses::Endpoint;
+use super::frames::{self, AfXdpSummary, Frames};
+use super::n3_io::N3Io;
 use super::sizes::{MAX_DATAGRAM, TURN, WAITED};
-use ranlab_net::{ReceiveBatch, SendBatch, monotonic_ns, wait_readable};
+use super::{LoadConfig, LoadError, nth};
+use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, wait_readable};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -120,11 +123,37 @@ impl Carrier {
     }
 }
 
+/// The carriers of the data threads; without sockets if no packets are sent.
+pub(super) fn open(config: &LoadConfig, packets: bool) -> Result<Vec<Carrier>, LoadError> {
+    let gnb = |n| {
+        let address = nth(config.gnb, n);
+        let socket = bind_datagrams(address, DatagramOptions::default())
+            .map_err(|source| LoadError::Bind { what: "base station", address, source })?;
+        endpoint(address, config.n3).check()?;
+        Ok(Arc::new(socket))
+    };
+    let sockets: Vec<_> =
+        (0..if packets { config.gnbs } else { 0 }).map(gnb).collect::<Result<_, LoadError>>()?;
+    Ok(match config.n3_io {
+        N3Io::AfXdp { .. } if packets => frames::open(config, &sockets)
+            .map_err(|why| LoadError::AfXdp { n3: config.n3, why: Box::new(why) })?
+            .into_iter()
+            .map(|frames| Carrier::Frames(Box::new(frames)))
+            .collect(),
+        _ => {
+            let sockets = |index| Box::new(Sockets::new(&sockets, config.n3, index, config.threads));
+            (0..config.threads).map(|index| Carrier::Sockets(sockets(index))).collect()
+        }
+    })
+}
+
 /// A socket for each base station. Every thread may send from each, and receives from its own: `index`,
 /// `index + threads` …
 #[derive(Debug)]
 pub(super) struct Sockets {
     all: Vec<Arc<UdpSocket>>,
+    /// The UPF, for the text of errors.
+    n3: SocketAddr,
     index: usize,
     threads: usize,
     received: ReceiveBatch,
@@ -132,10 +161,21 @@ pub(super) struct Sockets {
     batches: Vec<SendBatch>,
 }
 
+fn named(socket: &UdpSocket, peer: SocketAddr, error: io::Error) -> io::Error {
+    let Ok(own) = socket.local_addr() else { return error };
+    endpoint(own, peer).error(error)
+}
+
+/// The socket of a base station.
+pub(super) fn endpoint(own: SocketAddr, peer: SocketAddr) -> Endpoint {
+    Endpoint { what: "base station", flag: "--gnb", own, peer, peer_flag: "--n3" }
+}
+
 impl Sockets {
-    pub(super) fn new(all: &[Arc<UdpSocket>], index: usize, threads: usize) -> Self {
+    pub(super) fn new(all: &[Arc<UdpSocket>], n3: SocketAddr, index: usize, threads: usize) -> Self {
         Self {
             all: all.to_vec(),
+            n3,
             index,
             threads,
             received: ReceiveBatch::new(TURN, MAX_DATAGRAM),
@@ -155,7 +195,7 @@ impl Sockets {
         if waiting == 0 {
             return Ok(0);
         }
-        let sent = batch.send(socket)?;
+        let sent = batch.send(socket).map_err(|error| named(socket, self.n3, error))?;
         batch.clear();
         Ok((waiting - sent.datagrams) as u64)
     }
@@ -163,7 +203,8 @@ impl Sockets {
     fn receive(&mut self, mut each: impl FnMut(u64, Sender, &[u8])) -> io::Result<bool> {
         let mut any = false;
         for (gnb, socket) in self.all.iter().enumerate().skip(self.index).step_by(self.threads) {
-            if self.received.receive(socket)? > 0 {
+            let came = self.received.receive(socket);
+            if came.map_err(|error| named(socket, self.n3, error))? > 0 {
                 any = true;
                 let now_ns = monotonic_ns();
                 for (from, datagram) in self.received.datagrams() {

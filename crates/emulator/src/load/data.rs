@@ -530,7 +530,12 @@ mod tests {
         };
         let thread = |index, all_sessions| {
             let shared = shared(6, 2, all_sessions);
-            let carrier = Carrier::Sockets(Box::new(Sockets::new(&[gnb()], index, 1)));
+            let carrier = Carrier::Sockets(Box::new(Sockets::new(
+                &[gnb()],
+                "127.0.0.8:2152".parse().unwrap(),
+                index,
+                1,
+            )));
             GnbThread::new(shared, index, None, carrier).unwrap()
         };
         let turns = |own: &mut GnbThread| [(); 4].map(|()| own.next_live().map(|(flow, ..)| flow));

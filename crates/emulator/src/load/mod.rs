@@ -9,6 +9,7 @@
 //!   what comes unasked, is [`LoadReport::unexplained`].
 //! * Every packet carries a [`Probe`]: loss, order and repetition are told for each stream.
 //! * Times are taken from when something was to happen; how late the generator was is reported beside them.
+mod addresses;
 mod arrivals;
 mod bench;
 mod blind;
@@ -37,6 +38,7 @@ mod take_down;
 mod tally;
 mod tunnels;
 
+pub use addresses::{default_gnb, default_gnbs, default_smf};
 pub use arrivals::{Arrivals, Schedule};
 pub use calibrate::{BareLoop, bare_loop};
 pub use cycles::{CyclePlan, Cycles, Loop};
@@ -61,7 +63,7 @@ pub use tally::Tally;
 
 use ranlab_machines::n4::{Dialect, PFCP_PORT, Retransmission, SessionProfile};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 /// Base stations of one run at most: each is a socket.
@@ -257,11 +259,17 @@ pub enum LoadError {
         /// What came of it.
         then: Box<Self>,
     },
-    /// No address of this machine leads to the UPF.
-    #[error("no way leads to {upf}: {source}")]
-    NoWay {
-        /// The UPF.
-        upf: SocketAddr,
+    /// The kernel has no route to the UPF.
+    #[error(
+        "this machine has no route to {peer} ({peer_flag}): {source}; correct {peer_flag}, add a route, or give our own address with {own_flag}"
+    )]
+    NoRoute {
+        /// The UPF's address.
+        peer: SocketAddr,
+        /// The flag that chooses it.
+        peer_flag: &'static str,
+        /// The flag that chooses our address.
+        own_flag: &'static str,
         /// Why.
         source: io::Error,
     },
@@ -304,8 +312,8 @@ pub enum LoadError {
         /// Of which UE.
         ue: IpAddr,
     },
-    /// A socket failed.
-    #[error("a socket failed: {0}")]
+    /// A socket failed; the text names its addresses.
+    #[error("{0}")]
     Io(#[from] io::Error),
     /// A thread panicked.
     #[error("a thread of the load panicked")]
@@ -321,8 +329,12 @@ fn remedy(what: &str, source: &io::Error) -> &'static str {
             "; give an address of this machine with --smf (each further SMF has the next one)"
         }
         ("base station", io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {
-            "; give a free address of this machine with --gnb (each further base station has the next one)"
+            "; give a free address of this machine with --gnb, or fewer base stations with --gnbs (each further base station has the next address)"
         }
+        ("data network", io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable) => {
+            "; give a free address of this machine with --n6"
+        }
+        (_, io::ErrorKind::PermissionDenied) => "; ports below 1024 need root or CAP_NET_BIND_SERVICE",
         _ => "",
     }
 }
@@ -335,27 +347,6 @@ fn other_port(smf: &SocketAddr) -> String {
             SocketAddr::new(smf.ip(), PFCP_PORT)
         ),
     }
-}
-
-/// Where an SMF speaks from that nobody has given an address: towards a UPF on loopback an address that neither UPFs nor
-/// base stations have by default, otherwise the one from which the kernel would send.
-///
-/// # Errors
-/// The kernel has no way to the UPF.
-pub fn default_smf(upf: SocketAddr) -> Result<SocketAddr, LoadError> {
-    let ip = match upf.ip() {
-        IpAddr::V4(v4) if v4.is_loopback() => Ipv4Addr::new(127, 0, 2, 1).into(),
-        _ => source_towards(upf).map_err(|source| LoadError::NoWay { upf, source })?,
-    };
-    Ok(SocketAddr::new(ip, PFCP_PORT))
-}
-
-fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
-    let any: IpAddr =
-        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind(SocketAddr::new(any, 0))?;
-    socket.connect(peer)?;
-    Ok(socket.local_addr()?.ip())
 }
 
 /// The address `n` behind `first`, same port.
@@ -412,15 +403,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_smf_without_address_speaks_from_where_the_upf_is_reached() {
-        for upf in ["127.0.0.8:8805", "127.200.0.1:9"] {
-            assert_eq!(default_smf(upf.parse().unwrap()).unwrap().to_string(), "127.0.2.1:8805");
-        }
-        let six = default_smf("[::1]:8805".parse().unwrap());
-        assert!(six.is_err() || six.is_ok_and(|smf| smf.to_string() == "[::1]:8805"));
-    }
-
-    #[test]
     fn an_address_that_is_not_to_be_had_comes_with_what_helps() {
         let bind = |what, kind: io::ErrorKind| {
             let address = "10.3.0.1:8805".parse().unwrap();
@@ -429,7 +411,7 @@ pub(crate) mod tests {
         assert!(bind("SMF", io::ErrorKind::AddrInUse).contains("another SMF on this machine has it"));
         assert!(bind("SMF", io::ErrorKind::AddrNotAvailable).contains("of this machine with --smf"));
         assert!(bind("base station", io::ErrorKind::AddrInUse).contains("with --gnb"));
-        assert!(!bind("data network", io::ErrorKind::AddrInUse).contains("--"));
+        assert!(bind("data network", io::ErrorKind::AddrInUse).contains("with --n6"));
         assert!(
             !bind("SMF", io::ErrorKind::PermissionDenied).contains("--"),
             "which no address would change"

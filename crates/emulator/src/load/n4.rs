@@ -1,5 +1,6 @@
 //! The SMF on a socket.
 use super::LoadError;
+use super::addresses::Endpoint;
 use super::cycles::REST;
 use super::silence::Hearing;
 use ranlab_machines::Time;
@@ -55,6 +56,10 @@ pub struct N4 {
     pub(super) hearing: Hearing,
 }
 
+fn endpoint(own: SocketAddr, peer: SocketAddr) -> Endpoint {
+    Endpoint { what: "SMF", flag: "--smf", own, peer, peer_flag: "--n4" }
+}
+
 impl N4 {
     /// Binds the SMF's address.
     pub fn new(
@@ -69,6 +74,7 @@ impl N4 {
         let options = DatagramOptions { merge: true, stamp: true, ..Default::default() };
         let socket = bind_datagrams(bind, options).map_err(fault)?;
         let own = socket.local_addr().map_err(fault)?;
+        endpoint(own, upf).check()?;
         Ok(Self {
             smf,
             socket,
@@ -99,7 +105,7 @@ impl N4 {
     /// Receives and sends what there is, without waiting; whether anything came.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { smf, socket, upf, received, trace, own, strangers, hearing, .. } = self;
-        let came = received.receive(socket)?;
+        let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
         // The kernel's time of arrival: what waits for this thread is not the UPF's delay.
         for (from, datagram, at_ns) in received.stamped() {
             if from != *upf {
@@ -146,7 +152,8 @@ impl N4 {
     fn send(&mut self) -> io::Result<()> {
         let waiting = self.to_send.len();
         if waiting > 0 {
-            let sent = self.to_send.send(&self.socket)?;
+            let sent =
+                self.to_send.send(&self.socket).map_err(|error| endpoint(self.own, self.upf).error(error))?;
             self.unsent += (waiting - sent.datagrams) as u64;
             self.to_send.clear();
         }
@@ -158,7 +165,10 @@ impl N4 {
         if let Some(trace) = &mut self.trace {
             note(trace, monotonic_ns(), self.own, self.upf, octets);
         }
-        self.socket.send_to(octets, self.upf).map(drop)
+        self.socket
+            .send_to(octets, self.upf)
+            .map(drop)
+            .map_err(|error| endpoint(self.own, self.upf).error(error))
     }
 
     /// Queues octets that the machine knows nothing about, for [`send_queued`](Self::send_queued).
@@ -197,7 +207,7 @@ impl N4 {
     /// Receives what there is past the machine; how many.
     pub fn receive_raw(&mut self, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
         let Self { socket, upf, received, trace, own, strangers, hearing, .. } = self;
-        let came = received.receive(socket)?;
+        let came = received.receive(socket).map_err(|error| endpoint(*own, *upf).error(error))?;
         for (from, datagram) in received.datagrams() {
             if from == *upf {
                 hearing.hears(Self::now());

@@ -1,4 +1,5 @@
 //! The data network: a sink that counts, a reflector, and a sender at a pace.
+use super::addresses::Endpoint;
 use super::data::{Pace, Traffic};
 use super::flows::Flows;
 use super::meter::Times;
@@ -6,14 +7,14 @@ use super::probe::{DOWNLINK, Probe, REFLECT, REFLECTED, reflect, write_packet};
 use super::sizes::MAX_PACKET;
 use super::tally::Tally;
 use super::{LoadError, nth};
-use crate::text::TextError;
+use crate::text::{TextError, socket_address};
 use crate::upf::pin;
 use ranlab_net::{
     DatagramOptions, ReceiveBatch, SendBatch, bind_datagrams, monotonic_ns, thread_cpu_time, wait_readable,
 };
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ impl FromStr for Network {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let wrong =
             || TextError::new(text, "data network of ours", "none, udp://LOCAL,UPF and routed://ADDRESS");
-        let address = |text: &str| text.parse().map_err(|_| wrong());
+        let address = |text: &str| socket_address(text).map_err(|_| wrong());
         if text == "none" {
             return Ok(Self::None);
         }
@@ -158,6 +159,14 @@ impl NetworkThread {
 
     pub(super) fn run(mut self, go: &AtomicBool, stop: &AtomicBool) -> io::Result<(Self, NetworkReport)> {
         pin(&self.plan.cpu, 0);
+        let served = self.serve(go, stop);
+        served.map_err(|error| named(&self.socket, &self.network, self.plan.flows.ue(0).ip(), error))?;
+        self.report.cpu = thread_cpu_time();
+        let report = self.take_report();
+        Ok((self, report))
+    }
+
+    fn serve(&mut self, go: &AtomicBool, stop: &AtomicBool) -> io::Result<()> {
         let mut pace = None;
         while !stop.load(Relaxed) {
             let worked = self.receive()?;
@@ -175,9 +184,7 @@ impl NetworkThread {
                 wait_readable(&[self.socket.as_fd()], Duration::from_nanos(until_ns - SPIN_NS).min(REST))?;
             }
         }
-        self.report.cpu = thread_cpu_time();
-        let report = self.take_report();
-        Ok((self, report))
+        Ok(())
     }
 
     /// What was seen so far; counting begins anew.
@@ -308,6 +315,16 @@ impl NetworkThread {
         *number += u64::from(pushed);
         Ok(())
     }
+}
+
+/// Names the socket in its error; the peer of a routed data network is the first UE.
+fn named(socket: &UdpSocket, network: &Network, ue: IpAddr, error: io::Error) -> io::Error {
+    let Ok(own) = socket.local_addr() else { return error };
+    let (peer, peer_flag) = match network {
+        Network::Ip { upf, .. } => (*upf, "--n6"),
+        Network::None | Network::Routed(_) => (SocketAddr::new(ue, own.port()), "--ue"),
+    };
+    Endpoint { what: "data network", flag: "--n6", own, peer, peer_flag }.error(error)
 }
 
 fn flush(batch: &mut SendBatch, socket: &UdpSocket, unsent: &mut u64) -> io::Result<()> {

@@ -99,7 +99,7 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
         let least = 2 * config.threads;
         if config.gnbs < least {
             return Err(LoadError::Bounds {
-                what: "base stations (a session is handed over within its thread's)",
+                what: "base stations (a session is handed over within its thread's; each further one, --gnbs, needs the next address of this machine)",
                 given: config.gnbs,
                 least,
                 most: MAX_GNBS,

@@ -17,7 +17,7 @@ mod packets;
 mod workers;
 mod xdp;
 
-use crate::text::TextError;
+use crate::text::{TextError, socket_address};
 use control::Control;
 pub(crate) use control::ntp_of_unix;
 pub use control::ntp_seconds;
@@ -93,7 +93,7 @@ impl FromStr for N6 {
         if let Some(rest) = text.strip_prefix("udp://") {
             let (local, rest) = rest.split_once(',').ok_or_else(wrong)?;
             let mut peers = rest.split(',');
-            let address = |text: &str| text.parse().map_err(|_| wrong());
+            let address = |text: &str| socket_address(text).map_err(|_| wrong());
             let peer = address(peers.next().unwrap_or_default())?;
             let route = |text: &str| {
                 let (server, peer) = text.split_once('=').ok_or_else(wrong)?;

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ranlab_emulator::load::{
-    LoadError, N4, Network, PROBE_BYTES, Probe, Process, Traced, UePool, default_smf, nth, write_packet,
+    LoadError, N4, Network, PROBE_BYTES, Probe, Process, Traced, UePool, default_gnb, default_smf, nth,
+    write_packet,
 };
 use ranlab_emulator::upf::ntp_seconds;
 use ranlab_machines::n4::*;
@@ -25,8 +26,9 @@ config! {
     pub struct UpfCheck {
         /// the UPF's N3: packets are tried as well
         n3: Option<SocketAddr> = None, wiring();
-        /// where our base station receives
-        gnb: SocketAddr = SocketAddr::from(([127, 0, 1, 1], 2152));
+        /// address and port of our base station. Without this: 127.0.1.1:2152 for a UPF on this machine, else the address from
+        /// which this machine reaches the UPF's N3
+        gnb: Option<SocketAddr> = None;
         /// where our SMF speaks from, further ones from the next addresses of this machine. Keep port 8805, where some UPFs
         /// answer whichever port asked. Without this, towards a UPF on loopback, an address for each check, the same ones in
         /// every run; else the one from which this machine reaches the UPF
@@ -114,6 +116,8 @@ pub(super) struct CheckRun {
     pub(super) config: UpfCheck,
     /// Where the first SMF speaks from.
     smf: SocketAddr,
+    /// The base station's address.
+    gnb: SocketAddr,
     /// Whether every check has addresses that nobody else speaks from: what one leaves at the UPF is no other's.
     pub(super) own_addresses: bool,
     /// The last sequence number.
@@ -149,6 +153,7 @@ impl CheckRun {
             address,
             config: config.clone(),
             smf,
+            gnb: config.gnb.map_or_else(|| default_gnb(config.n3.unwrap_or(address)), Ok)?,
             own_addresses,
             sequence: Cell::new(ranlab_net::monotonic_ns() as u32 >> 4),
             recovery: Cell::new(ntp_seconds()),
@@ -410,7 +415,7 @@ impl Peer {
     }
 
     pub(super) fn modify(&mut self, seid: u64, teid: u32) -> Result<Cause, Fault> {
-        let tunnel = Tunnel { teid, peer: self.run.config.gnb.ip() };
+        let tunnel = Tunnel { teid, peer: self.run.gnb.ip() };
         let request = self.templates.modification(Change::Downlink { tunnel, end_marker: false });
         match self.ask(request, Some(seid))? {
             Some(Message::SessionModificationResponse(response)) => Ok(response.cause),
@@ -492,7 +497,7 @@ impl Peer {
 
     pub(super) fn n3(&self) -> Result<(UdpSocket, SocketAddr), Fault> {
         let n3 = self.run.config.n3.ok_or(Fault::Skipped("without --n3 no packet is tried"))?;
-        let address = self.run.config.gnb;
+        let address = self.run.gnb;
         let socket = UdpSocket::bind(address).map_err(|source| LoadError::Bind {
             what: "base station",
             address,

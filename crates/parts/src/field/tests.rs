@@ -14,7 +14,7 @@ crate::config! {
         /// of everything random
         seed: Seed = Seed(1);
         /// where to
-        connect: Option<std::net::SocketAddr> = None, wiring();
+        connect: Option<SocketAddr> = None, wiring();
         /// what it writes
         file: Option<PathBuf> = None, local(), flag("record");
     }
@@ -31,7 +31,7 @@ fn a_config_reads_what_it_writes_and_refuses_the_rest() {
     for (text, why) in [
         (r#"{"count":10}"#, "`count` must be a whole number from 1 to 9; it is 10"),
         (r#"{"coutn":1}"#, "there is no `coutn`; `count` is near"),
-        (r#"{"connect":"here"}"#, "`connect` must be readable"),
+        (r#"{"connect":"here"}"#, "expected ADDRESS:PORT, for example 127.0.0.1:8080"),
     ] {
         let error = serde_json::from_str::<Example>(text).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

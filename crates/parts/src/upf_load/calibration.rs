@@ -185,7 +185,8 @@ mod tests {
         let upf = Upf::start(&UpfPart { n4, n3, n6: N6::Sink, ..UpfPart::default() }).unwrap();
         let smf = Some(at(1, 8805));
         let load =
-            UpfLoad::new(&UpfLoadPart { n4, n3, smf, gnb: at(20, 2152), ..UpfLoadPart::default() }).unwrap();
+            UpfLoad::new(&UpfLoadPart { n4, n3, smf, gnb: Some(at(20, 2152)), ..UpfLoadPart::default() })
+                .unwrap();
         let config = LoadConfig { smoke: false, ..load.config };
         let reached = flat_out(&config, &N3Io::Sockets, 3, 10, 512, &AtomicBool::new(false)).unwrap();
         drop(upf);

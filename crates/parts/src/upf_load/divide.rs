@@ -18,8 +18,16 @@ impl UpfLoadPart {
             ));
         }
         divisible("SMFs (`load.smfs`)", self.smfs as u64, places)?;
-        divisible("base stations (`load.gnbs`)", self.gnbs as u64, places)?;
-        let all = self.totals(places)?;
+        // Places on other machines derive their addresses themselves; without a number each has one base station.
+        let (first, count) = match self.gnb {
+            Some(first) => (Some(first), self.gnbs_from(first)),
+            None => (
+                self.n3.ip().is_loopback().then(|| self.first_gnb()).transpose()?,
+                self.gnbs.unwrap_or(places),
+            ),
+        };
+        divisible("base stations (`load.gnbs`)", count as u64, places)?;
+        let all = Self { gnbs: Some(count), ..self.totals(places)? };
         let mut shares = Vec::with_capacity(places);
         let (mut smfs, mut gnbs, mut ues) = (0, 0, 0);
         for place in 0..places {
@@ -27,7 +35,7 @@ impl UpfLoadPart {
             let smf = self.smf.or_else(|| self.n4.ip().is_loopback().then(|| default_smf(self.n4).ok())?);
             let part = Self {
                 smf: smf.map(|first| nth(first, smfs)),
-                gnb: nth(self.gnb, gnbs),
+                gnb: first.map(|first| nth(first, gnbs)),
                 ue: UePool { first: self.ue }.address(ues),
                 n6: self.n6.of_place(place),
                 server: if self.n6 == Network::None { self.server } else { nth(self.server, place) },
@@ -36,9 +44,9 @@ impl UpfLoadPart {
                 shared: true,
                 ..part
             };
-            (smfs, gnbs) = (smfs + part.smfs, gnbs + part.gnbs);
+            (smfs, gnbs) = (smfs + part.smfs, gnbs + part.gnbs.unwrap_or(0));
             // Which address speaks to the UPF changes no capacity.
-            ues += capacity(&Self { smf: Some(part.n4), ..part.clone() }.load()?);
+            ues += capacity(&Self { smf: Some(part.n4), gnb: Some(part.n3), ..part.clone() }.load()?);
             shares.push(part);
         }
         Ok(shares)
@@ -85,7 +93,7 @@ impl UpfLoadPart {
         let packets = |rate: Option<PacketRate>| rate.map(|rate| PacketRate(rate.0 * by_sessions));
         Self {
             smfs: size(self.smfs),
-            gnbs: size(self.gnbs),
+            gnbs: all.gnbs.map(size),
             rate: self.rate * rate,
             rate_to: all.rate_to.map(|to| to * rate),
             burst,

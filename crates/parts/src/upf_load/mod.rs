@@ -14,7 +14,7 @@ use std::time::Duration;
 use ranlab_campaign::schema::Kind;
 use ranlab_emulator::load::{
     Arrivals, LoadConfig, Loop, MAX_GNBS, MAX_SMFS, MAX_THREADS, Mode, N3Io, Network, Onlooker, Traffic,
-    default_smf,
+    default_gnb, default_gnbs, default_smf,
 };
 use ranlab_machines::n4::{Dialect, Retransmission, SessionProfile};
 use ranlab_wire::pfcp::BitRates;
@@ -98,10 +98,11 @@ config! {
         smf: Option<SocketAddr> = None;
         /// SMFs, a thread and an association each
         smfs: usize = 1, range(1, MAX_SMFS as i64);
-        /// address and port of the first base station; each further one has the next address
-        gnb: SocketAddr = SocketAddr::from(([127, 0, 1, 1], 2152));
-        /// base stations
-        gnbs: usize = 2, range(1, MAX_GNBS as i64);
+        /// address and port of the first base station; each further one has the next address. Without this: 127.0.1.1:2152 for
+        /// a UPF on this machine, else the address from which this machine reaches the UPF's N3
+        gnb: Option<SocketAddr> = None;
+        /// base stations. Without this: 2 if this machine has the address after the first one's, else 1
+        gnbs: Option<usize> = None, range(1, MAX_GNBS as i64);
         /// threads that send and receive packets
         threads: usize = 1, range(1, MAX_THREADS as i64);
         /// how base stations' packets leave and come in: sockets, or af-xdp[:DEVICE][,native][,zero-copy] past the kernel's stack
@@ -182,6 +183,16 @@ impl UpfLoadPart {
         usize::try_from(self.sessions.unwrap_or(SESSIONS)).unwrap_or(usize::MAX)
     }
 
+    /// Address of the first base station.
+    fn first_gnb(&self) -> Result<SocketAddr, Trouble> {
+        Ok(self.gnb.map_or_else(|| default_gnb(self.n3), Ok)?)
+    }
+
+    /// Number of base stations if the first one has this address.
+    fn gnbs_from(&self, first: SocketAddr) -> usize {
+        self.gnbs.unwrap_or_else(|| default_gnbs(first, &[self.n3.ip(), self.n4.ip()]))
+    }
+
     fn load(&self) -> Result<LoadConfig, Trouble> {
         let rates = [Some(("rate", self.rate)), self.rate_to.map(|rate| ("rate_to", rate))];
         if let Some((name, rate)) =
@@ -208,13 +219,14 @@ impl UpfLoadPart {
             })
         };
         let (uplink, downlink) = self.flows();
+        let gnb = self.first_gnb()?;
         Ok(LoadConfig {
             n4: self.n4,
             n3: self.n3,
             smf: self.smf.map_or_else(|| default_smf(self.n4), Ok)?,
             smfs: self.smfs,
-            gnb: self.gnb,
-            gnbs: self.gnbs,
+            gnb,
+            gnbs: self.gnbs_from(gnb),
             threads: self.threads,
             pin: self.pin.0.clone(),
             network: self.n6,

@@ -187,7 +187,7 @@ fn shares_of_a_load_are_disjoint_and_sum_up() {
     // Identities go on where the place before ended: 2 of 5 SMFs, 2 of 4 base stations, 5 + 2 * 1 UEs and the 256 numbers
     // that rest.
     assert_eq!(two.iter().map(|one| one.smfs).collect::<Vec<_>>(), [2, 3]);
-    let (smf, gnb, ue) = (two[1].smf.unwrap(), two[1].gnb, two[1].ue);
+    let (smf, gnb, ue) = (two[1].smf.unwrap(), two[1].gnb.unwrap(), two[1].ue);
     assert_eq!(
         [smf.to_string(), gnb.to_string(), ue.to_string()],
         ["127.0.2.3:8805", "127.0.1.3:2152", "10.60.1.8"]

@@ -73,7 +73,6 @@ fn keys_of_upf() -> Vec<Key> {
 
 /// Settings of the load that have no default here: what a scenario does not say is as the verb has it.
 const AS_THE_VERB: &[&str] = &[
-    "gnb",
     "io",
     "pin",
     "ue",
@@ -109,7 +108,11 @@ fn keys_of_load() -> Vec<Key> {
     keys.extend([
         keys::load_places("the load"),
         text("load.netns", "network namespace of the load, made before; on this machine alone").optional(),
-        text("load.n6", "own, none, or routed://ADDRESS where the kernel routes").or("own"),
+        text(
+            "load.n6",
+            "own, none, or routed://ADDRESS where the kernel routes; without this: own with our UPF, none with an external one",
+        )
+        .optional(),
         text("load.network", "our data network's end of N6").or("127.8.0.10:2153"),
     ]);
     keys

@@ -20,6 +20,8 @@ use crate::peer::Peer;
 use crate::{keys, stranger};
 use describe::EXTERNAL;
 
+/// UDP port of GTP-U (TS 29.281 4.4.2.0).
+const GTPU: u16 = 2152;
 const UPF: &str = "UPF";
 const LOAD: &str = "load";
 
@@ -158,14 +160,17 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
         }
         if ours && run.value("load.gnb").is_none() {
             // Four times as many: there may be a thousand.
-            part.gnb = SocketAddr::from(([127, 10, own * 4, 1], part.gnb.port()));
+            part.gnb = Some(SocketAddr::from(([127, 10, own * 4, 1], GTPU)));
         }
     }
     let habits = stranger::said(run, "sut.dialect", describe::DIALECT, |peer| &peer.dialect.n4)?;
     part.set("dialect", &habits.as_str().into()).map_err(|error| RigError::Rig(error.to_string()))?;
-    part.n6 = match keys::text(run, "load.n6")? {
+    // An external UPF gets a data network only if the scenario names one.
+    let default = if keys::text(run, "sut.design")? == EXTERNAL { "none" } else { "own" };
+    part.n6 = match run.text("load.n6").unwrap_or(default) {
+        "none" => Network::None,
         "own" => Network::Ip { local: network, upf: n6_of(part.n3) },
-        _ => keys::parsed(run, "load.n6")?,
+        text => text.parse().map_err(|error| RigError::Rig(format!("`load.n6`: {error}")))?,
     };
     (part.duration, part.run) = (run.duration, Some(run.seed as u32));
     Ok(part)

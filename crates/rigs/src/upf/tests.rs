@@ -171,9 +171,10 @@ fn a_campaign_has_loopback_addresses_of_its_own() {
             Part::Upf(part) => [part.n4.to_string(), part.n3.to_string(), part.n6.to_string()].to_vec(),
             _ => Vec::new(),
         };
-        let [smf, n6] =
-            [load.smf.map(|smf| smf.to_string()), Some(load.n6.to_string())].map(Option::unwrap_or_default);
-        [upf, vec![load.n4.to_string(), load.n3.to_string(), n6, smf, load.gnb.to_string()]].concat()
+        let text = |address: Option<SocketAddr>| address.map_or_else(String::new, |it| it.to_string());
+        let [smf, gnb] = [load.smf, load.gnb].map(text);
+        let own = [load.n4.to_string(), load.n3.to_string(), load.n6.to_string(), smf, gnb];
+        [upf, own.to_vec()].concat()
     };
     let mut seen = BTreeSet::new();
     for own in 0..CAMPAIGNS_MAX {
@@ -195,4 +196,6 @@ fn a_campaign_has_loopback_addresses_of_its_own() {
     assert_eq!(addresses(&said, 3), addresses(&said, 0));
     let external = [("sut.design", EXTERNAL.into())];
     assert_eq!(addresses(&external, 3), addresses(&external, 0));
+    // As `ranlab load upf` has them: addresses of the machine that the load runs on, and no data network.
+    assert_eq!(addresses(&external, 0)[2..], ["none", "", ""]);
 }

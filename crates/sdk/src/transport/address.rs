@@ -63,7 +63,7 @@ pub enum Address {
 #[non_exhaustive]
 pub enum AddressError {
     /// There is no `scheme://` in front.
-    #[error("\"{text}\" has no scheme; write {SCHEMES}")]
+    #[error("\"{text}\" has no scheme; write {}{SCHEMES}", example(text))]
     NoScheme {
         /// What was given.
         text: String,
@@ -97,6 +97,14 @@ pub enum AddressError {
     /// `mem://` without a name.
     #[error("mem:// needs a name behind it")]
     NoName,
+}
+
+/// What a text without a scheme most likely means.
+fn example(text: &str) -> String {
+    match host_port(text, false) {
+        Ok((host, port)) => format!("{}, or one of ", Address::Tcp { host, port }),
+        Err(_) => String::new(),
+    }
 }
 
 /// `sockaddr_un` has 108 bytes including the final zero (unix(7)).
