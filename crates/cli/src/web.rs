@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use ranlab_controllers::board::{self, Board};
+use ranlab_controllers::guard::Access;
 use ranlab_controllers::token::Token;
 use ranlab_host::{MachineMeter, MachineSample, ProcessMeter};
 use serde_json::{Map, Value, json};
@@ -26,7 +27,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Web {
     /// Show what happens on a page: on loopback at a port that the system chooses, or at this address
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = crate::args::socket_address)]
     web: Option<SocketAddr>,
     /// With --web: a file with a secret that whoever looks has to know; needed beyond loopback
     #[arg(long, value_name = "FILE", requires = "web")]
@@ -50,7 +51,8 @@ impl Web {
         let Some(address) = self.web else { return Ok(None) };
         let token = self.web_token_file.as_deref().map(Token::read).transpose().map_err(Failure::Usage)?;
         let board = Board::default();
-        let config = board::Config { address, hosts: self.web_host.clone(), token };
+        let config =
+            board::Config { address, access: Access { hosts: self.web_host.clone(), token, trust: None } };
         let bound = serve(board.clone(), config).map_err(|error| {
             let what = format!("no page at {address}: {error}");
             match error.kind() {

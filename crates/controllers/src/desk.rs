@@ -1,12 +1,13 @@
 //! What lives on one thread is asked over HTTP from any: handlers ask over a bounded channel, a task beside it answers.
-use crate::guard::{check_host, problem};
+use crate::guard::{Access, problem};
 use crate::server::Answer;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Questions that may wait; beyond, the answer is 503.
@@ -83,20 +84,25 @@ pub(crate) struct Request {
 /// Octets of the longest body.
 const BODY_MAX: usize = 64 << 10;
 
-/// Serves JSON under whatever path `answer` knows. Who wants something done must mean this server: see [`crate::guard`].
+/// Serves JSON under the paths that `answer` knows, to requests that `access` accepts.
+///
+/// # Errors
+/// It cannot listen there; or the address is beyond loopback, and there is no token.
 pub(crate) async fn answers<T: 'static>(
     desk: Desk<T>,
     address: SocketAddr,
+    access: Access,
     answer: impl FnOnce(&T, Request, oneshot::Sender<Answer>) + Copy + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
-    let handler = move |State(desk): State<Desk<T>>,
+    access.check_address(address)?;
+    let access = Arc::new(access);
+    let handler = move |State((desk, access)): State<(Desk<T>, Arc<Access>)>,
+                        ConnectInfo(peer): ConnectInfo<SocketAddr>,
                         method: Method,
                         uri: Uri,
                         headers: HeaderMap,
                         body: String| async move {
-        if method != Method::GET
-            && let Err(refused) = check_host(&headers, &uri, &[])
-        {
+        if let Err(refused) = access.check(peer.ip(), &headers, &uri) {
             return refused;
         }
         if body.len() > BODY_MAX {
@@ -115,5 +121,5 @@ pub(crate) async fn answers<T: 'static>(
             Err(busy) => busy,
         }
     };
-    serve(Router::new().fallback(handler).with_state(desk), address).await
+    serve(Router::new().fallback(handler).with_state((desk, access)), address).await
 }

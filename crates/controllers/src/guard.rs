@@ -1,8 +1,10 @@
-//! Who is heard over HTTP, and how a refusal is told.
+//! The access policy of every HTTP endpoint, and the form of refusals.
 //!
-//! A web page of somebody else shall not command base stations through its visitor's browser: a request names this
-//! server in its `Host`, by an address or a name that was allowed (no name of the attacker's that leads here), and has no
-//! other origin.
+//! * An address beyond loopback takes a token or a list of trusted addresses; otherwise nothing listens there.
+//! * Every request, whatever its method, names this server in `Host`: by an IP address, `localhost` or an allowed name. A name
+//!   of an attacker that resolves to this machine is refused, and so is a request whose `Origin` is another server. A web page
+//!   of a third party therefore cannot command base stations through its visitor's browser.
+//! * A request bears the token if there is one, except from trusted addresses.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::token::{Token, Trust};
@@ -15,23 +17,50 @@ use std::net::{IpAddr, SocketAddr};
 /// Octets of the longest body.
 pub const BODY_MAX: usize = 64 << 10;
 
-/// Refuses an address where others than this machine could ask, unless it is said who may.
-pub(crate) fn check_reach(address: SocketAddr, said: bool) -> io::Result<()> {
-    if address.ip().is_loopback() || said {
-        return Ok(());
-    }
-    let why = "others than this machine could ask there: it takes a token (--http-token-file, of --web --web-token-file), \
-               or a list of who may (--trust)";
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+/// Which requests an HTTP endpoint accepts.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// Further names of this machine that `Host` may have; IP addresses and `localhost` are always allowed.
+    pub hosts: Vec<String>,
+    /// The token that requests bear.
+    pub token: Option<Token>,
+    /// Addresses whose requests need no token.
+    pub trust: Option<Trust>,
 }
 
-/// Whether somebody is heard: by the token, by address, or because nobody else could come here.
-pub(crate) fn may_ask(
-    token: Option<&Token>,
-    trust: Option<&Trust>,
-    peer: IpAddr,
-    headers: &HeaderMap,
-) -> bool {
+impl Access {
+    /// Refuses an address beyond loopback if there is neither a token nor a list of trusted addresses.
+    pub(crate) fn check_address(&self, address: SocketAddr) -> io::Result<()> {
+        if address.ip().is_loopback() || self.token.is_some() || self.trust.is_some() {
+            return Ok(());
+        }
+        let why = format!(
+            "{address} is reachable from other machines: give a token (--http-token-file FILE; with --web: \
+             --web-token-file FILE) or a list of trusted addresses (--trust), or listen at 127.0.0.1:{}",
+            address.port()
+        );
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    }
+
+    /// Refuses a request that names another server or comes from another origin, whatever its method.
+    pub(crate) fn check_host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Response> {
+        check_host(headers, uri, &self.hosts)
+    }
+
+    /// Whether a request from this address is authorized.
+    pub(crate) fn authorizes(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        may_ask(self.token.as_ref(), self.trust.as_ref(), peer, headers)
+    }
+
+    /// Refuses what [`check_host`](Self::check_host) refuses, and a request that is not authorized.
+    pub(crate) fn check(&self, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Result<(), Response> {
+        self.check_host(headers, uri)?;
+        if self.authorizes(peer, headers) { Ok(()) } else { Err(unauthorized()) }
+    }
+}
+
+/// Whether a request is authorized: by the token, by its address, or because the endpoint is on loopback.
+fn may_ask(token: Option<&Token>, trust: Option<&Trust>, peer: IpAddr, headers: &HeaderMap) -> bool {
     match (token, trust) {
         (None, None) => true,
         (None, trust) => Trust::holds(trust, peer),
@@ -40,8 +69,10 @@ pub(crate) fn may_ask(
 }
 
 pub(crate) fn unauthorized() -> Response {
-    let mut refused =
-        problem(StatusCode::UNAUTHORIZED, "who asks has to know the token: Authorization: Bearer TOKEN");
+    let mut refused = problem(
+        StatusCode::UNAUTHORIZED,
+        "missing or invalid bearer token: send Authorization: Bearer TOKEN",
+    );
     refused.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));
     refused
 }
@@ -72,7 +103,7 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-pub(crate) fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), Response> {
+fn check_host(headers: &HeaderMap, uri: &Uri, allowed: &[String]) -> Result<(), Response> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = uri.authority().map(|authority| authority.as_str()).or_else(|| text(header::HOST));
     let host = host.unwrap_or_default();

@@ -34,7 +34,7 @@ mod desk;
 pub mod empower;
 pub mod flexran;
 #[cfg(feature = "serve")]
-mod guard;
+pub mod guard;
 #[cfg(feature = "serve")]
 pub mod hosted;
 pub mod hosting;

@@ -25,12 +25,11 @@ use crate::commons::{self, Commons};
 use crate::console::{self, Console, ConsoleHandle, cluster, metrics};
 use crate::describe::{Routes, together};
 use crate::desk::{self, Desk};
-use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
+use crate::guard::{Access, checked_body, problem, unauthorized};
 use crate::hosted::{Asker, Hosted, serve_sockets};
 use crate::hosting;
-use crate::monitor::PublicationHandle;
+use crate::monitor::{KpiExport, PublicationHandle};
 use crate::stream;
-use crate::token::{Token, Trust};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
@@ -65,12 +64,8 @@ const REPLY_PATIENCE: Duration = Duration::from_secs(8);
 pub struct RestConfig {
     /// Where to listen.
     pub address: SocketAddr,
-    /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
-    pub hosts: Vec<String>,
-    /// What whoever asks has to know.
-    pub token: Option<Token>,
-    /// Who need not know it. Beyond loopback one of the two is needed.
-    pub trust: Option<Trust>,
+    /// Which requests are accepted; beyond loopback it needs a token or a list of trusted addresses.
+    pub access: Access,
     /// An iApp whose resources are served beside the console's.
     pub iapp: Option<Resources>,
     /// The RIC's console: [`mod@console`].
@@ -83,6 +78,8 @@ pub struct RestConfig {
     pub a1: Option<A1>,
     /// What becomes of statistics that are published.
     pub published: Option<PublicationHandle>,
+    /// KPIs that `/metrics` exports.
+    pub kpis: Option<KpiExport>,
 }
 
 /// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
@@ -120,8 +117,8 @@ struct Served {
 /// It cannot listen there; or others than this machine could ask, and there is no token.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
-    check_reach(address, config.token.is_some() || config.trust.is_some())?;
-    if config.hosted.is_some() && config.token.is_none() {
+    config.access.check_address(address)?;
+    if config.hosted.is_some() && config.access.token.is_none() {
         let why = "xApps that are hosted could ask there as if they were the operator: it takes a token (--http-token-file)";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
@@ -166,10 +163,11 @@ async fn respond(
     body: Body,
 ) -> Result<Response, Response> {
     let config = &served.config;
-    check_host(headers, uri, &config.hosts)?;
+    config.access.check_host(headers, uri)?;
     let page = crate::page::file(uri.path());
     let asker = config.hosted.as_ref().and_then(|hosted| hosted.asker(headers));
-    if uri.path() != "/healthz" && page.is_none() && asker.is_none() && !is_heard(config, peer, headers) {
+    let is_authorized = asker.is_some() || is_heard(config, peer, headers);
+    if uri.path() != "/healthz" && page.is_none() && !is_authorized {
         return Err(unauthorized());
     }
     // As long as it is answered.
@@ -202,7 +200,7 @@ async fn respond(
         return config.commons.answer(asker.as_ref(), wanted, uri, body).await;
     }
     if wanted == Wanted::Get
-        && let Some(shown) = shown(served, uri, headers).await?
+        && let Some(shown) = shown(served, is_authorized, uri, headers).await?
     {
         return Ok(shown);
     }
@@ -223,16 +221,25 @@ async fn respond(
 /// Whether somebody who is no hosted xApp is heard.
 fn is_heard(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
     // An address of this machine may be a hosted xApp's.
-    let trust =
-        config.trust.as_ref().filter(|_| config.hosted.is_none() || !peer.to_canonical().is_loopback());
-    may_ask(config.token.as_ref(), trust, peer, headers)
+    let is_hosted = config.hosted.is_some() && peer.to_canonical().is_loopback();
+    match &config.access {
+        access if !is_hosted => access.authorizes(peer, headers),
+        access => access.token.as_ref().is_none_or(|token| token.is_borne(headers)),
+    }
 }
 
 /// What is read without asking an iApp; `None` if the path is none of these.
-async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<Option<Response>, Response> {
+async fn shown(
+    served: &Arc<Served>,
+    is_authorized: bool,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, Response> {
     let nodes =
         uri.path() == "/v1/ric/nodes" || served.own.of("/v1/nodes").is_none() && uri.path() == "/v1/nodes";
     Ok(Some(match uri.path() {
+        // A probe without the token learns that the process answers, and nothing of the network.
+        "/healthz" if !is_authorized => json(json!({ "status": "ok" }).to_string()),
         "/healthz" => {
             let snapshot = snapshot(served).await?;
             let nodes = snapshot.nodes.iter().filter(|node| node.info.connected).count();
@@ -247,6 +254,9 @@ async fn shown(served: &Arc<Served>, uri: &Uri, headers: &HeaderMap) -> Result<O
             text.push_str(&metrics::commons(&served.config.commons.counts()));
             if let Some(hosted) = &served.config.hosted {
                 text.push_str(&metrics::hosted(&hosted.desk.statuses()));
+            }
+            if let Some(kpis) = &served.config.kpis {
+                text.push_str(&kpis.text(ranlab_sdk::now()));
             }
             if let Some(published) = &served.config.published {
                 text.push_str(&metrics::published(published.counts()));

@@ -1,6 +1,7 @@
 //! SD-RAN policies on the SDK's driver, with the habits of the published controllers: kernel-sized sockets, a write for
 //! each message, an agent that does not read is cut off.
 use crate::desk::{Desk, answers};
+use crate::guard::Access;
 use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
 use bytes::Bytes;
 use ranlab_machines::Time;
@@ -176,9 +177,9 @@ impl<P: Policy> Server<P> {
     }
 
     /// Answers questions over HTTP; the address is the one bound.
-    pub(crate) async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+    pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         let desk = Desk::open(self.driver.clone());
-        answers(desk, address, |driver: &Rc<Driver<Served<P>>>, question, told| {
+        answers(desk, address, access, |driver: &Rc<Driver<Served<P>>>, question, told| {
             let answer = driver.with(|served, _| match question.path.as_str() {
                 "/healthz" => Answer::Known(serde_json::json!({ "status": "ok" })),
                 "/v1/counters" => {

@@ -32,9 +32,9 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/policy and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], ASSOCIATION_PORT)), wiring();
-        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
         http_token_file: Option<PathBuf> = None, local();
-        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// serve the resources of the slicing controller, too, for the carrier that operators share: here
         slicing: Option<SocketAddr> = None, wiring();
@@ -54,9 +54,9 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/policy and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], SLICING_PORT)), wiring();
-        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
         http_token_file: Option<PathBuf> = None, local();
-        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
         allow: Vec<Allowed> = Vec::new(), wiring();
@@ -74,9 +74,9 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/nodes, /v1/events and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], TRAFFIC_PORT)), wiring();
-        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
         http_token_file: Option<PathBuf> = None, local();
-        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// where RLC and TRAFFIC statistics are published: local (/v1/events) or redis://HOST:PORT
         bus: BusUrl = BusUrl::Local, wiring();
@@ -105,7 +105,13 @@ impl FromStr for BusUrl {
         match text {
             "local" => Ok(Self::Local),
             url if url.starts_with("redis://") => Ok(Self::Redis(url.to_owned())),
-            _ => Err(format!("\"{text}\" is no bus; allowed are local and redis://HOST:PORT")),
+            // A bus on the network is a Redis server's; the scheme may be left out.
+            place if !place.contains("://") && place.contains(':') => {
+                Ok(Self::Redis(format!("redis://{place}")))
+            }
+            _ => Err(format!(
+                "\"{text}\" is not a bus: expected local or redis://HOST:PORT, for example redis://127.0.0.1:6379"
+            )),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,6 +19,8 @@ use ranlab_wire::empower::{Mac, NotAMac};
 use ranlab_wire::flexran::{self, Policy};
 use serde::Serialize;
 
+use crate::peers::Allowed;
+use crate::ric::access;
 use crate::settings::Share;
 use crate::worker::{Numbers, Report, Trouble};
 use crate::{Running, config, environment, numbers, rig, setting_by_text, since};
@@ -32,6 +35,12 @@ config! {
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], flexran::PORT)), wiring();
         /// serve /stats_manager/all, /dl_sched, /rrm_config, /slice, /v1/counters and /healthz here
         http: Option<SocketAddr> = None, wiring();
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
+        /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
+        trust: Vec<Allowed> = Vec::new(), wiring();
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
         /// part of a cycle for the RIB updater: 0.2 is FlexRAN, 0.8 AltFlexRAN; or adaptive
         rib_share: Share = Share(RibShare::Fixed(0.2));
         /// leaky: drops what does not fit and keeps its memory, as published; bounded: holds agents back
@@ -101,6 +110,12 @@ config! {
         listen: Option<SocketAddr> = None, wiring();
         /// serve /api/v1/vbses, /v1/counters and /healthz here
         http: Option<SocketAddr> = None, wiring();
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
+        http_token_file: Option<PathBuf> = None, local();
+        /// addresses whose HTTP requests need no token, e.g. 10.0.0.0/24; repeatable
+        trust: Vec<Allowed> = Vec::new(), wiring();
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        host: Vec<String> = Vec::new(), wiring();
         /// version of OpenEmpower: 1 is what MARC measured, 2 the current one
         openempower: u8 = 1, range(1, 2);
         /// base stations that may join, one Ethernet address a line [default: everybody]
@@ -147,6 +162,14 @@ fn cannot_listen<E: fmt::Display>(address: SocketAddr) -> impl FnOnce(E) -> Trou
     move |error| environment(format!("cannot listen at {address}: {error}"))
 }
 
+/// Why HTTP is not served: an address that needs a token is a mistake of the settings.
+fn refused(address: SocketAddr) -> impl FnOnce(io::Error) -> Trouble {
+    move |error| match error.kind() {
+        io::ErrorKind::PermissionDenied if !address.ip().is_loopback() => rig(error),
+        _ => cannot_listen(address)(error),
+    }
+}
+
 impl SouthController {
     /// One after FlexRAN's; needs a `LocalSet`.
     ///
@@ -172,7 +195,10 @@ impl SouthController {
         let server = FlexranServer::start(settings, part.threads, part.listen).await;
         let server = server.map_err(cannot_listen(part.listen))?;
         let http = match part.http {
-            Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
+            Some(address) => {
+                let access = access(&part.host, part.http_token_file.as_deref(), &part.trust)?;
+                Some(server.serve_http(address, access).await.map_err(refused(address))?)
+            }
             None => None,
         };
         Ok(Self { server: Server::Flexran(server), http, at_begin: None })
@@ -202,7 +228,10 @@ impl SouthController {
         let listen = part.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port)));
         let server = EmpowerServer::start(settings, listen).await.map_err(cannot_listen(listen))?;
         let http = match part.http {
-            Some(address) => Some(server.serve_http(address).await.map_err(cannot_listen(address))?),
+            Some(address) => {
+                let access = access(&part.host, part.http_token_file.as_deref(), &part.trust)?;
+                Some(server.serve_http(address, access).await.map_err(refused(address))?)
+            }
             None => None,
         };
         Ok(Self { server: Server::Empower(server), http, at_begin: None })

@@ -36,9 +36,9 @@ config! {
         e2: Vec<Listen> = vec![Listen::At(loopback(E2_PORT))], wiring();
         /// serve /v1/tenants, /v1/nodes and /openapi.json here
         http: SocketAddr = SocketAddr::from(([127, 0, 0, 1], VIRT_PORT)), wiring();
-        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
         http_token_file: Option<PathBuf> = None, local();
-        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP as base stations; repeatable [default: all that can reach the listener]
         allow: Vec<Allowed> = Vec::new(), wiring();

@@ -3,8 +3,7 @@
 //! As with a RIC ([`crate::rest`]) a request means this server, knows its token if there is one, and says that its body is JSON.
 use super::{Board, Unheard};
 use crate::console::metrics;
-use crate::guard::{check_host, check_reach, checked_body, may_ask, problem, unauthorized};
-use crate::token::Token;
+use crate::guard::{Access, checked_body, problem, unauthorized};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State};
@@ -19,10 +18,8 @@ use std::sync::Arc;
 pub struct Config {
     /// Where to listen; port 0: one that the system chooses.
     pub address: SocketAddr,
-    /// Further names of this machine by which it may be asked; addresses and `localhost` are allowed anyway.
-    pub hosts: Vec<String>,
-    /// What whoever asks has to know; needed beyond loopback.
-    pub token: Option<Token>,
+    /// Which requests are accepted; beyond loopback it needs a token.
+    pub access: Access,
 }
 
 struct Served {
@@ -35,7 +32,7 @@ struct Served {
 /// # Errors
 /// It cannot listen there; or others than this machine could ask, and there is no token.
 pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
-    check_reach(config.address, config.token.is_some())?;
+    config.access.check_address(config.address)?;
     let address = config.address;
     let served = Arc::new(Served { board, config });
     crate::desk::serve(Router::new().fallback(handle).with_state(served), address).await
@@ -62,11 +59,11 @@ async fn respond(
     body: Body,
 ) -> Result<Response, Response> {
     let Served { board, config } = served;
-    check_host(headers, uri, &config.hosts)?;
+    config.access.check_host(headers, uri)?;
     let path = uri.path();
     let reads = *method == Method::GET || *method == Method::HEAD;
     let page = crate::page::file_of_board(path);
-    if page.is_none() && !may_ask(config.token.as_ref(), None, peer, headers) {
+    if page.is_none() && !config.access.authorizes(peer, headers) {
         return Err(unauthorized());
     }
     if let Some(page) = page.filter(|_| reads) {

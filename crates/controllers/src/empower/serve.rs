@@ -1,5 +1,6 @@
 //! The 5G-EmPOWER-style controller on sockets.
 use super::{EmpowerController, EmpowerControllerSettings, Vbs};
+use crate::guard::Access;
 use crate::server::{Answer, Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
 use ranlab_machines::Time;
@@ -34,9 +35,9 @@ impl EmpowerServer {
         self.server.address
     }
 
-    /// Serves `/api/v1/vbses` (GET, and POST `{"addr": "…"}` to register), `/v1/counters` and `/healthz`.
-    pub async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
-        self.server.serve_http(address).await
+    /// Serves `/api/v1/vbses` (GET, and POST `{"addr": "…"}` to register), `/v1/counters` and `/healthz`, to requests that `access` accepts.
+    pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
+        self.server.serve_http(address, access).await
     }
 
     /// Looks at the controller.

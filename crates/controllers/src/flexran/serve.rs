@@ -1,5 +1,6 @@
 //! The FlexRAN-style controller on sockets.
 use super::{AgentNode, FlexranController, FlexranControllerSettings, OrderError, resources};
+use crate::guard::Access;
 use crate::server::{Answer, Policy, Server, WallClock};
 use crate::southbound::{Action, ConnectionId, ControllerCounters};
 use ranlab_machines::Time;
@@ -54,9 +55,9 @@ impl FlexranServer {
     }
 
     /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/dl_sched`, `/rrm_config`, `/slice` and their like,
-    /// `/v1/counters` and `/healthz`.
-    pub async fn serve_http(&self, address: SocketAddr) -> io::Result<SocketAddr> {
-        self.server.serve_http(address).await
+    /// `/v1/counters` and `/healthz`, to requests that `access` accepts.
+    pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
+        self.server.serve_http(address, access).await
     }
 
     /// Looks at the controller.
