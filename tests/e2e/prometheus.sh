@@ -17,10 +17,10 @@ page() {
     echo "$found"
 }
 
-"$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --threads 2 --duration 120s --format ndjson >ric.txt &
+"$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --threads 2 --kpi mac,kpm --period 1s --duration 120s --format ndjson >ric.txt &
 started+=($!)
 ric=$(address ric.txt http)
-"$RANLAB" emulate --connect "$(address ric.txt e2)" --nodes 3 --ues 2 --duration 120s --web >fleet.txt 2>fleet.err &
+"$RANLAB" emulate --connect "$(address ric.txt e2)" --nodes 3 --ues 2 --sm mac,rlc,kpm --duration 120s --web >fleet.txt 2>fleet.err &
 started+=($!)
 "$RANLAB" xapp monitor --connect "$(address ric.txt e42)" --period 100ms --duration 120s --totals >monitor.txt &
 started+=($!)

@@ -1,10 +1,13 @@
 //! The latest statistics of every node and UE.
 //!
-//! Of each report the octets are kept, written over those of the report before; they are read when someone asks. So an
-//! indication costs a check of its framing and one copy, and memory is one report per node and model.
+//! Of each report the bytes are kept, written over those of the report before; they are decoded when the first reader asks, and
+//! all readers share the result. So an indication costs a check of its framing and one copy, a report is decoded at most once, and
+//! memory is one report per node and model.
+mod kpi;
 mod northbound;
 mod publication;
 
+pub use kpi::{KpiExport, SERIES_MAX};
 pub(crate) use northbound::row;
 pub use publication::{Message, Messages, PublicationCounts, PublicationHandle};
 
@@ -17,7 +20,7 @@ use ranlab_e2::ric::{IApp, IAppInput, IAppOutbox};
 use ranlab_wire::e2ap::{GlobalE2NodeId, fast::Indication};
 use ranlab_wire::e2sm::{self, Model, RowKey, SmError, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 /// Octets of the longest report that is kept.
@@ -62,7 +65,7 @@ pub struct NodeStats {
     /// The node.
     pub node: GlobalE2NodeId,
     /// What each model's last report says, and what is known of its reports.
-    pub reports: Vec<(ReportStats, Table)>,
+    pub reports: Vec<(ReportStats, Arc<Table>)>,
 }
 
 impl NodeStats {
@@ -82,16 +85,36 @@ impl NodeStats {
 #[derive(Debug)]
 struct Report {
     stats: ReportStats,
+    latest: Arc<Latest>,
+    last_sn: Option<u16>,
+}
+
+/// The bytes of a report, and its rows once a reader has asked for them.
+#[derive(Debug, Default)]
+struct Latest {
     header: Vec<u8>,
     payload: Vec<u8>,
-    last_sn: Option<u16>,
+    table: OnceLock<Arc<Table>>,
+}
+
+impl Latest {
+    /// Its rows; none before the first report.
+    fn table(&self, model: &'static dyn Model) -> Arc<Table> {
+        let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
+        let decode = || model.table(model.encoding(), &octets(&self.header), &octets(&self.payload));
+        self.table.get_or_init(|| Arc::new(decode().unwrap_or_default())).clone()
+    }
+
+    fn bytes(&self) -> usize {
+        self.header.len().saturating_add(self.payload.len())
+    }
 }
 
 impl Report {
     fn new(model: &'static dyn Model) -> Self {
         let stats =
             ReportStats { model, indications: 0, malformed: 0, lost: None, received: None, tstamp_us: None };
-        Self { stats, header: Vec::new(), payload: Vec::new(), last_sn: None }
+        Self { stats, latest: Arc::default(), last_sn: None }
     }
 
     /// Whether it is a report that can be read.
@@ -119,9 +142,16 @@ impl Report {
         }
         self.stats.received = Some(now);
         self.stats.tstamp_us = model.tstamp_us(model.encoding(), header, payload);
-        for (kept, octets) in [(&mut self.header, header), (&mut self.payload, payload)] {
-            kept.clear();
-            kept.extend_from_slice(octets);
+        // A reader that still has the report before keeps it; otherwise its memory is used again.
+        if Arc::get_mut(&mut self.latest).is_none() {
+            self.latest = Arc::default();
+        }
+        if let Some(latest) = Arc::get_mut(&mut self.latest) {
+            latest.table = OnceLock::new();
+            for (kept, octets) in [(&mut latest.header, header), (&mut latest.payload, payload)] {
+                kept.clear();
+                kept.extend_from_slice(octets);
+            }
         }
         true
     }
@@ -129,22 +159,7 @@ impl Report {
     /// The last one, for the road.
     fn taken(&self, node: GlobalE2NodeId) -> Taken {
         let ReportStats { model, indications: sequence, tstamp_us, .. } = self.stats;
-        let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-        Taken {
-            node,
-            model,
-            sequence,
-            tstamp_us,
-            header: octets(&self.header),
-            payload: octets(&self.payload),
-        }
-    }
-
-    fn table(&self) -> Table {
-        let model = self.stats.model;
-        let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
-        // Before the first report there is nothing to read.
-        model.table(model.encoding(), &octets(&self.header), &octets(&self.payload)).unwrap_or_default()
+        Taken { node, model, sequence, tstamp_us, latest: self.latest.clone() }
     }
 }
 
@@ -155,6 +170,7 @@ type ModelIndex = usize;
 struct Reports {
     latest: BTreeMap<(GlobalE2NodeId, ModelIndex), Report>,
     totals: Totals,
+    period: Duration,
 }
 
 /// What was counted of all reports since the monitor was made, those of nodes that are forgotten included.
@@ -175,16 +191,27 @@ pub struct MonitorHandle(Arc<Mutex<Reports>>);
 impl MonitorHandle {
     /// The latest statistics of all nodes, in order of their ids.
     pub fn snapshot(&self) -> Vec<NodeStats> {
+        let of = |((node, _), report): (&(GlobalE2NodeId, ModelIndex), &Report)| {
+            (*node, report.stats.clone(), report.latest.clone())
+        };
+        // Decoded without the lock: the RIC's thread takes it for each indication.
+        let reports: Vec<_> = lock(&self.0).latest.iter().map(of).collect();
         let mut nodes: Vec<NodeStats> = Vec::new();
-        for ((node, _), report) in &lock(&self.0).latest {
-            if nodes.last().is_none_or(|last| last.node != *node) {
-                nodes.push(NodeStats { node: *node, reports: Vec::new() });
+        for (node, stats, latest) in reports {
+            if nodes.last().is_none_or(|last| last.node != node) {
+                nodes.push(NodeStats { node, reports: Vec::new() });
             }
-            if let Some(stats) = nodes.last_mut() {
-                stats.reports.push((report.stats.clone(), report.table()));
+            if let Some(of_node) = nodes.last_mut() {
+                let table = latest.table(stats.model);
+                of_node.reports.push((stats, table));
             }
         }
         nodes
+    }
+
+    /// How often nodes report.
+    pub fn period(&self) -> Duration {
+        lock(&self.0).period
     }
 
     /// Counts alone, without looking at any report.
@@ -215,7 +242,9 @@ impl Monitor {
                 wanted.push((model.oid(), trigger));
             }
         }
-        let (watch, handle) = (Watch::new(wanted), MonitorHandle::default());
+        let watch = Watch::new(wanted);
+        let handle = MonitorHandle::default();
+        lock(&handle.0).period = period;
         Ok((Self { models, watch, reports: handle.0.clone(), publication: None }, handle))
     }
 

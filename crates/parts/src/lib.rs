@@ -17,6 +17,7 @@ mod folder;
 pub mod found;
 mod gateway;
 mod hosting;
+mod influx;
 mod lab;
 mod meters;
 mod monitor;

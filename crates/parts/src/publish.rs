@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use ranlab_controllers::monitor::{Messages, PublicationHandle};
 
+use crate::influx::Influx;
 use crate::ric::RicPart;
 use crate::worker::Trouble;
 
@@ -14,6 +15,8 @@ pub enum Broker {
     Nats(String),
     /// A Redis server: `redis://HOST:PORT`.
     Redis(String),
+    /// A database of InfluxDB, which takes line protocol.
+    Influx(Influx),
 }
 
 impl FromStr for Broker {
@@ -22,8 +25,10 @@ impl FromStr for Broker {
         match text.split_once("://") {
             Some(("nats" | "tls", _)) => Ok(Self::Nats(text.to_owned())),
             Some(("redis", _)) => Ok(Self::Redis(text.to_owned())),
+            Some(("influx", _)) => text.parse().map(Self::Influx),
             _ => Err(format!(
-                "\"{text}\" takes no messages; allowed are nats://HOST:PORT, tls://HOST:PORT and redis://HOST:PORT"
+                "\"{text}\" is not a server for reports: expected nats://HOST:PORT, tls://HOST:PORT, redis://HOST:PORT or \
+                 influx://HOST:PORT/DATABASE, for example nats://127.0.0.1:4222"
             )),
         }
     }
@@ -31,8 +36,10 @@ impl FromStr for Broker {
 
 impl fmt::Display for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Nats(url) | Self::Redis(url)) = self;
-        f.write_str(url)
+        match self {
+            Self::Nats(url) | Self::Redis(url) => f.write_str(url),
+            Self::Influx(influx) => influx.fmt(f),
+        }
     }
 }
 
@@ -49,13 +56,14 @@ pub(crate) async fn start(
     if broker.to_string().contains('@') {
         return Err(crate::rig(
             "--publish takes no password: everybody on this machine would see it; for NATS, --bus-password-file, \
-             --bus-nkey-file and --bus-credentials-file name files",
+             --bus-nkey-file and --bus-credentials-file name files, for InfluxDB --publish-token-file does",
         ));
     }
     let handle = messages.handle();
     match broker {
         Broker::Nats(servers) => crate::ric_bus::publish(servers, part, messages).await?,
         Broker::Redis(url) => redis(url, messages)?,
+        Broker::Influx(influx) => crate::influx::start(influx, part.publish_token_file.as_deref(), messages)?,
     }
     Ok(handle)
 }
@@ -82,7 +90,7 @@ mod tests {
         assert_eq!(nats.to_string(), "nats://a:4222,nats://b:4222");
         assert_eq!("redis://a:6379".parse(), Ok(Broker::Redis("redis://a:6379".to_owned())));
         for wrong in ["kafka://a:1", "a:6379", ""] {
-            assert!(wrong.parse::<Broker>().unwrap_err().contains("allowed are nats://"), "{wrong}");
+            assert!(wrong.parse::<Broker>().unwrap_err().contains("expected nats://"), "{wrong}");
         }
     }
 }

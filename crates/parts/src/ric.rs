@@ -10,8 +10,11 @@ use ranlab_campaign::schema::Kind;
 use ranlab_controllers::a1::{self, A1, PolicyType, TYPE_BYTES_MAX, TYPES_MAX};
 use ranlab_controllers::commons::Commons;
 use ranlab_controllers::console::ConsoleHandle;
+use ranlab_controllers::guard::Access;
 use ranlab_controllers::hosted::Hosted;
-use ranlab_controllers::monitor::{Monitor, MonitorConfig, MonitorHandle, PublicationHandle, Totals};
+use ranlab_controllers::monitor::{
+    KpiExport, Monitor, MonitorConfig, MonitorHandle, PublicationHandle, SERIES_MAX, Totals,
+};
 use ranlab_controllers::rest::{self, Resources, RestConfig};
 use ranlab_controllers::rmr::{self, RmrConfig};
 use ranlab_controllers::slicing::Slicing;
@@ -65,15 +68,15 @@ config! {
         e42: Vec<Listen> = Vec::new(), wiring();
         /// serve a page, nodes, subscriptions, controls, indications and metrics here; /openapi.json says how
         http: Option<SocketAddr> = None, wiring();
-        /// a file with the token that whoever asks over HTTP has to know (Authorization: Bearer); needed beyond loopback
+        /// file with the bearer token that HTTP requests must have; required beyond loopback
         http_token_file: Option<PathBuf> = None, local();
         /// exchange RMR messages with O-RAN SC's xApps here: indications to who subscribed over HTTP, controls from them
         rmr: Option<SocketAddr> = None, wiring();
         /// keep the list of base stations at this Redis server (redis://HOST:PORT), O-RAN SC's shared data layer
         sdl: Option<String> = None, wiring();
-        /// who may ask over HTTP without the token, and speak RMR, besides this machine; repeatable
+        /// addresses that may use HTTP without the token, and RMR, besides this machine; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// a name of this machine by which HTTP may be asked, besides addresses and localhost; repeatable
+        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP, TLS or SCTP; repeatable [default: all that can reach the listener]
         allow: Vec<Allowed> = Vec::new(), wiring();
@@ -97,11 +100,18 @@ config! {
         /// service models that --iapp monitor and --publish subscribe to
         sm: Vec<String> = customary_models(),
             kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
-        /// how often --iapp monitor, --iapp slicing and --publish ask for reports, in whole milliseconds
+        /// export the latest values of these service models at /metrics: for each node, slice, bearer and UE
+        kpi: Vec<String> = Vec::new(), kind(Kind::List(Box::new(Kind::choice(&service_models())))), wiring();
+        /// series of KPIs at /metrics at most; values beyond are left out and counted there
+        kpi_series: u64 = SERIES_MAX as u64, range(1, 10_000_000), wiring();
+        /// how often --iapp monitor, --kpi, --iapp slicing and --publish ask for reports, in whole milliseconds
         period: Duration = Duration::from_millis(100), wiring();
         /// publish the decoded reports of --sm at NATS servers (nats://HOST:PORT, commas between several) or a Redis server
-        /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; one that is slow misses some, which is counted
+        /// (redis://HOST:PORT), each as JSON under ranlab.kpi.MODEL.NODE; or write them in line protocol to InfluxDB
+        /// (influx://HOST:PORT/DATABASE). A server that is slow misses some, which is counted
         publish: Option<Broker> = None, wiring();
+        /// with --publish influx://: a file with the token of InfluxDB
+        publish_token_file: Option<PathBuf> = None, local();
         /// which xApps may join, as whom, and what they see: a TOML file of [[rule]]s with peer, tenant, plmns or nodes,
         /// subscriptions, requests, control [default: all of them, and everything]
         xapps: Option<PathBuf> = None, local();
@@ -178,6 +188,13 @@ impl RicPart {
 }
 
 impl RicPart {
+    /// Service models that the monitor subscribes to: those of `--kpi` first, so that the bound of series cuts off others.
+    fn monitored(&self) -> impl Iterator<Item = &String> {
+        let is_asked = self.iapp.contains(&HostedIApp::Monitor) || self.publish.is_some();
+        let others = self.sm.iter().filter(move |name| is_asked && !self.kpi.contains(name));
+        self.kpi.iter().chain(others)
+    }
+
     /// The RIC, on as many threads as it is to have.
     fn on_threads(&self, config: RicConfig) -> Result<RicHandle, Trouble> {
         let threads =
@@ -253,8 +270,16 @@ pub struct Ric {
 }
 
 enum Inside {
-    Monitor { handle: MonitorHandle, at_begin: Totals, published: Option<PublicationHandle> },
-    Ping { pinger: Shared, _task: Task },
+    Monitor {
+        handle: MonitorHandle,
+        at_begin: Totals,
+        published: Option<PublicationHandle>,
+        series_max: usize,
+    },
+    Ping {
+        pinger: Shared,
+        _task: Task,
+    },
     Slicing,
 }
 
@@ -336,15 +361,20 @@ impl Ric {
         door: Door,
         iapp: Option<Resources>,
     ) -> Result<(), Trouble> {
-        let Door { address, hosts, token, trust, hosted } = door;
+        let Door { address, access, hosted } = door;
         let console = self.console.get_or_insert_with(|| rest::console(&self.handle)).clone();
         let (commons, a1) = (self.commons.clone(), self.a1.clone());
         let published = self.inside.iter().find_map(|inside| match inside {
             Inside::Monitor { published, .. } => published.clone(),
             Inside::Ping { .. } | Inside::Slicing => None,
         });
-        let config =
-            RestConfig { address, hosts, token, trust, iapp, console, hosted, commons, a1, published };
+        let kpis = self.inside.iter().find_map(|inside| match inside {
+            Inside::Monitor { handle, series_max, .. } => {
+                Some(KpiExport { monitor: handle.clone(), series_max: *series_max })
+            }
+            Inside::Ping { .. } | Inside::Slicing => None,
+        });
+        let config = RestConfig { address, access, iapp, console, hosted, commons, a1, published, kpis };
         let served = rest::serve(self.handle.clone(), config).await;
         let served =
             served.map_err(|error| environment(format!("cannot listen at http://{address}: {error}")))?;
@@ -415,9 +445,7 @@ impl Ric {
 /// Where HTTP is served, and to whom.
 pub(crate) struct Door {
     address: SocketAddr,
-    hosts: Vec<String>,
-    token: Option<Token>,
-    trust: Option<Trust>,
+    access: Access,
     hosted: Option<Hosted>,
 }
 
@@ -427,17 +455,25 @@ fn trust(list: &[Allowed]) -> Option<Trust> {
     (!list.is_empty()).then(|| Trust::new(move |peer| list.iter().any(|allowed| allowed.holds(peer))))
 }
 
+/// The access policy of an HTTP endpoint from a part's settings.
+///
+/// # Errors
+/// The file holds no token.
+pub(crate) fn access(hosts: &[String], token: Option<&Path>, trusted: &[Allowed]) -> Result<Access, Trouble> {
+    let token = token.map(Token::read).transpose().map_err(rig)?;
+    Ok(Access { hosts: hosts.to_vec(), token, trust: trust(trusted) })
+}
+
 impl Door {
     /// # Errors
     /// The file holds no token.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], token: Option<&Path>) -> Result<Self, Trouble> {
-        let token = token.map(Token::read).transpose().map_err(rig)?;
-        Ok(Self { address, hosts: hosts.to_vec(), token, trust: None, hosted: None })
+        Ok(Self { address, access: access(hosts, token, &[])?, hosted: None })
     }
 
     /// These need not know the token.
     fn trusting(self, trust: Option<Trust>) -> Self {
-        Self { trust, ..self }
+        Self { access: Access { trust, ..self.access }, ..self }
     }
 }
 
@@ -475,7 +511,8 @@ impl Inside {
     async fn all(part: &RicPart, ric: &RicHandle) -> Result<Vec<Self>, Trouble> {
         let mut inside = Vec::new();
         // What is published is what the monitor takes.
-        let publishes = part.publish.is_some() && !part.iapp.contains(&HostedIApp::Monitor);
+        let is_monitored = part.publish.is_some() || !part.kpi.is_empty();
+        let publishes = is_monitored && !part.iapp.contains(&HostedIApp::Monitor);
         for iapp in part.iapp.iter().copied().chain(publishes.then_some(HostedIApp::Monitor)) {
             inside.push(Self::new(iapp, part, ric).await?);
         }
@@ -485,7 +522,7 @@ impl Inside {
     async fn new(iapp: HostedIApp, part: &RicPart, ric: &RicHandle) -> Result<Self, Trouble> {
         match iapp {
             HostedIApp::Monitor => {
-                let models = part.sm.iter().map(|name| parse(name)).collect::<Result<_, _>>()?;
+                let models = part.monitored().map(|name| parse(name)).collect::<Result<_, _>>()?;
                 let period_ms = u32::try_from(part.period.as_micros().div_ceil(1_000)).unwrap_or(u32::MAX);
                 let (mut iapp, handle) = Monitor::new(MonitorConfig { models, period_ms }).map_err(rig)?;
                 let published = match &part.publish {
@@ -493,7 +530,8 @@ impl Inside {
                     None => None,
                 };
                 ric.add_iapp(Box::new(iapp));
-                Ok(Self::Monitor { handle, at_begin: Totals::default(), published })
+                let series_max = usize::try_from(part.kpi_series).unwrap_or(usize::MAX);
+                Ok(Self::Monitor { handle, at_begin: Totals::default(), published, series_max })
             }
             HostedIApp::Slicing => {
                 ric.add_iapp(Box::new(Slicing::new(part.period).map_err(rig)?));

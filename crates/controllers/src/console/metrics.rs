@@ -174,11 +174,12 @@ pub fn hosted(xapps: &[crate::hosting::Status]) -> String {
     out.0
 }
 
-struct Text(String);
+/// Metrics as text.
+pub(crate) struct Text(pub(crate) String);
 
 impl Text {
     /// One metric with its samples: labels and values.
-    fn metric<V: std::fmt::Display>(
+    pub(crate) fn metric<V: std::fmt::Display>(
         &mut self,
         name: &str,
         help: &str,
@@ -194,7 +195,7 @@ impl Text {
 }
 
 /// Labels in braces; backslash, quote and line feed in values are escaped.
-fn labels(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn labels(pairs: &[(&str, &str)]) -> String {
     let escape = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let pairs: Vec<String> =
         pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();

@@ -3,6 +3,8 @@ use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::no_such;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
 use ranlab_wire::e2sm::{Column, RowKey, Table, Value};
+use std::sync::Arc;
+
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
@@ -24,7 +26,7 @@ impl MonitorHandle {
 }
 
 fn overview(node: &NodeStats) -> Json {
-    let report = |(stats, _): &(ReportStats, Table)| {
+    let report = |(stats, _): &(ReportStats, Arc<Table>)| {
         json!({
             "model": stats.model.name(), "indications": stats.indications, "malformed": stats.malformed,
             "lost": stats.lost, "tstamp_us": stats.tstamp_us,

@@ -2,6 +2,7 @@
 //!
 //! The RIC copies a report once; it is decoded by whoever takes the messages, on a thread that is not the RIC's. Nobody waits for
 //! one who is slow: what finds no room is dropped, counted, and seen as a gap in `sequence`.
+use super::Latest;
 use super::northbound::row;
 use bytes::Bytes;
 use ranlab_wire::e2ap::GlobalE2NodeId;
@@ -10,6 +11,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
 
 /// Reports that wait to be published ...
 pub(super) const REPORTS_MAX: usize = 4_096;
@@ -24,18 +26,17 @@ pub(super) struct Taken {
     /// How many reports of the model the node had sent, with this one.
     pub(super) sequence: u64,
     pub(super) tstamp_us: Option<i64>,
-    pub(super) header: Bytes,
-    pub(super) payload: Bytes,
+    pub(super) latest: Arc<Latest>,
 }
 
 impl Taken {
     fn bytes(&self) -> usize {
-        self.header.len().saturating_add(self.payload.len())
+        self.latest.bytes()
     }
 
     fn message(&self) -> Message {
         let model = self.model;
-        let table = model.table(model.encoding(), &self.header, &self.payload).unwrap_or_default();
+        let table = self.latest.table(model);
         let columns = model.columns();
         let rows: Json = table.rows().map(|(key, values)| row(&columns, key, values)).collect();
         let node = self.node.to_string();
@@ -44,6 +45,20 @@ impl Taken {
             "node": node, "model": model.name(), "sequence": self.sequence, "tstamp_us": self.tstamp_us, "rows": rows,
         });
         Message { subject, json: json.to_string().into() }
+    }
+
+    /// As lines of InfluxDB's line protocol.
+    fn lines(&self, out: &mut String) {
+        let columns = self.model.columns();
+        let table = self.latest.table(self.model);
+        super::kpi::lines(
+            out,
+            &self.node.to_string(),
+            self.model.name(),
+            &columns,
+            table.rows(),
+            self.tstamp_us,
+        );
     }
 }
 
@@ -99,8 +114,13 @@ impl PublicationHandle {
 
     /// Notes whether the server's connection took a message.
     pub fn told(&self, taken: bool) {
+        self.count(taken, 1);
+    }
+
+    /// Notes whether the server took so many reports.
+    pub fn count(&self, taken: bool, reports: u64) {
         let count = if taken { &self.0.published } else { &self.0.refused };
-        count.fetch_add(1, Relaxed);
+        count.fetch_add(reports, Relaxed);
     }
 }
 
@@ -144,6 +164,23 @@ impl Messages {
     pub fn handle(&self) -> PublicationHandle {
         PublicationHandle(self.counts.clone())
     }
+
+    /// The next reports as lines of InfluxDB's line protocol, and how many reports they are of: waits for one, and takes along up
+    /// to `most` that are there already or come within `patience`; `None` at the end.
+    pub fn next_lines(&self, most: u64, patience: Duration) -> Option<(String, u64)> {
+        let mut lines = String::new();
+        let mut reports = 0;
+        let end = Instant::now() + patience;
+        let mut next = self.reports.recv().ok();
+        while let Some(report) = next {
+            self.counts.waiting.fetch_sub(report.bytes(), Relaxed);
+            report.lines(&mut lines);
+            reports += 1;
+            let left = end.saturating_duration_since(Instant::now());
+            next = if reports < most { self.reports.recv_timeout(left).ok() } else { None };
+        }
+        (reports > 0).then_some((lines, reports))
+    }
 }
 
 impl Iterator for Messages {
@@ -164,8 +201,9 @@ mod tests {
 
     fn report(sequence: u64, bytes: usize) -> Taken {
         let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32);
-        let payload = vec![0; bytes].into();
-        Taken { node, model: &Mac, sequence, tstamp_us: None, header: Bytes::new(), payload }
+        let payload = vec![0; bytes];
+        let latest = Latest { payload, ..Latest::default() };
+        Taken { node, model: &Mac, sequence, tstamp_us: None, latest: Arc::new(latest) }
     }
 
     #[test]
