@@ -53,6 +53,10 @@ impl Driver for OvsDpdk {
         "ovs-dpdk"
     }
 
+    fn ready(&self) -> Result<(), Trouble> {
+        if Resources::here()?.huge { Ok(()) } else { Err(environment(dpdk::NO_HUGE_PAGES)) }
+    }
+
     fn packets_max(&self) -> usize {
         dpdk::PACKETS_MAX
     }
@@ -210,10 +214,12 @@ impl Bridge {
     fn start(job: &Job<'_>, io: Io) -> Result<Self, Trouble> {
         let mut own = Folder::default();
         let folder = own.made()?;
-        let resources = if io == Io::Dpdk { Some(Resources::here()?) } else { None };
-        if resources.is_some_and(|resources| !resources.huge) {
-            return Err(environment(dpdk::NO_HUGE_PAGES));
-        }
+        let resources = if io == Io::Dpdk {
+            OvsDpdk.ready()?;
+            Some(Resources::here()?)
+        } else {
+            None
+        };
         let at = |name: &str| folder.join(name);
         let (database, socket) = (at("conf.db"), at("db.sock"));
         tools::run(tools::program("ovsdb-tool").arg("create").arg(&database).arg(SCHEMA))?;
