@@ -62,7 +62,7 @@ impl Assembler {
                 let datagram = Udp::parse_captured(ip.payload)?;
                 let place = place(Transport::Udp, (datagram.src_port, datagram.dst_port));
                 if !self.trusting
-                    && let Some(note) = user_plane(&place.flow)
+                    && let Some(note) = user_plane(&place.flow, datagram.payload)
                 {
                     return Err(note);
                 }
@@ -90,12 +90,14 @@ impl Assembler {
 }
 
 /// Protocols of the user plane, some of whose messages start like E2AP.
-fn user_plane(flow: &Flow) -> Option<Note> {
+fn user_plane(flow: &Flow, datagram: &[u8]) -> Option<Note> {
+    // Both have their message type in the second byte.
+    let message_type = datagram.get(1).copied().unwrap_or(0);
     let has = |port| flow.source.port == port || flow.destination.port == port;
     if has(ranlab_wire::pfcp::PORT) {
-        Some(Note::Pfcp)
+        Some(Note::Pfcp(message_type))
     } else if has(ranlab_wire::gtpu::PORT) {
-        Some(Note::Gtpu)
+        Some(Note::Gtpu(message_type))
     } else {
         None
     }

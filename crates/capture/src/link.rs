@@ -8,6 +8,10 @@ use super::note::Note;
 /// Maximum number of further VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
+const ECPRI: EtherType = EtherType(ranlab_wire::ecpri::ETHERTYPE);
+/// As OpenAirInterface sends IF4p5 over raw Ethernet; the number is not registered for it.
+const IF4P5: EtherType = EtherType(0x080a);
+
 /// Payload of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
@@ -57,6 +61,9 @@ fn by_ether_type(mut ether_type: EtherType, mut rest: &[u8]) -> Result<Content<'
             EtherType::VLAN | EtherType::SERVICE_VLAN | EtherType::OLD_SERVICE_VLAN => {
                 (_, ether_type, rest) = VlanTag::parse(rest)?;
             }
+            // The message type is in the second byte of the common header.
+            ECPRI => return Err(Note::Ecpri(rest.get(1).copied().unwrap_or(0))),
+            IF4P5 => return Err(Note::If4p5),
             _ => return Ok(Content::Other),
         }
     }
@@ -96,6 +103,9 @@ mod tests {
         }
         assert_eq!(unwrap(LinkType(147), &packet), Err(Note::LinkType(147)));
         assert_eq!(unwrap(LinkType::ETHERNET, &with(&[&mac[..], &[8, 6]].concat())), Ok(Content::Other));
+        let frame = |rest: &[u8]| [&mac[..], rest].concat();
+        assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[0xae, 0xfe, 0x10, 2])), Err(Note::Ecpri(2)));
+        assert_eq!(unwrap(LinkType::ETHERNET, &frame(&[8, 10, 0])), Err(Note::If4p5));
         assert_eq!(unwrap(LinkType::ETHERNET, &[0; 13]), Err(Note::Malformed("Ethernet")));
         // As many tags as are skipped, plus one.
         let tagged = |tags: usize| {

@@ -11,6 +11,9 @@ pub const MAX_NOTES: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    CaptureEmpty,
     /// The file ends within a packet.
     #[error("the file ends in the middle of a packet")]
     CaptureTruncated,
@@ -59,12 +62,18 @@ pub enum Note {
     /// A datagram of another protocol.
     #[error("UDP datagrams on other ports than 36421 and 36422 are skipped unless they begin like E2AP")]
     OtherDatagram,
-    /// PFCP.
-    #[error("PFCP messages (UDP port 8805) are skipped: they are N4, not E2")]
-    Pfcp,
-    /// GTP-U.
-    #[error("GTP-U messages (UDP port 2152) are skipped: they are N3 or N9, not E2")]
-    Gtpu,
+    /// PFCP, by its message type (TS 29.244 7.3).
+    #[error("PFCP messages {} (UDP port 8805) are skipped: they are N4, not E2", pfcp_name(*.0))]
+    Pfcp(u8),
+    /// GTP-U, by its message type (TS 29.281 6.1).
+    #[error("GTP-U messages {} (UDP port 2152) are skipped: they are N3 or N9, not E2", gtpu_name(*.0))]
+    Gtpu(u8),
+    /// eCPRI, by its message type (eCPRI 2.0 3.2.4).
+    #[error("eCPRI messages {} are skipped: they are fronthaul, not E2", ecpri_name(*.0))]
+    Ecpri(u8),
+    /// IF4p5 of OpenAirInterface (NGFI).
+    #[error("IF4p5 frames (EtherType 0x080a) are skipped: they are OpenAirInterface's fronthaul, not E2")]
+    If4p5,
     /// An exported PDU of another protocol.
     #[error("an exported PDU is not of E2AP but of \"{0}\"")]
     OtherExported(String),
@@ -85,6 +94,59 @@ pub enum Note {
     /// More notes than the limit.
     #[error("further notes of other kinds")]
     Further,
+}
+
+fn pfcp_name(message_type: u8) -> String {
+    let name = match message_type {
+        1 => "Heartbeat Request",
+        2 => "Heartbeat Response",
+        5 => "Association Setup Request",
+        6 => "Association Setup Response",
+        7 => "Association Update Request",
+        8 => "Association Update Response",
+        9 => "Association Release Request",
+        10 => "Association Release Response",
+        12 => "Node Report Request",
+        13 => "Node Report Response",
+        50 => "Session Establishment Request",
+        51 => "Session Establishment Response",
+        52 => "Session Modification Request",
+        53 => "Session Modification Response",
+        54 => "Session Deletion Request",
+        55 => "Session Deletion Response",
+        56 => "Session Report Request",
+        57 => "Session Report Response",
+        other => return format!("of type {other}"),
+    };
+    format!("\"{name}\"")
+}
+
+fn gtpu_name(message_type: u8) -> String {
+    let name = match message_type {
+        1 => "Echo Request",
+        2 => "Echo Response",
+        26 => "Error Indication",
+        31 => "Supported Extension Headers Notification",
+        254 => "End Marker",
+        255 => "G-PDU",
+        other => return format!("of type {other}"),
+    };
+    format!("\"{name}\"")
+}
+
+fn ecpri_name(message_type: u8) -> String {
+    let name = match message_type {
+        0 => "IQ data",
+        1 => "bit sequence",
+        2 => "real-time control data",
+        3 => "generic data transfer",
+        4 => "remote memory access",
+        5 => "one-way delay measurement",
+        6 => "remote reset",
+        7 => "event indication",
+        other => return format!("of type {other}"),
+    };
+    format!("\"{name}\"")
 }
 
 impl From<PacketError> for Note {

@@ -1,6 +1,7 @@
 //! Reading of packets from a capture file of any format.
 use std::io::{self, Read};
 
+use flate2::read::MultiGzDecoder;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
 use super::findings::Findings;
@@ -32,6 +33,14 @@ pub fn is_capture(start: &[u8]) -> bool {
     start.first_chunk().is_some_and(|magic| MAGICS.contains(magic))
 }
 
+/// How a file begins that gzip has compressed (RFC 1952 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Whether a file that begins so is compressed with gzip: as a capture it is read all the same. No PDU begins so.
+pub fn is_gzip(start: &[u8]) -> bool {
+    start.starts_with(&GZIP)
+}
+
 /// One packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet<'a> {
@@ -49,9 +58,42 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// Calls `each` for every packet of a capture. A damaged or truncated end is a note, and the packets before
-/// it count. Only an error of the operating system is an error.
+/// Calls `each` for every packet of a capture, which may be compressed with gzip. A damaged or truncated end is a note, and the
+/// packets before it count. Only an error of the operating system is an error.
 pub fn read(
+    mut source: impl Read + Send,
+    found: &mut Findings,
+    mut each: impl FnMut(Packet<'_>, &mut Findings),
+) -> io::Result<()> {
+    let start = start_of(&mut source)?;
+    let source = io::Cursor::new(start.clone()).chain(source);
+    if start.is_empty() {
+        found.note(Note::CaptureEmpty, 1);
+        Ok(())
+    } else if is_gzip(&start) {
+        read_plain(MultiGzDecoder::new(source), found, &mut each)
+    } else {
+        read_plain(source, found, &mut each)
+    }
+}
+
+/// The first two bytes; fewer of a file that has no more.
+fn start_of(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = [0; GZIP.len()];
+    let mut filled = 0;
+    while filled < start.len() {
+        match source.read(&mut start[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            // A capture that still grows waits at the next call.
+            Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(start[..filled].to_vec())
+}
+
+fn read_plain(
     source: impl Read + Send,
     found: &mut Findings,
     mut each: impl FnMut(Packet<'_>, &mut Findings),
@@ -137,7 +179,19 @@ struct Interface {
     name: Option<String>,
     ticks_per_second: u64,
     offset_s: i64,
+    /// Bytes of the frame check sequence at the end of each packet.
+    fcs_bytes: u32,
 }
+
+/// Bytes of the frame check sequence that a pcap's link type field announces: bit 26 says that bits 28 to 31 have its length in
+/// 16-bit words (draft-ietf-opsawg-pcap 4).
+fn fcs_bytes(network: u32) -> u32 {
+    const PRESENT: u32 = 1 << 26;
+    if network & PRESENT == 0 { 0 } else { (network >> 28) * 2 }
+}
+
+/// Option of a pcapng interface that has the length of the frame check sequence in bytes (draft-ietf-opsawg-pcapng 4.2).
+const IF_FCSLEN: u16 = 13;
 
 type Each<'a> = &'a mut dyn FnMut(Packet<'_>, &mut Findings);
 
@@ -183,8 +237,8 @@ impl Progress {
     fn block(&mut self, block: &PcapBlockOwned<'_>, found: &mut Findings, each: Each<'_>) {
         match block {
             PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(Interface {
-                // The upper bits of the field describe the frame check sequence.
                 link_type: LinkType(header.network.0 as u16),
+                fcs_bytes: fcs_bytes(header.network.0 as u32),
                 name: None,
                 ticks_per_second: if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 },
                 offset_s: 0,
@@ -201,6 +255,12 @@ impl Progress {
                     name: b.if_name().and_then(Result::ok).map(str::to_owned),
                     ticks_per_second: b.ts_resolution().filter(|&ticks| ticks > 0).unwrap_or(1_000_000),
                     offset_s: b.ts_offset(),
+                    fcs_bytes: b
+                        .options
+                        .iter()
+                        .find(|option| option.code.0 == IF_FCSLEN)
+                        .and_then(|option| option.value.first().copied())
+                        .map_or(0, u32::from),
                 });
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
@@ -238,9 +298,10 @@ impl Progress {
             let us = us as i128 + i128::from(interface.offset_s) * 1_000_000;
             u64::try_from(us).unwrap_or(0)
         });
+        let kept = kept.min(sent.saturating_sub(interface.fcs_bytes));
         let link_type = interface.link_type;
         let name = interface.name.as_deref();
-        // Without padding.
+        // Without padding and without the frame check sequence, which a cut packet may lack.
         let data = data.get(..kept as usize).unwrap_or(data);
         each(Packet { number, link_type, interface: name, time_us, cut, data }, found);
     }

@@ -96,7 +96,7 @@ impl Trace {
             return Err(TraceError::Empty);
         }
         let mut found = Findings { pdus: Vec::new(), notes: std::mem::take(&mut self.notes) };
-        let read = if packets::is_capture(&start) {
+        let read = if packets::is_capture(&start) || packets::is_gzip(&start) {
             let mut assembler = Assembler::new(self.trusting);
             let read = packets::read(start.chain(source), &mut found, |packet, found| {
                 assembler.packet(&packet, found);

@@ -41,6 +41,31 @@ fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
+#[test]
+fn an_empty_file_is_named() {
+    assert_eq!(packets(&[][..]), (Vec::new(), vec!["the file is empty".to_owned()]));
+}
+
+#[test]
+fn a_compressed_capture_is_read_as_the_capture() {
+    let plain = pcap(&[(1_000, vec![0xaa, 0xbb]), (2_000, vec![0xcc])]);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    io::Write::write_all(&mut encoder, &plain).unwrap();
+    assert_eq!(packets(&encoder.finish().unwrap()[..]), packets(&plain[..]));
+}
+
+#[test]
+fn a_frame_check_sequence_is_cut_off() {
+    let mut capture = pcap(&[(0, vec![1, 2, 3, 4, 5, 6, 7, 8])]);
+    // Bit 26: there is one; bits 28 to 31: of two words of 16 bits.
+    capture[20..24].copy_from_slice(&0x2400_0001_u32.to_le_bytes());
+    let (seen, notes) = packets(&capture[..]);
+    assert_eq!((seen[0].0, seen[0].4.as_slice(), notes.len()), (1, &[1, 2, 3, 4][..], 0));
+    // Without the bit the field says nothing.
+    capture[20..24].copy_from_slice(&0x2000_0001_u32.to_le_bytes());
+    assert_eq!(packets(&capture[..]).0[0].4.len(), 8);
+}
+
 /// The layout of the formats' specifications (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), byte by
 /// byte.
 #[test]
