@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-cluster upf preload python test test-sctp test-sriov test-web docs lint e2e bench truth nightly
+.PHONY: help demo demo-cluster upf preload python python-test test test-sctp test-sriov test-web docs lint e2e bench truth nightly
 
 # Incremental artefacts double the size of target/ and help nobody who builds from nothing.
 export CARGO_INCREMENTAL ?= 0
@@ -32,9 +32,13 @@ preload:         ## the library that carries SCTP sockets of stock programs: tar
 	@scripts/need.sh build
 	cargo build --release -p ranlab-preload
 
-python:          ## the Python package: a wheel in target/wheels, installed into .venv, tested, types checked
+python:          ## the Python package: an optimized wheel in target/wheels, installed into .venv
 	@scripts/need.sh build python
-	@scripts/python.sh
+	@scripts/python.sh wheel
+
+python-test:     ## the package that `make python` installed: its tests, its types, its examples
+	@scripts/need.sh build python
+	@scripts/python.sh test
 
 test:            ## every test of the workspace, with the independent codec as oracle
 	@scripts/need.sh build oracle

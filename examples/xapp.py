@@ -1,38 +1,58 @@
 #!/usr/bin/env python3
-"""An xApp without a library: ranlab ric --http 127.0.0.1:8080, then xapp.py [http://127.0.0.1:8080 [mac]].
+"""An xApp without a library: subscribes KPM, prints each UE's throughput, limits every cell to 30 % of its resource blocks.
 
-Lists the nodes, subscribes a service model, halves the carrier where a node knows SLICE, prints each UE's throughput."""
-import json, os, sys, urllib.error, urllib.request
+    ranlab ric --http 127.0.0.1:8080 &
+    ranlab emulate --radio nr:106 --ues 2 --flows full --sm kpm,mac,slice &
+    examples/xapp.py [http://127.0.0.1:8080 [SECONDS]]
 
-api, sm = (sys.argv[1:] + ["http://127.0.0.1:8080", "mac"][len(sys.argv) - 1 :])[:2]
+At the end the slices are as before, and no subscription is left: they are deleted, and have a lease if this is killed."""
+import json, os, signal, sys, time, urllib.error, urllib.request
+
+api, seconds = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080", float(sys.argv[2]) if len(sys.argv) > 2 else 10.0
 
 
-def ask(method, path, body=None):
+def request(method, path, body=None, timeout=30):
     head = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('RANLAB_TOKEN', '')}"}
     data = None if body is None else json.dumps(body).encode()
-    return urllib.request.urlopen(urllib.request.Request(api + path, data, head, method=method))
+    return urllib.request.urlopen(urllib.request.Request(api + path, data, head, method=method), timeout=timeout)
 
 
-slices = [{"id": n, "label": "", "scheduler": "pf", "parameters": {"capacity": 500_000}} for n in (1, 2)]
-for node in json.load(ask("GET", "/v1/ric/nodes"))["nodes"]:
-    models = {function["sm"] for function in node["functions"]}
-    print(node["id"], "offers", *sorted(filter(None, models)), flush=True)
-    for hint in node["hints"]:
-        print("  likely:", hint["hint"])
-    if sm in models:
-        ask("POST", "/v1/subscriptions", {"node": node["id"], "sm": sm, "period_ms": 1000})
-    if "slice" in models:
-        halves = {"configure": {"algorithm": "nvs", "sharing": True, "slices": slices}}
-        try:
-            print(" ", ask("POST", "/v1/control", {"node": node["id"], "sm": "slice", "message": halves}).read().decode())
-        except urllib.error.HTTPError as refused:
-            print("  refused:", refused.read().decode())
-before = {}
-for line in ask("GET", f"/v1/indications?sm={sm}"):
-    told = json.loads(line)
-    for row in told.get("rows", []):
-        who, sent = (told["node"], row.get("rnti")), row.get("dl_aggr_bytes_sdus")
-        if sent is not None and who in before:
-            mbps = (sent - before[who][1]) * 8 / max(1, told["tstamp_us"] - before[who][0])
-            print(f"{who[0]}  ue {who[1]}  {mbps:.2f} Mbit/s", flush=True)
-        before[who] = (told["tstamp_us"], sent or 0)
+def control(node, message):
+    try:
+        print(f"{node}: slices {json.dumps(message)[:60]}...", request("POST", "/v1/control", {"node": node, "sm": "slice", "message": message}).read().decode())
+        return True
+    except urllib.error.HTTPError as refused:
+        print(f"{node}: refused:", refused.read().decode())
+        return False
+
+
+def show(until):
+    """Prints KPM rows of UEs as they come."""
+    for line in request("GET", "/v1/indications?sm=kpm", timeout=seconds + 10):
+        for row in (report := json.loads(line)).get("rows", []):
+            if row.get("rnti") is not None and row.get("value") is not None:
+                print(f"{report['node']}  ue {row['rnti']}  {row['measurement']} = {row['value']:.1f} {row['value_unit']}", flush=True)
+        if time.monotonic() > until:
+            return
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+subscriptions, limited = [], []
+first = [{"id": 1, "label": "", "scheduler": "pf", "parameters": {"capacity": 300_000}}]
+try:
+    for node in json.load(request("GET", "/v1/ric/nodes"))["nodes"]:
+        if "kpm" in (models := {function["sm"] for function in node["functions"]}):
+            made = request("POST", "/v1/subscriptions", {"node": node["id"], "sm": "kpm", "period_ms": 1000, "lease_s": int(seconds) + 30})
+            subscriptions.append(json.load(made)["id"])
+        # UEs that nobody put into a slice are in the first one.
+        limited += [node["id"]] * ("slice" in models)
+    if not subscriptions:
+        sys.exit("no base station offers kpm: ranlab emulate --radio nr:106 --flows full --sm kpm,mac,slice")
+    show(time.monotonic() + seconds / 2)
+    limited = [node for node in limited if control(node, {"configure": {"algorithm": "nvs", "sharing": False, "slices": first}})]
+    show(time.monotonic() + seconds / 2)
+finally:
+    for node in limited:
+        control(node, {"configure": {"algorithm": "none", "sharing": True, "slices": []}})
+    for number in subscriptions:
+        request("DELETE", f"/v1/subscriptions/{number}")

@@ -81,7 +81,7 @@ echo "== virtual functions and the kernel's schedulers, emulated"
 scripts/test-sriov.sh || failed+=("SR-IOV")
 echo "== the Python package: tests, round trips beside Rust's, the notebook"
 scripts/need.sh python notebook
-{ PROFILE=release scripts/python.sh && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||
+{ scripts/python.sh wheel && scripts/python.sh measure && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||
     failed+=("Python")
 echo "== strangers' programs, those that a variable names (docs/reference/peers.md)"
 SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
