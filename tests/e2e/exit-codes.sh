@@ -17,7 +17,7 @@ expect 2 emulate --nodes 0
 expect 2 emulate --sm kpn
 expect 2 xapp monitor --period 0ms
 expect 2 pcap decode /no/such/file
-expect 3 emulate --connect tcp://127.0.0.1:1
+expect 3 emulate --connect tcp://127.0.0.1:1 --wait 0s
 expect 2 emulate --protocol flexran --period 0s
 expect 2 emulate --protocol empower --activation sometimes:1s
 expect 2 emulate --protocol flexran --connect unix:///x
@@ -39,7 +39,7 @@ assert [str(error["code"]), error["kind"]] == sys.argv[1:], error' "$code" "$kin
 object 2 usage bench run /no/such/file --format json
 object 2 usage --format=json bench run --no-such-flag
 object 2 usage bench run gate.toml --fail-on never --format json
-object 3 environment emulate --connect tcp://127.0.0.1:1 --format json
+object 3 environment emulate --connect tcp://127.0.0.1:1 --wait 0s --format json
 
 "$RANLAB" ric --e2 unix://"$PWD"/a --e42 unix://"$PWD"/b --duration 20s >/dev/null &
 ric=$!

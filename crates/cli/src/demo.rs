@@ -376,5 +376,10 @@ fn print(s: &Summary, format: Format) -> Result<(), Failure> {
             s.expected_per_s
         ))?;
     }
+    output.text(
+        "\n  Next:\n    ranlab demo --web --duration 5min         the same on a page in a browser\n    ranlab ric --http 127.0.0.1:8080          \
+         a RIC of your own; then `ranlab emulate` and `ranlab xapp monitor`\n    ranlab bench new e2-statistics > my.toml  a \
+         measurement of your own; then `ranlab bench run my.toml`",
+    )?;
     output.finish(s)
 }

@@ -1,11 +1,13 @@
 //! `ranlab emulate`: base stations and their UEs towards a controller.
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use ranlab_emulator::radio::{RadioMeter, RadioSummary};
 use ranlab_emulator::{FleetReport, Pace};
+use ranlab_parts::worker::Fault;
 use ranlab_parts::{E2_PORT, FleetPart, Southbound, Stations, loopback};
 use ranlab_sdk::e2::agent::SetupFailure;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
@@ -53,6 +55,9 @@ pub struct Arguments {
     /// End by itself after this long
     #[arg(long, value_parser = args::duration)]
     duration: Option<Duration>,
+    /// How long to try to reach the controller, 0s: once [default: until it is reached]
+    #[arg(long, value_name = "TIME", value_parser = args::duration)]
+    wait: Option<Duration>,
     /// With E2: a file that gets a line for each ping of a control that was executed, the base station and the ping's number
     #[arg(long, value_name = "FILE")]
     log_pings: Option<PathBuf>,
@@ -96,17 +101,15 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     if connect.is_empty() {
         connect.push(loopback(E2_PORT));
     }
-    let mut fleet = Stations::new(&arguments.fleet.config)?;
-    if let Some(file) = &arguments.log_pings {
-        fleet.log_pings(file)?;
-    }
+    let mut fleet = stations(&arguments)?;
     let mut output = Output::new(format);
     let mut page = Page::open(&arguments.web, &arguments.fleet.config.connect)?;
     let end = live::end(arguments.duration);
+    let waiting = RefCell::new(None);
     tokio::pin!(end);
     tokio::select! {
         () = &mut end => {}
-        started = fleet.ramp_up() => {
+        started = start(&mut fleet, &arguments, &waiting) => {
             started?;
             let mut before = fleet.report();
             let mut reported = BTreeSet::new();
@@ -133,6 +136,9 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
             live::until(end.as_mut(), tell).await?;
         }
     }
+    if let Some(failure) = waiting.take() {
+        return Err(failure);
+    }
     let report = fleet.report();
     conclude(&mut output, &report)?;
     if let Some(page) = &page {
@@ -140,6 +146,45 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     }
     verdict(&report, arguments.fleet.config.nodes)
 }
+
+/// The base stations, which [`start`] starts.
+fn stations(arguments: &Arguments) -> Result<Stations, Failure> {
+    let mut fleet = Stations::new(&arguments.fleet.config)?;
+    if let Some(file) = &arguments.log_pings {
+        fleet.log_pings(file)?;
+    }
+    Ok(fleet)
+}
+
+/// Starts the base stations; tries again as long as no controller is reached and `--wait` allows. `waiting` has the reason
+/// meanwhile.
+async fn start(
+    fleet: &mut Stations,
+    arguments: &Arguments,
+    waiting: &RefCell<Option<Failure>>,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    loop {
+        let Err(trouble) = fleet.ramp_up().await else {
+            waiting.take();
+            return Ok(());
+        };
+        let is_over = arguments.wait.is_some_and(|wait| begin.elapsed() + TRY_AGAIN > wait);
+        if trouble.fault != Fault::Environment || is_over {
+            waiting.take();
+            return Err(trouble.into());
+        }
+        if waiting.replace(Some(trouble.clone().into())).is_none() {
+            eprintln!("ranlab: {trouble}; trying again until it is reached (--wait 0s: once)");
+        }
+        tokio::time::sleep(TRY_AGAIN).await;
+        // What the failed attempt has left is not to be counted.
+        *fleet = stations(arguments)?;
+    }
+}
+
+/// Between two attempts to reach a controller.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// Whether the base stations are set up as requested.
 fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {

@@ -1,9 +1,15 @@
 //! How a verb ends: an exit code that scripts can rely on, and one sentence for people.
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use clap::Command;
+use clap::error::{ContextKind, ContextValue};
+use ranlab_campaign::schema::nearest;
 use ranlab_parts::worker::{Fault, Trouble};
 use ranlab_sdk::transport::{BindError, ConnectError};
+
+use crate::help;
 
 /// Exit code of a verb that Ctrl-C or SIGTERM stopped, as shells report it (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
@@ -98,18 +104,69 @@ pub fn code(result: Result<(), Failure>) -> u8 {
     failure.code()
 }
 
-/// What clap has to say: help goes to the standard output, anything else becomes one sentence.
-pub fn of_clap(error: &clap::Error) -> Result<(), Failure> {
+/// What clap reports of a command line: help goes to the standard output, anything else becomes one sentence with an example.
+pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failure> {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             error.print().map_err(|error| Failure::of_output(&error))
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Failure::Usage(
-            "a verb is missing; `ranlab --help` lists them, `ranlab VERB --help` its own".into(),
-        )),
-        _ => Err(Failure::Usage(sentence(&error.to_string()))),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Failure::Usage(missing_command(arguments)))
+        }
+        ErrorKind::InvalidSubcommand => Err(Failure::Usage(unknown_command(error, arguments))),
+        _ => {
+            let text = sentence(&error.to_string());
+            let root = crate::verbs::command();
+            let (command, path) = reached(&root, arguments);
+            let example = help::example(command).filter(|_| !text.contains("a similar"));
+            let example = example.map(|example| format!("; example: {example}")).unwrap_or_default();
+            Err(Failure::Usage(format!("{text}{example} (see `{path} --help`)")))
+        }
     }
+}
+
+/// The command that the words of a command line reach, and its path.
+fn reached<'a>(root: &'a Command, arguments: &[OsString]) -> (&'a Command, String) {
+    let mut command = root;
+    let mut path = "ranlab".to_owned();
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(below) = command.find_subcommand(word) else { continue };
+        command = below;
+        path = format!("{path} {word}");
+    }
+    (command, path)
+}
+
+fn missing_command(arguments: &[OsString]) -> String {
+    let root = crate::verbs::command();
+    let (command, path) = reached(&root, arguments);
+    let names: Vec<&str> =
+        command.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+    let example = help::example(command).unwrap_or_default();
+    format!("`{path}` needs a command: {}; example: {example}", names.join(", "))
+}
+
+fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return sentence(&error.to_string());
+    };
+    let root = crate::verbs::command();
+    let (command, path) = reached(&root, arguments);
+    let names = || command.get_subcommands().map(Command::get_name);
+    if let Some(near) = nearest(word, names()) {
+        return format!("there is no command `{path} {word}`; did you mean `{path} {near}`?");
+    }
+    // A command of a command, without the first one.
+    let holder = command.get_subcommands().find(|below| below.find_subcommand(word).is_some());
+    if let Some(holder) = holder {
+        return format!(
+            "there is no command `{path} {word}`; did you mean `{path} {} {word}`?",
+            holder.get_name()
+        );
+    }
+    let names: Vec<&str> = names().filter(|name| *name != "help").collect();
+    format!("there is no command `{path} {word}`; commands: {}", names.join(", "))
 }
 
 /// Clap's paragraphs up to the usage, as one line.

@@ -2,7 +2,7 @@
 //!
 //! `#[command(flatten)] fleet: Flags<FleetPart>` in a verb's arguments is all that it takes.
 
-use clap::builder::ValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, Error};
 use ranlab_campaign::schema::{Kind, Presence};
@@ -35,8 +35,8 @@ fn argument(field: &Field) -> Arg {
             .action(ArgAction::Append)
             .value_delimiter(',')
             .value_name(value_name(of, field))
-            .value_parser(parser((**of).clone())),
-        kind => argument.value_name(value_name(kind, field)).value_parser(parser(kind.clone())),
+            .value_parser(closed_or((**of).clone())),
+        kind => argument.value_name(value_name(kind, field)).value_parser(closed_or(kind.clone())),
     };
     match &key.presence {
         Presence::Default(Value::List(list)) if list.is_empty() => argument,
@@ -61,6 +61,14 @@ fn value_name(kind: &Kind, field: &Field) -> String {
         Kind::Span => "TIME".to_owned(),
         Kind::Int { .. } | Kind::Float { .. } if !field.key.unit.is_empty() => field.key.unit.clone(),
         _ => field.flag.unwrap_or(field.name).to_uppercase(),
+    }
+}
+
+/// One of a closed set, which help lists and shells complete; or any other kind.
+fn closed_or(kind: Kind) -> ValueParser {
+    match kind {
+        Kind::Choice(choices) => PossibleValuesParser::new(choices).map(Value::Text).into(),
+        kind => parser(kind),
     }
 }
 

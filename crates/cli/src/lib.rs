@@ -19,6 +19,7 @@ pub mod emulate_southbound;
 pub mod exit;
 pub mod flags;
 pub mod gateway;
+pub mod help;
 pub mod live;
 pub mod load;
 pub mod log;

@@ -1,15 +1,15 @@
 //! The verbs, and the command line around them.
 use std::ffi::OsString;
 
-use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "tls")]
 use crate::args;
 use crate::exit::Failure;
 use crate::output::Format;
 use crate::{
-    bench, check, controller, demo, doctor, emulate, exit, gateway, load, log, manual, output, pcap, ric,
-    sim, upf, worker, xapp,
+    bench, check, controller, demo, doctor, emulate, exit, gateway, help, load, log, manual, output, pcap,
+    ric, sim, upf, worker, xapp,
 };
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ Exit codes: 0 ok, 1 a check or threshold failed, 2 usage or input, 3 the environ
 
 /// Build, emulate and benchmark programmable radio access networks.
 #[derive(Debug, Parser)]
-#[command(name = "ranlab", version, after_help = EXAMPLES)]
+#[command(name = "ranlab", version = env!("RANLAB_VERSION"), after_help = EXAMPLES)]
 struct CommandLine {
     /// How to print: for people, or JSON
     #[arg(
@@ -41,7 +41,7 @@ struct CommandLine {
         value_name = "text|json|ndjson"
     )]
     format: Format,
-    /// Tell what happens inside on the standard error; twice: more
+    /// Log to stderr (repeat for more detail)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
     #[cfg(feature = "tls")]
@@ -91,17 +91,18 @@ enum Verb {
 
 /// The command line as clap knows it: for completions, pages and tests.
 pub fn command() -> clap::Command {
-    CommandLine::command()
+    help::arrange(CommandLine::command())
 }
 
 /// Parses a command line, the program's name first, and does what it says.
 pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(), Failure> {
     output::begin();
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let command_line = match CommandLine::try_parse_from(&arguments) {
+    let parsed = command().try_get_matches_from(&arguments);
+    let command_line = match parsed.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(command_line) => command_line,
         Err(error) => {
-            let parsed = exit::of_clap(&error);
+            let parsed = exit::of_clap(&error, &arguments);
             return parsed.inspect_err(|failure| output::error_object(written_format(&arguments), failure));
         }
     };

@@ -103,8 +103,8 @@ fn what_happens_inside_is_told_to_who_asks() {
 fn wrong_usage_is_one_sentence_and_exit_code_2() {
     let record = ["pcap", "record", "--connect", "tcp://h:1", "--out", "x", "--listen"];
     let cases: [(&[&str], &str); 12] = [
-        (&[], "a verb is missing"),
-        (&["pcap"], "verb is missing"),
+        (&[], "needs a command: demo"),
+        (&["pcap"], "needs a command: decode, record"),
         (&["dector"], "doctor"),
         (&["doctor", "--watsh", "1s"], "--watch"),
         (&["doctor", "--watch", "1"], "us, ms, s, min, h, d"),

@@ -333,27 +333,58 @@ pub(super) fn tell_judged(output: &mut Output, judged: &[Judged]) -> Result<(), 
     Ok(())
 }
 
-/// A line for each point.
+/// A line for each point: its label, its outcome, the metrics shown, in columns under their names.
 pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
+    let metrics = shown_metrics(results);
+    let title = |name: &String| match results.unit(name) {
+        "" => name.clone(),
+        unit => format!("{name} ({unit})"),
+    };
+    let head = ["point".to_owned(), "outcome".to_owned()].into_iter().chain(metrics.iter().map(title));
+    let mut rows = vec![head.collect::<Vec<_>>()];
     for point in results.points.iter().take(SHOWN_MAX) {
         let outcome = point.outcome().map_or("not measured", |outcome| outcome.name());
-        let shown: Vec<String> = shown_metrics(results)
+        let answers = metrics
             .iter()
-            .filter_map(|name| {
-                Some(format!("{name} {}", results.answer(point, name)?.sentence(results.unit(name))))
-            })
-            .collect();
-        let mut why = if shown.is_empty() { point.reason().to_owned() } else { shown.join("  ") };
+            .map(|name| results.answer(point, name).map(|answer| answer.sentence("").trim_end().to_owned()));
+        let answers: Vec<Option<String>> = answers.collect();
+        let is_measured = answers.iter().any(Option::is_some);
+        let mut row = vec![point.point.label(), outcome.to_owned()];
+        row.extend(answers.into_iter().map(|answer| answer.unwrap_or_else(|| "-".to_owned())));
         let qualified = Qualified::at(results, point).words();
-        if !shown.is_empty() && !qualified.is_empty() {
-            why.push_str(&format!("  [{}]", qualified.join(", ")));
+        match is_measured {
+            true if qualified.is_empty() => {}
+            true => row.push(format!("[{}]", qualified.join(", "))),
+            // Why there is nothing to show takes the place of the values.
+            false => row.splice(2.., [point.reason().to_owned()]).for_each(drop),
         }
-        output.text(format_args!("  {:<36} {outcome:<12} {}", point.point.label(), why.trim_end()))?;
+        rows.push(row);
+    }
+    for line in aligned(&rows, metrics.len() + 2) {
+        output.text(format_args!("  {line}"))?;
     }
     if results.points.len() > SHOWN_MAX {
         output.text(format_args!("  … and {} more", results.points.len() - SHOWN_MAX))?;
     }
     Ok(())
+}
+
+/// Rows as lines whose first columns begin below each other. A row with fewer cells, such as a reason, makes no column wider.
+fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
+    let whole = || rows.iter().filter(|row| row.len() >= columns);
+    let width = |column: usize| {
+        let all = if column < 2 { rows.iter().collect::<Vec<_>>() } else { whole().collect() };
+        all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cell = |(column, cell): (usize, &String)| {
+            let width = widths.get(column).copied().unwrap_or(0);
+            format!("{cell:<width$}")
+        };
+        row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// What the plots draw, else the first metrics of the rig: as many as fit a line.
@@ -431,6 +462,24 @@ mod tests {
     use ranlab_campaign::value::Value;
 
     use super::*;
+
+    #[test]
+    fn columns_begin_below_each_other_and_a_reason_widens_none() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
+        let rows = [
+            row(&["point", "outcome", "cpu (cores)", "rate"]),
+            row(&["load.nodes=10", "ok", "0.02 ± 0.001", "3999"]),
+            row(&["load.nodes=1", "not measured", "the RIC did not start within 10 s"]),
+            row(&["load.nodes=1", "ok", "-", "1", "[disturbed]"]),
+        ];
+        let expected = [
+            "point          outcome       cpu (cores)   rate",
+            "load.nodes=10  ok            0.02 ± 0.001  3999",
+            "load.nodes=1   not measured  the RIC did not start within 10 s",
+            "load.nodes=1   ok            -             1     [disturbed]",
+        ];
+        assert_eq!(aligned(&rows, 4), expected);
+    }
 
     #[test]
     fn campaigns_of_two_scenarios_do_not_meet_in_one_folder() {

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Twenty typical mistakes on the command line, each answered with the right form; closed sets are listed and completed.
+set -euo pipefail
+number=0
+# mistake WORDS COMMAND...: exit code 2, and the answer matches.
+mistake() {
+    local code=0 words=$1
+    shift
+    number=$((number + 1))
+    timeout 20 "$RANLAB" "$@" >out.txt 2>err.txt </dev/null || code=$?
+    [[ $code == 2 ]] && grep -qE -- "$words" err.txt || { echo "$number. ranlab $*: exit $code, without $words:"; cat err.txt; exit 1; }
+    [[ $(grep -c '^ranlab: ' err.txt) == 1 ]] || { echo "$number. more than one sentence:"; cat err.txt; exit 1; }
+}
+mistake 'did you mean `ranlab ric`' rci
+mistake 'did you mean `ranlab bench`' bnech run my.toml
+mistake 'did you mean `ranlab xapp monitor`' monitor
+mistake 'commands: .*emulate' nosuchcommand
+mistake 'did you mean `ranlab bench run`' bench rnu my.toml
+mistake '`ranlab xapp` needs a command: .*monitor' xapp
+mistake "'--nodes'" emulate --nods 3
+mistake 'a whole number from 1 to 100000' emulate --nodes 0
+mistake 'a whole number' emulate --nodes many
+mistake 'possible values: .*mac.*kpm' emulate --sm kpn
+mistake 'possible values: .*control.*sessions' load upf --mode session
+mistake 'possible values: .*gnb.*split' emulate --kind gNodeB
+mistake 'write a number and one of .*10s' ric --duration 10
+mistake 'a time such as "50ms"' emulate --ramp soon
+mistake 'has no scheme; write tcp://127.0.0.1:36421' emulate --connect 127.0.0.1:36421
+mistake '"46001" has no address.*127.0.0.1:46001' ric --http 46001
+mistake '"10.3.0.2" has no port.*10.3.0.2:8080' load upf --n4 10.3.0.2
+mistake 'has a scheme.*127.0.0.1:8080' ric --http http://127.0.0.1:8080
+mistake 'has a host name.*127.0.0.1:8805' check upf upf.lab:8805
+mistake 'expected none, .*udp://|none, udp://LOCAL,UPF' load upf --n6 10.3.0.1
+mistake 'required arguments.*example: ranlab' bench run
+mistake 'is not an IP|invalid IP' load upf --ue ue1
+
+# Right forms that were refused once.
+timeout 20 "$RANLAB" ric --e2 "unix://$PWD/a" --e42 "unix://$PWD/b" --http localhost:0 --duration 1s >out.txt
+timeout 20 "$RANLAB" bench new e2-statistics >my.toml && "$RANLAB" bench check my.toml --set measure.duration=5m >out.txt
+
+# Every help fits 80 columns, in a pipe and whatever COLUMNS says.
+"$RANLAB" man pages >out.txt
+for page in $(cd pages && ls *.1 | sed 's/\.1$//; s/^ranlab-\?//'); do
+    COLUMNS=200 "$RANLAB" ${page//-/ } --help >help.txt 2>/dev/null || continue
+    wide=$(awk 'length($0) > 80' help.txt | head -n 1)
+    [[ -z $wide ]] || { echo "ranlab ${page//-/ } --help: $wide"; exit 1; }
+done
+
+# What a shell completes: values of closed sets.
+"$RANLAB" completions bash >completions.bash
+cat >complete.sh <<'C'
+. ./completions.bash
+# complete WORDS...: what bash offers for the last one.
+complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _ranlab ranlab "${*: -1}" "${*: -2:1}"; echo "${COMPREPLY[*]}"; }
+[[ $(complete_words ranlab load upf --mode '') == *calibrate* ]] || { echo "no modes: $(complete_words ranlab load upf --mode '')"; exit 1; }
+[[ $(complete_words ranlab emulate --kind '') == *split* ]] || { echo "no kinds"; exit 1; }
+[[ $(complete_words ranlab emulate --sm '') == *kpm* ]] || { echo "no models"; exit 1; }
+C
+bash complete.sh
+"$RANLAB" --version | grep -qE '^ranlab [0-9]+\.[0-9]+\.[0-9]+( \([0-9a-f]{10}\))?$' || { "$RANLAB" --version; exit 1; }
+echo "$number mistakes, each answered with the right form"
