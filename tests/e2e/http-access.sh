@@ -16,7 +16,9 @@ refused() {
 }
 own=(--e2 "unix://$PWD/r2" --duration 3s)
 refused ric "${own[@]}" --e42 "unix://$PWD/r42" --http 0.0.0.0:0
-for kind in slicing traffic association virt; do refused controller $kind "${own[@]}" --http 0.0.0.0:0; done
+for kind in slicing traffic association; do refused controller $kind "${own[@]}" --http 0.0.0.0:0; done
+operators=(--tenant A:0.5:001.01@tcp://127.0.0.1:9 --tenant B:0.5:001.02@tcp://127.0.0.1:9)
+refused controller virt "${own[@]}" "${operators[@]}" --http 0.0.0.0:0
 refused controller flexran --listen 127.0.0.1:0 --http 0.0.0.0:0 --duration 3s
 refused controller empower --listen 127.0.0.1:0 --http 0.0.0.0:0 --duration 3s
 refused emulate --connect "unix://$PWD/nobody" --wait 0s --web 0.0.0.0:0
@@ -37,7 +39,7 @@ serve ric ric --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" "${beyond[@]}"
 serve slicing controller slicing --e2 "unix://$PWD/s2" "${beyond[@]}"
 serve traffic controller traffic --e2 "unix://$PWD/t2" "${beyond[@]}"
 serve association controller association --e2 "unix://$PWD/a2" "${beyond[@]}"
-serve virt controller virt --e2 "unix://$PWD/v2" "${beyond[@]}"
+serve virt controller virt "${operators[@]}" --e2 "unix://$PWD/v2" "${beyond[@]}"
 serve flexran controller flexran --listen 127.0.0.1:0 "${beyond[@]}"
 serve empower controller empower --listen 127.0.0.1:0 "${beyond[@]}"
 "$RANLAB" emulate --connect "unix://$PWD/e2" --duration 120s --web "$outside:0" --web-token-file token >page.txt 2>page.err &
