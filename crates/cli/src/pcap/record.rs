@@ -28,10 +28,10 @@ Example (agents connect to port 36431 instead of 36421):
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// Where agents or xApps connect to
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "URL")]
     listen: Address,
     /// Where the RIC listens
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "URL")]
     connect: Address,
     /// What passes; default: e42 if either address has port 36422, else e2
     #[arg(long, value_parser = super::side())]
