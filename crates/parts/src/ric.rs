@@ -76,7 +76,7 @@ config! {
         sdl: Option<String> = None, wiring();
         /// addresses that may use HTTP without the token, and RMR, besides this machine; repeatable
         trust: Vec<Allowed> = Vec::new(), wiring();
-        /// further host name that HTTP requests may have, besides IP addresses and localhost; repeatable
+        /// further host name that HTTP requests may have; repeatable
         host: Vec<String> = Vec::new(), wiring();
         /// only these peers may connect over TCP, TLS or SCTP; repeatable [default: all that can reach the listener]
         allow: Vec<Allowed> = Vec::new(), wiring();
@@ -442,14 +442,12 @@ impl Ric {
     }
 }
 
-/// Where HTTP is served, and to whom.
 pub(crate) struct Door {
     address: SocketAddr,
     access: Access,
     hosted: Option<Hosted>,
 }
 
-/// A list of who is trusted; nobody if it is empty.
 fn trust(list: &[Allowed]) -> Option<Trust> {
     let list = list.to_vec();
     (!list.is_empty()).then(|| Trust::new(move |peer| list.iter().any(|allowed| allowed.holds(peer))))
