@@ -27,7 +27,8 @@ fn monitor(nodes: u32, ues: u32) -> MonitorHandle {
         plain::encode_list(&mut payload, rows.collect::<Vec<_>>(), 7).unwrap();
         let mut report = Report::new(&Mac);
         report.stats.received = Some(at(100));
-        report.latest = Arc::new(Latest { payload, ..Latest::default() });
+        let header = plain::INDICATION_HEADER.to_vec();
+        report.latest = Arc::new(Latest { header, payload, ..Latest::default() });
         let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), number, 32);
         lock(&handle.0).latest.insert((node, 0), report);
     }
