@@ -88,7 +88,7 @@ fn checked(test: u8, fault: Option<UpfFault>, design: UpfDesign, patience: Durat
     let captures = std::env::temp_dir().join(format!("ranlab-faults-{}-{test}", std::process::id()));
     let config = UpfCheck {
         n3: Some(at(test, 8, 2152)),
-        gnb: at(test, 1, 2152),
+        gnb: Some(at(test, 1, 2152)),
         patience,
         hostile: true,
         captures: captures.clone(),

@@ -53,7 +53,7 @@ pub(super) fn error_indication(peer: &mut Peer) -> Outcome {
     peer.associate()?;
     let session = peer.create(peer.plan(1))?;
     let wire = peer.wire()?;
-    let gnb = peer.run.config.gnb.ip();
+    let gnb = peer.run.gnb.ip();
     let indication = Message::ErrorIndication { teid: downlink(1, 1), peer: gnb, udp_port: None };
     let datagram = message(&indication, 0, Some(0))?;
     peer.send_n3(&wire, &datagram)?;

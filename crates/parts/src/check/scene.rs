@@ -105,7 +105,7 @@ impl Peer {
             (Interface::CORE, None) => Some(InterfaceType::N6),
             _ => None,
         };
-        let gnb = self.run.config.gnb.ip();
+        let gnb = self.run.gnb.ip();
         let model = self.templates.establishment(0, self.spec(0));
         let instance = model.create_fars.first().and_then(|far| far.forwarding_parameters.as_ref());
         CreateFar {

@@ -117,7 +117,7 @@ pub(super) struct CheckRun {
     /// Where the first SMF speaks from.
     smf: SocketAddr,
     /// The base station's address.
-    gnb: SocketAddr,
+    pub(super) gnb: SocketAddr,
     /// Whether every check has addresses that nobody else speaks from: what one leaves at the UPF is no other's.
     pub(super) own_addresses: bool,
     /// The last sequence number.
