@@ -105,9 +105,9 @@ mod tests {
         };
         let expected = [
             "  RRU.PrbTotDl [%]",
-            "    all (sum)        100.0 before       100.0 after  +0.0 %",
-            "    slice 1           50.0 before        70.0 after  +40.0 %",
-            "    ue f1ap=1         50.0 before           ? after",
+            "    all (sum)       100.0 before       100.0 after  +0.0 %",
+            "    slice 1          50.0 before        70.0 after  +40.0 %",
+            "    ue f1ap=1        50.0 before           ? after",
             "    2 more UEs: --format ndjson",
         ];
         assert_eq!(lines(&effect(vec![change])), expected);
