@@ -4,7 +4,7 @@ set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
 field() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" | head -n 1; }
-fetch() { exec 3<>"/dev/tcp/127.0.0.1/$1"; printf 'GET %s HTTP/1.0\r\nHost: x\r\n\r\n' "$2" >&3; cat <&3; exec 3>&-; }
+fetch() { exec 3<>"/dev/tcp/127.0.0.1/$1"; printf 'GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n' "$2" >&3; cat <&3; exec 3>&-; }
 
 "$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >flexran.txt &
 started+=($!)

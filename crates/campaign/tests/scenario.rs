@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ranlab_campaign::mock::MockRig;
 use ranlab_campaign::plan::Plan;
-use ranlab_campaign::rig::{Rig, RigDescription};
+use ranlab_campaign::rig::{RepeatTime, Rig, RigDescription};
 use ranlab_campaign::scenario::{Measure, Overrides, Scenario, json_schema, template};
 use ranlab_campaign::value::Value;
 
@@ -114,7 +114,8 @@ fn the_expected_duration_counts_every_repeat() {
     let text = "title = \"t\"\nrig = \"mock\"\n[sweep.axes]\n\"load.workers\" = [1, 2, 3]\n[measure]\n\
                 duration = \"8s\"\nwarm_up = \"2s\"\nrepeats = 4\n";
     let scenario = Scenario::parse(text, "t", &Overrides::default(), &rigs()).unwrap();
-    assert_eq!(Plan::new(&scenario, &rigs()[0]).expected().as_secs(), 120);
+    let waits = RigDescription { repeat_time: RepeatTime::Windows, ..rigs()[0].clone() };
+    assert_eq!(Plan::new(&scenario, &waits).expected().as_secs(), 120);
 }
 
 #[test]

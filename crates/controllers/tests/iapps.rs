@@ -221,7 +221,10 @@ fn rules_decide_who_joins_and_what_is_seen() {
         XappRule { plmns: vec!["505.01".into()], control: false, ..rule("tcp://127.0.0.1:*", "local") };
     let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("tcp://10.*", "remote") };
     let policy = XappRules::new(&[local.clone(), remote]).unwrap();
-    let mut b = Bench::new(RicConfig::default().with(|it| it.policy = Box::new(policy)));
+    let mut b = Bench::new(RicConfig::default().with(|it| {
+        it.policy = Box::new(policy);
+        it.timers.e42_hold = Duration::ZERO;
+    }));
     let (registry, list) = Registry::new();
     b.ric.add_iapp(Box::new(registry));
     b.connect(AGENT, Side::E2, "agent");

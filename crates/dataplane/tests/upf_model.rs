@@ -261,6 +261,8 @@ fn model(script: &str) -> Option<Vec<String>> {
     };
     let mut input = child.stdin.take().unwrap();
     let script = script.to_owned();
+    // The model reads while it writes.
+    #[allow(clippy::disallowed_methods)]
     let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();

@@ -80,7 +80,7 @@ fn packets_arrive_in_order_until_ring_is_full() {
                     Taken::Nothing => break,
                     Taken::Lost(fault) => panic!("{fault}"),
                 }
-                if (taken + put) % 3 == 0 {
+                if (taken + put).is_multiple_of(3) {
                     break;
                 }
             }

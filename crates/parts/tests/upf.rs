@@ -319,7 +319,7 @@ fn a_strict_upf_passes_every_check_and_one_that_is_silent_fails_with_a_capture()
 #[test]
 fn a_data_network_of_the_checks_own_tells_how_far_packets_came() {
     let captures = std::env::temp_dir().join(format!("ranlab-check-own-{}", std::process::id()));
-    let only = vec!["interface types".to_owned(), "both directions".to_owned()];
+    let only = vec!["interface types".to_owned(), "a session works in both directions".to_owned()];
     let try_with = |test: u8, n6| {
         let config = UpfCheck { n6, only: only.clone(), captures: captures.clone(), ..UpfCheck::default() };
         let n6 = N6::Udp { local: at(test, 8, 2153), peer: at(test, 10, 2153), routes: Vec::new() };

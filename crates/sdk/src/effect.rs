@@ -143,7 +143,7 @@ impl XappHandle {
         let names = offered.as_ref().filter(|_| watch.is_kpm());
         let names = names.map(|it| Selection::names_offered(&node, &it.definition)).unwrap_or_default();
         let mut effect = Effect::new(&watch.model.columns(), &names, &watch.kpis, watch.periods)?;
-        let function_of = offered.ok_or(SubscriptionError::from(SubscribeError::UnknownFunction))?;
+        let function_of = offered.ok_or_else(|| SubscriptionError::from(SubscribeError::UnknownFunction))?;
         let mut listening = Listening { xapp: self, handles: Vec::new(), members: Vec::new() };
         self.listen_to_slices(node, &function_of, watch, &mut listening);
         let RoutedSubscription { handle, inbox, outcome } = self.listen(node, &function_of, watch)?;

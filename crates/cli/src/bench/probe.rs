@@ -133,7 +133,7 @@ fn program(point: &Point, path: &str, value: &Value) -> Option<String> {
     }
     let named = PROGRAMS.contains(&path).then(|| value.text()).flatten();
     let needed = PROGRAMS_IF.iter().find(|(setting, _)| *setting == path && *value == Value::Bool(true));
-    let name = named.or(needed.map(|(_, name)| *name)).filter(|name| !name.is_empty())?;
+    let name = named.or_else(|| needed.map(|(_, name)| *name)).filter(|name| !name.is_empty())?;
     (!is_program(name)).then(|| format!("there is no program {name}"))
 }
 

@@ -71,15 +71,15 @@ struct WantedKpm {
 
 impl WantedKpm {
     fn selection(&self) -> Result<Selection, Fault> {
-        fn parse<T: FromStr<Err: ToString>>(text: &String) -> Result<T, Fault> {
+        fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Fault> {
             text.parse().map_err(|error: T::Err| Fault::new(422, error.to_string()))
         }
         Ok(Selection {
             style: self.style,
             measurements: self.measurements.clone(),
-            ues: self.ues.iter().map(parse).collect::<Result<_, _>>()?,
-            slice: self.snssai.as_ref().map(parse).transpose()?,
-            cell: self.cell.as_ref().map(parse).transpose()?,
+            ues: self.ues.iter().map(|text| parse(text)).collect::<Result<_, _>>()?,
+            slice: self.snssai.as_deref().map(parse).transpose()?,
+            cell: self.cell.as_deref().map(parse).transpose()?,
             granularity_ms: self.granularity_ms,
         })
     }

@@ -121,7 +121,7 @@ impl KpiExport {
     fn node(&self, node: &NodeStats, now: Time, stale: Duration, of_ues: bool, families: &mut Families) {
         let name = node.node.to_string();
         for (stats, table) in &node.reports {
-            if !stats.received.is_some_and(|at| now.since(at) <= stale) {
+            if stats.received.is_none_or(|at| now.since(at) > stale) {
                 continue;
             }
             let columns = stats.model.columns();

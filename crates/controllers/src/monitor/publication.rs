@@ -167,6 +167,8 @@ impl Messages {
 
     /// The next reports as lines of InfluxDB's line protocol, and how many reports they are of: waits for one, and takes along up
     /// to `most` that are there already or come within `patience`; `None` at the end.
+    // It waits, so it has a clock; virtual time does not publish.
+    #[allow(clippy::disallowed_methods)]
     pub fn next_lines(&self, most: u64, patience: Duration) -> Option<(String, u64)> {
         let mut lines = String::new();
         let mut reports = 0;

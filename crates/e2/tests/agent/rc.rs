@@ -74,8 +74,7 @@ fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
         [Message::RicControlFailure(m)] => {
             let Cause::RicRequest(cause) = m.cause else { panic!("{m:?}") };
             let said = m.outcome.as_ref().map(|outcome| {
-                let outcome =
-                    ControlOutcome::decode_as(Encoding::Per, outcome).unwrap();
+                let outcome = ControlOutcome::decode_as(Encoding::Per, outcome).unwrap();
                 let OutcomeFormat::Values(values) = outcome.format else { panic!() };
                 let [OutcomeValue { id: rc::REASON, value: Value::Text(why) }] = &values[..] else {
                     panic!()

@@ -151,8 +151,8 @@ mod tests {
             1,
             "the UPF has the next address"
         );
-        // Documentation addresses (RFC 5737) are no machine's.
-        assert_eq!(default_gnbs("192.0.2.1:2152".parse().unwrap(), &[]), 1);
+        // A documentation address (RFC 5737) that no machine has.
+        assert_eq!(default_gnbs("203.0.113.254:2152".parse().unwrap(), &[]), 1);
     }
 
     #[test]

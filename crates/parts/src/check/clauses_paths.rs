@@ -109,7 +109,7 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
     peer.reports(wait, |all| !all.is_empty())?;
     std::thread::sleep(wait.min(std::time::Duration::from_millis(50)));
     let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 1)));
-    peer.change(session.seid, into_tunnel(&tunnel, false))?;
+    peer.change(session.seid, tunnelled(&tunnel, false))?;
     let is_one = |one: &Received| one.is_packet(downlink(1, 1));
     let all = peer.collect(&wire, |all| all.iter().filter(|one| is_one(one)).count() >= WAITING.into())?;
     let ports: Vec<u16> = all.iter().filter(|one| is_one(one)).filter_map(Received::ue_port).collect();
@@ -122,7 +122,7 @@ pub(super) fn buffering_order(peer: &mut Peer) -> Outcome {
 }
 
 /// A change of the downlink's rule to this one.
-fn into_tunnel(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
+fn tunnelled(far: &CreateFar, end_marker: bool) -> SessionModificationRequest {
     let way = far.forwarding_parameters.clone().unwrap_or_default();
     let update = UpdateFar {
         far_id: far.far_id,
@@ -149,7 +149,7 @@ pub(super) fn end_marker(peer: &mut Peer) -> Outcome {
     let session = peer.create(peer.plan(1))?;
     let wire = peer.wire()?;
     let tunnel = peer.forward(DOWNLINK, Interface::ACCESS, Some(downlink(1, 2)));
-    peer.change(session.seid, into_tunnel(&tunnel, true))?;
+    peer.change(session.seid, tunnelled(&tunnel, true))?;
     let all = peer.collect(&wire, |_| false)?;
     let markers: Vec<u32> =
         all.iter().filter(|one| one.kind == message_type::END_MARKER).map(|one| one.teid).collect();

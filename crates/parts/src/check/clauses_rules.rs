@@ -130,7 +130,7 @@ pub(super) fn n9(peer: &mut Peer) -> Outcome {
     if !up.iter().any(|one| same(one, BEYOND + 1)) {
         return fails("accepted, and the uplink packet does not come through the N9 tunnel");
     }
-    peer.into_tunnel(&wire, session.teid(DOWNLINK), PduSession::dl(QFI), &packet)?;
+    peer.tunnelled(&wire, session.teid(DOWNLINK), PduSession::dl(QFI), &packet)?;
     let down = peer.collect(&wire, |all| all.iter().any(|one| same(one, downlink(1, 1))))?;
     if down.iter().any(|one| same(one, downlink(1, 1))) {
         return Ok(());
@@ -183,7 +183,7 @@ pub(super) fn cp_function(peer: &mut Peer) -> Outcome {
     if !is_up(&peer.collect(&wire, is_up)?) {
         return fails("accepted, and a router solicitation does not come through the SMF's tunnel");
     }
-    peer.into_tunnel(&wire, session.teid(LAST), PduSession::dl(QFI), &down)?;
+    peer.tunnelled(&wire, session.teid(LAST), PduSession::dl(QFI), &down)?;
     let is_down =
         |all: &[Received]| all.iter().any(|one| one.is_packet(downlink(1, 1)) && one.payload == down);
     if is_down(&peer.collect(&wire, is_down)?) {

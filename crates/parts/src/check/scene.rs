@@ -87,7 +87,7 @@ pub(super) fn downlink(n: usize, which: u32) -> u32 {
 impl Peer {
     /// The F-TEID number `which` of session `n`, chosen by whom the dialect says. Rules that name the same number share it.
     pub(super) fn tunnel(&self, n: usize, which: u8) -> FTeid {
-        let n3 = self.run.config.n3.map_or(IpAddr::from([127, 0, 0, 8]), |n3| n3.ip());
+        let n3 = self.run.config.n3.map_or_else(|| IpAddr::from([127, 0, 0, 8]), |n3| n3.ip());
         match self.dialect.sends.teid {
             TeidChoice::Upf => FTeid::Choose { v4: n3.is_ipv4(), v6: n3.is_ipv6(), id: Some(which) },
             TeidChoice::Smf => {
@@ -264,10 +264,10 @@ impl Peer {
 
     /// Sends a packet of the UE into a tunnel of the UPF's.
     pub(super) fn uplink(&mut self, wire: &Wire, teid: u32, packet: &[u8]) -> Result<(), Fault> {
-        self.into_tunnel(wire, teid, PduSession::ul(QFI), packet)
+        self.tunnelled(wire, teid, PduSession::ul(QFI), packet)
     }
 
-    pub(super) fn into_tunnel(
+    pub(super) fn tunnelled(
         &mut self,
         wire: &Wire,
         teid: u32,

@@ -151,7 +151,8 @@ fn every_rig_that_meets_strangers_shows_what_their_profiles_run() {
     ] {
         let all = planned(rig, sut).unwrap();
         assert!(
-            all.len() == 1 && all[0].contains("at local: `start` before each repeat: ["),
+            all[0].contains("at local: `start` before each repeat: [")
+                && all[1..].iter().all(|command| command.contains("at local: `ready` ")),
             "{rig}: {all:?}"
         );
         assert_eq!(planned(rig, &format!("{sut}\nrun = false")).unwrap(), [""; 0], "{rig}");

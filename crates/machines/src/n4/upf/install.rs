@@ -28,9 +28,8 @@ impl Upf {
         elements::check_establishment(&request)?;
         let chosen = self.choose_address(&mut request)?;
         let installed = self.install_rules(from, request, plane);
-        match (&installed, chosen) {
-            (Err(_), Some(address)) => self.addresses.give_back(address),
-            _ => {}
+        if let (Err(_), Some(address)) = (&installed, chosen) {
+            self.addresses.give_back(address);
         }
         let (seid, mut created) = installed?;
         if let (Some(address), Some(session)) = (chosen, self.sessions.get(&seid)) {

@@ -120,7 +120,7 @@ impl Peer<'_> {
 
     /// Measurements of a style, this project's unlisted ones included.
     fn names<'a>(&self, style: &'a ReportStyle) -> impl Iterator<Item = &'a str> + use<'a> {
-        let unlisted = self.ours.then_some(&UNLISTED_MEASUREMENTS[..]).unwrap_or_default();
+        let unlisted: &[_] = if self.ours { &UNLISTED_MEASUREMENTS } else { &[] };
         style.measurements.iter().map(|it| it.name.as_str()).chain(unlisted.iter().copied())
     }
 
@@ -341,7 +341,7 @@ impl Selection {
 pub(super) fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
     let description = FunctionDescription::decode_as(Encoding::Per, definition)?;
     let ours = definition[..] == *Kpm::DEFINITION;
-    let unlisted = ours.then_some(&UNLISTED_MEASUREMENTS[..]).unwrap_or_default();
+    let unlisted: &[_] = if ours { &UNLISTED_MEASUREMENTS } else { &[] };
     let offer = |style: ReportStyle| {
         let names = style.measurements.into_iter().map(|it| it.name);
         let names = names.chain(unlisted.iter().map(|name| (*name).to_owned()));
