@@ -81,7 +81,7 @@ point = result["points"][0]
 metrics = {name: value["mean"] for name, value in point["metrics"].items()}
 assert 100 <= metrics["search.load"] <= 400_000 and metrics["loss_ratio"] == 0, point
 # A fast machine passes the largest one, and says that the true value is above.
-if metrics["search.load"] == 400_000:
+if metrics["search.load"] > 390_000:
     assert "the true value is above" in point["reason"], point["reason"]
 else:
     assert ("search.upper" in metrics) != ("search.unsent" in metrics), metrics
