@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mdbook=$(command -v mdbook || echo .venv/bin/mdbook)
+mkdir -p target
 rm -rf target/book
 "$mdbook" build docs 2>&1 | tee target/book.log
 if grep -qE '(WARN|ERROR)' target/book.log; then
