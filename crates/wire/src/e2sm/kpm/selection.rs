@@ -144,7 +144,7 @@ impl Peer<'_> {
 }
 
 impl Selection {
-    /// Returns the actions of the selection, each for a separate subscription. A report of [`PEER_UES`] UEs of a third-party
+    /// Returns the actions of the selection, each for a separate subscription. A report of `PEER_UES` UEs of a third-party
     /// node stays below the PDU limit of OCUDU and srsRAN. Measurements that are offered for the
     /// node as a whole alone are an action of style 1.
     ///

@@ -80,7 +80,7 @@ impl MessageView {
     /// Reads a message that fills `octets` exactly.
     ///
     /// # Errors
-    /// As decoding an [`IndicationMessage`].
+    /// As decoding an `IndicationMessage`.
     pub fn read(octets: &Bytes) -> Result<Self, SmError> {
         Self::read_in(octets, &mut per::Text::default())
     }
