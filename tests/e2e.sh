@@ -55,6 +55,8 @@ for script in "$PWD/${SCRIPTS:-tests/e2e}"/*.sh; do
     [[ -x $script && ($# == 0 || " $* " == *" $(basename "$script" .sh) "*) ]] && scripts+=("$script")
 done
 ((${#scripts[@]} > 0)) || { echo "no script is called $*" >&2; exit 1; }
+# Scripts marked `# long` start first, so that none of them runs alone at the end.
+mapfile -t scripts < <(grep -lx '# long' "${scripts[@]}"; grep -Lx '# long' "${scripts[@]}")
 printf '%s\0' "${scripts[@]}" | xargs -0 -n 1 -P "${JOBS:-1}" bash -c 'once "$1" ok' once
 
 odd=() failed=0

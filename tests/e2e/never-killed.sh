@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# long
 # Nothing that a peer sends ends the RIC or disturbs another peer, the wrap of xApp ids included.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# long
 # A stranger as system under test: a profile written from nothing but its description, for a controller that ranlab has never
 # seen. Its commands are run when that is allowed, and it goes with the campaign, however that ends.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# long
 # The README's lines with addresses, between two network namespaces: only addresses are replaced, each line works at the first try.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

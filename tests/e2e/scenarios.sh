@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# long
 # Every scenario of the repository checks, and its smoke run measures something. What a smoke run of a second says of laws
 # about time is printed and not asserted: machines that run tests are shared, and no test asserts a duration.
 #

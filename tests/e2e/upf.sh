@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# long
 # A user plane function and its load, on loopback without any privilege: sessions and packets each way, every request
 # with an end, rates policed, restarts noticed, conformance. Where this user may make network namespaces, also there.
 # alone: testbeds
