@@ -81,6 +81,6 @@ truth:           ## systems of known answer, a thousand seeds each: how often in
 	cargo build --profile demo -p ranlab -p ranlab-benches
 	target/demo/ranlab-benches truth
 
-nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, SCTP, soaks, strangers whose builds are named (docs/reference/peers.md)
+nightly:         ## fuzzing (FUZZ_SECONDS each, 600 by default), e2e, SCTP, soaks, third-party programs whose builds are named (docs/reference/peers.md)
 	@scripts/need.sh build fuzz vm
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/nightly.sh

@@ -44,7 +44,7 @@ try:
         if "kpm" in (models := {function["sm"] for function in node["functions"]}):
             made = request("POST", "/v1/subscriptions", {"node": node["id"], "sm": "kpm", "period_ms": 1000, "lease_s": int(seconds) + 30})
             subscriptions.append(json.load(made)["id"])
-        # UEs that nobody put into a slice are in the first one.
+        # UEs that no xApp assigned to a slice are in the first one.
         limited += [node["id"]] * ("slice" in models)
     if not subscriptions:
         sys.exit("no base station offers kpm: ranlab emulate --radio nr:106 --flows full --sm kpm,mac,slice")

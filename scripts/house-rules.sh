@@ -145,7 +145,7 @@ page() {
     )
 }
 
-# A result is judged stale where the behaviour version of its rig or of a component differs: whoever changes what is measured
+# A result is judged stale where the behaviour version of its rig or of a component differs: a commit that changes what is measured
 # raises the number. Whether a change does, its author knows; this asks.
 BASE=${HOUSE_RULES_BASE:-main}
 BEHAVIOUR=crates/rigs/src/behaviour.rs

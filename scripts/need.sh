@@ -147,6 +147,6 @@ nats() {
 for what in "$@"; do
     case $what in
         build | lint | oracle | python | notebook | rest | ricxappframe | types | web | fuzz | pages | vm | switches | nats | book) "$what" ;;
-        *) echo "need.sh: \"$what\" is none of build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats, book" >&2; exit 2 ;;
+        *) echo "need.sh: \"$what\" is unknown; expected one of: build, lint, oracle, python, notebook, rest, ricxappframe, types, web, fuzz, pages, vm, switches, nats, book" >&2; exit 2 ;;
     esac
 done

@@ -83,7 +83,7 @@ echo "== the Python package: tests, round trips beside Rust's, the notebook"
 scripts/need.sh python notebook
 { scripts/python.sh wheel && scripts/python.sh measure && .venv/bin/python scripts/notebook.py bindings/python/examples/study.ipynb; } ||
     failed+=("Python")
-echo "== strangers' programs, those that a variable names (docs/reference/peers.md)"
+echo "== third-party programs that a variable names (docs/reference/peers.md)"
 SCRIPTS=tests/strangers tests/e2e.sh || failed+=("strangers")
 soaks=0
 for soak in "$PWD"/scripts/soak/*.sh; do

@@ -95,7 +95,7 @@ def shortened(words, most):
 
 
 def short_place(where):
-    """`sut.design = software, load.window = 1` as `software, 1`; of a list, the words that tell builds apart."""
+    """`sut.design = software, load.window = 1` as `software, 1`; of a list, the words in which builds differ."""
     where = re.sub(r"\[[^\]]*?(rib_us=\d+)[^\]]*\]", r"\1", where)
     parts = sorted(where.split(", "), key=lambda part: not part.startswith("sut."))
     return ", ".join(part.split(" = ", 1)[-1] for part in parts)

@@ -1,4 +1,4 @@
-//! Meters: octets counted are octets passed, nothing passes a used-up quota, each quota is reported once.
+//! Meters: counted bytes are passed bytes, nothing passes a used-up quota, each quota is reported once.
 //! Two bytes are a step: a packet in either direction, a report, another limit, a grant.
 #![no_main]
 

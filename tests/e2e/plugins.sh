@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A switch and a generator of somebody else, by the line protocol of docs/how-to/plugins.md: examples/plugin.py as both is verified by the
+# A third-party switch and generator, by the line protocol of docs/how-to/plugins.md: examples/plugin.py as both is verified by the
 # oracle and measured; what is not allowed, not verified or dies is that point's outcome.
 # alone: testbeds
 set -euo pipefail

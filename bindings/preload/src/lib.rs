@@ -6,7 +6,7 @@
 //!     '---recvmsg-- hook <-- socket pair <-- carrier thread <--------'
 //! ```
 //!
-//! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` is all; `docs/how-to/gateway.md` tells the rest. The program's
+//! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` starts a program with it; `docs/how-to/gateway.md` has the details. The program's
 //! descriptor is one end of a socket pair, so that `poll`, `epoll`, `select`, time-outs and `O_NONBLOCK` are the kernel's own:
 //! each message raises an edge, as SCTP's does. One thread, the carrier, takes what comes on the associations and puts it
 //! there. What the program sends goes straight to the association; while that takes nothing, the program's end of the pair is

@@ -202,7 +202,7 @@ fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
     })
 }
 
-/// Octets of an order of RC (style 2 action 6, 3/1, 1/2) to a node.
+/// Bytes of an order of RC (style 2 action 6, 3/1, 1/2) to a node.
 pub(crate) fn encode_order(
     node: &GlobalE2NodeId,
     ue: &OrderedUe,

@@ -166,3 +166,18 @@ fn queue(
     let busy = Breach::said(load >= 1.0, &format!("`load.rate` keeps the server busy {load} times over"));
     Ok(recorder.judge([(Outcome::Overloaded, busy)]))
 }
+
+/// Runs a campaign of the mock in memory; `text` is the scenario without title and rig.
+#[cfg(test)]
+pub(crate) fn campaign(text: &str, quick: bool) -> crate::results::Results {
+    let rig = MockRig::default();
+    let text = format!("title = \"t\"\nrig = \"mock\"\n{text}");
+    let overrides = crate::scenario::Overrides { sets: Vec::new(), quick };
+    let scenario = crate::scenario::Scenario::parse(&text, "t", &overrides, &[rig.describe()]).unwrap();
+    let plan = crate::plan::Plan::new(&scenario, &rig.describe());
+    let metrics = rig.describe().metrics;
+    let mut journal = crate::results::MemoryJournal::default();
+    let stop = crate::rig::Stop::never();
+    crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &stop, &mut |_| {}).unwrap();
+    crate::results::Results::new(scenario, metrics, plan.points, journal.finished)
+}

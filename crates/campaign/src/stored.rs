@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(told(3, 0.0), (Verdict::Holds, 3, String::new()));
         let (verdict, repeats, why) = told(1, 0.0);
         assert_eq!((verdict, repeats), (Verdict::Inconclusive, 1));
-        assert!(why.contains("one repeat tells nothing"), "{why}");
+        assert!(why.contains("one repeat shows no spread"), "{why}");
         let (verdict, _, why) = told(3, 0.258);
         assert_eq!(verdict, Verdict::Inconclusive);
         assert!(why.starts_with("up to 25.8 % of the load was not sent"), "{why}");

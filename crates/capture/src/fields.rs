@@ -125,7 +125,7 @@ pub(super) fn of_rejected(rejection: &Rejection) -> Fields {
     fields
 }
 
-/// Text of a value: lists by their length, octet strings by their number of bytes; absent values give no
+/// Text of a value: lists by their length, byte strings by their length; absent values give no
 /// text.
 trait Field {
     fn put(&self, name: &'static str, f: &mut Fields);

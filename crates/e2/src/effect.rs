@@ -270,7 +270,7 @@ enum Phase {
     Done,
 }
 
-/// Identity of a row over reports: its key, and the texts that tell rows of the same key apart.
+/// Identity of a row over reports: its key, and the texts in which rows of the same key differ.
 type RowId = (RowKey, Option<String>);
 
 /// An effect that is measured.

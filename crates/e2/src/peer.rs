@@ -1,4 +1,4 @@
-//! What programs of this project show each other on E2, in words that harm nobody else (`docs/explanation/e2-peers.md`).
+//! Signs by which programs of this project recognize each other on E2; other peers ignore them (`docs/explanation/e2-peers.md`).
 //!
 //! A node shows itself in its setup request, by [`MARK`] where others put an interface's setup messages. A RIC answers
 //! such a node, and no other, by accepting [`OWN_FUNCTIONS`] too, which it was not offered.

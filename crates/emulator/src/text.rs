@@ -59,7 +59,7 @@ pub enum SocketAddressError {
 /// Reads `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`.
 ///
 /// # Errors
-/// The text is none of these; the error shows one that is.
+/// The text has none of the expected forms; the error shows one of them.
 pub fn socket_address(text: &str) -> Result<SocketAddr, SocketAddressError> {
     let text = text.trim();
     if let Ok(address) = text.parse() {

@@ -52,7 +52,7 @@ impl Watch {
         names
     }
 
-    /// Octets of the action that asks a node for the KPIs.
+    /// Bytes of the action that requests the KPIs from a node.
     fn action(&self, node: &GlobalE2NodeId, definition: &Bytes) -> Result<Option<Bytes>, EffectFailure> {
         let encoding = self.model.encoding();
         if !self.is_kpm() {

@@ -82,7 +82,7 @@ fn enb_id_of_the_modified_text_is_read() {
     MessageView::read(&octets).unwrap();
 }
 
-/// FlexRIC writes the REAL 117 with a mantissa of two octets, `00 75`; X.690 §11.3.1 wants one. The values are the same.
+/// FlexRIC writes the REAL 117 with a mantissa of two bytes, `00 75`; X.690 §11.3.1 wants one. The values are the same.
 #[test]
 fn mantissa_with_leading_zero_octet_is_read() {
     let octets = vector("flexric_modified_kpm_v203_emu_ind_msg_f2.bin");
@@ -96,7 +96,7 @@ fn mantissa_with_leading_zero_octet_is_read() {
     assert_eq!((&octets[..6], &octets[11..]), (&written[..6], &written[10..]));
 }
 
-/// Every value comes back from the text that wrote it, the standard one where both explain the octets.
+/// Every value comes back from the text that wrote it, the standard one where both explain the bytes.
 #[test]
 fn text_that_consumes_all_bytes_decides() {
     let mut modified = 0;

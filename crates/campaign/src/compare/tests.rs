@@ -1,21 +1,10 @@
 use super::*;
-use crate::mock::MockRig;
-use crate::plan::Plan;
-use crate::results::MemoryJournal;
-use crate::rig::{Rig, Stop};
-use crate::scenario::{Overrides, Scenario};
 
 fn campaign(sections: &str, seed: u64) -> Results {
-    let text = format!(
-        "title = \"t\"\nrig = \"mock\"\n[load]\nrate = 100.0\n{sections}\n[measure]\nrepeats = 5\nseed = {seed}\n"
-    );
-    let rig = MockRig::default();
-    let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
-    let plan = Plan::new(&scenario, &rig.describe());
-    let metrics = rig.describe().metrics;
-    let mut journal = MemoryJournal::default();
-    crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-    Results::new(scenario, metrics, plan.points, journal.finished)
+    crate::mock::campaign(
+        &format!("[load]\nrate = 100.0\n{sections}\n[measure]\nrepeats = 5\nseed = {seed}\n"),
+        false,
+    )
 }
 
 fn swept(lambda: f64, noise: f64, seed: u64) -> Results {

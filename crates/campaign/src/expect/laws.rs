@@ -23,7 +23,7 @@ pub(super) enum Told {
     Unclear(&'static str),
 }
 
-const ONE_REPEAT: &str = "one repeat tells nothing of the spread: `measure.repeats` of at least 3";
+const ONE_REPEAT: &str = "one repeat shows no spread: `measure.repeats` of at least 3";
 const WIDE: &str = "our interval lies on both sides of what is expected: more or quieter repeats would tell";
 
 /// A law's finding.

@@ -10,8 +10,7 @@ use crate::rig::Better;
 use crate::scenario::{Expect, Law};
 use crate::value::Value;
 
-const DISTURBED_WHY: &str =
-    "not so, but other work disturbed the repeats and may explain it: a quiet machine would tell";
+const DISTURBED_WHY: &str = "the law does not hold, but other work disturbed the repeats and may be the cause: repeat on a quiet machine";
 
 /// Assumed share of the machine for other work if a repeat does not record it.
 const SHARE_UNKNOWN: f64 = 0.5;

@@ -1,9 +1,8 @@
 use super::*;
 use crate::metric::Metric;
-use crate::mock::MockRig;
+use crate::mock::{self, MockRig};
 use crate::plan::Plan;
-use crate::results::MemoryJournal;
-use crate::rig::{Better, Rig, Stop};
+use crate::rig::{Better, Rig};
 use crate::scenario::{Overrides, Scenario};
 
 fn verdicts(quick: bool, expects: &str) -> Vec<(Verdict, String)> {
@@ -12,17 +11,10 @@ fn verdicts(quick: bool, expects: &str) -> Vec<(Verdict, String)> {
 
 fn verdicts_at(noise: f64, repeats: u32, quick: bool, expects: &str) -> Vec<(Verdict, String)> {
     let text = format!(
-        "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = {noise:?}\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
+        "[sut]\nnoise = {noise:?}\nsigma = 0.0\nkappa = 0.01\n[sweep.axes]\n\
          \"load.workers\" = [1, 2, 5, 10, 20]\n\"load.fails\" = [\"never\", \"crash\", \"disturbed\"]\n[measure]\nrepeats = {repeats}\n{expects}"
     );
-    let rig = MockRig::default();
-    let over = Overrides { sets: Vec::new(), quick };
-    let scenario = Scenario::parse(&text, "t", &over, &[rig.describe()]).unwrap();
-    let plan = Plan::new(&scenario, &rig.describe());
-    let mut journal = MemoryJournal::default();
-    let metrics = rig.describe().metrics;
-    crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-    let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished));
+    let judged = judge(&mock::campaign(&text, quick));
     judged
         .into_iter()
         .map(|judged| (judged.verdict, format!("{} | {} | {}", judged.paper, judged.ours, judged.reason)))
@@ -111,7 +103,7 @@ fn law_holds_only_with_its_whole_interval() {
     let alone = laws(0.01, 1);
     for (verdict, told) in &alone {
         assert_eq!(*verdict, Inconclusive, "{told}");
-        assert!(told.contains("one repeat tells nothing of the spread"), "{told}");
+        assert!(told.contains("one repeat shows no spread"), "{told}");
     }
     // Without noise the number is the same whenever it is measured.
     assert_eq!(of(laws(0.0, 1)), [Holds; 5]);
@@ -127,17 +119,11 @@ fn law_holds_only_with_its_whole_interval() {
 fn paired_repeats_decide_what_unpaired_cannot() {
     let verdicts = |paired: bool, law: &str| {
         let text = format!(
-            "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.3\nsigma = 0.0\n[load]\nworkers = 20\n[sweep.axes]\n\
+            "[sut]\nnoise = 0.3\nsigma = 0.0\n[load]\nworkers = 20\n[sweep.axes]\n\
              \"sut.kappa\" = [0.0002, 0.0003]\n\"sut.build\" = [\"a\", \"b\"]\n[measure]\nrepeats = 4\npaired = {paired}\n\
              [[expect]]\nmetric = \"throughput\"\n{law}\n"
         );
-        let rig = MockRig::default();
-        let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
-        let plan = Plan::new(&scenario, &rig.describe());
-        let mut journal = MemoryJournal::default();
-        let metrics = rig.describe().metrics;
-        crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-        let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished)).remove(0);
+        let judged = judge(&mock::campaign(&text, false)).remove(0);
         (judged.verdict, judged.ours)
     };
     use Verdict::{Differs, Holds};
@@ -252,18 +238,9 @@ fn expectations_are_counted_by_class() {
         one("at_least = 1e9\nsource = \"section 1\"\nclass = \"paper\"\ncause = \"a slower machine\""),
         one("at_least = 1.0\nsource = \"section 2\"\ntuned = \"sut.lambda = 1000\""),
     ];
-    let text = format!(
-        "title = \"t\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[measure]\nrepeats = 1\n{}",
-        expects.concat()
-    );
+    let text = format!("[sut]\nnoise = 0.0\n[measure]\nrepeats = 1\n{}", expects.concat());
     let text = text.replace("where = { \"load.fails\" = \"never\", \"load.workers\" = 1 }\n", "");
-    let rig = MockRig::default();
-    let scenario = Scenario::parse(&text, "t", &Overrides::default(), &[rig.describe()]).unwrap();
-    let plan = Plan::new(&scenario, &rig.describe());
-    let metrics = rig.describe().metrics;
-    let mut journal = MemoryJournal::default();
-    crate::run::run(Box::new(rig), &scenario, &plan, &mut journal, &Stop::never(), &mut |_| {}).unwrap();
-    let judged = judge(&Results::new(scenario, metrics, plan.points, journal.finished));
+    let judged = judge(&mock::campaign(&text, false));
     assert_eq!(judged[1].reason, "a slower machine");
     assert_eq!(judged[2].tuned, "sut.lambda = 1000");
     let words = in_words(&counts(&judged));

@@ -128,7 +128,7 @@ fn measured(results: &Results) -> Result<(), Failure> {
     if outcomes.iter().any(|outcome| outcome.counts()) {
         return Ok(());
     }
-    let why = results.points.first().map_or("there is none", |point| point.reason());
+    let why = results.points.first().map_or("the campaign has no point", |point| point.reason());
     let invalid = outcomes.iter().all(|outcome| *outcome == Outcome::Invalid);
     // Only what other work explains is excused.
     let excused = invalid && EXCUSED.iter().any(|metric| why.contains(metric));

@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Network of the slices or of the cell [default: the base station's]
     #[arg(long)]
     plmn: Option<Plmn>,
-    /// Show also the effect of the order: KPIs over so many reports before it and as many after it, in total, by slice and by UE
+    /// Show also the effect of the order: KPIs over N reports before it and N after it, in total, by slice and by UE
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     effect: Option<u32>,
     /// With --effect: KPIs, columns of --sm or measurements of KPM; repeatable

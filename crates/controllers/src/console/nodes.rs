@@ -171,11 +171,11 @@ fn connection_status(node: &NodeSnapshot) -> &'static str {
     if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
 }
 
-/// A base station's identity as O-RAN SC writes it: the network's octets as hexadecimal digits, and the identity's bits.
+/// A base station's identity as O-RAN SC writes it: the network's bytes as hexadecimal digits, and the identity's bits.
 pub(crate) fn global_nb_id(id: &GlobalE2NodeId) -> GlobalNbId {
     let (_, bits) = kind_and_bits(id);
     let bit = |bit: u8| char::from(b'0' + (bits.value >> bit & 1) as u8);
-    let plmn_id = id.plmn().0.iter().map(|octet| format!("{octet:02X}")).collect();
+    let plmn_id = id.plmn().0.iter().map(|byte| format!("{byte:02X}")).collect();
     GlobalNbId { plmn_id, nb_id: (0..bits.len_bits).rev().map(bit).collect() }
 }
 
@@ -213,7 +213,7 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
 }
 
 /// The name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or `gnbd_505_001_00000001_1f`: two
-/// digits for each octet of the identity, part ids in hexadecimal digits.
+/// digits for each byte of the identity, part ids in hexadecimal digits.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));

@@ -117,7 +117,7 @@ impl PublicationHandle {
         self.count(taken, 1);
     }
 
-    /// Notes whether the server took so many reports.
+    /// Counts reports that the server accepted or refused.
     pub fn count(&self, taken: bool, reports: u64) {
         let count = if taken { &self.0.published } else { &self.0.refused };
         count.fetch_add(reports, Relaxed);

@@ -9,7 +9,7 @@ Reads lines from standard input and writes one line for each packet:
 
   n6 HEX | n3 ADDRESS CLASS HEX | drop | unknown TEID | taken
 
-It decodes the octets itself and shares no code with the user plane. Not modelled: time (bit rates, timers) and buffers.
+It decodes the bytes itself and shares no code with the user plane. Not modelled: time (bit rates, timers) and buffers.
 """
 
 import ipaddress
@@ -21,12 +21,12 @@ DROP, FORWARD = 1, 2
 GROUPS = {1, 2, 3, 4, 6, 7}
 
 
-def elements(octets):
+def elements(raw):
     """[(type, value)]; the value of a group is such a list."""
     found = []
-    while octets:
-        kind, length = struct.unpack_from(">HH", octets)
-        value, octets = octets[4 : 4 + length], octets[4 + length :]
+    while raw:
+        kind, length = struct.unpack_from(">HH", raw)
+        value, raw = raw[4 : 4 + length], raw[4 + length :]
         found.append((kind, elements(value) if kind in GROUPS else value))
     return found
 
@@ -39,28 +39,28 @@ def first(group, kind, default=None):
     return next(iter(all_of(group, kind)), default)
 
 
-def number(octets):
-    return int.from_bytes(octets, "big")
+def number(raw):
+    return int.from_bytes(raw, "big")
 
 
 class Packet:
     """A user's IP packet: what rules ask about it."""
 
-    def __init__(self, octets):
-        self.version = octets[0] >> 4
+    def __init__(self, raw):
+        self.version = raw[0] >> 4
         self.label = None
         if self.version == 4:
-            at, self.protocol, self.tos = 4 * (octets[0] & 15), octets[9], octets[1]
-            self.octets = octets[: number(octets[2:4])]
-            self.source, self.destination = octets[12:16], octets[16:20]
+            at, self.protocol, self.tos = 4 * (raw[0] & 15), raw[9], raw[1]
+            self.raw = raw[: number(raw[2:4])]
+            self.source, self.destination = raw[12:16], raw[16:20]
         else:
-            at, self.protocol = 40, octets[6]
-            self.tos, self.label = number(octets[:2]) >> 4 & 0xFF, number(octets[1:4]) & 0xFFFFF
-            self.octets = octets[: 40 + number(octets[4:6])]
-            self.source, self.destination = octets[8:24], octets[24:40]
+            at, self.protocol = 40, raw[6]
+            self.tos, self.label = number(raw[:2]) >> 4 & 0xFF, number(raw[1:4]) & 0xFFFFF
+            self.raw = raw[: 40 + number(raw[4:6])]
+            self.source, self.destination = raw[8:24], raw[24:40]
         has_ports = self.protocol in (6, 17, 132)
-        self.ports = struct.unpack_from(">HH", self.octets, at) if has_ports else (None, None)
-        self.spi = number(self.octets[at : at + 4]) if self.protocol == 50 else None
+        self.ports = struct.unpack_from(">HH", self.raw, at) if has_ports else (None, None)
+        self.spi = number(self.raw[at : at + 4]) if self.protocol == 50 else None
 
 
 def side(words):
@@ -202,7 +202,7 @@ class Session:
 
 
 def gtpu(teid, container, packet):
-    """container: (type, octets of the container's content) or None."""
+    """container: (type, bytes of the container's content) or None."""
     head = b"" if container is None else b"\0\0\0\x85\x01" + container + b"\0"
     flags = 0x34 if container is not None else 0x30
     return struct.pack(">BBHI", flags, 255, len(head) + len(packet), teid) + head + packet
@@ -216,18 +216,18 @@ def forward(session, rule, packet, container):
     if rule.is_closed() or any(meter.is_used_up() for meter in rule.meters):
         return "drop"
     for meter in rule.meters:
-        meter.used[0 if rule.from_ue else 1] += len(packet.octets)
+        meter.used[0 if rule.from_ue else 1] += len(packet.raw)
     if header is None:
-        return "n6 " + packet.octets.hex()
+        return "n6 " + packet.raw.hex()
     flow = rule.marked if rule.marked is not None else session.uplink_flow
     keeps = container is not None and not rule.strips and rule.marked is None
     if not keeps:
-        # A rule that removes the container adds none, unless a QER names a flow; from the network there is none to remove.
+        # A rule that removes the container adds no other, unless a QER names a flow. Packets from the network have no container.
         adds = flow is not None and (rule.marked is not None or rule.from_network or not rule.strips)
         container = bytes([0x10 if rule.from_ue else 0, flow]) if adds else None
     marking = first(way, 30, b"\0\0")
     address = ipaddress.ip_address(header[6:])
-    return f"n3 {address} {marking[0] & marking[1]} {gtpu(number(header[2:6]), container, packet.octets).hex()}"
+    return f"n3 {address} {marking[0] & marking[1]} {gtpu(number(header[2:6]), container, packet.raw).hex()}"
 
 
 def uplink(sessions, datagram):
@@ -253,8 +253,8 @@ def uplink(sessions, datagram):
     return "drop"
 
 
-def downlink(sessions, octets):
-    packet = Packet(octets)
+def downlink(sessions, raw):
+    packet = Packet(raw)
     session = next((one for one in sessions if prefix(packet.destination) in one.ues), None)
     for rule in session.rules if session else ():
         if rule.from_network and rule.takes(packet):
@@ -266,11 +266,11 @@ def main():
     sessions = []
     for line in sys.stdin:
         kind, text = line.split()
-        octets = bytes.fromhex(text)
+        raw = bytes.fromhex(text)
         if kind == "session":
-            sessions.append(Session(octets))
+            sessions.append(Session(raw))
         else:
-            print((uplink if kind == "up" else downlink)(sessions, octets))
+            print((uplink if kind == "up" else downlink)(sessions, raw))
 
 
 main()

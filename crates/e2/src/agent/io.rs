@@ -309,7 +309,7 @@ pub enum SetupFailure {
         /// Setups in a row without an answer.
         times: u32,
     },
-    /// The controller answered with octets that are not a message of E2AP.
+    /// The controller answered with bytes that are not an E2AP message.
     Unreadable {
         /// The fault, with the element's name.
         reason: String,

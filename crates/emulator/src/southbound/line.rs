@@ -194,7 +194,7 @@ impl Line {
         self.seen(meters, now, arrived, reader.map(|reader| u64::from(reader.unread)));
     }
 
-    /// The controller's host acknowledged so many octets, or is seen to have received them, and so many of them are not read.
+    /// Bytes that the controller's host acknowledged or is seen to have received, and how many of them are not read.
     fn seen(&mut self, meters: &Meters, now: Time, acknowledged: u64, unread: Option<u64>) {
         let read = acknowledged.saturating_sub(unread.unwrap_or(0));
         if read > self.read {

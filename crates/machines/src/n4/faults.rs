@@ -27,7 +27,7 @@ faults! {
     Association "association" "Association setups are refused.";
     Heartbeat "heartbeat" "Each heartbeat has another Recovery Time Stamp.";
     Modification "modification" "Modifications go unanswered.";
-    NarrowAction "narrow-action" "Apply Action of one octet makes a request go unanswered.";
+    NarrowAction "narrow-action" "Apply Action of one byte makes a request go unanswered.";
     TextNames "text-names" "A network instance that is not DNS labels is refused with cause 75.";
     InterfaceType "interface-type" "Without 3GPP Interface Type uplink packets are dropped.";
     NodeIdInDeletion "node-id-in-deletion" "A deletion with a Node ID goes unanswered.";
@@ -35,7 +35,7 @@ faults! {
     Duplicates "duplicates" "A repeated request is carried out again.";
     PdnType "pdn-type" "Without PDN Type downlink packets are dropped.";
     NoTunnel "no-tunnel" "The choice of a tunnel is accepted, without FTUP and without a tunnel.";
-    NarrowTriggers "narrow-triggers" "Reporting Triggers of two octets make a request go unanswered.";
+    NarrowTriggers "narrow-triggers" "Reporting Triggers of two bytes make a request go unanswered.";
     WrongTunnel "wrong-tunnel" "Downlink packets go into another tunnel than a modification says.";
     NoAssociation "no-association" "An establishment without association is refused with cause 64.";
     UnknownSession "unknown-session" "A request about an unknown session is refused with cause 64.";

@@ -37,7 +37,7 @@ fn at_quota(peer: &Peer, octets: u64) -> CreateUrr {
     CreateUrr { volume_quota: volume(octets), ..urr(triggers, MeasurementMethod::VOLUM) }
 }
 
-/// Octets of one packet in one direction.
+/// Bytes of one packet in one direction.
 fn octets(peer: &Peer) -> u64 {
     peer.packet(1, UE_PORT).len() as u64
 }
@@ -76,9 +76,9 @@ pub(super) fn threshold(peer: &mut Peer) -> Outcome {
     let all = peer.reports(wait, come)?;
     match reported(&all, UsageReportTrigger::VOLTH)[..] {
         [first, ..] if (limit..2 * limit).contains(&first) => Ok(()),
-        [first, ..] => fails(format!("the threshold is {limit} octets, reported are {first}")),
+        [first, ..] => fails(format!("the threshold is {limit} bytes, reported are {first}")),
         [] => fails(format!(
-            "{} octets passed the threshold {limit}, and no report came",
+            "{} bytes passed the threshold {limit}, and no report came",
             2 * BURST * octets(peer)
         )),
     }
@@ -99,7 +99,7 @@ pub(super) fn changed_threshold(peer: &mut Peer) -> Outcome {
         return Err(Fault::Skipped("a threshold that is not changed is not reported either"));
     }
     if reported(&all, UsageReportTrigger::VOLTH).is_empty() {
-        return fails(format!("the threshold was lowered to {limit} octets, and no report came"));
+        return fails(format!("the threshold was lowered to {limit} bytes, and no report came"));
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ pub(super) fn granted_again(peer: &mut Peer) -> Outcome {
     }
 }
 
-/// Octets that a response to a change of the session reports with this trigger.
+/// Bytes that a response to a change of the session reports with this trigger.
 fn answered(
     peer: &mut Peer,
     seid: u64,
@@ -173,9 +173,9 @@ pub(super) fn query(peer: &mut Peer) -> Outcome {
     let every = SessionModificationRequest { sm_req_flags: flags, ..Default::default() };
     for (name, change) in [("Query URR", one), ("QAURR", every)] {
         let used = 2 * burst(peer, &wire, &session)? * octets(peer);
-        let told = answered(peer, session.seid, change, UsageReportTrigger::IMMER)?;
-        if told != used {
-            return fails(format!("{name}: {used} octets were used, the response reports {told}"));
+        let reported = answered(peer, session.seid, change, UsageReportTrigger::IMMER)?;
+        if reported != used {
+            return fails(format!("{name}: {used} bytes were used, the response reports {reported}"));
         }
     }
     Ok(())
@@ -190,8 +190,8 @@ pub(super) fn removed(peer: &mut Peer) -> Outcome {
     let remove = RemoveUrr { urr_id: UrrId(1), ..RemoveUrr::default() };
     let change = SessionModificationRequest { remove_urrs: vec![remove], ..Default::default() };
     match answered(peer, session.seid, change, UsageReportTrigger::TERMR)? {
-        told if told == used => Ok(()),
-        told => fails(format!("{used} octets were used, the response to the removal reports {told}")),
+        reported if reported == used => Ok(()),
+        reported => fails(format!("{used} bytes were used, the response to the removal reports {reported}")),
     }
 }
 

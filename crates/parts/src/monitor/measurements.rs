@@ -23,7 +23,7 @@ impl MonitorPart {
     /// The chosen measurements of KPM.
     ///
     /// # Errors
-    /// A UE, slice or cell that is none, a granularity that is not a number of milliseconds.
+    /// The text of a UE, slice or cell is invalid, or a granularity is not a number of milliseconds.
     pub fn selection(&self) -> Result<Selection, Trouble> {
         let ue = |it: &String| it.parse().map_err(rig);
         let slice = |it: &String| it.parse::<Snssai>().map_err(rig);

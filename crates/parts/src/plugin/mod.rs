@@ -1,5 +1,5 @@
 //! Switches and generators of others that are driven by a program of their own: a plug-in, which is told what to do by JSON lines
-//! (docs/how-to/plugins.md). Each request has one reply, bounded in octets and in time. A plug-in that says something else, says nothing,
+//! (docs/how-to/plugins.md). Each request has one reply, bounded in bytes and in time. A plug-in that says something else, says nothing,
 //! dies or floods is the typed end of its point: it cannot hang who asks, and it ends with this process.
 
 mod declared;

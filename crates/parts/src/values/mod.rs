@@ -87,7 +87,7 @@ struct Watched {
     columns: Vec<Column>,
 }
 
-/// The octets of a report, and what is known of its subscription.
+/// The bytes of a report, and what is known of its subscription.
 #[derive(Default)]
 struct Latest {
     header: Vec<u8>,

@@ -28,7 +28,7 @@ const TRACE: &str = "load.trace";
 /// Keys of a user's own pipeline.
 pub(super) fn pipeline_keys() -> Vec<Key> {
     let keys = keys! {
-        (FILE, Kind::Text, "TOML file of the tables and elements (docs/how-to/own-pipelines.md), beside the scenario").optional();
+        (FILE, Kind::Text, "TOML file of the tables and elements (docs/how-to/own-pipelines.md), in the folder of the scenario").optional();
         (SIZE_KEY, Kind::Int { min: 1, max: TABLE_MAX.into() }, "what the file's parameter `size` is").optional();
         (WITH, Kind::OneOrMore(Box::new(Kind::Text)), "what other parameters of the file are, NAME=VALUE").optional();
     };

@@ -24,14 +24,14 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Neither "rx_messages_per_s" "1/s" "protocol messages that the kernel took for the controller, not packets" .counted();
         Scalar Neither "acknowledged_messages_per_s" "1/s" "messages of those that the controller's host acknowledged";
         Scalar Neither "read_messages_per_s" "1/s" "messages of those that the controller read, where its socket is in the base stations' network namespace; acknowledged ones elsewhere";
-        Scalar Neither "rx_mbps" "Mbit/s" "their octets, frames included, without the transport's headers" .counted();
+        Scalar Neither "rx_mbps" "Mbit/s" "their bytes, frames included, without the transport's headers" .counted();
         Scalar Neither "offered_messages_per_s" "1/s" "messages that the base stations made for it, sent or not";
         Scalar Lower "unread_kb" "kB" "octets at the end that the base stations or their kernel hold and the controller's host has not acknowledged; what waits there for its reader is not in it";
         Scalar Lower "unread_at_host_kb" "kB" "octets at the end that the controller's host acknowledged and the controller has not read, where that is seen";
         Scalar Lower "unread_s_max" "s" "longest time in which the controller read nothing of what waited for it; 0 below 1 s";
         Scalar Lower "lateness_us_p99" "us" "time from when reports were due until the controller read them, or its host acknowledged them where no more is seen, 99th percentile; those that still wait count as late as they are at the end";
         Scalar Lower "lateness_us_max" "us" "the longest";
-        Scalar Neither "rx_bytes_per_message" "B" "octets of a message to the controller, on average" .counted();
+        Scalar Neither "rx_bytes_per_message" "B" "bytes of a message to the controller, on average" .counted();
         Scalar Neither "tx_messages_per_s" "1/s" "protocol messages from the controller, no acknowledgements of TCP";
         Scalar Neither "tx_mbps" "Mbit/s" "their octets";
         Scalar Higher "nodes_alive_ratio" "" "base stations that the controller had asked for reports, of all";

@@ -134,7 +134,7 @@ pub(super) fn metrics() -> Vec<Metric> {
         Scalar Lower "requests_lost_ratio" "" "requests never answered";
         Scalar Lower "backlog_ratio" "" "sessions by which the number of those under way grew in the second half of the window, by those due then: above 0.01 the UPF does not keep up";
         Scalar Lower "loss_ratio" "" "the largest of requests lost, sessions failed, packets lost, by those sent, and of a backlog_ratio above 0.01: for searches";
-        Scalar Lower "unexplained" "" "requests without an end, responses that nobody asked for" .counted();
+        Scalar Lower "unexplained" "" "requests without an end, responses to no request" .counted();
         Scalar Lower "sessions_left_behind" "" "whose deletion the UPF did not confirm";
         Scalar Neither "live_sessions" "" "at most";
         Scalar Neither "drift_rate" "" "rate of the last third of the seconds over that of the first";

@@ -3,7 +3,7 @@ use bytes::Bytes;
 
 use super::per::Text;
 
-/// What indications leave out, because the subscription or the node's setup has it. Empty octets: unknown.
+/// Values that indications leave out, because the subscription or the node's setup has them. Empty bytes: unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// RAN function definition of the node.

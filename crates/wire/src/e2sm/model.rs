@@ -96,7 +96,7 @@ pub trait ServiceModel: Sync + 'static {
     /// Empty for a model whose functions all offer the same.
     ///
     /// # Errors
-    /// Octets that are not a definition of the model.
+    /// The bytes are not a definition of the model.
     fn offers(definition: &Bytes) -> Result<Vec<Offer>, SmError> {
         let _ = definition;
         Ok(Vec::new())
@@ -128,7 +128,7 @@ pub trait ServiceModel: Sync + 'static {
         Self::check(encoding, header, message)
     }
 
-    /// Whether octets are an indication of the model, all of it in rows. A model that can tell without decoding does so.
+    /// Whether bytes are an indication of the model, all of it in rows. A model that can tell without decoding does so.
     ///
     /// # Errors
     /// [`SmError::LeftOut`] if only some of it is in rows.
@@ -138,7 +138,7 @@ pub trait ServiceModel: Sync + 'static {
     }
 
     /// Whether a control is one that base stations can carry out, as far as its values say; controls that the model cannot judge
-    /// pass. Applied to controls that are built from values by names, not to raw octets.
+    /// pass. Applied to controls that are built from values by names, not to raw bytes.
     ///
     /// # Errors
     /// [`SmError::Order`] with the value and what is allowed.
@@ -164,7 +164,7 @@ pub trait ServiceModel: Sync + 'static {
     fn sample(seed: u64) -> (Self::Header, Self::Message);
 }
 
-/// Which octet string of a service model.
+/// A byte string of a service model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Payload {
@@ -281,7 +281,7 @@ pub trait Model: Sync {
     fn control(&self, encoding: Encoding, header: Form, message: Form) -> Result<(Bytes, Bytes), SmError>;
     /// What a control's outcome says, by names; fails as [`control`](Self::control).
     fn outcome(&self, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
-    /// What an octet string says, by names. Fails with [`SmError::Absent`] where the model has no names for it.
+    /// The content of a byte string, by names. Fails with [`SmError::Absent`] where the model has no names for it.
     fn payload(&self, payload: Payload, encoding: Encoding, octets: &Bytes) -> Result<Form, SmError>;
     /// An indication message decoded and encoded again.
     fn transcode(&self, from: Encoding, to: Encoding, message: &Bytes) -> Result<Bytes, SmError>;

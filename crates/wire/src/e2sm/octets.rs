@@ -139,7 +139,7 @@ pub trait Octets: Sized {
     /// Reads a value that fills `octets` exactly; octet strings in it share the memory of `octets`.
     fn decode_as(encoding: Encoding, octets: &Bytes) -> Result<Self, SmError>;
 
-    /// As [`decode_as`](Self::decode_as) from a node that writes this ASN.1 text. `text` changes if the octets are complete
+    /// As [`decode_as`](Self::decode_as) from a node that writes this ASN.1 text. `text` changes if the bytes are complete
     /// in the other one alone.
     fn decode_in(encoding: Encoding, octets: &Bytes, text: &mut Text) -> Result<Self, SmError> {
         let _ = text;

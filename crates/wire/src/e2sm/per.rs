@@ -133,7 +133,7 @@ pub(super) fn learn<T>(
     }
 }
 
-/// A reader of octets in one of the texts.
+/// A reader of bytes in one of the texts.
 pub(super) fn reader_of(octets: Bytes, text: Text) -> Reader {
     match text {
         Text::Standard => reader(octets),

@@ -106,7 +106,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The UEs of a label; `None` if the station cannot tell them apart so. Labels without effect are `noLabel`, `sUM`, and the
+    /// The UEs of a label; `None` if the station does not distinguish UEs by it. Labels without effect are `noLabel`, `sUM`, and the
     /// network of the station.
     pub(super) fn of(label: &Label, station: &Station) -> Option<Self> {
         let rest = Label {

@@ -217,7 +217,7 @@ impl Quantity {
     }
 }
 
-/// The mean of numbers; no value if there are none.
+/// The mean of numbers; no value for an empty list.
 fn mean(numbers: &mut dyn Iterator<Item = f64>) -> Measured {
     let (sum, count) = numbers.fold((0.0, 0_u32), |(sum, count), it| (sum + it, count + 1));
     if count == 0 { Measured::NoValue(()) } else { Measured::Real(sum / f64::from(count)) }

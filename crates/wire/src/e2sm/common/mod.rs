@@ -2,7 +2,7 @@
 //! slices, the name of a RAN function; and how their octets are settled.
 //!
 //! All in aligned PER, each octet string one value to its end. Builds of FlexRIC before 2025 were made from texts whose
-//! extension marks stood behind the additions: theirs are read where the standard text does not explain the octets
+//! extension marks stood behind the additions: theirs are read where the standard text does not explain the bytes
 //! ([`per::decode_either`](super::per::decode_either)).
 
 mod cell;
