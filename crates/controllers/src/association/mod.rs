@@ -1,15 +1,17 @@
-//! The association controller (FlexRIC §4.1.2, figure 4): which controllers see which UEs, by what UEs chose.
+//! Association controller (FlexRIC §4.1.2, figure 4): exposes UEs to controllers by the network and slice
+//! that they selected.
 //!
-//! It is the default controller of base stations that several operators or services share. A CU's RRC events tell it what
-//! a UE selected when it attached; by rules it tells all parts of the base station, by the association control, to
-//! expose that UE to further controllers, which it gives them where they lack them.
+//! The association controller is the default controller of base stations that several operators or services
+//! share. RRC events of the CU report the PLMN and slices that a UE selected at attach. Rules map these to
+//! further controllers. For each match, the iApp sends association controls to all E2 nodes of the base
+//! station: connect to the controller if needed, and expose the UE to it.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|
-//! | `nodes` | all parts of base stations | | |
-//! | `nodes/NODE` | one: its UEs, and who sees them | | |
-//! | `nodes/NODE/controllers/ADDRESS` | | | parts it from a controller |
-//! | `policy` | the rules | other rules | |
+//! | `nodes` | all E2 nodes | | |
+//! | `nodes/NODE` | one E2 node: its UEs and the controllers that see them | | |
+//! | `nodes/NODE/controllers/ADDRESS` | | | disconnects the E2 node from a controller |
+//! | `policy` | the rules | replaces the rules | |
 mod north;
 mod policy;
 
@@ -28,52 +30,53 @@ use ranlab_wire::e2sm::rrc::{Rrc, RrcChange, RrcEvent, RrcIndication, RrcTrigger
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel, SmError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/association.json");
-/// The name under which it is asked.
+/// Name of this iApp, in northbound paths.
 pub const NAME: &str = "association";
-/// The timer after which what was refused is tried again.
+/// Timer that retries refused controls.
 const REFUSED_TIMER: u64 = 1;
 
-/// A rule that was read.
+/// Rule after validation.
 #[derive(Debug)]
 struct Rule {
     choice: Choice,
     controllers: Vec<String>,
 }
 
-/// A part of a base station, or a whole one, and what it was told.
+/// E2 node and the associations that it has confirmed.
 #[derive(Debug, Default)]
 struct Part {
     connected: bool,
-    /// By which it is told; `None` if it takes no such commands.
+    /// RAN function that takes association controls; `None` if the E2 node does not offer it.
     function: Option<RanFunctionId>,
-    /// Further controllers that it has.
+    /// Further controllers that the E2 node is connected to.
     given: BTreeSet<String>,
-    /// By RNTI, who sees a UE.
+    /// Controllers that see a UE, by RNTI.
     seen: BTreeMap<u16, BTreeSet<String>>,
-    /// Who may see a UE or not: the part was away, or another UE came while it was being told.
+    /// Associations of unknown state: the E2 node was disconnected, or the RNTI was reused while a control
+    /// was pending.
     doubtful: BTreeSet<(u16, String)>,
-    /// UEs to look at.
+    /// RNTIs whose associations have to be compared with the policy.
     look: BTreeSet<u16>,
-    /// What it is being told, and whether it is still about the same UE.
+    /// Pending control; `false` once the RNTI has been reused or the E2 node was disconnected.
     under_way: Option<(Step, bool)>,
-    /// What it did not do, and why; tried again in a while.
+    /// Refused steps and the reason; retried after a delay.
     refused: BTreeMap<Step, String>,
-    /// Reports that were none.
+    /// Number of RRC indications that could not be decoded.
     malformed: u64,
 }
 
-/// For whom a command is.
+/// Origin of a pending control.
 #[derive(Debug)]
 enum Waiting {
-    /// For the rules.
+    /// Sent by the policy.
     Policy(GlobalE2NodeId),
-    /// For a northbound request, by its token: to part from a controller.
+    /// Sent for the northbound request with this token: disconnect the E2 node from a controller.
     North { node: GlobalE2NodeId, token: u64, address: String },
 }
 
-/// The association controller.
+/// iApp that exposes UEs to further controllers by policy.
 #[derive(Debug)]
 pub struct Association {
     watch: Watch,
@@ -86,10 +89,10 @@ pub struct Association {
 }
 
 impl Association {
-    /// A controller without rules.
+    /// Returns a controller without rules.
     ///
     /// # Errors
-    /// None that is known: RRC has a trigger for its events.
+    /// Fails if the RRC event trigger cannot be encoded, which is not expected.
     pub fn new() -> Result<Self, SmError> {
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
         Ok(Self {
@@ -103,7 +106,7 @@ impl Association {
         })
     }
 
-    /// A part came, or changed.
+    /// Registers an E2 node, or an update of its RAN functions.
     fn meet(&mut self, now: Time, node: &NodeInfo, out: &mut IAppOutbox) {
         let part = self.parts.entry(node.id).or_default();
         let function = node.function_by_oid(OID).map(|function| function.id);
@@ -125,7 +128,7 @@ impl Association {
         }
     }
 
-    /// A part says who came and went.
+    /// Applies an RRC indication of an E2 node.
     fn hear(&mut self, now: Time, id: GlobalE2NodeId, message: &[u8], out: &mut IAppOutbox) {
         match RrcIndication::decode_as(Encoding::Per, &Bytes::copy_from_slice(message)) {
             Ok(news) => {
@@ -155,7 +158,7 @@ impl Association {
         self.parts.keys().filter(|part| part.base_station() == base).copied().collect()
     }
 
-    /// What was refused is tried again after a while.
+    /// Starts the retry timer, unless it is running.
     fn retry_later(&mut self, now: Time, out: &mut IAppOutbox) {
         if !std::mem::replace(&mut self.retry_set, true) {
             out.wake_at(now + RETRY, REFUSED_TIMER);
@@ -166,7 +169,7 @@ impl Association {
         self.retry_set = false;
         for (id, part) in self.parts.iter_mut().filter(|(_, part)| !part.refused.is_empty()) {
             part.refused.clear();
-            // It may have forgotten them.
+            // The E2 node may have lost these connections.
             part.given.clear();
             part.look.extend(self.ues.of(id).map(|ue| ue.rnti));
         }
@@ -177,7 +180,7 @@ impl Association {
 }
 
 impl Part {
-    /// It may have lost what it was told.
+    /// Marks all confirmed associations as unknown.
     fn doubt(&mut self) {
         let seen = std::mem::take(&mut self.seen).into_iter();
         self.doubtful.extend(seen.flat_map(|(rnti, by)| by.into_iter().map(move |address| (rnti, address))));
@@ -189,7 +192,7 @@ impl Part {
         self.refused.clear();
     }
 
-    /// Whoever it was before with this RNTI, it is another now, or nobody.
+    /// Drops the state of an RNTI that was released or reassigned to another UE.
     fn another(&mut self, rnti: u16) {
         self.seen.remove(&rnti);
         self.refused.retain(|step, _| step.rnti() != Some(rnti));

@@ -1,4 +1,4 @@
-//! The controller's resources.
+//! Northbound resources of the association controller.
 use super::policy::Step;
 use super::{Association, Part, Rule, Waiting};
 use crate::north::{Done, Fault, body, given, missing, named, segments};
@@ -12,32 +12,33 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 const THERE: &str = "nodes, nodes/NODE, nodes/NODE/controllers/ADDRESS and policy";
-/// Rules of a policy, at most.
+/// Maximum number of rules in a policy.
 const RULES_MAX: usize = 64;
-/// Controllers of a rule, at most: an agent has no more, and this one.
+/// Maximum number of controllers in a rule: the limit of an agent, less this controller.
 const CONTROLLERS_MAX: usize = 7;
 
-/// Which further controllers see which UEs, by what these chose when they attached: the first rule that fits a UE
-/// decides. Whom no rule fits only this controller sees.
+/// Policy: which further controllers see which UEs, by the PLMN and slices selected at attach.
+///
+/// The first matching rule applies. A UE without a matching rule is visible to this controller only.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyResource {
-    /// The rules.
+    /// Rules, in order of precedence.
     #[serde(default)]
     pub rules: Vec<RuleResource>,
 }
 
-/// A rule: what is absent fits any UE.
+/// Rule of a policy; an absent condition matches every UE.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleResource {
-    /// The network that the UE selected, `MCC.MNC`.
+    /// PLMN that the UE selected, as `MCC.MNC`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub plmn: Option<String>,
-    /// A slice that it asked for, `SST` or `SST-SD`.
+    /// Slice that the UE requested, as `SST` or `SST-SD`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub snssai: Option<String>,
-    /// Who sees it: addresses in the notation of the agents, e.g. `tcp://192.0.2.1:36421`.
+    /// Addresses of the controllers that see the UE, in the agents' notation, e.g. `tcp://192.0.2.1:36421`.
     pub controllers: Vec<String>,
 }
 

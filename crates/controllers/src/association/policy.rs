@@ -1,4 +1,4 @@
-//! From what UEs chose to who sees them: a part of a base station is told one thing at a time.
+//! Derives association controls from the policy, one pending control per E2 node.
 use super::{Association, Part, Waiting};
 use crate::north::Fault;
 use ranlab_e2::Time;
@@ -6,19 +6,19 @@ use ranlab_e2::ric::IAppOutbox;
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use ranlab_wire::e2sm::association::AssociationCommand;
 
-/// Something that a part of a base station is to do.
+/// Association control for an E2 node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// To connect to a controller.
+    /// Connect to a controller.
     Give(String),
-    /// To expose the UE of an RNTI to it.
+    /// Expose the UE with this RNTI to the controller.
     Show(u16, String),
-    /// To take the UE from it again.
+    /// Hide the UE with this RNTI from the controller.
     Hide(u16, String),
 }
 
 impl Step {
-    /// Of whom it is about.
+    /// Returns the RNTI that this step concerns, if any.
     pub(super) fn rnti(&self) -> Option<u16> {
         match self {
             Self::Give(_) => None,
@@ -36,7 +36,7 @@ impl Step {
         let address = self.address().to_owned();
         match *self {
             Self::Give(_) => AssociationCommand::AddController { address },
-            // UEs are numbered by RNTI: CU and DU have it in common (TS 38.473 §8.4.1).
+            // The RNTI identifies a UE at both CU and DU (TS 38.473 §8.4.1).
             Self::Show(rnti, _) => AssociationCommand::Associate { ue: rnti.into(), address },
             Self::Hide(rnti, _) => AssociationCommand::Dissociate { ue: rnti.into(), address },
         }
@@ -44,7 +44,7 @@ impl Step {
 }
 
 impl Association {
-    /// Tells a part the next thing, unless it is being told one.
+    /// Sends the next control to an E2 node, unless one is pending.
     pub(super) fn go_on(&mut self, now: Time, id: GlobalE2NodeId, out: &mut IAppOutbox) {
         while let Some((step, function)) = self.next_step(&id) {
             let message = step.command().encode().into();
@@ -63,7 +63,7 @@ impl Association {
         }
     }
 
-    /// What a part is to be told next, and by which function.
+    /// Returns the next step for an E2 node and the RAN function that takes it.
     fn next_step(&mut self, id: &GlobalE2NodeId) -> Option<(Step, u16)> {
         let part = self.parts.get_mut(id)?;
         let function = part.function.filter(|_| part.connected && part.under_way.is_none())?;
@@ -79,7 +79,7 @@ impl Association {
         None
     }
 
-    /// A part has done what it was told, or not.
+    /// Applies the outcome of the pending control.
     pub(super) fn ended(
         &mut self,
         now: Time,
@@ -91,7 +91,7 @@ impl Association {
         let Some((step, is_same)) = part.under_way.take() else { return };
         match ended {
             Ok(()) => part.done(step, is_same),
-            // There is no such controller: nobody sees the UE there.
+            // The E2 node does not know the controller, so the UE is hidden from it.
             Err(fault) if fault.reason().is_some() && matches!(step, Step::Hide(..)) => {
                 part.done(step, is_same);
             }
@@ -106,7 +106,7 @@ impl Association {
         self.go_on(now, id, out);
     }
 
-    /// A part has parted from a controller.
+    /// Forgets a controller that an E2 node has disconnected from.
     pub(super) fn parted(&mut self, id: &GlobalE2NodeId, address: &str) {
         let Some(part) = self.parts.get_mut(id) else { return };
         part.given.remove(address);
@@ -119,7 +119,7 @@ impl Association {
 }
 
 impl Part {
-    /// What is to be done next so that these controllers see a UE, and no others.
+    /// Returns the next step towards exposing a UE to exactly the controllers in `wanted`.
     fn step(&self, rnti: u16, wanted: &[String]) -> Option<Step> {
         let seen = self.seen.get(&rnti).into_iter().flatten();
         let doubtful = self.doubtful.range((rnti, String::new())..).take_while(|(other, _)| *other == rnti);
@@ -141,7 +141,7 @@ impl Part {
 
     fn done(&mut self, step: Step, is_same: bool) {
         match step {
-            // The part was away meanwhile and may have forgotten it; then it is given anew.
+            // After a reconnect the E2 node may have lost the connection; the step is then repeated.
             Step::Give(address) => {
                 if is_same {
                     self.given.insert(address);
@@ -176,9 +176,9 @@ mod tests {
         Part { under_way: Some((step, true)), given, ..Part::default() }
     }
 
-    /// What a part was told of a UE that has left meanwhile says nothing about the next with its RNTI.
+    /// The response to a control for a UE that has left does not apply to the next UE with the same RNTI.
     #[test]
-    fn an_answer_that_comes_after_another_ue_leaves_a_doubt() {
+    fn late_response_after_rnti_reuse_is_uncertain() {
         let (wanted, nobody) = ([OPERATOR.to_owned()], []);
         for step in [Step::Show(2, OPERATOR.into()), Step::Hide(2, OPERATOR.into())] {
             let mut part = told(step.clone());
@@ -192,7 +192,7 @@ mod tests {
             part.done(step, true);
             assert_eq!(part.step(2, &nobody), None);
         }
-        // Without another it is as it was told.
+        // If the RNTI is not reused, the confirmed state counts.
         let mut part = told(Step::Show(2, OPERATOR.into()));
         part.another(3);
         let (step, is_same) = part.under_way.take().unwrap();
