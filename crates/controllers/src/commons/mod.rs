@@ -1,7 +1,8 @@
-//! What xApps share: values under keys, and messages under topics, each in a namespace that is an xApp's own.
+//! Shared store of xApps: values under keys and messages under topics, in one namespace per xApp.
 //!
-//! An xApp reads and writes the namespace of its name, and those that its rule names; the operator all. [`Store`] is where values are:
-//! in this process ([`LocalStore`]), or behind a bus that several RICs share.
+//! An xApp reads and writes the namespace of its own name and those granted by its rule; the operator has
+//! access to all. [`Store`] holds the values, either in this process ([`LocalStore`]) or on a message bus
+//! that several RICs share.
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 
@@ -14,82 +15,82 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Mutex;
 
-/// Characters of the longest name of a namespace, key or topic.
+/// Maximum length of the name of a namespace, key or topic, in characters.
 pub const NAME_MAX: usize = 128;
-/// Namespaces at once.
+/// Maximum number of namespaces.
 pub const NAMESPACES_MAX: usize = 128;
-/// Keys of one namespace.
+/// Maximum number of keys per namespace.
 pub const KEYS_MAX: usize = 1_024;
-/// Octets of the longest value or message.
+/// Maximum length of a value or message, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 10;
-/// Octets of all values of one namespace, keys included.
+/// Maximum size of all keys and values of a namespace, in bytes.
 pub const NAMESPACE_BYTES_MAX: usize = 1 << 20;
 
-/// A value and which of its key's it is.
+/// Value with its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Grows with each change of any key; never 0.
+    /// Revision; grows with each change of any key and is never 0.
     pub revision: u64,
-    /// JSON.
+    /// Value, as JSON text.
     pub value: Bytes,
 }
 
-/// Why something is not stored, or not removed.
+/// Error of a store operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It has changed since whoever asks has looked.
+    /// The key is at another revision than the request expects.
     #[error("the key is at revision {is} (0: it is not there), not {wanted}")]
     Revision {
-        /// What it is at.
+        /// Current revision.
         is: u64,
-        /// What was asked for.
+        /// Expected revision.
         wanted: u64,
     },
-    /// There is no such key.
+    /// The key does not exist.
     #[error("there is no key {0:?}")]
     Missing(String),
-    /// One more would be too many.
+    /// A limit on namespaces, keys or bytes would be exceeded.
     #[error(
         "a namespace has at most {KEYS_MAX} keys and {NAMESPACE_BYTES_MAX} octets, and there are at most {NAMESPACES_MAX} of them"
     )]
     Full,
-    /// Whoever keeps the values cannot be asked.
+    /// The store is not reachable.
     #[error("values cannot be had now: {0}")]
     Away(String),
 }
 
-/// What a store answers, now or later.
+/// Future result of a store operation.
 pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send>>;
 
-/// Where values are.
+/// Backend that stores values.
 pub trait Store: Send + Sync {
-    /// A key's value.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// [`StoreError::Away`].
+    /// Returns [`StoreError::Away`] if the store is not reachable.
     fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>>;
 
-    /// All keys of a namespace, in their order, with their revisions and octets.
+    /// Returns all keys of a namespace in lexical order, with revision and size in bytes.
     ///
     /// # Errors
-    /// [`StoreError::Away`].
+    /// Returns [`StoreError::Away`] if the store is not reachable.
     fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>>;
 
-    /// Sets a key, if it is at the revision that is wanted (0: not there); returns the new one.
+    /// Sets a key if it is at revision `wanted` (0: the key must not exist) and returns the new revision.
     ///
     /// # Errors
-    /// It is at another, or there is no room.
+    /// Fails if the key is at another revision, a limit is exceeded or the store is not reachable.
     fn put(&self, namespace: &str, key: &str, value: Bytes, wanted: Option<u64>) -> Answer<u64>;
 
-    /// Removes a key, if it is at the revision that is wanted.
+    /// Removes a key if it is at revision `wanted`.
     ///
     /// # Errors
-    /// It is not there, or at another.
+    /// Fails if the key does not exist or is at another revision, or the store is not reachable.
     fn delete(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Answer<()>;
 }
 
-/// Values in this process: gone when it ends.
+/// In-memory store; its values are lost at exit.
 #[derive(Debug, Default)]
 pub struct LocalStore {
     namespaces: BTreeMap<String, Namespace>,
@@ -102,14 +103,14 @@ struct Namespace {
     bytes: usize,
 }
 
-/// Whether a key is where somebody thinks.
+/// Checks that a key is at the expected revision.
 fn meets(found: Option<&Entry>, wanted: Option<u64>) -> Result<(), StoreError> {
     let is = found.map_or(0, |entry| entry.revision);
     let other = wanted.filter(|wanted| *wanted != is);
     other.map_or(Ok(()), |wanted| Err(StoreError::Revision { is, wanted }))
 }
 
-/// Values in this process are there at once.
+/// All operations complete immediately.
 impl Store for Mutex<LocalStore> {
     fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>> {
         known(Ok(lock(self).get(namespace, key)))
@@ -181,23 +182,23 @@ impl LocalStore {
     }
 }
 
-/// What an xApp may use beside its own namespace.
+/// Access of an xApp to namespaces other than its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Access {
-    /// Namespaces that it reads.
+    /// Namespaces with read access.
     pub reads: BTreeSet<String>,
-    /// Namespaces that it reads and writes.
+    /// Namespaces with read and write access.
     pub writes: BTreeSet<String>,
 }
 
 impl Access {
-    /// Whether an xApp of that name may read there, or write.
+    /// Returns whether the xApp `name` may read (or, with `writes`, write) a namespace.
     pub fn allows(&self, name: &str, namespace: &str, writes: bool) -> bool {
         name == namespace || self.writes.contains(namespace) || !writes && self.reads.contains(namespace)
     }
 }
 
-/// Whether a text may be the name of a namespace, a key or a topic.
+/// Returns whether a text is a valid name of a namespace, key or topic.
 pub fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
     (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(fits) && !matches!(text, "." | "..")
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_set_where_it_is_thought_to_be() {
+    fn put_requires_the_expected_revision() {
         let mut s = LocalStore::default();
         let first = s.put("a", "k", bytes("1"), Some(0)).unwrap();
         assert_eq!(s.put("a", "k", bytes("2"), Some(0)), Err(StoreError::Revision { is: first, wanted: 0 }));
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fills_his_namespace_fills_nobody_elses() {
+    fn limits_apply_per_namespace() {
         let mut s = LocalStore::default();
         let value = Bytes::from(vec![b'0'; VALUE_BYTES_MAX]);
         let taken =
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_done_in_any_order_bytes_are_what_is_there() {
+    fn byte_count_matches_content_after_random_operations() {
         let mut below = crate::dice(7);
         let mut s = LocalStore::default();
         for _ in 0..20_000 {
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_access_are_what_they_say() {
+    fn names_and_access_are_validated() {
         for wrong in ["", ".", "..", "a/b", "a b", "ä", "a\0", &"x".repeat(129)] {
             assert!(!is_name(wrong), "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! What xApps share, over HTTP: `/v1/kv/NAMESPACE/KEY` and `/v1/topics/NAMESPACE/TOPIC`.
+//! HTTP interface of the shared store: `/v1/kv/NAMESPACE/KEY` and `/v1/topics/NAMESPACE/TOPIC`.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use super::{Access, LocalStore, Store, StoreError, VALUE_BYTES_MAX, is_name};
@@ -18,30 +18,32 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of these resources.
 pub const OPENAPI: &str = include_str!("../../openapi/commons.json");
-/// Topics to which somebody listens, at once, and listeners of one: each xApp that may be hosted has its part
-/// ([`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX)), and the operator as much; a further listener is refused.
+/// Maximum number of topics with listeners, and of listeners per topic; further listeners are refused.
+///
+/// Each hosted xApp may hold up to [`XAPP_LISTENS_MAX`](crate::hosted::XAPP_LISTENS_MAX) of them, and the
+/// operator as many.
 const TOPICS_MAX: usize = 1_024;
 
-/// What was counted of messages.
+/// Message counters of the shared store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommonsCounts {
     /// Messages published.
     pub published: u64,
-    /// Those to which nobody listened.
+    /// Messages published to topics without listeners.
     pub unheard: u64,
-    /// Messages that a listener missed, as it did not read.
+    /// Messages lost because a listener did not read fast enough.
     pub missed: u64,
-    /// Messages that other RICs were not told, as the bus was slow or away.
+    /// Messages not forwarded to other RICs because the bus was slow or unreachable.
     pub untold: u64,
 }
 
-/// What xApps share. A copy is the same.
+/// Handle of the shared store; clones refer to the same store.
 #[derive(Clone)]
 pub struct Commons(Arc<Inside>);
 
-/// Messages on their way to other RICs: namespace, topic, message.
+/// Channel to the bus for messages to other RICs: namespace, topic, message.
 pub(crate) type Abroad = mpsc::Sender<(String, String, Bytes)>;
 
 struct Inside {
@@ -69,7 +71,7 @@ impl std::fmt::Debug for Commons {
     }
 }
 
-/// A value as it is set.
+/// Request body that sets a value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Put {
@@ -78,7 +80,7 @@ struct Put {
     revision: Option<u64>,
 }
 
-/// What a path means.
+/// Resource that a path identifies.
 #[derive(Debug, PartialEq, Eq)]
 enum Resource {
     Keys(String),
@@ -113,41 +115,43 @@ impl Resource {
     }
 }
 
-/// Whether a path is of what xApps share.
+/// Returns whether a path belongs to the shared store.
 pub(crate) fn is_of(path: &str) -> bool {
     path.starts_with("/v1/kv/") || path.starts_with("/v1/topics/")
 }
 
 impl Commons {
-    /// Values are there; hosted xApps may use what is said beside what is theirs.
+    /// Returns a shared store on this backend; `access` grants hosted xApps access beyond their own
+    /// namespaces.
     pub fn new(store: Box<dyn Store>, access: BTreeMap<String, Access>) -> Self {
         Self(Arc::new(Inside { store, abroad: OnceLock::new(), access, topics: Mutex::default() }))
     }
 
-    /// Values are in this process, and end with it.
+    /// Returns a shared store in memory; its values are lost at exit.
     pub fn local(access: BTreeMap<String, Access>) -> Self {
         Self::new(Box::<Mutex<LocalStore>>::default(), access)
     }
 
-    /// Has what is published here go to other RICs as well; the first such way is kept.
+    /// Forwards messages published here to other RICs; only the first channel is used.
     #[cfg(feature = "bus")]
     pub(crate) fn carried(&self, abroad: Abroad) {
         let _ = self.0.abroad.set(abroad);
     }
 
-    /// What was counted.
+    /// Returns the message counters.
     pub fn counts(&self) -> CommonsCounts {
         let topics = lock(&self.0.topics);
         let missed: u64 = topics.buses.values().map(LocalBus::missed).sum();
         CommonsCounts { missed: topics.counts.missed + missed, ..topics.counts }
     }
 
-    /// Where the values are.
+    /// Returns the backend.
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.0.store
     }
 
-    /// A message, on one line, to whoever listens to that topic now; returns how many do at this RIC.
+    /// Publishes a message, on one line, at this RIC and to other RICs; returns the number of listeners at
+    /// this RIC.
     pub(crate) fn tell(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
         let untold = self.0.abroad.get().is_some_and(|abroad| {
             abroad.try_send((namespace.to_owned(), topic.to_owned(), message.clone())).is_err()
@@ -160,7 +164,7 @@ impl Commons {
         listeners
     }
 
-    /// A message to whoever listens to that topic at this RIC.
+    /// Delivers a message to the listeners of a topic at this RIC and returns their number.
     pub(crate) fn hear(&self, namespace: &str, topic: &str, message: Bytes) -> usize {
         let mut topics = lock(&self.0.topics);
         topics.buses.get_mut(&format!("{namespace}/{topic}")).map_or(0, |bus| {
@@ -169,7 +173,7 @@ impl Commons {
         })
     }
 
-    /// Answers a request; `xapp` is who asks if it is a hosted one, else the operator does.
+    /// Handles a request; `xapp` is the requesting hosted xApp, or `None` for the operator.
     pub(crate) async fn answer(
         &self,
         xapp: Option<&Asker>,
@@ -185,7 +189,7 @@ impl Commons {
         self.asked(resource, method, uri, &body, kept).await.map_err(refused)
     }
 
-    /// What a path means, if who asks may have it.
+    /// Parses a path and checks that the requester has access to it.
     fn allowed(&self, xapp: Option<&str>, method: Method, path: &str) -> Result<Resource, Fault> {
         let resource = Resource::of(path)?;
         let writes = method != Method::Get;
@@ -260,7 +264,7 @@ impl Commons {
     fn publish(&self, namespace: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
         let message: Json = serde_json::from_slice(octets)
             .map_err(|error| Fault::new(400, format!("the body is no JSON: {error}")))?;
-        // On one line, as an event must be.
+        // Serialised on one line, as server-sent events require.
         let listeners = self.tell(namespace, topic, bounded(message.to_string())?);
         Ok(told(&json!({ "listeners": listeners })))
     }
@@ -282,12 +286,12 @@ impl Commons {
             }
         }
         let bus = topics.buses.entry(name.to_owned()).or_default();
-        // Too many listen to it.
+        // The listener limit is reached.
         events(bus, TOPICS_MAX, kept).or_else(Ok)
     }
 }
 
-/// The revision that a query asks for.
+/// Returns the revision in the query string.
 fn revision(query: Option<&str>) -> Result<Option<u64>, Fault> {
     let Some(query) = query.filter(|query| !query.is_empty()) else { return Ok(None) };
     let wanted = query.strip_prefix("revision=").and_then(|text| text.parse().ok());
@@ -324,7 +328,7 @@ mod tests {
     use super::*;
     use std::task::{Context, Poll, Waker};
 
-    /// What values in this process answer, for which nobody waits.
+    /// Polls a future of the in-memory store, which is ready immediately.
     fn at_once<T>(answer: impl Future<Output = T>) -> T {
         match std::pin::pin!(answer).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => answer,
@@ -341,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_xapp_writes_what_is_its_own_and_reads_what_its_rule_says() {
+    fn xapp_access_follows_its_rule() {
         let access = Access { reads: ["shared".to_owned()].into(), writes: ["out".to_owned()].into() };
         let commons = Commons::local([("one".to_owned(), access)].into());
         let put = |xapp, namespace: &str| {
@@ -364,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_and_changes_nothing() {
+    fn invalid_requests_change_nothing() {
         let commons = Commons::default();
         let ask = |method, uri: &str, body: &str| status(&commons, None, method, uri, body);
         assert_eq!(ask(Method::Put, "/v1/kv/n/k", "{\"value\": [1], \"revision\": 0}"), 200);
@@ -392,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_heard_by_who_listens_and_counted_where_nobody_reads() {
+    fn messages_reach_listeners_and_losses_are_counted() {
         let commons = Commons::default();
         let publish = || status(&commons, None, Method::Post, "/v1/topics/n/t", "{\"a\":\n1}");
         assert_eq!(publish(), 200);
@@ -407,7 +411,7 @@ mod tests {
         drop(listener);
         publish();
         assert_eq!(commons.counts().unheard, 2);
-        // Topics to which nobody listens any more make room.
+        // Topics without listeners are evicted.
         for topic in 0..3 * TOPICS_MAX {
             assert_eq!(status(&commons, None, Method::Get, &format!("/v1/topics/n/t{topic}"), ""), 200);
         }
