@@ -1,106 +1,106 @@
-//! What the operator says about one xApp: a file of TOML, called as the xApp.
+//! Manifest of a hosted xApp: a TOML file named after the xApp.
 use super::supervisor::{Restart, When};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Octets of the longest manifest.
+/// Maximum size of a manifest, in bytes.
 pub const MANIFEST_BYTES_MAX: u64 = 64 << 10;
-/// Characters of the longest name.
+/// Maximum length of an xApp name, in characters.
 const NAME_MAX: usize = 32;
-/// Names of the environment that the host sets, and a manifest does not.
+/// Prefix of environment variables that the host sets; manifests must not set them.
 const OURS: &str = "RANLAB_";
 
-/// An xApp that the host may start.
+/// Manifest of an xApp that the host may start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Its name: the file's, without `.toml`.
+    /// Name of the xApp: the file name without `.toml`.
     pub name: String,
-    /// What its file says.
+    /// Content of the file.
     pub said: Said,
 }
 
-/// The keys of a manifest.
+/// Keys of a manifest.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Said {
-    /// The program, by its whole path. There is no shell.
+    /// Absolute path of the program, which is started without a shell.
     pub command: PathBuf,
-    /// Its arguments.
+    /// Command-line arguments.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Names of the RIC's environment that it gets; nothing else is inherited.
+    /// Names of environment variables inherited from the RIC; no others are inherited.
     #[serde(default)]
     pub environment: Vec<String>,
-    /// Further variables.
+    /// Further environment variables.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// As whom it runs: a user that nothing else runs as, by name or number.
+    /// User (name or number) that the xApp runs as; no other process may run as this user.
     pub user: String,
-    /// Its working folder.
+    /// Working directory.
     #[serde(default = "root")]
     pub folder: PathBuf,
-    /// Which `[[rule]]` of the RIC's rules says what it may: the rule's `name`.
+    /// `name` of the `[[rule]]` in the RIC's rules that grants access to this xApp.
     pub rule: String,
-    /// Whether it is started with the RIC.
+    /// Whether to start the xApp with the RIC.
     #[serde(default = "yes")]
     pub start: bool,
-    /// Whether it sees this machine's network, rather than its own sockets alone.
+    /// Whether the xApp shares the network namespace of the host; otherwise it has only its own sockets.
     #[serde(default)]
     pub network: bool,
-    /// What it may use.
+    /// Resource limits.
     #[serde(default)]
     pub limits: LimitsTable,
-    /// What follows its end.
+    /// Restart policy.
     #[serde(default)]
     pub restart: RestartTable,
-    /// Where its output is kept.
+    /// Log file.
     #[serde(default)]
     pub log: LogTable,
 }
 
-/// `[limits]`: of all its processes together, but for open files.
+/// `[limits]`: limits of all processes of the xApp together, except `open_files`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsTable {
-    /// Memory.
+    /// Memory, in MiB.
     pub memory_mib: u64,
-    /// CPUs.
+    /// CPU time, in CPUs.
     pub cpus: f64,
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub processes: u64,
-    /// Open files of each process.
+    /// Number of open files per process.
     pub open_files: u64,
 }
 
-/// `[restart]`.
+/// `[restart]`: restart policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RestartTable {
-    /// `always`, `failure` or `never`.
+    /// When to restart: `always`, `failure` or `never`.
     pub when: When,
-    /// Before the first restart, milliseconds; doubled from one to the next.
+    /// Delay before the first restart, in milliseconds; doubles with each restart.
     pub first_ms: u64,
-    /// At most, milliseconds.
+    /// Maximum delay before a restart, in milliseconds.
     pub longest_ms: u64,
-    /// Ends within `within_s` after which it is given up.
+    /// Number of exits within `within_s` after which the xApp is given up.
     pub times: u32,
-    /// In so many seconds. Who runs for so long begins anew.
+    /// Period over which exits are counted, in seconds; a run of this length resets the count and the delay.
     pub within_s: u64,
-    /// How long it may take to end when it is asked, milliseconds; then it is killed.
+    /// Time between SIGTERM and SIGKILL, in milliseconds.
     pub grace_ms: u64,
 }
 
-/// `[log]`.
+/// `[log]`: log file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogTable {
-    /// The file; none: the RIC's own folder for hosted xApps.
+    /// Path of the file; `None`: a file in the RIC's directory for hosted xApps.
     pub file: Option<PathBuf>,
-    /// Kibibytes of the file; then it is put aside as `FILE.1`, and the one before that goes.
+    /// Maximum size in KiB; a full file is renamed to `FILE.1`, which replaces the previous one.
     pub file_kib: u64,
-    /// Kibibytes a second that are read; who writes more waits.
+    /// Maximum rate at which output is read, in KiB per second; a faster writer blocks.
     pub kib_per_s: u64,
 }
 
@@ -137,51 +137,52 @@ fn yes() -> bool {
     true
 }
 
-/// A manifest that cannot be.
+/// Error in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// The name is none.
+    /// The name is not a valid xApp name.
     #[error(
         "{0:?} is no name of an xApp; 1 to {NAME_MAX} of a-z, 0-9 and -, beginning with a letter, are allowed"
     )]
     Name(String),
-    /// It is no TOML, or has keys or values that a manifest does not have.
+    /// The file is not valid TOML, or has unknown keys or values of the wrong type.
     #[error("line {line}: {why}")]
     Toml {
-        /// Where, from one.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// Description of the fault.
         why: String,
     },
-    /// A path that begins nowhere.
+    /// A path is not absolute.
     #[error("{key} = {path:?} must be a whole path (/...)")]
     Path {
-        /// Which key.
+        /// Key.
         key: &'static str,
-        /// What it says.
+        /// Value.
         path: PathBuf,
     },
-    /// A number out of its range.
+    /// A number is out of range.
     #[error("{key} = {value} must be {least} to {most}")]
     Range {
-        /// Which key.
+        /// Key.
         key: &'static str,
-        /// What it says.
+        /// Value.
         value: String,
-        /// The least.
+        /// Minimum.
         least: u64,
-        /// The most.
+        /// Maximum.
         most: u64,
     },
-    /// A name that the environment cannot have, or that the host sets.
+    /// An environment variable has an invalid or reserved name.
     #[error(
         "{0:?} cannot be set in the environment; names of A-Z, a-z, 0-9 and _ are allowed, but for {OURS}* and LD_*"
     )]
     Environment(String),
 }
 
-/// Whether a text may be an xApp's name: of a file, a folder, a part of an address and of a key.
+/// Returns whether a text is a valid xApp name; it is used in file names, directory names, addresses and
+/// keys.
 pub fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     text.len() <= NAME_MAX
@@ -190,10 +191,10 @@ pub fn is_name(text: &str) -> bool {
 }
 
 impl Manifest {
-    /// Reads what the file of that name says.
+    /// Parses the manifest of the xApp `name`.
     ///
     /// # Errors
-    /// It cannot be; what, and what is allowed.
+    /// Returns a [`ManifestError`] that names the faulty key and the allowed values.
     pub fn from_toml(name: &str, text: &str) -> Result<Self, ManifestError> {
         if !is_name(name) {
             return Err(ManifestError::Name(name.to_owned()));
@@ -207,7 +208,7 @@ impl Manifest {
         Ok(Self { name: name.to_owned(), said })
     }
 
-    /// When it is restarted.
+    /// Returns the restart policy.
     pub fn restart(&self) -> Restart {
         let table = self.said.restart;
         Restart {
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_what_is_started_and_within_which_bounds() {
+    fn manifest_is_parsed_with_defaults() {
         let least = Manifest::from_toml("mon", LEAST).unwrap();
         assert_eq!((least.said.start, least.said.network, least.said.limits.processes), (true, false, 32));
         assert_eq!(least.restart().grace, Duration::from_secs(2));
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_what_is_allowed() {
+    fn errors_name_line_and_allowed_values() {
         for name in ["", "../mon", "Mon", "mon/..", "-mon", "mön", &"m".repeat(33), "mon.toml"] {
             assert!(matches!(Manifest::from_toml(name, LEAST), Err(ManifestError::Name(_))), "{name}");
         }

@@ -1,7 +1,8 @@
-//! xApps that the RIC starts itself: what the operator installed, when each runs, and what the north sees of them.
+//! xApps that the RIC starts and supervises: manifests, restart policy and northbound interface.
 //!
-//! Decided here, without a clock, processes or files: [`Manifest`] says what may be started, [`Supervisor`] when, [`Host`] is the
-//! iApp through which the north asks. Whoever has hands reads the folder, starts processes and tells the supervisor how they end.
+//! This module uses no clock, processes or files. [`Manifest`] describes an xApp, [`Supervisor`] decides when
+//! to start and stop it, and [`Host`] is the northbound iApp. The caller reads the manifests, starts the
+//! processes and reports their exits to the supervisor.
 pub mod manifest;
 mod north;
 mod supervisor;
@@ -10,5 +11,5 @@ pub use manifest::{Manifest, ManifestError};
 pub use north::{Desk, Host, OPENAPI};
 pub use supervisor::{Action, End, Phase, Restart, Spec, Status, Supervisor, Unknown, Verb, What, When};
 
-/// xApps that one RIC hosts at most.
+/// Maximum number of hosted xApps per RIC.
 pub const HOSTED_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! What the north sees of hosted xApps, and how it starts and stops them: by name alone.
+//! Northbound interface of hosted xApps: status, log, start and stop, by name.
 use super::supervisor::{Status, Unknown, Verb};
 use crate::lock;
 use crate::north::{Done, Fault, conclude, segments};
@@ -8,15 +8,16 @@ use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/host.json");
-/// Orders that wait for the host's hands; beyond, the answer is 503.
+/// Maximum number of queued orders; further orders get status 503.
 const ORDERS_MAX: usize = 64;
 
-/// The last lines of an xApp's log, oldest first.
+/// Returns the last lines of an xApp's log, oldest first.
 type Tail = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 
-/// Between the RIC, which is asked, and the host's hands, which are elsewhere. A copy is the same desk.
+/// Mailbox between the RIC, which takes northbound requests, and the host, which starts processes. Clones
+/// share state.
 #[derive(Clone, Default)]
 pub struct Desk(Arc<Mutex<Inside>>);
 
@@ -28,22 +29,22 @@ struct Inside {
 }
 
 impl Desk {
-    /// A desk for xApps with such logs, in the order of their statuses.
+    /// Returns a mailbox for these xApps; `tails` are their logs in the order of `statuses`.
     pub fn new(statuses: Vec<Status>, tails: Vec<Tail>) -> Self {
         Self(Arc::new(Mutex::new(Inside { statuses, tails, orders: VecDeque::new() })))
     }
 
-    /// How the xApps stand now.
+    /// Publishes the current status of the xApps.
     pub fn show(&self, statuses: Vec<Status>) {
         lock(&self.0).statuses = statuses;
     }
 
-    /// How they stood when that was last shown.
+    /// Returns the status last published.
     pub fn statuses(&self) -> Vec<Status> {
         lock(&self.0).statuses.clone()
     }
 
-    /// The next order.
+    /// Takes the next order from the queue.
     pub fn next_order(&self) -> Option<(String, Verb)> {
         lock(&self.0).orders.pop_front()
     }
@@ -69,11 +70,11 @@ impl Desk {
     }
 }
 
-/// The iApp `host`.
+/// iApp `host`.
 pub struct Host(Desk);
 
 impl Host {
-    /// Asks at this desk.
+    /// Returns an iApp that reads from and orders through this mailbox.
     pub fn new(desk: Desk) -> Self {
         Self(desk)
     }
@@ -87,7 +88,7 @@ impl Host {
             ([name, "log"], Method::Get) => {
                 let (place, _) = self.0.find(name)?;
                 let tail = lock(&self.0.0).tails.get(place).cloned();
-                // Not under the lock: the log has one of its own.
+                // Called without the lock: the log has a lock of its own.
                 let lines = tail.map(|tail| tail()).unwrap_or_default();
                 Ok(Done::Answer(json!({ "lines": lines })))
             }

@@ -1,138 +1,138 @@
-//! When a hosted xApp is started, asked to end, killed, restarted and given up. A machine: it is told what was wanted, what
-//! happened and what time it is, and says what to do.
+//! State machine that starts, stops, kills and restarts hosted xApps. Inputs are orders, process events and
+//! the time; outputs are [`Action`]s.
 use ranlab_e2::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// After which ends an xApp is started again.
+/// Exits after which an xApp is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// After each that nobody asked for.
+    /// After every exit that was not ordered.
     Always,
-    /// After each that it did not choose itself: another code than 0, or a signal.
+    /// After every failure: a non-zero exit code or a signal.
     Failure,
-    /// After none.
+    /// Never.
     Never,
 }
 
-/// What follows an xApp's end.
+/// Restart policy of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
-    /// After which ends.
+    /// Exits that lead to a restart.
     pub when: When,
-    /// Before the first restart; doubled from one to the next ...
+    /// Delay before the first restart; doubles with each restart.
     pub first: Duration,
-    /// ... up to this.
+    /// Maximum delay before a restart.
     pub longest: Duration,
-    /// After so many ends ...
+    /// Number of exits within `within` after which the xApp is given up.
     pub times: u32,
-    /// ... in such a time it is given up. Who runs for so long begins anew.
+    /// Period over which exits are counted; a run of this length resets the count and the delay.
     pub within: Duration,
-    /// How long it may take to end when it is asked.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Duration,
 }
 
-/// An xApp to look after.
+/// Configuration of a supervised xApp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What follows its end.
+    /// Restart policy.
     pub restart: Restart,
-    /// Whether it is started at once.
+    /// Whether to start it immediately.
     pub start: bool,
 }
 
-/// What somebody wants of an xApp.
+/// Order of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// That it runs; one that was given up is tried again.
+    /// Start; also retries an xApp that was given up.
     Start,
-    /// That it does not.
+    /// Stop.
     Stop,
-    /// That it ends and runs anew.
+    /// Stop and start again.
     Restart,
 }
 
-/// What to do with an xApp's process.
+/// Action on the process of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// Start it; [`Supervisor::started`] says how that went.
+    /// Start the process; report the result with [`Supervisor::started`].
     Start,
-    /// Ask it to end.
+    /// Send SIGTERM.
     Ask,
-    /// End it, with all that it has started.
+    /// Kill the process and all its descendants.
     Kill,
 }
 
-/// Something to do.
+/// Action for the caller to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
-    /// With which xApp, by its place.
+    /// Index of the xApp.
     pub xapp: usize,
-    /// What.
+    /// Action.
     pub what: What,
 }
 
-/// How a process ended.
+/// Exit of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// With success.
+    /// Whether the exit code was 0.
     pub success: bool,
-    /// As half a sentence.
+    /// Exit code or signal, as a phrase for messages.
     pub how: String,
 }
 
-/// How an xApp stands.
+/// State of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It does not run, and shall not.
+    /// Stopped.
     Off,
-    /// It is being started.
+    /// Being started.
     Starting,
-    /// It runs.
+    /// Running.
     Running,
-    /// It was asked to end.
+    /// SIGTERM was sent.
     Ending,
-    /// It has ended, and is started again in a while.
+    /// Exited; will be restarted after a delay.
     Waiting,
-    /// It has ended too often; somebody has to start it.
+    /// Exited too often; only an order starts it again.
     GivenUp,
 }
 
-/// What is known of an xApp.
+/// Status of an xApp.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How it stands.
+    /// State.
     pub phase: Phase,
-    /// Its process.
+    /// Process id, while a process exists.
     pub pid: Option<u32>,
-    /// Starts so far.
+    /// Number of starts.
     pub starts: u64,
-    /// Ends that nobody asked for.
+    /// Number of exits that were not ordered.
     pub ends: u64,
-    /// Times that it had to be killed, as it did not end when it was asked.
+    /// Number of kills after SIGTERM had no effect within the grace period.
     pub kills: u64,
-    /// Times that it was given up.
+    /// Number of times the xApp was given up.
     pub given_up: u64,
-    /// How it ended last, or why it could not be started.
+    /// Reason of the last exit or failed start.
     pub last_end: Option<String>,
-    /// How its bounds are held.
+    /// How the resource limits are enforced.
     pub held_by: Option<String>,
 }
 
-/// There is no such xApp.
+/// Unknown xApp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no xApp {name:?} is installed; there are: {there}")]
 pub struct Unknown {
-    /// What was asked for.
+    /// Requested name.
     pub name: String,
-    /// What there is.
+    /// Available names.
     pub there: String,
 }
 
@@ -141,16 +141,16 @@ struct Entry {
     spec: Spec,
     status: Status,
     wanted: bool,
-    /// When it was started last.
+    /// Time of the last start.
     since: Time,
-    /// Its last ends, oldest first; at most `times`.
+    /// Times of the last exits, oldest first; at most `times`.
     ends: VecDeque<Time>,
     next_delay: Duration,
-    /// When it is killed, or started.
+    /// Time of the next kill or start.
     due: Option<Time>,
 }
 
-/// Looks after the xApps of one RIC.
+/// Supervisor of the xApps of one RIC.
 #[derive(Debug, Default)]
 pub struct Supervisor {
     entries: Vec<Entry>,
@@ -158,7 +158,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Looks after these; those that start with the RIC are to be started now.
+    /// Returns a supervisor; xApps with `start` are started immediately.
     pub fn new(now: Time, specs: Vec<Spec>) -> Self {
         let entry = |spec: Spec| Entry {
             status: Status {
@@ -188,10 +188,10 @@ impl Supervisor {
         made
     }
 
-    /// The place of an xApp.
+    /// Returns the index of an xApp.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// Returns [`Unknown`] if no xApp has this name.
     pub fn place(&self, name: &str) -> Result<usize, Unknown> {
         self.entries.iter().position(|entry| entry.spec.name == name).ok_or_else(|| {
             let there: Vec<_> = self.entries.iter().map(|entry| entry.spec.name.as_str()).collect();
@@ -200,15 +200,15 @@ impl Supervisor {
         })
     }
 
-    /// Somebody wants something. What is so already is not done again.
+    /// Applies an order; has no effect if the xApp already is in the requested state.
     ///
     /// # Errors
-    /// There is no such xApp.
+    /// Returns [`Unknown`] if no xApp has this name.
     pub fn order(&mut self, now: Time, name: &str, verb: Verb) -> Result<(), Unknown> {
         let xapp = self.place(name)?;
         let entry = &mut self.entries[xapp];
         entry.wanted = verb != Verb::Stop;
-        // Who asks knows better than its history.
+        // An explicit order resets the restart history.
         entry.ends.clear();
         entry.next_delay = entry.spec.restart.first;
         match (entry.status.phase, verb) {
@@ -219,13 +219,13 @@ impl Supervisor {
                 (entry.status.phase, entry.due) = (Phase::Off, None);
             }
             (Phase::Running, Verb::Stop | Verb::Restart) => self.ask(now, xapp),
-            // One that is being started is asked when it is there; one that ends is started when it has.
+            // A starting xApp is stopped once it runs; a stopping xApp is started once it has exited.
             _ => {}
         }
         Ok(())
     }
 
-    /// How a start went: the process and how its bounds are held, or why there is none.
+    /// Reports the result of a start: process id and how limits are enforced, or the error.
     pub fn started(&mut self, now: Time, xapp: usize, went: Result<(u32, String), String>) {
         let Some(entry) = self.entries.get_mut(xapp).filter(|it| it.status.phase == Phase::Starting) else {
             return;
@@ -243,7 +243,7 @@ impl Supervisor {
         }
     }
 
-    /// A process has ended, and all that it started with it.
+    /// Reports the exit of a process and of all its descendants.
     pub fn ended(&mut self, now: Time, xapp: usize, end: End) {
         let Some(entry) = self.entries.get_mut(xapp) else { return };
         let phase = entry.status.phase;
@@ -288,7 +288,7 @@ impl Supervisor {
         entry.next_delay = entry.next_delay.saturating_mul(2).min(restart.longest);
     }
 
-    /// Time has passed.
+    /// Advances the time; handles expired deadlines.
     pub fn wake(&mut self, now: Time) {
         for xapp in 0..self.entries.len() {
             let entry = &mut self.entries[xapp];
@@ -307,33 +307,33 @@ impl Supervisor {
         }
     }
 
-    /// When [`wake`](Self::wake) has something to do.
+    /// Returns the next time at which [`wake`](Self::wake) has work to do.
     pub fn wake_at(&self) -> Option<Time> {
         self.entries.iter().filter_map(|entry| entry.due).min()
     }
 
-    /// What to do next.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Nothing shall run any more.
+    /// Stops all xApps.
     pub fn end_all(&mut self, now: Time) {
         let names: Vec<_> = self.entries.iter().map(|entry| entry.spec.name.clone()).collect();
         for name in names {
-            // It is there.
+            // The name exists.
             let _ = self.order(now, &name, Verb::Stop);
         }
     }
 
-    /// Whether nothing runs.
+    /// Returns whether no process exists.
     pub fn is_idle(&self) -> bool {
         self.entries
             .iter()
             .all(|entry| !matches!(entry.status.phase, Phase::Starting | Phase::Running | Phase::Ending))
     }
 
-    /// What is known of each, in their order.
+    /// Returns the status of each xApp, in order.
     pub fn statuses(&self) -> Vec<Status> {
         self.entries.iter().map(|entry| entry.status.clone()).collect()
     }
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn who_falls_is_started_later_and_later_and_then_given_up() {
+    fn restarts_back_off_until_the_xapp_is_given_up() {
         let mut s = one(RESTART);
         let mut now = 0;
         for delay in [200, 400, 800, 1_000] {
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_run_for_long_begins_anew() {
+    fn long_run_resets_the_restart_history() {
         let mut s = one(RESTART);
         let mut now = 0;
         for _ in 0..100 {
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_end_when_asked_is_killed_and_restarts_when_it_has_ended() {
+    fn unresponsive_xapp_is_killed_then_restarted() {
         let mut s = one(RESTART);
         s.order(at(1), "mon", Verb::Stop).unwrap();
         up(&mut s, 5);
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_followed_as_the_manifest_says() {
+    fn exits_follow_the_restart_policy() {
         for (when, success, phase) in [
             (When::Always, true, Phase::Waiting),
             (When::Failure, true, Phase::Off),
@@ -465,10 +465,11 @@ mod tests {
         assert_eq!(unknown.to_string(), "no xApp \"../mon\" is installed; there are: mon");
     }
 
-    /// Whatever is wanted and happens in any order, in virtual time: never two processes of one xApp, never a start that nobody
-    /// wants, and of one that only falls no more starts in any time than the manifest allows.
+    /// Random orders and events in virtual time. Invariants: an xApp never has two processes; no start
+    /// without an order or policy; a crashing xApp starts at most as often in any period as the manifest
+    /// allows.
     #[test]
-    fn histories_of_many_seeds_keep_what_is_promised() {
+    fn random_histories_keep_the_invariants() {
         for seed in 1..=500_u64 {
             let mut below = crate::dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let mut s = one(Restart { times: 3, within: Duration::from_secs(10), ..RESTART });
@@ -487,7 +488,7 @@ mod tests {
                         What::Ask | What::Kill => assert!(alive, "seed {seed} step {step}"),
                     }
                 }
-                // A third order in a hundred; the rest is its own doing.
+                // 3 % of the events are orders; the others are process events.
                 match below(100) {
                     0 => {
                         s.order(at(now), "mon", Verb::Stop).unwrap();
