@@ -1,5 +1,5 @@
-//! What operators have ordered, for the controller at the RIC that serves a base station next: the policy, and at each base station the
-//! UEs that somebody has put somewhere by hand, which the policy would put back.
+//! State of the slicing controller handed over between RICs: the policy and, per base station, the UEs
+//! associated by hand, which the policy must not move.
 use super::resources::Rule;
 use super::{PolicyResource, Slicing};
 use crate::north::Fault;
@@ -10,22 +10,22 @@ use ranlab_wire::e2sm::slice::SLICES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The form of what follows; at most so many octets of each: some 2,500 UEs of a base station.
+/// Version and maximum size in bytes per record; 16 KiB hold about 2,500 UEs of a base station.
 pub(super) const KEEPS: Keeps = Keeps { version: 1, bytes_max: 16 << 10 };
 
-/// Of a base station.
+/// State of a base station.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Station {
     by_hand: BTreeSet<u16>,
 }
 
-/// Nothing is an empty text.
+/// Serialises a value; an empty value gives an empty text.
 fn written(nothing: bool, what: &impl Serialize) -> Bytes {
     if nothing { Bytes::new() } else { serde_json::to_vec(what).unwrap_or_default().into() }
 }
 
-/// And the other way round.
+/// Inverse of [`written`].
 fn read<T: Default + for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, String> {
     if text.is_empty() {
         return Ok(T::default());
@@ -61,7 +61,7 @@ impl Slicing {
         }
     }
 
-    /// This is the policy from now on.
+    /// Replaces the policy.
     pub(super) fn adopt(&mut self, policy: PolicyResource, out: &mut IAppOutbox) -> Result<(), Fault> {
         if policy.rules.len() > SLICES_MAX {
             return Err(Fault::new(422, format!("at most {SLICES_MAX} rules are allowed")));

@@ -1,18 +1,18 @@
-//! The slicing controller (FlexRIC §6.1.2): slices by REST and by policy, whatever the radio access technology.
+//! Slicing controller (FlexRIC §6.1.2): slices by REST and by policy, for any radio access technology.
 //!
-//! It hears of UEs from RRC events, and of slices from SLICE reports, and commands by SLICE. It keeps no configuration of
-//! its own but the policy, and whom somebody has put somewhere by hand, which it hands over among several RICs: what a base station says
-//! is how it is.
+//! Inputs are RRC events (UEs) and SLICE reports (slices); outputs are SLICE controls. The controller stores
+//! only the policy and the UEs associated by hand, and hands these over between RICs. All other state is what
+//! base stations report.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|
 //! | `nodes` | all base stations | | |
-//! | `nodes/NODE` | one | | |
-//! | `nodes/NODE/slices` | its slices | all of them anew | |
-//! | `nodes/NODE/slices/ID` | a slice | makes or changes it | ends it |
-//! | `nodes/NODE/ues/RNTI` | a UE | into a slice | |
-//! | `nodes/NODE/ues/RNTI/cell` | where it is | hands it over | |
-//! | `policy` | the rules | other rules | |
+//! | `nodes/NODE` | one base station | | |
+//! | `nodes/NODE/slices` | its slices | replaces all slices | |
+//! | `nodes/NODE/slices/ID` | a slice | creates or changes it | deletes it |
+//! | `nodes/NODE/ues/RNTI` | a UE | associates it with a slice | |
+//! | `nodes/NODE/ues/RNTI/cell` | its cell | hands it over | |
+//! | `policy` | the rules | replaces the rules | |
 mod handover;
 mod north;
 mod policy;
@@ -37,42 +37,42 @@ use resources::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/slicing.json");
-/// The name under which it is asked.
+/// Name of this iApp, in northbound paths.
 pub const NAME: &str = "slicing";
 
-/// Which of the watched models.
+/// Index of the watched service model.
 const SLICE: usize = 0;
 const RRC: usize = 1;
 
-/// A base station and what it says.
+/// E2 node and its reported slices.
 #[derive(Debug, Default)]
 struct Node {
-    /// Its last report; `None` before the first.
+    /// Last SLICE report; `None` before the first.
     report: Option<SliceIndication>,
-    /// Reports that were none.
+    /// Number of SLICE reports that could not be decoded.
     malformed: u64,
-    /// Another RIC serves it, whose controller follows the policy there.
+    /// Whether another RIC serves this node and applies the policy there.
     elsewhere: bool,
-    /// UEs that were put somewhere by hand: the policy leaves them alone.
+    /// RNTIs associated by hand; the policy does not move them.
     by_hand: BTreeSet<u16>,
-    /// What the policy wanted and the base station refused; asked again with the next policy, and when slices change.
+    /// RNTIs whose association was refused, and the reason; retried when the policy or the slices change.
     refused: BTreeMap<u16, String>,
 }
 
-/// For whom a command is.
+/// Origin of a pending control.
 #[derive(Debug)]
 enum Waiting {
-    /// For a northbound request, by its token.
+    /// Sent for the northbound request with this token.
     North { node: GlobalE2NodeId, token: u64, command: SliceCommand },
-    /// To hand a UE over, for a northbound request, by its token.
+    /// Handover for the northbound request with this token.
     HandOver { token: u64 },
-    /// For the policy, and for these UEs.
+    /// Sent by the policy for these UEs.
     Policy { node: GlobalE2NodeId, command: SliceCommand, rntis: Vec<u16> },
 }
 
-/// The slicing controller.
+/// iApp that manages slices.
 #[derive(Debug)]
 pub struct Slicing {
     watch: Watch,
@@ -84,10 +84,10 @@ pub struct Slicing {
 }
 
 impl Slicing {
-    /// A controller that asks base stations for reports so often.
+    /// Returns a controller that requests SLICE reports every `period`.
     ///
     /// # Errors
-    /// There is no such period.
+    /// Fails if the service model does not support the period.
     pub fn new(period: Duration) -> Result<Self, SmError> {
         let slice = SliceModel::periodic(period)?.to_octets(Encoding::Per)?;
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
@@ -101,14 +101,14 @@ impl Slicing {
         })
     }
 
-    /// A node says something.
+    /// Applies an indication of an E2 node.
     fn hear(&mut self, id: GlobalE2NodeId, model: usize, message: &[u8], out: &mut IAppOutbox) {
         let message = Bytes::copy_from_slice(message);
         let heard = match model {
             SLICE => SliceIndication::decode_as(Encoding::Per, &message).map(|report| {
                 let node = self.nodes.entry(id).or_default();
                 if node.report.as_ref().is_some_and(|last| last.set != report.set) {
-                    // What could not be among other slices may be now.
+                    // With other slices, a refused association may now succeed.
                     node.refused.clear();
                 }
                 node.report = Some(report);
@@ -128,7 +128,7 @@ impl Slicing {
         for event in events {
             let parts = self.nodes.iter_mut().filter(|(part, _)| part.base_station() == base);
             if event.change != RrcChange::Connected {
-                // Whoever it was before with this RNTI, it is another now.
+                // The RNTI now belongs to another UE or to none.
                 for (part, node) in parts {
                     if node.by_hand.remove(&event.rnti) {
                         out.save(Some(*part));
@@ -140,7 +140,7 @@ impl Slicing {
         }
     }
 
-    /// What a command has changed is known before the next report says so.
+    /// Applies a confirmed control to the last report, before the next report arrives.
     fn took_effect(&mut self, id: &GlobalE2NodeId, command: &SliceCommand) {
         let report = self.nodes.get_mut(id).and_then(|node| node.report.as_mut());
         let Some(report) = report else { return };

@@ -1,4 +1,4 @@
-//! The controller's resources.
+//! Northbound resources of the slicing controller.
 use super::policy::slice_of;
 use super::resources::{AllocationResource, AssociationResource, CellResource, ShareResource};
 use super::{Node, RRC, SLICE, SliceResource, SliceSetResource, Slicing, Waiting};
@@ -117,7 +117,7 @@ impl Slicing {
         Ok(Done::Later)
     }
 
-    /// Has the part of a base station that has the connections hand a UE over.
+    /// Sends the handover to the E2 node that terminates RRC of this base station.
     fn hand_over(
         &mut self,
         id: GlobalE2NodeId,

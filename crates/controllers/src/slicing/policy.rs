@@ -1,4 +1,4 @@
-//! From what UEs chose to where they are: one step at a time, from what the base station last said.
+//! Derives SLICE controls from the policy and the last report, one pending control per node.
 use super::{Node, SLICE, Slicing, Waiting};
 use crate::north::Fault;
 use ranlab_e2::ric::{IAppOutbox, NorthboundReply};
@@ -7,7 +7,7 @@ use ranlab_wire::e2sm::control::Reason;
 use ranlab_wire::e2sm::slice::{SliceAlgorithm, SliceCommand, SliceIndication, SliceSet, UeSlice};
 
 impl Slicing {
-    /// Follows the policy at every part of a base station.
+    /// Applies the policy at every E2 node of a base station.
     pub(super) fn follow_policy_around(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
         let base = id.base_station();
         let parts = self.nodes.keys().filter(|part| part.base_station() == base);
@@ -16,7 +16,7 @@ impl Slicing {
         }
     }
 
-    /// The next step at a node, unless one is under way.
+    /// Sends the next control to a node, unless one is pending.
     fn follow_policy(&mut self, id: GlobalE2NodeId, out: &mut IAppOutbox) {
         let under_way = |waiting: &Waiting| matches!(waiting, Waiting::Policy { node, .. } if *node == id);
         if self.rules.is_empty() || self.commands.any(under_way) {
@@ -32,7 +32,7 @@ impl Slicing {
         }
     }
 
-    /// What is to be done next, and for whom.
+    /// Returns the next control and the UEs that it serves.
     fn next_step(&self, id: &GlobalE2NodeId) -> Option<(SliceCommand, Vec<u16>)> {
         let node = self.nodes.get(id).filter(|node| !node.elsewhere)?;
         let report = node.report.as_ref()?;
@@ -56,19 +56,19 @@ impl Slicing {
                 moves.push(UeSlice { rnti, slice: slice.id });
             }
         }
-        // One refusal would stop all of them: each UE goes by itself.
+        // UEs are associated one by one, because one refusal would reject the whole list.
         let first = *moves.first()?;
         Some((SliceCommand::Associate(vec![first]), vec![first.rnti]))
     }
 
-    /// A command has ended.
+    /// Applies the outcome of a control.
     pub(super) fn ended(&mut self, waiting: Waiting, ended: Result<(), Fault>, out: &mut IAppOutbox) {
         let reply = |token| match &ended {
             Ok(()) => NorthboundReply { token, status: 200, body: "{}".into() },
             Err(fault) => fault.reply(token),
         };
         let id = match waiting {
-            // RRC tells where it is then.
+            // The new cell arrives with an RRC event.
             Waiting::HandOver { token } => return out.reply(reply(token)),
             Waiting::North { node, token, command } => {
                 out.reply(reply(token));
@@ -81,7 +81,7 @@ impl Slicing {
             Waiting::Policy { node, command, rntis } => {
                 match ended {
                     Ok(()) => self.took_effect(&node, &command),
-                    // Somebody else made it meanwhile; the next report says so.
+                    // Another controller created the slice in the meantime; the next report contains it.
                     Err(fault) if fault.reason() == Some(Reason::Exists.name()) => return,
                     Err(fault) => {
                         if let Some(known) = self.nodes.get_mut(&node) {
@@ -95,7 +95,7 @@ impl Slicing {
         self.follow_policy_around(id, out);
     }
 
-    /// Whom somebody puts somewhere stays there.
+    /// Records UEs that a northbound request has associated, so that the policy does not move them.
     fn by_hand(&mut self, id: &GlobalE2NodeId, command: &SliceCommand, out: &mut IAppOutbox) {
         if let (SliceCommand::Associate(ues), Some(node)) = (command, self.nodes.get_mut(id)) {
             node.by_hand.extend(ues.iter().map(|ue| ue.rnti));
@@ -110,7 +110,7 @@ impl Node {
     }
 }
 
-/// In which slice a base station says that a UE is; `None` if in none of its own.
+/// Returns the slice of a UE in this report; `None` if it has none.
 pub(super) fn slice_of(report: &SliceIndication, rnti: u16) -> Option<u16> {
     report.ues.iter().find(|ue| ue.rnti == rnti).map(|ue| ue.slice)
 }

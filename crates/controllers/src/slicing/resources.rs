@@ -1,4 +1,4 @@
-//! Slices as JSON.
+//! JSON resources of slices.
 use crate::north::{Fault, given};
 use crate::ues::Choice;
 use ranlab_wire::e2sm::slice::{
@@ -7,16 +7,16 @@ use ranlab_wire::e2sm::slice::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How a carrier is shared.
+/// Slice configuration of a carrier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceSetResource {
-    /// Between slices.
+    /// Slice scheduler.
     pub algorithm: AlgorithmName,
-    /// Whether idle resources go to the other slices.
+    /// Whether resources that a slice leaves idle go to the other slices.
     #[serde(default = "yes")]
     pub sharing: bool,
-    /// The slices; each has an `id` here.
+    /// Slices; each has an `id` here.
     #[serde(default)]
     pub slices: Vec<SliceResource>,
 }
@@ -25,50 +25,50 @@ fn yes() -> bool {
     true
 }
 
-/// A slice. Exactly one of `capacity`, `rate`, `prbs` and `deadline` is given.
+/// Slice. Exactly one of `capacity`, `rate`, `prbs` and `deadline` is given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SliceResource {
-    /// Its number; in a path that names it, it may be left out.
+    /// Slice id; optional if the path names it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub id: Option<u16>,
-    /// For people.
+    /// Free text.
     #[serde(default)]
     pub label: String,
-    /// Between its UEs.
+    /// UE scheduler within the slice.
     #[serde(default)]
     pub scheduler: SchedulerName,
-    /// A share of the carrier, above 0 up to 1.
+    /// Share of the carrier, greater than 0 and at most 1.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub capacity: Option<f64>,
-    /// A rate.
+    /// Reserved rate.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub rate: Option<RateResource>,
-    /// Resource blocks of its own.
+    /// Reserved resource blocks.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub prbs: Option<PrbResource>,
-    /// Resource blocks within a time.
+    /// Resource blocks per deadline.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub deadline: Option<DeadlineResource>,
 }
 
-/// Mbit/s reserved, at a rate of the whole carrier.
+/// Reserved rate, relative to the rate of the whole carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateResource {
-    /// What is promised.
+    /// Reserved rate, in Mbit/s.
     pub reserved_mbps: f64,
-    /// At this rate of the carrier.
+    /// Rate of the whole carrier that the reservation refers to, in Mbit/s.
     pub reference_mbps: f64,
 }
 
-/// Resource blocks, both ends included.
+/// Range of resource blocks, both bounds included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrbResource {
-    /// The lowest.
+    /// First resource block.
     pub low: u16,
-    /// The highest.
+    /// Last resource block.
     pub high: u16,
 }
 
@@ -76,16 +76,16 @@ pub struct PrbResource {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeadlineResource {
-    /// Slots.
+    /// Deadline, in slots.
     pub slots: u32,
-    /// Resource blocks.
+    /// Number of resource blocks.
     pub prbs: u32,
-    /// What a return before the deadline may bring back; as many as `prbs` unless said.
+    /// Resource blocks that a return before the deadline may replenish at most; default: `prbs`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub max_replenish: Option<u32>,
 }
 
-/// Members of the model's enumerations by their names there.
+/// Defines an enum that is serialised by the names of a service model's enumeration.
 macro_rules! named {
     ($($(#[$meta:meta])* $name:ident of $model:ident { $($member:ident $text:literal),+ $(,)? })+) => { $(
         $(#[$meta])*
@@ -120,15 +120,15 @@ mod names {
 }
 
 named! {
-    /// A slice scheduler by name.
+    /// Slice scheduler, by name.
     AlgorithmName of SliceAlgorithm { None "none", Static "static", Nvs "nvs", Edf "edf" }
-    /// A UE scheduler by name.
+    /// UE scheduler, by name.
     SchedulerName of UeScheduler {
         RoundRobin "rr", ProportionalFair "pf", MaxThroughput "mt", Remote "remote",
     }
 }
 
-/// A share of the whole in parts per million; what rounds to nothing is refused like nothing.
+/// Converts a share to parts per million; rejects a share that rounds to 0.
 fn ppm(share: f64) -> Result<u32, Fault> {
     let ppm = (share * f64::from(WHOLE_PPM)).round();
     if (1.0..=f64::from(WHOLE_PPM)).contains(&ppm) {
@@ -148,7 +148,7 @@ fn kbps(mbps: f64) -> Result<u32, Fault> {
 }
 
 impl SliceResource {
-    /// The slice of this number.
+    /// Converts to the service model's slice with this id.
     pub(super) fn slice(&self, id: u16) -> Result<Slice, Fault> {
         if self.id.is_some_and(|own| own != id) {
             return Err(Fault::new(409, format!("the path says slice {id}, the body another")));
@@ -233,29 +233,29 @@ impl From<&SliceSet> for SliceSetResource {
     }
 }
 
-/// Which slice a UE is to be in.
+/// Slice that a UE is to be associated with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AssociationResource {
     pub(super) slice: u16,
 }
 
-/// Where a UE is to be.
+/// Cell that a UE is to be handed over to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CellResource {
-    /// The cell's number at its base station.
+    /// Cell id within the base station.
     pub(super) cell_id: u16,
 }
 
-/// Who has what in some slots of a slice whose UE scheduler is `remote`.
+/// Resource allocation for some slots of a slice whose UE scheduler is `remote`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AllocationResource {
-    /// The first slot; without it the next one for which the slice has no allocation yet.
+    /// First slot; default: the next slot without an allocation.
     #[serde(default, deserialize_with = "given")]
     slot: Option<u64>,
-    /// So many slots, one after the other.
+    /// Number of consecutive slots.
     #[serde(default = "one")]
     slots: u16,
     ues: Vec<UeAllocationResource>,
@@ -281,18 +281,18 @@ impl AllocationResource {
     }
 }
 
-/// Which UEs belong into which slice, by what they chose when they attached: the first rule that fits a UE decides. The
-/// slice is made where it is not yet.
+/// Policy: slice of each UE by the PLMN and slices selected at attach. The first matching rule applies;
+/// missing slices are created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyResource {
-    /// Between slices, at base stations that have none yet.
+    /// Slice scheduler for base stations that have none yet.
     #[serde(default = "nvs")]
     pub algorithm: AlgorithmName,
-    /// Whether idle resources go to the other slices, there.
+    /// Whether idle resources go to the other slices at base stations that have no slice scheduler yet.
     #[serde(default = "yes")]
     pub sharing: bool,
-    /// The rules.
+    /// Rules, in order of precedence.
     #[serde(default)]
     pub rules: Vec<RuleResource>,
 }
@@ -302,27 +302,27 @@ fn nvs() -> AlgorithmName {
 }
 
 impl Default for PolicyResource {
-    /// No rules: nobody is put anywhere.
+    /// No rules: no UE is moved.
     fn default() -> Self {
         Self { algorithm: nvs(), sharing: true, rules: Vec::new() }
     }
 }
 
-/// A rule: what is absent fits any UE.
+/// Rule of a policy; an absent condition matches every UE.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuleResource {
-    /// The network that the UE selected, `MCC.MNC`.
+    /// PLMN that the UE selected, as `MCC.MNC`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub plmn: Option<String>,
-    /// A slice that it asked for, `SST` or `SST-SD`.
+    /// Slice that the UE requested, as `SST` or `SST-SD`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub snssai: Option<String>,
-    /// Where it belongs.
+    /// Slice that matching UEs are associated with.
     pub slice: SliceResource,
 }
 
-/// A rule that was read.
+/// Rule after validation.
 #[derive(Debug, Clone)]
 pub(super) struct Rule {
     pub(super) choice: Choice,
@@ -337,7 +337,7 @@ impl Rule {
     }
 }
 
-/// What a slice got.
+/// Resources that a slice received.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct ShareResource {
     slice: u16,
