@@ -1,4 +1,4 @@
-//! Where the iApp and the operators' agents meet.
+//! Mailbox between the virtualization iApp and the operators' agents.
 use super::functions;
 use super::station::{Command, Station, View};
 use super::tenants::Tenants;
@@ -20,34 +20,35 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Base stations that operators may ever be told of: each stays, with an agent for each operator. Of further ones operators do not
-/// hear; they are counted.
+/// Maximum number of base stations shown to operators, each with one agent per operator for the lifetime of
+/// the process. Further base stations are counted but not shown.
 pub const STATIONS_MAX: usize = 4_096;
 
-/// A base station as one operator sees it, which an agent is. It stays for ever: it may be closed and opened again.
+/// View of a base station for one operator, served by one agent. It is never deleted, but may be closed and
+/// opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaceId(pub u32);
 
-/// What the owner has to do.
+/// Work for the owner of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errand {
-    /// Start the agent of a face, if there is none yet ([`Desk::agent`]), and have it connect to its operator.
+    /// Start the agent of a view if there is none yet ([`Desk::agent`]) and connect it to its operator.
     Open(FaceId),
-    /// Have the agent part from its operator: the base station is lost.
+    /// Disconnect the agent from its operator: the base station is lost.
     Close(FaceId),
-    /// There is something for the agent: [`Desk::tend`].
+    /// Call [`Desk::tend`]: there is work for the agent.
     Tend(FaceId),
-    /// There is something for the iApp: [rouse](ranlab_e2::ric::Ric::rouse) it.
+    /// Call [rouse](ranlab_e2::ric::Ric::rouse) for the iApp: there is work for it.
     Rouse,
 }
 
-/// What both ends know.
+/// State shared by the iApp and the agents.
 pub(super) struct State {
     pub(super) tenants: Tenants,
     stations: BTreeMap<GlobalE2NodeId, Station>,
-    /// Times that a further one came.
+    /// Number of base stations beyond [`STATIONS_MAX`].
     beyond: u64,
-    /// Base station and operator of each face.
+    /// Base station and operator index of each view.
     faces: Vec<(GlobalE2NodeId, usize)>,
     open: BTreeSet<FaceId>,
     errands: VecDeque<Errand>,
@@ -56,7 +57,7 @@ pub(super) struct State {
     on_errand: Option<Box<dyn Fn() + Send>>,
 }
 
-/// Handle of what the iApp and the agents share.
+/// Handle of the state that the iApp and the agents share.
 #[derive(Clone)]
 pub struct Desk(Arc<Mutex<State>>);
 
@@ -81,7 +82,7 @@ impl State {
         }
     }
 
-    /// Somebody has to do something.
+    /// Notifies the owner that there is work.
     fn call(&self) {
         let any = self.rouse || !self.errands.is_empty() || !self.dirty.is_empty();
         if let Some(call) = self.on_errand.as_ref().filter(|_| any) {
@@ -89,13 +90,13 @@ impl State {
         }
     }
 
-    /// The iApp shall look.
+    /// Requests a run of the iApp.
     pub(super) fn rouse(&mut self) {
         self.rouse = true;
         self.call();
     }
 
-    /// What an operator has at the base station of a face, if that is there.
+    /// Returns the base station and operator of a view, if the base station is present.
     pub(super) fn of(&self, face: FaceId) -> Option<(&Station, usize)> {
         let (id, tenant) = self.faces.get(face.0 as usize)?;
         self.stations.get(id).map(|station| (station, *tenant))
@@ -106,7 +107,8 @@ impl State {
         self.stations.get_mut(id).map(|station| (station, *tenant))
     }
 
-    /// Opens or closes the faces of a base station as it is there or not, and has the open ones tended.
+    /// Opens or closes the views of a base station according to its state, and schedules work for the open
+    /// ones.
     fn show(&mut self, id: GlobalE2NodeId) {
         let ready = self.stations.get(&id).is_some_and(Station::is_ready);
         for tenant in 0..self.tenants.leases.len() {
@@ -135,8 +137,8 @@ impl State {
         ids.into_iter().for_each(|id| self.show(id));
     }
 
-    /// The identity of one of several base stations that a CU and its DUs are told as: the same while it is known, and
-    /// nobody else's. `None`: a base station of a kind that has no DUs.
+    /// Returns the identity under which one of several DUs of a base station is shown. It is unique and stays
+    /// the same while the DU is known. `None` for kinds of base stations without DUs.
     pub(super) fn identity_of(
         &self,
         base: &GlobalE2NodeId,
@@ -152,11 +154,11 @@ impl State {
         };
         let first = (gnb.gnb.gnb_id.value << 4) + nth;
         let free = |id: &GlobalE2NodeId| !self.stations.contains_key(id);
-        // Base stations are fewer than numbers.
+        // There are fewer base stations than numbers.
         known.or_else(|| (first..=first + u64::from(u32::MAX)).map(identity).find(free))
     }
 
-    /// A base station is there.
+    /// Registers a base station that is complete.
     pub(super) fn meet(
         &mut self,
         id: GlobalE2NodeId,
@@ -170,7 +172,7 @@ impl State {
         let tenants = &self.tenants;
         let station = self.stations.entry(id).or_insert_with(|| Station::new(part, cu, tenants));
         (station.part, station.cu, station.up) = (part, cu, true);
-        // Towards the core; what connects its parts is nothing to the operators.
+        // Interfaces towards the core; interfaces between its E2 nodes do not concern the operators.
         let core = |item: &&ComponentConfigItem| {
             matches!(
                 item.id,
@@ -181,7 +183,7 @@ impl State {
         self.show(id);
     }
 
-    /// A part is away, and with it its base station.
+    /// Handles the loss of an E2 node, and with it of its base station.
     pub(super) fn lose_part(&mut self, part: &GlobalE2NodeId) {
         self.lose_base(&part.base_station());
     }
@@ -194,7 +196,7 @@ impl State {
         self.show_all(|_, station| of_base(station));
     }
 
-    /// The controller begins anew: nothing is known of base stations.
+    /// Forgets all base stations when the controller restarts.
     pub(super) fn forget_all(&mut self) {
         let tenants = &self.tenants;
         for station in self.stations.values_mut() {
@@ -203,14 +205,16 @@ impl State {
         self.show_all(|_, _| true);
     }
 
-    /// A part says how its carrier is shared; whether it is known of more cells than before which are its own.
+    /// Applies a SLICE report of an E2 node; returns whether it is known of more cells than before that they
+    /// are its own.
     pub(super) fn report(
         &mut self,
         part: &GlobalE2NodeId,
         report: SliceIndication,
         cells: BTreeSet<u16>,
     ) -> bool {
-        // A cell is the first one's that knew a UE of it: what is told of one that just went to another is old.
+        // A cell belongs to the first E2 node that reported a UE in it; a report about a UE that has just
+        // moved may be old.
         let base = part.base_station();
         let others =
             || self.stations.values().filter(|it| it.part != *part && it.part.base_station() == base);
@@ -228,7 +232,7 @@ impl State {
         more || !was_ready
     }
 
-    /// A UE is there: its base station's operators hear of it.
+    /// Registers a UE and reports it to the operators of its base station.
     pub(super) fn place(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
         let (base, tenant) = (part.base_station(), self.tenants.of(event));
         let of_base = |station: &Station| station.part.base_station() == base;
@@ -244,7 +248,7 @@ impl State {
         self.call();
     }
 
-    /// A UE is gone.
+    /// Removes a UE.
     pub(super) fn lose(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
         let base = part.base_station();
         for (id, station) in self.stations.iter_mut().filter(|(_, it)| it.part.base_station() == base) {
@@ -254,7 +258,8 @@ impl State {
         self.call();
     }
 
-    /// A statistics message: a DU's are its base station's, those of what DUs share are all of theirs.
+    /// Stores a statistics message: of a DU for its base station, of a shared CU for the base stations of all
+    /// its DUs.
     pub(super) fn keep(&mut self, part: &GlobalE2NodeId, oid: &'static str, message: Bytes) {
         let is_carrier = self.stations.values().any(|station| station.part == *part);
         let base = part.base_station();
@@ -308,7 +313,7 @@ impl State {
     }
 }
 
-/// The faces of a base station.
+/// Returns the views of a base station.
 fn faces_of<'a>(
     faces: &'a [(GlobalE2NodeId, usize)],
     id: &'a GlobalE2NodeId,
@@ -325,12 +330,12 @@ impl Desk {
         lock(&self.0)
     }
 
-    /// Has `call` called whenever there are errands; it must not come back here itself.
+    /// Sets a callback for new [`Errand`]s; it must not call this mailbox.
     pub fn on_errand(&self, call: impl Fn() + Send + 'static) {
         self.state().on_errand = Some(Box::new(call));
     }
 
-    /// What the owner has to do next.
+    /// Returns the next item of work for the owner.
     pub fn next_errand(&self) -> Option<Errand> {
         let mut state = self.state();
         if let Some(errand) = state.errands.pop_front() {
@@ -343,43 +348,43 @@ impl Desk {
         Some(Errand::Tend(face))
     }
 
-    /// The operators, in their order.
+    /// Returns the names of the operators, in order.
     pub fn tenants(&self) -> Vec<String> {
         self.state().tenants.names.clone()
     }
 
-    /// Which base station a face is to which operator, by the order of [`tenants`](Self::tenants).
+    /// Returns base station and operator index (see [`tenants`](Self::tenants)) of a view.
     pub fn face(&self, face: FaceId) -> Option<(GlobalE2NodeId, usize)> {
         self.state().faces.get(face.0 as usize).copied()
     }
 
-    /// Whether a face is open.
+    /// Returns whether a view is open.
     pub fn is_open(&self, face: FaceId) -> bool {
         self.state().open.contains(&face)
     }
 
-    /// The agent of a face, without controllers; `None` if there is no such face. It has to be
-    /// [tended](Self::tend) at once.
+    /// Returns the agent of a view, without controllers; `None` if there is no such view. Call
+    /// [`tend`](Self::tend) for it immediately.
     pub fn agent(&self, face: FaceId) -> Option<Agent> {
         let (id, _) = self.face(face)?;
         let mut components =
             self.state().of(face).map(|(station, _)| station.components.clone()).unwrap_or_default();
         if components.is_empty() {
-            // A setup names one at least.
+            // An E2 Setup contains at least one component (O-RAN.WG3.E2AP).
             let id = ComponentId::Ng(InterfaceNg { amf_name: "amf".to_owned() });
             let configuration = ComponentConfiguration::default();
             components.push(ComponentConfigItem { interface: ComponentInterfaceType::Ng, id, configuration });
         }
         let mut agent = Agent::new(AgentConfig::new(id, components));
         for (function, id) in functions::all(self, face) {
-            // Ids are distinct and few: registration at a fresh agent cannot fail.
+            // The ids are distinct and few, so registration at a new agent cannot fail.
             let registered = agent.register(function, Some(id));
             debug_assert!(registered.is_ok(), "{registered:?}");
         }
         Some(agent)
     }
 
-    /// Tells a face's agent what has happened: UEs, and the ends of commands.
+    /// Passes UE changes and outcomes of controls to the agent of a view.
     pub fn tend(&self, face: FaceId, agent: &mut Agent, now: Time) {
         let there: BTreeSet<_> = match self.state().of(face) {
             Some((station, tenant)) => {
@@ -391,10 +396,10 @@ impl Desk {
             agent.ue_left(gone);
         }
         for ue in there {
-            // A base station has fewer UEs than an agent may have.
+            // A base station has fewer UEs than an agent supports.
             let _ = agent.ue_arrived(ue);
         }
-        // The others have periods of their own.
+        // The other functions report periodically.
         for function in [rrc::DEFAULT_FUNCTION_ID, slice::DEFAULT_FUNCTION_ID] {
             agent.rouse(now, function);
         }

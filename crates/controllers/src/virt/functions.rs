@@ -1,4 +1,4 @@
-//! RAN functions of an operator's agent: what the operator sees of a base station.
+//! RAN functions of an operator's agent: the operator's view of a base station.
 use super::desk::{Desk, FaceId};
 use super::station::{Command, End, View};
 use ranlab_e2::Time;
@@ -13,12 +13,12 @@ use ranlab_wire::e2sm::rrc::{RrcEvent, RrcHandover};
 use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceSet};
 use ranlab_wire::e2sm::{self, Model, gtp, mac, pdcp, rlc};
 
-/// What the operator has at a base station.
+/// Access to the view of an operator.
 #[derive(Debug, Clone)]
 struct Face(Desk, FaceId);
 
 impl Face {
-    /// Takes a command in, whose end is told later.
+    /// Queues a control; its outcome is reported later.
     fn order(&self, command: Command) -> Result<Progress, Refusal> {
         let mut state = self.0.state();
         let away = || Refusal::new(Reason::NotSupported, "the base station is lost");
@@ -28,14 +28,14 @@ impl Face {
         Ok(Progress::Later(number))
     }
 
-    /// Of what the operator has there; nothing if the base station is not there.
+    /// Calls `of` with the view; returns the default if the base station is not present.
     fn with<T: Default>(&self, of: impl FnOnce(&mut View) -> T) -> T {
         let mut state = self.0.state();
         state.of_mut(self.1).map(|(station, tenant)| of(&mut station.views[tenant])).unwrap_or_default()
     }
 }
 
-/// All of them with their ids.
+/// Returns all RAN functions of a view, with their ids.
 pub(super) fn all(desk: &Desk, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFunctionId)> {
     let face = Face(desk.clone(), face);
     let statistics = |model: &dyn Model, keep: Keep| -> (Box<dyn RanFunction>, RanFunctionId) {
@@ -54,17 +54,17 @@ pub(super) fn all(desk: &Desk, face: FaceId) -> Vec<(Box<dyn RanFunction>, RanFu
     ]
 }
 
-/// Appends what of a message is about the UEs of which this says so.
+/// Appends those records of a statistics message whose UE satisfies the predicate.
 type Keep = fn(&[u8], &dyn Fn(u32) -> bool, &mut Vec<u8>);
 
 fn keep<E: PlainElement>(message: &[u8], its: &dyn Fn(u32) -> bool, rnti: fn(&E) -> u32, out: &mut Vec<u8>) {
     let view = PlainView::<E>::new(message);
     let its: Vec<E> = view.iter().flat_map(PlainView::iter).filter(|it| its(rnti(it))).collect();
-    // A Vec grows, so there is always room. Of what was no message nobody is told.
+    // Writing to a `Vec` cannot run out of room. A malformed message yields no records.
     let _ = encode_list(out, its, view.map_or(0, |view| view.tstamp_us()));
 }
 
-/// A statistics model as the operator sees it: what the base station said last, of its own UEs.
+/// Statistics function of a view: the last report of the base station, restricted to the operator's UEs.
 struct Statistics {
     face: Face,
     oid: String,
@@ -79,7 +79,7 @@ impl StatsSource for Statistics {
                 let its = |rnti: u32| ues.contains(UeId(rnti.into())) && !is_later(rnti);
                 (self.keep)(message, &its, out);
             }
-            // Nothing was said yet: nobody is there.
+            // No report yet: an empty list.
             None => drop(encode_list(out, std::iter::empty::<mac::MacUe>(), 0)),
         }
     }

@@ -1,23 +1,24 @@
-//! What an operator has of an infrastructure, and its slices there and in its own eyes (FlexRIC §6.2, appendix B).
+//! Share of an operator, and the mapping of its slices to those of the base station (FlexRIC §6.2, appendix
+//! B).
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::slice::{
     RateReservation, Slice, SliceAlgorithm, SliceAllocation, SliceParameters, SliceSet, UeAllocation,
     UeScheduler, WHOLE_PPM,
 };
 
-/// A share of every carrier, and a range of slice ids.
+/// Share of every carrier, and a range of slice ids.
 ///
-/// An operator sees a carrier of its own: 100 % of it are [`share_ppm`](Self::share_ppm) of the real one. Ids are its own
-/// from 0 on; behind them are ids that no other operator's slices have.
+/// The operator sees a virtual carrier: 100 % of it correspond to [`share_ppm`](Self::share_ppm) of the real
+/// carrier. Slice ids of the operator start at 0 and map to a range that no other operator uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The service level agreement: this share of all resources, parts per million, above 0.
+    /// Service level agreement: share of all resources, in parts per million, greater than 0.
     pub share_ppm: u32,
-    /// The first of its ids at the base station, which is that of [`whole`](Self::whole).
+    /// First id of the range at the base station; the id of [`whole`](Self::whole).
     pub first_id: u16,
-    /// So many ids follow: those that it may give to slices are 0 to one less.
+    /// Number of further ids; the operator may use 0 to `ids - 1`.
     pub ids: u16,
-    /// Slices that it may have at once: a base station has few for all.
+    /// Maximum number of slices at the same time; a base station has few for all operators.
     pub slices: usize,
 }
 
@@ -30,27 +31,27 @@ impl Lease {
         f64::from(self.share_ppm) / f64::from(WHOLE_PPM)
     }
 
-    /// A slice's id at the base station; `None` if the operator has no such id.
+    /// Returns the base station's id of a slice; `None` if the operator has no such id.
     pub fn outer_id(&self, id: u16) -> Option<u16> {
         (id < self.ids).then(|| self.first_id + 1 + id)
     }
 
-    /// The operator's id of a slice of the base station; `None` if it is none that it made.
+    /// Returns the operator's id of a slice of the base station; `None` if it is not a slice of the operator.
     pub fn inner_id(&self, outer: u16) -> Option<u16> {
         outer.checked_sub(self.first_id + 1).filter(|id| *id < self.ids)
     }
 
-    /// Resource blocks of the carrier that it sees, at least one.
+    /// Returns the number of resource blocks of the virtual carrier, at least 1.
     pub fn prbs(&self, of: u16) -> u16 {
         ((f64::from(of) * self.share()).round() as u16).max(1)
     }
 
-    /// Resource blocks in its eyes.
+    /// Converts a number of resource blocks to the virtual carrier.
     pub fn offered(&self, of: u64) -> u64 {
         u64::try_from(u128::from(of) * u128::from(self.share_ppm) / u128::from(WHOLE_PPM)).unwrap_or(u64::MAX)
     }
 
-    /// The slice that its UEs are in while it has made none: all that it has.
+    /// Returns the slice that represents the whole share, used while the operator has no slices.
     pub fn whole(&self, label: &str) -> Slice {
         let (id, scheduler) = (self.first_id, UeScheduler::ProportionalFair);
         Slice {
@@ -61,8 +62,10 @@ impl Lease {
         }
     }
 
-    /// Its allocation as the base station's: what its carrier has in a slot, the real one has in the slots that are its
-    /// slices'. So it never has more than its share, whatever it allocates.
+    /// Maps an allocation to the base station's carrier.
+    ///
+    /// The resource blocks of one virtual slot are allocated in the real slots that belong to the operator's
+    /// slices. An operator therefore never exceeds its share.
     pub fn allocation(&self, of: &SliceAllocation, prbs: u16) -> Option<SliceAllocation> {
         let inner = u64::from(self.prbs(prbs));
         let scaled = |ue: &UeAllocation| UeAllocation {
@@ -76,14 +79,18 @@ impl Lease {
         })
     }
 
-    /// Its slices at the base station, if its configuration can be: a share is scaled by its own, a rate stays and its
-    /// reference is scaled by the inverse, so that no configuration reserves more than its share. Rounding is to its
-    /// disadvantage, by at most one part per million a slice. With sharing, what of its share they leave is added to those
-    /// that have shares; where none has, it is kept in a slice without UEs, [the one](Self::whole) of its share as a whole.
-    /// So what an operator leaves is never another one's reservation, not even where operators have operators.
+    /// Maps a slice configuration to the base station's carrier.
+    ///
+    /// A capacity is scaled by the operator's share. A rate stays, and its reference rate is divided by the
+    /// share. No configuration can therefore reserve more than the share. Rounding costs at most one part per
+    /// million per slice.
+    ///
+    /// With `sharing`, the unreserved rest is added to the operator's slices that have a capacity. If there
+    /// is none, the rest is reserved by a slice without UEs, [`whole`](Self::whole). The rest thus never
+    /// becomes a reservation of another operator, even if virtualization is nested.
     ///
     /// # Errors
-    /// It cannot be: why, in the operator's terms.
+    /// Returns a [`Refusal`] in the operator's terms if the configuration is invalid.
     pub fn outer(&self, set: &SliceSet, sharing: bool, prbs: u16) -> Result<Vec<Slice>, Refusal> {
         if !matches!(set.algorithm, SliceAlgorithm::Nvs | SliceAlgorithm::None) {
             let what =
@@ -146,9 +153,10 @@ impl Lease {
     }
 }
 
-/// What an operator's slices reserve not goes to them, in proportion to their shares, as on a carrier of its own where idle
-/// resources go round. Else it would go round among all operators: one that makes a first, small slice would lose most of
-/// its share to the others. What is left if none has a share.
+/// Distributes the unreserved rest of the share over the slices, in proportion to their capacities.
+///
+/// Otherwise idle resources would be shared among all operators, and an operator with one small slice would
+/// lose most of its share. Returns the rest if no slice has a capacity.
 fn keep(slices: &mut [Slice], left_ppm: u64) -> u64 {
     let share = |slice: &Slice| match slice.parameters {
         SliceParameters::Capacity(ppm) => u64::from(ppm),
@@ -190,16 +198,17 @@ mod tests {
         SliceParameters::Rate(RateReservation { reserved_kbps, reference_kbps })
     }
 
-    /// Appendix B: a base station of 100 Mbit/s, two operators with half of it each; 5 over 50 is 5 over 100 there.
+    /// Example of appendix B: a base station with 100 Mbit/s, two operators with 50 % each; 5 of 50 Mbit/s
+    /// are 5 of 100 Mbit/s there.
     #[test]
-    fn the_papers_example() {
+    fn appendix_b_example() {
         let outer = lease(500_000).outer(&set(&[rate(5_000, 50_000)]), true, 50).unwrap();
         assert_eq!(outer[0].parameters, rate(5_000, 100_000));
         assert_eq!((outer[0].id, outer[0].scheduler), (12, UeScheduler::RoundRobin));
-        // What that leaves is nobody else's reservation.
+        // The rest is not reserved by another operator.
         let left = |ppm| SliceParameters::Capacity(ppm);
         assert_eq!((outer[1].id, outer[1].parameters.clone(), outer.len()), (11, left(450_000), 2));
-        // But it takes a slice, and there are seven.
+        // It occupies a slice, and there are seven.
         let rates = |count| set(&vec![rate(1, 50_000); count]);
         assert_eq!(lease(500_000).outer(&rates(6), true, 50).unwrap().len(), 7);
         assert_eq!(lease(500_000).outer(&rates(7), true, 50).unwrap_err().reason, Reason::TooMany);
@@ -208,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_may_be_given_away_and_no_more() {
+    fn whole_share_can_be_reserved_but_not_more() {
         let third = 1_000_000 / 3;
         let thirds = set(&[SliceParameters::Capacity(third), rate(1, 3), rate(1, 3)]);
         assert_eq!(lease(500_001).outer(&thirds, true, 50).unwrap().len(), 3);
@@ -217,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_slices_do_not_reserve_is_still_its_own() {
+    fn unreserved_rest_stays_with_the_operator() {
         let capacity = SliceParameters::Capacity;
         let of = |set: &SliceSet, sharing| {
             let outer = lease(500_000).outer(set, sharing, 50).unwrap();
@@ -231,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_go_there_and_back_and_others_are_refused() {
+    fn ids_map_both_ways_and_unknown_ids_are_refused() {
         let lease = lease(250_000);
         for id in 0..10 {
             assert_eq!(lease.outer_id(id).and_then(|outer| lease.inner_id(outer)), Some(id));
@@ -245,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allocation_of_its_whole_carrier_is_one_of_the_whole() {
+    fn allocation_of_the_virtual_carrier_maps_to_the_real_one() {
         let ue = |rnti, prbs| UeAllocation { rnti, prbs, mcs: None };
         let of = |ues| SliceAllocation { slice: 3, slot: None, slots: 2, ues };
         let outer = lease(250_000).allocation(&of(vec![ue(1, 10), ue(2, 3)]), 50).unwrap();
@@ -254,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_its_own_to_choose_is_refused() {
+    fn reserved_settings_are_refused() {
         let refused = |change: fn(&mut SliceSet)| {
             let mut set = set(&[SliceParameters::Capacity(500_000)]);
             change(&mut set);

@@ -1,27 +1,30 @@
-//! The virtualization controller (FlexRIC §6.2, appendix B): operators share base stations without seeing each other.
+//! Virtualization controller (FlexRIC §6.2, appendix B): operators share base stations without seeing each
+//! other.
 //!
 //! ```text
-//! slicing controller of A   slicing controller of B      each sees base stations with its own UEs, and 100 % of a carrier
-//!            ‖ E2                     ‖ E2                that is its share of the real one
+//! slicing controller of A   slicing controller of B      each sees base stations with its own UEs, and 100 %
+//! of a
+//!            ‖ E2                     ‖ E2               virtual carrier, which is its share of the real one
 //!         agents ─── Desk ─── Virt (an iApp) ─── RIC
 //!                                                 ‖ E2
 //!                                            base station
 //! ```
 //!
-//! Towards base stations it is a RIC with [`Virt`] inside; towards each operator it is an agent for each base station
-//! ([`Desk::agent`]). Both ends meet in the [`Desk`], which says by [`Errand`]s what its owner has to do: a driver on
-//! sockets, or one in virtual time. It is nothing but a controller below and base stations above: it can be put on itself.
+//! Towards base stations it is a RIC with the iApp [`Virt`]; towards each operator it is one agent per base
+//! station ([`Desk::agent`]). Both sides exchange data through the [`Desk`], which hands [`Errand`]s to its
+//! owner: a driver on sockets, or a simulation in virtual time. Virtualization controllers can be nested.
 //!
-//! Operators' UEs are those that selected their networks or slices. Resources are shared as NVS does, scaled by the
-//! operator's share ([`Lease`]). What an operator commands is answered when the base station has answered. All that is
-//! known is what base stations say, and what operators commanded since they came: after a restart operators command anew.
+//! A UE belongs to the operator whose PLMN or slice it selected. Resources are shared as in NVS, scaled by
+//! the operator's share ([`Lease`]). An operator's control gets its response when the base station has
+//! responded. State is limited to reports of base stations and controls since the operators connected; after
+//! a restart, operators have to send their controls again.
 //!
-//! A CU-CP, CU-UP and one DU are told as one base station; with n DUs as n base stations.
+//! A CU-CP, a CU-UP and one DU are shown as one base station; with n DUs, as n base stations.
 //!
 //! | resource | GET |
 //! |---|---|
 //! | `tenants` | the operators: shares, subscribers, slice ids |
-//! | `nodes` | base stations as operators see them, and what each has there |
+//! | `nodes` | base stations as operators see them, with each operator's slices and UEs |
 mod desk;
 mod functions;
 mod lease;
@@ -50,39 +53,41 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tenants::Tenants;
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/virt.json");
-/// The name under which it is asked.
+/// Name of this iApp, in northbound paths.
 pub const NAME: &str = "virt";
 
-/// The timer after which base stations are asked again for what they refused.
+/// Timer that retries refused controls.
 const REFUSED_TIMER: u64 = 1;
-/// Which of the watched models; behind them are the statistics.
+/// Indices of the watched service models; the statistics follow.
 const SLICE: usize = 0;
 const RRC: usize = 1;
-/// The statistics that are partitioned.
+/// Statistics models that are partitioned by operator.
 const STATISTICS: [&str; 4] = [mac::OID, rlc::OID, pdcp::OID, gtp::OID];
 
-/// The virtualization controller's iApp.
+/// iApp of the virtualization controller.
 #[derive(Debug)]
 pub struct Virt {
     watch: Watch,
     desk: Desk,
-    /// Connected UEs of base stations as RRC told of them last, by RNTI.
+    /// Last RRC event of each connected UE, by base station and RNTI.
     ues: BTreeMap<GlobalE2NodeId, BTreeMap<u16, RrcEvent>>,
-    /// Parts, to know what they offer.
+    /// E2 nodes and their RAN functions.
     parts: BTreeMap<GlobalE2NodeId, NodeInfo>,
-    /// Base stations of which nothing is missing, and their parts.
+    /// Base stations whose E2 nodes are all connected, with these E2 nodes.
     complete: BTreeMap<GlobalE2NodeId, Vec<(GlobalE2NodeId, NodeKind)>>,
     retry_set: bool,
 }
 
 impl Virt {
-    /// A controller for operators that share every base station; `sharing`: what one does not use the others get; `ids`:
-    /// slice ids of each; statistics are taken each `period`.
+    /// Returns a controller for operators that share every base station.
+    ///
+    /// With `sharing`, resources that one operator leaves idle go to the others. `ids` is the number of slice
+    /// ids per operator. Statistics are requested every `period`.
     ///
     /// # Errors
-    /// Their shares, subscribers or ids cannot be, or the period cannot.
+    /// Fails if the shares, subscribers, ids or the period are invalid.
     pub fn new(
         tenants: &[Tenant],
         sharing: bool,
@@ -94,10 +99,10 @@ impl Virt {
         Ok((virt, desk))
     }
 
-    /// A further life behind a desk, whose operators' agents stay.
+    /// Returns a restarted controller for an existing mailbox, whose operators' agents stay connected.
     ///
     /// # Errors
-    /// The period cannot be.
+    /// Fails if the period is not supported.
     pub fn behind(desk: &Desk, period: Duration) -> Result<Self, VirtError> {
         let slice = SliceModel::periodic(period)?.to_octets(Encoding::Per)?;
         let rrc = RrcTrigger::EVENTS.to_octets(Encoding::Per)?;
@@ -115,8 +120,8 @@ impl Virt {
         })
     }
 
-    /// A base station is complete: its parts that share carriers are base stations to the operators, as soon as they offer
-    /// to be told how.
+    /// Shows a complete base station to the operators, one per E2 node that schedules carriers and supports
+    /// SLICE.
     fn meet(&mut self, base: &GlobalE2NodeId) {
         let Some(complete) = self.complete.get(base) else { return };
         let parts = || complete.iter().filter_map(|(id, kind)| Some((self.parts.get(id)?, kind)));
@@ -133,7 +138,7 @@ impl Virt {
         }
     }
 
-    /// A part says something.
+    /// Applies an indication of an E2 node.
     fn hear(&mut self, part: GlobalE2NodeId, model: usize, message: &[u8]) {
         let message = bytes::Bytes::copy_from_slice(message);
         match model {
@@ -168,7 +173,7 @@ impl Virt {
         }
     }
 
-    /// Does at each base station what is to be done next.
+    /// Sends the next control to each base station.
     fn go_on(&mut self, now: Time, out: &mut IAppOutbox) {
         let watch = &self.watch;
         let mut state = self.desk.state();
@@ -202,7 +207,7 @@ impl Virt {
     }
 }
 
-/// How a control of ours ended.
+/// Converts the outcome of a control sent by this controller.
 fn end(outcome: &Outcome) -> Result<(), Refusal> {
     let unsaid = |cause: &Cause| Refusal::new(Reason::NotSupported, format!("it says no more than: {cause}"));
     match outcome {

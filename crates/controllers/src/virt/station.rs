@@ -1,4 +1,4 @@
-//! A base station as the operators see it, and what each of them has there.
+//! Base station as seen by the operators, with each operator's slices and UEs.
 use super::lease::Lease;
 use super::tenants::Tenants;
 use bytes::Bytes;
@@ -12,49 +12,49 @@ use ranlab_wire::e2sm::slice::{
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Commands of an operator that may wait at a base station.
+/// Maximum number of queued controls per operator and base station.
 const ORDERS_MAX: usize = 64;
-/// News of UEs that are kept for an operator that does not ask; beyond, the oldest go.
+/// Maximum number of UE changes kept for an operator that does not read them; the oldest are dropped.
 const NEWS_MAX: usize = 4_096;
-/// The slice of UEs that are nobody's subscribers; it is the first, so that they are there of themselves.
+/// Slice of UEs that belong to no operator. It is the first slice, so that new UEs are in it by default.
 const NOBODYS_ID: u16 = 0;
 
-/// What a base station is told, and in an operator's terms what an operator tells.
+/// Control, either in the base station's or in an operator's terms.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
-    /// To the part that shares the carrier.
+    /// For the E2 node that schedules the carrier.
     Slice(SliceCommand),
-    /// To the part that has the UEs' connections.
+    /// For the E2 node that terminates RRC.
     HandOver(RrcHandover),
 }
 
-/// A command of an operator.
+/// Control of an operator.
 #[derive(Debug, Clone)]
 struct Order {
     number: u64,
     command: Command,
 }
 
-/// What an operator has at a base station.
+/// View of an operator on a base station.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// Its slices, in its own terms.
+    /// Slices, in the operator's terms.
     pub(super) set: SliceSet,
-    /// Its UEs that it put somewhere, and where.
+    /// Slice of each UE that the operator has associated, by RNTI.
     homes: BTreeMap<u16, u16>,
-    /// Its UEs.
+    /// UEs of the operator, by RNTI.
     pub(super) ues: BTreeMap<u16, RrcEvent>,
-    /// What happened to them since it was last told.
+    /// UE changes since the agent last read them.
     pub(super) news: VecDeque<RrcEvent>,
     orders: VecDeque<Order>,
     last_order: u64,
-    /// What became of its commands about slices since it was last told.
+    /// Outcomes of slice controls since the agent last read them.
     pub(super) ended: Vec<End>,
-    /// And about connections.
+    /// Outcomes of handovers since the agent last read them.
     pub(super) handed_over: Vec<End>,
 }
 
-/// The number of a command, and how it ended.
+/// Number of a control and its outcome.
 pub(super) type End = (u64, Result<(), Refusal>);
 
 impl View {
@@ -62,13 +62,14 @@ impl View {
         Self { set: SliceSet { sharing, ..SliceSet::default() }, ..Self::default() }
     }
 
-    /// Where a UE is, in its terms: where it was put, else in the first slice; `None` without slices.
+    /// Returns the slice of a UE in the operator's terms: the associated slice, else the first; `None`
+    /// without slices.
     fn slice_of(&self, rnti: u16) -> Option<u16> {
         let home = self.homes.get(&rnti).copied().filter(|id| self.set.slice(*id).is_some());
         home.or_else(|| self.set.slices.first().map(|slice| slice.id))
     }
 
-    /// Takes a command in; the number by which its end is told.
+    /// Queues a control and returns the number under which its outcome is reported.
     pub(super) fn order(&mut self, command: Command) -> Result<u64, Refusal> {
         if self.orders.len() >= ORDERS_MAX {
             return Err(Refusal::new(Reason::TooMany, "too many commands at once; try again"));
@@ -78,21 +79,21 @@ impl View {
         Ok(self.last_order)
     }
 
-    /// A command has ended.
+    /// Records the outcome of a control.
     fn end(&mut self, order: &Order, end: Result<(), Refusal>) {
         let told =
             if let Command::Slice(_) = order.command { &mut self.ended } else { &mut self.handed_over };
         told.push((order.number, end));
     }
 
-    /// A UE came, or what is known of it has changed.
+    /// Adds or updates a UE.
     fn hear(&mut self, event: RrcEvent) {
         let known = RrcEvent { change: RrcChange::Connected, other: None, ..event.clone() };
         self.ues.insert(event.rnti, known);
         self.tell(event);
     }
 
-    /// A UE went, if it was there.
+    /// Removes a UE if it is known.
     fn lose(&mut self, rnti: u16, other: Option<RrcCell>) {
         self.homes.remove(&rnti);
         if let Some(ue) = self.ues.remove(&rnti) {
@@ -108,7 +109,7 @@ impl View {
     }
 }
 
-/// What the base station is being told.
+/// Pending control at the base station.
 #[derive(Debug)]
 struct UnderWay {
     request: RequestHandle,
@@ -116,39 +117,41 @@ struct UnderWay {
     by: By,
 }
 
-/// For which operator's command, and what its configuration is afterwards; `None`: to have it as it should be.
+/// Origin of a pending control: operator, its control, and its configuration afterwards. `None`: a correction
+/// by the controller.
 type By = Option<(usize, Order, SliceSet)>;
 
-/// A base station as the operators see it.
+/// Base station as seen by the operators.
 #[derive(Debug)]
 pub(super) struct Station {
-    /// The part that shares the carrier.
+    /// E2 node that schedules the carrier.
     pub(super) part: GlobalE2NodeId,
-    /// The part that has the UEs' connections.
+    /// E2 node that terminates RRC.
     pub(super) cu: GlobalE2NodeId,
     pub(super) components: Vec<ComponentConfigItem>,
-    /// Its cells as RRC numbers them, as far as known.
+    /// Cells in RRC numbering, as far as known.
     pub(super) cells: BTreeSet<u16>,
-    /// All parts are there.
+    /// Whether all E2 nodes are connected.
     pub(super) up: bool,
-    /// What it said last of its slices.
+    /// Last SLICE report.
     pub(super) report: Option<SliceIndication>,
-    /// What it said last in each statistics model.
+    /// Last report of each statistics model.
     pub(super) stats: BTreeMap<&'static str, Bytes>,
-    /// UEs that came after that was said, by model: what it says under such a number is about another UE, perhaps of
-    /// another operator.
+    /// RNTIs that were reassigned after the last report, by model; the report's values for them belong to
+    /// another UE, possibly of another operator.
     later: BTreeMap<&'static str, BTreeSet<u16>>,
-    /// Of each operator.
+    /// View of each operator.
     pub(super) views: Vec<View>,
     under_way: Option<UnderWay>,
-    /// Whose commands are looked at first: one with many holds nobody up.
+    /// Operator whose controls come first, in rotation, so that one with many controls does not delay the
+    /// others.
     turn: usize,
-    /// What it did not do; it is asked again later.
+    /// Last refusal of a correction; retried later.
     pub(super) refused: Option<String>,
 }
 
-/// The slice for those who are nobody's subscribers: it reserves what is agreed with nobody, which else would be added to
-/// what operators have; where that is nothing, what rounds to nothing.
+/// Returns the slice for UEs of no operator. It reserves the share that is not leased, which would otherwise
+/// be added to the operators' shares; if nothing is left, it reserves the smallest share possible.
 fn nobodys(left_ppm: u32) -> Slice {
     let next_to_nothing = RateReservation { reserved_kbps: 1, reference_kbps: u32::MAX };
     Slice {
@@ -180,17 +183,17 @@ impl Station {
         }
     }
 
-    /// Whether operators can be told of it.
+    /// Returns whether the base station can be shown to operators.
     pub(super) fn is_ready(&self) -> bool {
         self.up && self.report.is_some()
     }
 
-    /// Resource blocks of its carrier.
+    /// Returns the number of resource blocks of the carrier.
     pub(super) fn prbs(&self) -> u16 {
         self.report.as_ref().map_or(1, |report| report.prbs)
     }
 
-    /// It is gone, or another than before: whoever waits is told.
+    /// Fails all pending controls after a loss or change of the base station.
     pub(super) fn forget(&mut self) {
         self.up = false;
         self.report = None;
@@ -206,7 +209,7 @@ impl Station {
         }
     }
 
-    /// How the carrier should be shared, if the operator `with` had this configuration.
+    /// Returns the slice configuration of the carrier, optionally with another configuration of one operator.
     fn wanted(&self, tenants: &Tenants, with: Option<(usize, &SliceSet)>) -> Result<SliceSet, Refusal> {
         let mut slices = vec![nobodys(tenants.left_ppm)];
         for (tenant, (lease, view)) in tenants.leases.iter().zip(&self.views).enumerate() {
@@ -220,13 +223,12 @@ impl Station {
         Ok(SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: tenants.sharing, slices })
     }
 
-    /// Where an operator's UE should be.
+    /// Returns the base station's slice for an operator's UE.
     fn outer_home(lease: &Lease, view: &View, rnti: u16) -> u16 {
         view.slice_of(rnti).and_then(|id| lease.outer_id(id)).unwrap_or(lease.first_id)
     }
 
-    /// What is to be done next at the base station, if nothing is being done: the operators' commands in turn, then what
-    /// is not as it should be.
+    /// Returns the next control for an idle base station: operators' controls in rotation, then corrections.
     fn next(&mut self, tenants: &Tenants) -> Option<(Command, By)> {
         let report = self.report.as_ref().filter(|_| self.up && self.under_way.is_none())?;
         let wanted = self.wanted(tenants, None).ok()?;
@@ -259,7 +261,8 @@ impl Station {
         None
     }
 
-    /// An operator's command as the base station's, and its configuration afterwards.
+    /// Translates an operator's control to the base station's terms; also returns the operator's
+    /// configuration afterwards.
     fn translated(
         &self,
         tenants: &Tenants,
@@ -305,7 +308,7 @@ impl Station {
         Ok((Command::Slice(outer), next))
     }
 
-    /// Sends what is to be done next with `send`; `None`: it cannot be sent.
+    /// Sends the next control with `send`, which returns `None` if it cannot be sent.
     pub(super) fn go_on(
         &mut self,
         tenants: &Tenants,
@@ -327,7 +330,7 @@ impl Station {
         }
     }
 
-    /// A control has ended, perhaps the one under way.
+    /// Applies the outcome of a control, if it is the pending one.
     pub(super) fn done(&mut self, request: RequestHandle, end: &Result<(), Refusal>) {
         let Some(UnderWay { command, by, .. }) = self.under_way.take_if(|it| it.request == request) else {
             return;
@@ -347,7 +350,7 @@ impl Station {
                 view.end(&order, Ok(()));
             }
             (Some((tenant, order, _)), Err(refusal)) => {
-                // Its sentence may name what is not this operator's.
+                // The original text may name resources of other operators.
                 let own = Refusal::new(refusal.reason, "the base station does not do this");
                 self.views[tenant].end(&order, Err(own));
             }
@@ -356,20 +359,20 @@ impl Station {
         }
     }
 
-    /// Takes a statistics message in.
+    /// Stores a statistics message.
     pub(super) fn keep(&mut self, oid: &'static str, message: Bytes) {
         self.stats.insert(oid, message);
         self.later.remove(oid);
     }
 
-    /// What it said last in a statistics model, and of which UEs that tells nothing yet.
+    /// Returns the last report of a statistics model, and a predicate for RNTIs whose values are outdated.
     pub(super) fn said(&self, oid: &str) -> Option<(&Bytes, impl Fn(u32) -> bool)> {
         let later = self.later.get(oid);
         let is_later = move |rnti| later.is_some_and(|all| all.iter().any(|it| u32::from(*it) == rnti));
         self.stats.get(oid).map(|message| (message, is_later))
     }
 
-    /// Whose UE came or changed: it is this operator's, or nobody's.
+    /// Registers a UE of an operator (`None`: of no operator) or an update of it.
     pub(super) fn hear(&mut self, tenant: Option<usize>, event: &RrcEvent) {
         let known = tenant.is_some_and(|it| self.views[it].ues.contains_key(&event.rnti));
         if event.change == RrcChange::Attach || !known {
@@ -386,17 +389,18 @@ impl Station {
         }
     }
 
-    /// A UE went.
+    /// Removes a UE.
     pub(super) fn lose(&mut self, event: &RrcEvent) {
         self.views.iter_mut().for_each(|view| view.lose(event.rnti, event.other));
     }
 
-    /// What an operator is told of its slices.
+    /// Returns the SLICE report for an operator.
     pub(super) fn told(&self, tenants: &Tenants, tenant: usize) -> SliceIndication {
         let (lease, view) = (&tenants.leases[tenant], &self.views[tenant]);
         let Some(report) = &self.report else { return SliceIndication::default() };
         let inner = |outer: u16| {
-            // Its share as a whole is what a base station without slices tells: one entry, numbered 0.
+            // An operator without slices sees its whole share as one slice with id 0, like a base station
+            // without slices.
             let whole = view.set.slices.is_empty() && outer == lease.first_id;
             if whole { Some(0) } else { lease.inner_id(outer).filter(|id| view.set.slice(*id).is_some()) }
         };
@@ -415,7 +419,7 @@ impl Station {
     }
 }
 
-/// What a command has changed is known before the next report says so.
+/// Applies a confirmed control to the last report, before the next report arrives.
 fn took_effect(report: &mut SliceIndication, command: &SliceCommand) {
     match command {
         SliceCommand::Configure(set) => {

@@ -1,4 +1,4 @@
-//! Who shares, and what is agreed with them.
+//! Operators and their service level agreements.
 use super::lease::Lease;
 use crate::north::Fault;
 use crate::ues::Choice;
@@ -7,49 +7,51 @@ use ranlab_wire::e2sm::rrc::RrcEvent;
 use ranlab_wire::e2sm::slice::{SLICES_MAX, WHOLE_PPM};
 use serde_json::{Value as Json, json};
 
-/// Operators at most: each needs a slice, and one is nobody's.
+/// Maximum number of operators: each needs a slice, and one is for UEs of no operator.
 pub const TENANTS_MAX: usize = SLICES_MAX - 1;
 
-/// An operator.
+/// Operator.
 #[derive(Debug, Clone)]
 pub struct Tenant {
-    /// For people.
+    /// Display name.
     pub name: String,
     share_ppm: u32,
     subscribers: Vec<(String, Choice)>,
 }
 
-/// Operators that cannot be.
+/// Invalid configuration of operators.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VirtError {
-    /// A share that is none.
+    /// A share is not in the allowed range.
     #[error("{0}: a share is above 0 and at most 1")]
     Share(String),
-    /// Shares add up to more than there is.
+    /// The shares add up to more than 1.
     #[error("the operators' shares add up to more than 1")]
     Overcommitted,
-    /// Whose UEs are an operator's.
+    /// A subscriber of an operator is not a valid PLMN or slice.
     #[error("{0}: {1}; write a network (001.01) or a slice (1-0000ff)")]
     Subscribers(String, String),
-    /// Too many, or none.
+    /// The number of operators is 0 or above [`TENANTS_MAX`].
     #[error("there are 1 to {TENANTS_MAX} operators")]
     Count,
-    /// Two of one name.
+    /// Two operators have the same name.
     #[error("there are two operators {0}")]
     Twice(String),
-    /// So many ids for each, that there are not enough.
+    /// There are not enough slice ids for all operators.
     #[error("{0} slice ids for each operator are not to be had; 1 to {1} are")]
     Ids(u16, u16),
-    /// There is no such period.
+    /// The reporting period is not supported.
     #[error(transparent)]
     Period(#[from] SmError),
 }
 
 impl Tenant {
-    /// An operator with a share of every carrier, 0 to 1, and whose UEs it has: networks and slices that UEs chose.
+    /// Returns an operator with a share of every carrier (0 to 1).
+    ///
+    /// `subscribers` are the PLMNs (`001.01`) and slices (`1-0000ff`) whose UEs belong to it.
     ///
     /// # Errors
-    /// The share or one of the subscribers is none.
+    /// Fails if the share is out of range or a subscriber is not valid.
     pub fn new(name: &str, share: f64, subscribers: &[&str]) -> Result<Self, VirtError> {
         let share_ppm = (share * f64::from(WHOLE_PPM)).round();
         if !(1.0..=f64::from(WHOLE_PPM)).contains(&share_ppm) {
@@ -69,14 +71,14 @@ impl Tenant {
     }
 }
 
-/// What is agreed with the operators.
+/// Validated operators and their agreements.
 #[derive(Debug)]
 pub(super) struct Tenants {
     pub(super) names: Vec<String>,
     pub(super) leases: Vec<Lease>,
     subscribers: Vec<Vec<(String, Choice)>>,
     pub(super) sharing: bool,
-    /// What is agreed with nobody, parts per million.
+    /// Share that is not leased, in parts per million.
     pub(super) left_ppm: u32,
 }
 
@@ -93,7 +95,8 @@ impl Tenants {
         let agreed = tenants.iter().try_fold(0, |sum: u32, it| sum.checked_add(it.share_ppm));
         let left_ppm =
             agreed.and_then(|agreed| WHOLE_PPM.checked_sub(agreed)).ok_or(VirtError::Overcommitted)?;
-        // TENANTS_MAX is small. One id besides the operator's own is for its share as a whole, and 0 is nobody's.
+        // `TENANTS_MAX` is small. One id per operator represents its whole share; id 0 is for UEs of no
+        // operator.
         let count = tenants.len() as u16;
         let ids_max = u16::MAX / count - 1;
         if !(1..=ids_max).contains(&ids) {
@@ -115,12 +118,12 @@ impl Tenants {
         })
     }
 
-    /// Whose UE it is: the first that has such subscribers.
+    /// Returns the operator of a UE: the first with a matching subscriber entry.
     pub(super) fn of(&self, ue: &RrcEvent) -> Option<usize> {
         self.subscribers.iter().position(|choices| choices.iter().any(|(_, choice)| choice.fits(ue)))
     }
 
-    /// What is agreed, for people and programs.
+    /// Returns the agreements as JSON.
     pub(super) fn as_json(&self) -> Json {
         let all = self.names.iter().zip(&self.leases).zip(&self.subscribers);
         let tenant = |((name, lease), subscribers): ((&String, &Lease), &Vec<(String, _)>)| {
