@@ -1,8 +1,8 @@
-//! The latest statistics of every node and UE.
+//! Latest statistics of every node and UE.
 //!
-//! Of each report the bytes are kept, written over those of the report before; they are decoded when the first reader asks, and
-//! all readers share the result. So an indication costs a check of its framing and one copy, a report is decoded at most once, and
-//! memory is one report per node and model.
+//! The bytes of the last report are kept and overwritten by the next. They are decoded when a reader requests
+//! them, and all readers share the result. An indication therefore costs a check of its framing and one copy,
+//! a report is decoded at most once, and memory usage is one report per node and model.
 mod kpi;
 mod northbound;
 mod publication;
@@ -23,65 +23,65 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Octets of the longest report that is kept.
+/// Maximum size of a report, in bytes.
 const REPORT_BYTES: usize = 256 << 10;
 
-/// What to monitor.
+/// Configuration of a monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorConfig {
-    /// Which statistics: models of ours or of anybody's.
+    /// Service models to subscribe to, built-in or third-party.
     pub models: Vec<&'static dyn Model>,
-    /// How often, in milliseconds.
+    /// Reporting period, in milliseconds.
     pub period_ms: u32,
 }
 
 impl Default for MonitorConfig {
-    /// The customary statistics every 100 ms.
+    /// The built-in statistics models every 100 ms.
     fn default() -> Self {
         Self { models: e2sm::customary().collect(), period_ms: 100 }
     }
 }
 
-/// What is known of the reports of one model of one node.
+/// State of the reports of one model of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportStats {
-    /// Which.
+    /// Service model.
     pub model: &'static dyn Model,
-    /// Reports received.
+    /// Number of reports received.
     pub indications: u64,
-    /// Reports that were not of the model's form, or too long to keep.
+    /// Number of reports that could not be decoded or were too long.
     pub malformed: u64,
     /// Gaps in the sequence numbers; `None` if the node sends none.
     pub lost: Option<u64>,
-    /// When the last one arrived, on the driver's clock.
+    /// Arrival time of the last report, on the driver's clock.
     pub received: Option<Time>,
-    /// When the node made it, microseconds since the Unix epoch.
+    /// Timestamp of the node, in microseconds since the Unix epoch.
     pub tstamp_us: Option<i64>,
 }
 
-/// The latest statistics of a node.
+/// Latest statistics of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeStats {
-    /// The node.
+    /// Node id.
     pub node: GlobalE2NodeId,
-    /// What each model's last report says, and what is known of its reports.
+    /// State of each model's reports, and the rows of the last one.
     pub reports: Vec<(ReportStats, Arc<Table>)>,
 }
 
 impl NodeStats {
-    /// The RNTIs of all UEs that some report tells of.
+    /// Returns the RNTIs of all UEs in the reports.
     pub fn ues(&self) -> BTreeSet<u32> {
         self.reports.iter().flat_map(|(_, table)| table.rows()).filter_map(|(key, _)| key.ue()).collect()
     }
 
-    /// The rows of a model about a UE: itself, its bearers or its tunnels.
+    /// Returns the rows of a UE in a model's report: of the UE itself, its bearers or its tunnels.
     pub fn rows(&self, model: &dyn Model, ue: u32) -> impl Iterator<Item = (RowKey, &[Value])> {
         let of_model = self.reports.iter().filter(move |(stats, _)| stats.model.oid() == model.oid());
         of_model.flat_map(|(_, table)| table.rows()).filter(move |(key, _)| key.ue() == Some(ue))
     }
 }
 
-/// The last report of one model of one node.
+/// Last report of one model of one node.
 #[derive(Debug)]
 struct Report {
     stats: ReportStats,
@@ -89,7 +89,7 @@ struct Report {
     last_sn: Option<u16>,
 }
 
-/// The bytes of a report, and its rows once a reader has asked for them.
+/// Bytes of a report, and its rows after the first reader has requested them.
 #[derive(Debug, Default)]
 struct Latest {
     header: Vec<u8>,
@@ -98,7 +98,7 @@ struct Latest {
 }
 
 impl Latest {
-    /// Its rows; none before the first report.
+    /// Returns the rows; empty before the first report.
     fn table(&self, model: &'static dyn Model) -> Arc<Table> {
         let octets = |kept: &[u8]| Bytes::copy_from_slice(kept);
         let decode = || model.table(model.encoding(), &octets(&self.header), &octets(&self.payload));
@@ -117,7 +117,7 @@ impl Report {
         Self { stats, latest: Arc::default(), last_sn: None }
     }
 
-    /// Whether it is a report that can be read.
+    /// Stores a report; returns whether it can be decoded.
     fn take(&mut self, now: Time, indication: &Indication<'_>, totals: &mut Totals) -> bool {
         let payload = indication.message;
         self.stats.indications += 1;
@@ -135,14 +135,14 @@ impl Report {
             self.stats.malformed += 1;
             totals.malformed += 1;
         }
-        // A report that is partly in rows is shown as far as it is.
+        // A partly decodable report is shown as far as possible.
         let is_shown = matches!(checked, Ok(()) | Err(SmError::LeftOut(_)));
         if bytes > REPORT_BYTES || !is_shown {
             return false;
         }
         self.stats.received = Some(now);
         self.stats.tstamp_us = model.tstamp_us(model.encoding(), header, payload);
-        // A reader that still has the report before keeps it; otherwise its memory is used again.
+        // If a reader still holds the previous report, a new buffer is used; otherwise the old one is reused.
         if Arc::get_mut(&mut self.latest).is_none() {
             self.latest = Arc::default();
         }
@@ -156,14 +156,14 @@ impl Report {
         true
     }
 
-    /// The last one, for the road.
+    /// Returns a copy of the last report, to be published.
     fn taken(&self, node: GlobalE2NodeId) -> Taken {
         let ReportStats { model, indications: sequence, tstamp_us, .. } = self.stats;
         Taken { node, model, sequence, tstamp_us, latest: self.latest.clone() }
     }
 }
 
-/// Which of the models that are monitored.
+/// Index of a monitored model.
 type ModelIndex = usize;
 
 #[derive(Debug, Default)]
@@ -173,28 +173,28 @@ struct Reports {
     period: Duration,
 }
 
-/// What was counted of all reports since the monitor was made, those of nodes that are forgotten included.
+/// Counters of all reports since the monitor was created, including those of nodes that have left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Reports received.
     pub reports: u64,
-    /// Those that were not of their model's form, or too long to keep.
+    /// Reports that could not be decoded or were too long.
     pub malformed: u64,
     /// Gaps in the sequence numbers.
     pub lost: u64,
 }
 
-/// Reads what a [`Monitor`] knows.
+/// Read access to a [`Monitor`]; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct MonitorHandle(Arc<Mutex<Reports>>);
 
 impl MonitorHandle {
-    /// The latest statistics of all nodes, in order of their ids.
+    /// Returns the latest statistics of all nodes, in order of their ids.
     pub fn snapshot(&self) -> Vec<NodeStats> {
         let of = |((node, _), report): (&(GlobalE2NodeId, ModelIndex), &Report)| {
             (*node, report.stats.clone(), report.latest.clone())
         };
-        // Decoded without the lock: the RIC's thread takes it for each indication.
+        // Decodes without the lock, which the RIC's thread takes for each indication.
         let reports: Vec<_> = lock(&self.0).latest.iter().map(of).collect();
         let mut nodes: Vec<NodeStats> = Vec::new();
         for (node, stats, latest) in reports {
@@ -209,19 +209,19 @@ impl MonitorHandle {
         nodes
     }
 
-    /// How often nodes report.
+    /// Returns the reporting period.
     pub fn period(&self) -> Duration {
         lock(&self.0).period
     }
 
-    /// Counts alone, without looking at any report.
+    /// Returns the counters, without decoding any report.
     pub fn totals(&self) -> Totals {
         lock(&self.0).totals
     }
 }
 
-/// Subscribes every node that offers one of the models, as it appears. Whatever happens at a node costs the same however
-/// many there are.
+/// iApp that subscribes to the models at every node that offers them. The cost per event is independent of
+/// the number of nodes.
 #[derive(Debug)]
 pub struct Monitor {
     models: Vec<&'static dyn Model>,
@@ -231,10 +231,10 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor and the door to what it knows. Fails if a model cannot report at this period.
+    /// Returns a monitor and its read handle. Fails if a model does not support the period.
     pub fn new(config: MonitorConfig) -> Result<(Self, MonitorHandle), SmError> {
         let period = Duration::from_millis(config.period_ms.into());
-        // A model that needs several triggers is there as often.
+        // A model that needs several triggers appears once per trigger.
         let (mut models, mut wanted) = (Vec::new(), Vec::new());
         for model in config.models {
             for trigger in model.triggers(model.encoding(), period)? {
@@ -248,7 +248,7 @@ impl Monitor {
         Ok((Self { models, watch, reports: handle.0.clone(), publication: None }, handle))
     }
 
-    /// Gives every report that can be read to whoever takes the messages, too. Of several takers the last one has them.
+    /// Returns a receiver for all decodable reports; a further call replaces the previous receiver.
     pub fn publish(&mut self) -> Messages {
         let (publication, messages) = Publication::new();
         self.publication = Some(publication);
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// A monitor of `nodes` nodes, all subscribed, that has looked at nothing since.
+    /// Returns a monitor with `nodes` subscribed nodes and an empty retry list.
     fn monitor(nodes: u32) -> (Monitor, MonitorHandle, IAppOutbox) {
         let (mut monitor, handle) =
             Monitor::new(MonitorConfig { models: vec![&mac::Mac], period_ms: 1_000 }).unwrap();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_at_a_node_costs_no_look_at_any_other() {
+    fn events_of_a_node_touch_no_other_node() {
         for nodes in [1, 10, 2_000] {
             let (mut monitor, _, mut out) = monitor(nodes);
             assert_eq!(monitor.watch.nodes_looked_at, u64::from(nodes), "one look for each that came");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_node_leaves_nothing_behind() {
+    fn removed_node_leaves_no_state() {
         let (mut monitor, handle, mut out) = monitor(2);
         let cause = Cause::RicRequest(CauseRicRequest::ControlTimerExpired);
         let gone = node(1, false);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_offers_nothing_any_more_and_then_again_is_subscribed_again() {
+    fn node_is_resubscribed_when_it_offers_the_model_again() {
         let (mut monitor, _, mut out) = monitor(1);
         let first = monitor.watch.nodes[&node(0, true).id].offers[0].subscription.unwrap();
         let nothing = NodeInfo { functions: Vec::new(), ..node(0, true) };

@@ -1,8 +1,9 @@
-//! The latest KPIs of nodes, slices and UEs as metrics: in Prometheus' text format and in InfluxDB's line protocol.
+//! Latest KPIs of nodes, slices and UEs as metrics, in Prometheus text format and in InfluxDB line protocol.
 //!
-//! A metric is `ranlab_kpi_MODEL_COLUMN`, with the labels `node` and, depending on the row, `ue`, `bearer`, `tunnel`, `queue` or
-//! `slice`. Columns that a narrow table shows are exported; text columns among them become labels. The number of series is
-//! bounded; rows beyond the bound are left out and counted.
+//! A metric is named `ranlab_kpi_MODEL_COLUMN` and has the label `node` and, depending on the row, `ue`,
+//! `bearer`, `tunnel`, `queue` or `slice`. Exported are the columns of the narrow table view; text columns
+//! among them become labels. The number of series is limited; rows beyond the limit are counted and not
+//! exported.
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::console::metrics::{Text, labels};
 use ranlab_e2::Time;
@@ -10,23 +11,23 @@ use ranlab_wire::e2sm::{Column, Kind, RowKey, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Series exported unless a RIC is configured otherwise.
+/// Default maximum number of exported series.
 pub const SERIES_MAX: usize = 10_000;
-/// Age of the last report beyond which a node's values are no longer exported, unless ten periods are longer.
+/// Age of the last report beyond which values are no longer exported, or ten periods if that is longer.
 const STALE: Duration = Duration::from_secs(30);
-/// Periods without a report after which values are stale.
+/// Number of periods without a report after which values are stale.
 const STALE_PERIODS: u32 = 10;
 
-/// Exports the KPIs of a monitor.
+/// KPI export of a monitor.
 #[derive(Debug, Clone)]
 pub struct KpiExport {
-    /// The monitor's reports.
+    /// Reports of the monitor.
     pub monitor: MonitorHandle,
-    /// Series at most.
+    /// Maximum number of series.
     pub series_max: usize,
 }
 
-/// A metric and its series: labels and values.
+/// Metric with its series (labels and value).
 #[derive(Debug)]
 struct Family {
     kind: &'static str,
@@ -67,7 +68,7 @@ impl Families {
             }
         };
         if let Some(known) = family.series.get_mut(&labels) {
-            // A report may have several records of one measurement: the last one is the latest.
+            // If a report has several records of one measurement, the last one is the latest.
             *known = value;
         } else if self.count < series_max {
             family.series.insert(labels, value);
@@ -79,12 +80,12 @@ impl Families {
 }
 
 impl KpiExport {
-    /// The metrics at a time, in Prometheus' text format 0.0.4.
+    /// Returns the metrics at a time, in Prometheus text format 0.0.4.
     pub fn text(&self, now: Time) -> String {
         let nodes = self.monitor.snapshot();
         let stale = STALE.max(self.monitor.period() * STALE_PERIODS);
         let mut families = Families::default();
-        // Rows of nodes and slices come first: they are few, and the bound must not cut them off.
+        // Rows of nodes and slices come first: they are few, and the limit must not exclude them.
         for of_ues in [false, true] {
             for node in &nodes {
                 self.node(node, now, stale, of_ues, &mut families);
@@ -141,7 +142,7 @@ impl KpiExport {
     }
 }
 
-/// The metric of a column; `None` for one that is not exported.
+/// Returns the metric name of a column; `None` if it is not exported.
 fn metric_name(stats: &ReportStats, column: &Column) -> Option<String> {
     let suffix = match column.kind {
         Kind::Counter => "_total",
@@ -157,7 +158,7 @@ fn metric_name(stats: &ReportStats, column: &Column) -> Option<String> {
         .then(|| format!("ranlab_kpi_{}_{}{suffix}", plain(stats.model.name()), plain(&column.name)))
 }
 
-/// Numbers of a row's key, by the names of their labels.
+/// Returns the numbers of a row's key, by label name.
 fn key_labels(key: RowKey) -> [(&'static str, Option<u32>); 5] {
     let (slice, queue) = match key {
         RowKey::Slice { slice } => (Some(slice.into()), None),
@@ -173,7 +174,8 @@ fn key_labels(key: RowKey) -> [(&'static str, Option<u32>); 5] {
     ]
 }
 
-/// Text columns that name what a row measures. The first column of KPM repeats the UE that is in the key.
+/// Returns the text columns that identify what a row measures. The first KPM column repeats the UE, which is
+/// in the key.
 fn text_labels<'a>(columns: &'a [Column], values: &'a [Value]) -> impl Iterator<Item = (&'a str, &'a str)> {
     let text = |(column, value): (&'a Column, &'a Value)| match value {
         Value::Text(text) if column.headline && column.kind == Kind::Label && column.name != "of" => {
@@ -191,7 +193,7 @@ fn row_labels(node: &str, key: RowKey, columns: &[Column], values: &[Value]) -> 
     pairs.extend(numbers.iter().map(|(name, number)| (*name, number.as_str())));
     for (name, text) in text_labels(columns, values).filter(|(_, text)| !text.is_empty()) {
         pairs.push((if name == "value_unit" { "unit" } else { name }, text));
-        // The slice of a KPM label is a label of its own, so that queries can sum by it.
+        // The slice in a KPM label becomes a label, so that queries can aggregate by slice.
         let slice = text.split(' ').find_map(|part| part.strip_prefix("slice="));
         if let Some(slice) = slice.filter(|_| name == "label") {
             pairs.push(("slice", slice));
@@ -200,8 +202,8 @@ fn row_labels(node: &str, key: RowKey, columns: &[Column], values: &[Value]) -> 
     labels(&pairs)
 }
 
-/// Appends the rows of a report in InfluxDB's line protocol: a line for each row, the measurement is the model, numbers of its key
-/// and texts are tags, all numeric columns are fields.
+/// Appends a report in InfluxDB line protocol: one line per row; the measurement is the model, key numbers
+/// and texts are tags, numeric columns are fields.
 pub(super) fn lines(
     out: &mut String,
     node: &str,
@@ -220,7 +222,7 @@ pub(super) fn lines(
         let mut line = format!("ranlab_{},node={}", escaped(model), escaped(node));
         for (name, number) in key_labels(key) {
             if let Some(number) = number {
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(line, ",{name}={number}");
             }
         }

@@ -1,4 +1,4 @@
-//! What the monitor shows to the north: an overview, and each node's latest values.
+//! Northbound resources of the monitor: an overview, and the latest values of each node.
 use super::{MonitorHandle, NodeStats, ReportStats};
 use crate::no_such;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 impl MonitorHandle {
-    /// The answer to a request: all nodes in short, or the node that the path names (`gnb 505.01 5`) in full.
+    /// Handles a request: the summary of all nodes, or all values of the node in the path (`gnb 505.01 5`).
     pub fn northbound(&self, request: &NorthboundRequest) -> NorthboundReply {
         let nodes = self.snapshot();
         if request.path.is_empty() {
@@ -49,7 +49,7 @@ fn values(node: &NodeStats) -> Json {
     json!({ "node": node.node.to_string(), "models": models.collect::<Map<_, _>>() })
 }
 
-/// A row with the numbers of its key.
+/// Formats a row with the numbers of its key.
 pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
     let mut row = Map::new();
     let ids = [("rnti", key.ue()), ("rbid", key.bearer().map(u32::from)), ("teid", key.tunnel())];
@@ -59,14 +59,14 @@ pub(crate) fn row(columns: &[Column], key: RowKey, values: &[Value]) -> Json {
     Json::Object(row)
 }
 
-/// A number as it is shown; `null` for one that JSON does not have.
+/// Formats a number; `null` if JSON cannot represent it.
 fn of(value: &Value) -> Json {
     match value {
         Value::Unsigned(value) => (*value).into(),
         Value::Signed(value) => (*value).into(),
         Value::Text(value) => value.as_ref().into(),
         Value::Double(value) => (*value).into(),
-        // Through its text: as a double it would show digits that it does not have.
+        // Conversion through text avoids digits that the single-precision value does not have.
         Value::Single(value) => value.to_string().parse::<f64>().ok().into(),
     }
 }

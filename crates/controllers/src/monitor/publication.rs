@@ -1,7 +1,8 @@
-//! What the monitor takes, for whoever is no program of the RIC: each report as a JSON object under a subject of its own.
+//! Publication of the monitor's reports to other programs: one JSON object per report, under a subject of its
+//! own.
 //!
-//! The RIC copies a report once; it is decoded by whoever takes the messages, on a thread that is not the RIC's. Nobody waits for
-//! one who is slow: what finds no room is dropped, counted, and seen as a gap in `sequence`.
+//! The RIC's thread copies a report once; the publisher decodes it on its own thread. The RIC never waits for
+//! a slow publisher: reports without room are dropped and counted, and receivers see a gap in `sequence`.
 use super::Latest;
 use super::northbound::row;
 use bytes::Bytes;
@@ -13,17 +14,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Reports that wait to be published ...
+/// Maximum number of queued reports.
 pub(super) const REPORTS_MAX: usize = 4_096;
-/// ... and their octets; beyond either, further ones are dropped.
+/// Maximum number of queued bytes; beyond either limit, further reports are dropped.
 pub(super) const BYTES_MAX: usize = 16 << 20;
 
-/// A report on its way.
+/// Report to be published.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) node: GlobalE2NodeId,
     pub(super) model: &'static dyn Model,
-    /// How many reports of the model the node had sent, with this one.
+    /// Number of reports of this model sent by the node so far, including this one.
     pub(super) sequence: u64,
     pub(super) tstamp_us: Option<i64>,
     pub(super) latest: Arc<Latest>,
@@ -47,7 +48,7 @@ impl Taken {
         Message { subject, json: json.to_string().into() }
     }
 
-    /// As lines of InfluxDB's line protocol.
+    /// Appends the report in InfluxDB line protocol.
     fn lines(&self, out: &mut String) {
         let columns = self.model.columns();
         let table = self.latest.table(self.model);
@@ -62,30 +63,30 @@ impl Taken {
     }
 }
 
-/// One token of a subject: what NATS and Redis take for patterns, and the dots between tokens, become hyphens.
+/// Converts a name to a subject token: NATS and Redis wildcards and the token separator become hyphens.
 fn token(name: &str) -> String {
     let of = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     name.replace(' ', "_").chars().map(of).collect()
 }
 
-/// What a listener hears.
+/// Message to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// `ranlab.kpi.MODEL.NODE`, as in `ranlab.kpi.mac.gnb_505-01_5`.
+    /// `ranlab.kpi.MODEL.NODE`, e.g. `ranlab.kpi.mac.gnb_505-01_5`.
     pub subject: String,
-    /// `{"node": "gnb 505.01 5", "model": "mac", "sequence": 7, "tstamp_us": ..., "rows": [{"rnti": 1, ...}, ...]}`; units are those
-    /// of the model's columns (`ranlab xapp monitor` names them).
+    /// `{"node": "gnb 505.01 5", "model": "mac", "sequence": 7, "tstamp_us": ..., "rows": [{"rnti": 1, ...}, ...]}`;
+    /// units are those of the model's columns (`ranlab xapp monitor` lists them).
     pub json: Bytes,
 }
 
-/// What became of reports so far.
+/// Counters of published reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PublicationCounts {
-    /// Reports that the server's connection took.
+    /// Reports sent to the server.
     pub published: u64,
-    /// Reports that were dropped because others were still waiting.
+    /// Reports dropped because the queue was full.
     pub dropped: u64,
-    /// Reports that the server did not take: it was away, or they were longer than it allows.
+    /// Reports not accepted by the server: it was unreachable, or they exceeded its size limit.
     pub refused: u64,
 }
 
@@ -97,12 +98,12 @@ struct Counts {
     waiting: AtomicUsize,
 }
 
-/// Reads what became of reports.
+/// Read access to the counters.
 #[derive(Debug, Clone, Default)]
 pub struct PublicationHandle(Arc<Counts>);
 
 impl PublicationHandle {
-    /// So far.
+    /// Returns the counters.
     pub fn counts(&self) -> PublicationCounts {
         let Counts { published, dropped, refused, .. } = &*self.0;
         PublicationCounts {
@@ -112,19 +113,19 @@ impl PublicationHandle {
         }
     }
 
-    /// Notes whether the server's connection took a message.
+    /// Counts one message as accepted or refused by the server.
     pub fn told(&self, taken: bool) {
         self.count(taken, 1);
     }
 
-    /// Counts reports that the server accepted or refused.
+    /// Counts reports as accepted or refused by the server.
     pub fn count(&self, taken: bool, reports: u64) {
         let count = if taken { &self.0.published } else { &self.0.refused };
         count.fetch_add(reports, Relaxed);
     }
 }
 
-/// The monitor's end.
+/// Sending side, held by the monitor.
 #[derive(Debug)]
 pub(super) struct Publication {
     reports: SyncSender<Taken>,
@@ -138,11 +139,11 @@ impl Publication {
         (Self { reports: sender, counts: counts.clone() }, Messages { reports, counts })
     }
 
-    /// Never waits.
+    /// Queues a report without blocking.
     pub(super) fn offer(&self, report: Taken) {
         let bytes = report.bytes();
         let room = self.counts.waiting.load(Relaxed).saturating_add(bytes) <= BYTES_MAX;
-        // Counted before it can be taken out.
+        // Counted before the receiver can take it out.
         self.counts.waiting.fetch_add(bytes, Relaxed);
         if !room || self.reports.try_send(report).is_err() {
             self.counts.waiting.fetch_sub(bytes, Relaxed);
@@ -151,8 +152,8 @@ impl Publication {
     }
 }
 
-/// The other end: messages in the order of their reports, decoded as they are taken. It waits for the next one, and ends with the
-/// monitor.
+/// Receiving side: messages in the order of their reports, decoded when taken. Iteration waits for the next
+/// message and ends with the monitor.
 #[derive(Debug)]
 pub struct Messages {
     reports: Receiver<Taken>,
@@ -160,14 +161,14 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Where whoever publishes says what became of each.
+    /// Returns the handle through which the publisher counts accepted and refused messages.
     pub fn handle(&self) -> PublicationHandle {
         PublicationHandle(self.counts.clone())
     }
 
-    /// The next reports as lines of InfluxDB's line protocol, and how many reports they are of: waits for one, and takes along up
-    /// to `most` that are there already or come within `patience`; `None` at the end.
-    // It waits, so it has a clock; virtual time does not publish.
+    /// Returns the next reports in InfluxDB line protocol, and their number. Waits for one report, then takes
+    /// up to `most` that are queued or arrive within `patience`; `None` at the end.
+    // Publication waits, so it needs a real clock; it is not used in virtual time.
     #[allow(clippy::disallowed_methods)]
     pub fn next_lines(&self, most: u64, patience: Duration) -> Option<(String, u64)> {
         let mut lines = String::new();
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slow_costs_nobody_and_misses_what_is_counted() {
+    fn slow_publisher_loses_reports_that_are_counted() {
         let (publication, mut messages) = Publication::new();
         for sequence in 0..REPORTS_MAX as u64 + 3 {
             publication.offer(report(sequence, 10));
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_bounded_too() {
+    fn queued_bytes_are_bounded() {
         let (publication, messages) = Publication::new();
         for sequence in 0..20 {
             publication.offer(report(sequence, BYTES_MAX / 16));
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_has_four_tokens_whatever_a_node_is_called() {
+    fn subject_has_four_tokens_for_any_node_name() {
         let subject = report(1, 0).message().subject;
         assert_eq!(subject, "ranlab.kpi.mac.gnb_505-01_5");
         assert_eq!(token("a.b*c>d e"), "a-b-c-d_e");

@@ -12,7 +12,7 @@ fn at(seconds: u32) -> Time {
     Time::ZERO + SECOND * seconds
 }
 
-/// A monitor with a MAC report of each node, received at 100 s.
+/// Returns a monitor with a MAC report of each node, received at 100 s.
 fn monitor(nodes: u32, ues: u32) -> MonitorHandle {
     let config = MonitorConfig { models: vec![&Mac], period_ms: 1_000 };
     let (_, handle) = Monitor::new(config).unwrap();
