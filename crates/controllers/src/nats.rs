@@ -1,7 +1,7 @@
-//! The store of several RICs at NATS servers: a JetStream key-value bucket. It only carries: what is asked goes out, what the bucket
-//! tells comes in, and every decision is the directory's ([`ranlab_e2::ric::directory`]).
+//! Store of several RICs on NATS servers: a JetStream key-value bucket. This module only transports requests
+//! and updates; all decisions are made by the directory ([`ranlab_e2::ric::directory`]).
 //!
-//! Nothing is ever read but through the watch, so it does not matter that a replica may answer with old values.
+//! All reads go through the watch, so outdated replies of a replica do no harm.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with a thread of its own"
@@ -31,102 +31,106 @@ use connection::{Heard, connect, pause};
 pub use connection::open;
 pub use publish::publish;
 
-/// Writes under way; further ones wait.
+/// Maximum number of concurrent writes; further ones wait.
 const WRITES_MAX: usize = 256;
-/// News that wait for the RIC, and asks that wait for the thread; beyond, whoever brings more waits.
+/// Capacity of the channels between the RIC and the bus thread; senders wait for room.
 const WAITING_MAX: usize = 1_024;
-/// How long the servers may take for one request.
+/// Timeout of one request to the servers.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a watch may take to begin. One that does not in time may be due to a server that is silent, and another one is turned to
-/// before the lease runs out; each further one may take so much longer.
+/// Timeout for starting a watch. After a timeout, which a silent server may have caused, another server is
+/// tried before the lease expires; the timeout grows by this amount with each attempt.
 const BEGINNING: Duration = Duration::from_millis(400);
-/// How long it may take in the end.
+/// Maximum timeout for starting a watch.
 const BEGINNING_MAX: Duration = Duration::from_secs(2);
-/// Watches in a row that did not begin are counted up to here, and then from one; at each power of two another server is turned to.
+/// Number of failed watches after which counting restarts at 1; at each power of two, the connection moves to
+/// another server.
 const SILENT_MAX: u32 = 64;
-/// Octets of the bucket: some hundreds for each base station.
+/// Maximum size of the bucket, in bytes; a base station needs some hundred bytes.
 const BUCKET_BYTES: i64 = 256 << 20;
 
-/// Which servers, and how to be let in.
+/// Servers, bucket and credentials.
 #[derive(Debug, Clone, Default)]
 pub struct NatsConfig {
-    /// `nats://HOST:PORT` or `tls://HOST:PORT`, with commas between several.
+    /// Addresses `nats://HOST:PORT` or `tls://HOST:PORT`, separated by commas.
     pub servers: String,
-    /// The bucket.
+    /// Name of the bucket.
     pub bucket: String,
-    /// Replicas of the bucket, if it has to be made: 3, or 1 at a single server.
+    /// Number of replicas if the bucket has to be created: 3, or 1 on a single server.
     pub replicas: usize,
-    /// What the client is called.
+    /// Name of this client.
     pub name: String,
-    /// A file with a user's JWT and seed, as `nsc` writes it.
+    /// File with a user's JWT and seed, as written by `nsc`.
     pub credentials: Option<PathBuf>,
-    /// A file with `USER:PASSWORD`, or a token.
+    /// File with `USER:PASSWORD` or a token.
     pub password: Option<PathBuf>,
-    /// A file with the seed of an nkey, as `nk` writes it.
+    /// File with the seed of an nkey, as written by `nk`.
     pub nkey: Option<PathBuf>,
-    /// A file with the certificates that servers' are signed by.
+    /// File with the CA certificates for the servers' certificates.
     pub ca: Option<PathBuf>,
-    /// Files with the client's own certificate and key.
+    /// Files with the client certificate and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why there is no bus.
+/// Error of the bus.
 #[derive(Debug, thiserror::Error)]
 pub enum NatsError {
-    /// The servers' addresses are none.
+    /// Invalid server addresses.
     #[error(
         "NATS servers are nats://HOST:PORT or tls://HOST:PORT, with commas between several; {0:?} is none"
     )]
     Address(String),
-    /// A password on the command line is everybody's.
+    /// A password in an address is visible to all users of this machine.
     #[error(
         "an address of NATS servers takes no password: everybody on this machine would see it; a file has it \
          (ranlab ric --bus-password-file, elsewhere RANLAB_BUS_PASSWORD_FILE)"
     )]
     Secret,
-    /// A file of secrets cannot be read.
+    /// A file with credentials cannot be read.
     #[error("{}: {why}", .file.display())]
     File {
-        /// Which.
+        /// Path.
         file: PathBuf,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// The servers do not let us in.
+    /// The servers reject the credentials.
     #[error("the NATS servers at {servers} do not let us in: {why}")]
     Refused {
-        /// Which.
+        /// Addresses.
         servers: String,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// The servers are not there.
+    /// No server is reachable.
     #[error("no NATS server at {servers}: {why}")]
     Unreachable {
-        /// Which.
+        /// Addresses.
         servers: String,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// The bucket cannot be had.
+    /// The bucket cannot be opened or created.
     #[error("no bucket {bucket} at {servers}: {why}")]
     Bucket {
-        /// Which.
+        /// Name of the bucket.
         bucket: String,
-        /// Where.
+        /// Addresses.
         servers: String,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// The system gives no thread.
+    /// A thread cannot be started.
     #[error("no thread for the bus: {0}")]
     Thread(#[from] std::io::Error),
 }
 
 impl NatsConfig {
-    /// Servers of a program that has no flags for files: environment variables name them, `RANLAB_BUS_CREDENTIALS_FILE`,
-    /// `RANLAB_BUS_PASSWORD_FILE`, `RANLAB_BUS_NKEY_FILE`, `RANLAB_BUS_CA_FILE`, and `RANLAB_BUS_CERTIFICATE_FILE` with
-    /// `RANLAB_BUS_KEY_FILE`. One that is empty names none.
+    /// Returns a configuration with credentials from environment variables, for programs without flags for
+    /// them.
+    ///
+    /// The variables name files: `RANLAB_BUS_CREDENTIALS_FILE`, `RANLAB_BUS_PASSWORD_FILE`,
+    /// `RANLAB_BUS_NKEY_FILE`, `RANLAB_BUS_CA_FILE`, and `RANLAB_BUS_CERTIFICATE_FILE` with
+    /// `RANLAB_BUS_KEY_FILE`. An empty variable is ignored.
     pub fn from_environment(servers: &str, name: &str) -> Self {
         let file = |what: &str| {
             let value = std::env::var_os(format!("RANLAB_BUS_{what}_FILE"))?;
@@ -146,7 +150,7 @@ impl NatsConfig {
 }
 
 impl NatsError {
-    /// Whether trying again does not mend it.
+    /// Returns whether the error is permanent, so that a retry cannot succeed.
     fn lasts(&self) -> bool {
         !matches!(self, Self::Unreachable { .. } | Self::Bucket { .. })
     }
@@ -167,7 +171,7 @@ fn checked(servers: &str) -> Result<Vec<String>, NatsError> {
     Ok(all)
 }
 
-/// The way to a bucket, from one try to the next.
+/// State kept between attempts to open the bucket.
 struct Opening {
     config: NatsConfig,
     heard: Heard,
@@ -175,7 +179,7 @@ struct Opening {
 }
 
 impl Opening {
-    /// One try.
+    /// Makes one attempt.
     async fn open(&mut self) -> Result<kv::Store, NatsError> {
         let client = match &self.client {
             Some(client) => client.clone(),
@@ -191,13 +195,13 @@ impl Opening {
     }
 }
 
-/// The bucket, made if it is not there. Whoever makes it at the same time makes the same.
+/// Opens the bucket, or creates it. A concurrent creation has the same parameters.
 async fn bucket(context: &jetstream::Context, config: &NatsConfig) -> Result<kv::Store, String> {
     if let Ok(store) = context.get_key_value(&config.bucket).await {
         return Ok(store);
     }
-    // The stream that a bucket is, made as such: `create_key_value` first asks what the account may, and a cluster of servers 2.9
-    // leaves out of its answer what this client requires.
+    // Creates the underlying stream directly: `create_key_value` first queries the account, and the response
+    // of a NATS 2.9 cluster lacks a field that this client requires.
     let made = stream::Config {
         name: format!("KV_{}", config.bucket),
         description: Some("who serves which base station (ranlab ric --bus)".to_owned()),
@@ -219,7 +223,7 @@ async fn bucket(context: &jetstream::Context, config: &NatsConfig) -> Result<kv:
     context.get_key_value(&config.bucket).await.map_err(|error| error.to_string())
 }
 
-/// A RIC's way to its bucket; it ends with this.
+/// Connection of a RIC to its bucket; dropping it disconnects.
 #[derive(Debug)]
 pub struct Joined([tokio::task::JoinHandle<()>; 2]);
 
@@ -229,12 +233,14 @@ impl Drop for Joined {
     }
 }
 
-/// Joins a RIC ([`RicConfig::directory`](ranlab_e2::ric::RicConfig::directory)) to its bucket, for as long as what this returns is
-/// kept. Servers that are not there yet are waited for: the RIC is told ([`BusNews::Away`]), takes no base stations, and they are
-/// tried again, every second in the end. Needs a `LocalSet`.
+/// Connects a RIC ([`RicConfig::directory`](ranlab_e2::ric::RicConfig::directory)) to its bucket, until the
+/// returned value is dropped. Needs a `LocalSet`.
+///
+/// While no server is reachable, the RIC receives [`BusNews::Away`] and accepts no base stations; connection
+/// attempts continue at intervals of up to one second.
 ///
 /// # Errors
-/// What trying again does not mend: addresses or files are none, or the servers let this client not in.
+/// Fails on permanent errors: invalid addresses or files, or rejected credentials.
 pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsError> {
     let (asks, asked) = mpsc::channel(WAITING_MAX);
     let (news, mut told) = mpsc::channel(WAITING_MAX);
@@ -249,7 +255,7 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
     let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
     begins.await.map_err(|_| gone())??;
     let asking = ric.clone();
-    // The other thread ends when nobody asks any more.
+    // The bus thread ends when this channel closes.
     let out =
         tokio::task::spawn_local(async move { while asks.send(asking.next_ask().await).await.is_ok() {} });
     let back = tokio::task::spawn_local(async move {
@@ -261,7 +267,8 @@ pub async fn join(ric: RicHandle, config: NatsConfig) -> Result<Joined, NatsErro
     Ok(Joined([out, back]))
 }
 
-/// Tries until the bucket is there, and carries from then on. `begun` hears of the first try: a failure if no other one can mend it.
+/// Retries until the bucket is open, then transports requests and updates. `begun` receives the result of the
+/// first attempt: an error only if it is permanent.
 async fn attend(
     config: NatsConfig,
     mut asked: mpsc::Receiver<BusAsk>,
@@ -293,7 +300,7 @@ async fn attend(
         }
     };
     if let Some(begun) = begun {
-        // Whoever waits for it may have gone.
+        // The receiver may have been dropped.
         let _ = begun.send(Ok(()));
     }
     joined.store(true, Ordering::Relaxed);
@@ -302,7 +309,8 @@ async fn attend(
     }
 }
 
-/// Waits for something while there is no store: what is asked for then is not done. `None`: nobody asks any more.
+/// Waits for a future while there is no store; write requests fail in the meantime. `None`: the request
+/// channel is closed.
 async fn meanwhile<T>(
     asked: &mut mpsc::Receiver<BusAsk>,
     news: &mpsc::Sender<BusNews>,
@@ -322,7 +330,7 @@ async fn meanwhile<T>(
     }
 }
 
-/// Carries asks out and news in until nobody asks any more.
+/// Transports requests and updates until the request channel is closed.
 async fn carry(
     store: kv::Store,
     client: Option<Client>,
@@ -342,12 +350,13 @@ async fn carry(
                     tokio::spawn(async move {
                         let id = write.id;
                         let outcome = put(&store, write).await;
-                        // The RIC may be gone.
+                        // The RIC may have been dropped.
                         let _ = news.send(BusNews::Written { id, outcome }).await;
                         drop(permit);
                     });
                 }
-                // The old one stays until there is another: its consumer may outlive a leader, and a new one needs one.
+                // The previous watch stays until a new one exists: its consumer may survive a change of
+                // leader, and creating one needs a leader.
                 Some(BusAsk::Watch) => match begin(&store, (BEGINNING * (silent + 1)).min(BEGINNING_MAX)).await {
                     Some(begun) => {
                         (watch, complete, silent) = (Some(begun), false, 0);
@@ -357,9 +366,9 @@ async fn carry(
                     }
                     None => {
                         silent = silent % SILENT_MAX + 1;
-                        // Less and less often: there may be no leader, which no other server mends.
+                        // At growing intervals: if the stream has no leader, another server does not help.
                         if let Some(client) = client.as_ref().filter(|_| silent.is_power_of_two()) {
-                            // It ends with this thread.
+                            // Fails only if this thread ends.
                             let _ = client.force_reconnect().await;
                         }
                     }
@@ -382,7 +391,7 @@ async fn carry(
                     }
                 }
                 Some(Err(error)) => {
-                    // The directory misses its own signs of life, and asks for another one.
+                    // The directory notices the missing heartbeats and requests a new watch.
                     tracing::info!(%error, "the watch has ended");
                     watch = None;
                 }
@@ -392,7 +401,7 @@ async fn carry(
     }
 }
 
-/// A watch of all keys, unless it takes too long.
+/// Starts a watch of all keys; `None` on an error or timeout.
 async fn begin(store: &kv::Store, patience: Duration) -> Option<kv::Watch> {
     match tokio::time::timeout(patience, store.watch_with_history(">")).await {
         Ok(Ok(watch)) => return Some(watch),
@@ -402,7 +411,7 @@ async fn begin(store: &kv::Store, patience: Duration) -> Option<kv::Watch> {
     None
 }
 
-/// The next entry of a watch; never, without one.
+/// Returns the next entry of a watch; never resolves without a watch.
 async fn next(watch: &mut Option<kv::Watch>) -> Option<Result<kv::Entry, kv::WatcherError>> {
     match watch {
         Some(watch) => poll_fn(|context| Pin::new(&mut *watch).poll_next(context)).await,
@@ -410,7 +419,7 @@ async fn next(watch: &mut Option<kv::Watch>) -> Option<Result<kv::Entry, kv::Wat
     }
 }
 
-/// Whatever is not surely refused may be written, now or later.
+/// Writes a value. Unless the server explicitly rejects it, the write may still take effect, now or later.
 async fn put(store: &kv::Store, write: BusWrite) -> Result<u64, WriteFailure> {
     match write.expected {
         None => store.put(write.key, write.value).await.map_err(|error| {

@@ -1,4 +1,4 @@
-//! The connection to the servers: how a client is let in, which server it turns to, and what it says of that.
+//! Connection to the NATS servers: credentials, choice of server, and connection events.
 use super::{NatsConfig, NatsError, PATIENCE, checked};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ReconnectToServer, Server, ServerInfo};
 use ranlab_e2::ric::directory::BusNews;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often a connection is tried; a silent server is noticed after three.
+/// Interval of pings; a silent server is detected after three.
 const PING: Duration = Duration::from_secs(1);
-/// Between the first two tries to reach a server, and for the bucket; doubles with each further one.
+/// First delay between connection attempts; doubles with each attempt. Also used for the bucket.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Between two tries in the end: what a RIC is late at most when the servers come back.
+/// Maximum delay between attempts, and thus the longest delay after the servers are back.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 fn read(file: &Path) -> Result<String, NatsError> {
@@ -26,7 +26,7 @@ fn read(file: &Path) -> Result<String, NatsError> {
     Ok(text)
 }
 
-/// How a client is let in, and how often it tries.
+/// Returns the client options for credentials and reconnects.
 async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
     let mut options = ConnectOptions::new()
         .name(&config.name)
@@ -62,17 +62,16 @@ async fn options(config: &NatsConfig) -> Result<ConnectOptions, NatsError> {
     Ok(options)
 }
 
-/// Whether it may be a user's seed: base32 with `SU` in front.
+/// Returns whether a text looks like a user's seed: base32 with the prefix `SU`.
 fn is_seed(text: &str) -> bool {
     let base32 = |octet: u8| octet.is_ascii_uppercase() || (b'2'..=b'7').contains(&octet);
     text.len() == 58 && text.starts_with("SU") && text.bytes().all(base32)
 }
 
-/// The one way to servers of NATS: addresses are read, files are read, and a client is let in or not. `set` says what is this client's
-/// own.
+/// Connects to the NATS servers; all NATS clients of this crate use it. `set` adds options of this client.
 ///
 /// # Errors
-/// Addresses or files are none, the servers are not there, or do not let this client in.
+/// Fails if addresses or files are invalid, no server is reachable, or the credentials are rejected.
 pub async fn open(
     config: &NatsConfig,
     set: impl FnOnce(ConnectOptions) -> ConnectOptions,
@@ -90,7 +89,7 @@ pub async fn open(
     })
 }
 
-/// A connection to one of the servers; `heard` is told when it is lost, and when it is there again.
+/// Connects to one of the servers; `heard` receives disconnects and reconnects.
 pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client, NatsError> {
     let next = heard.clone();
     open(config, |options| {
@@ -107,7 +106,7 @@ pub(super) async fn connect(config: &NatsConfig, heard: Heard) -> Result<Client,
     .await
 }
 
-/// Between two tries to reach a server: the first at once, the last of them [`PAUSE_MAX`] apart.
+/// Returns the delay before an attempt: 0 for the first, at most [`PAUSE_MAX`].
 pub(super) fn pause(attempts: usize) -> Duration {
     let doubled = u32::try_from(attempts.saturating_sub(2)).unwrap_or(u32::MAX);
     if attempts <= 1 {
@@ -117,18 +116,18 @@ pub(super) fn pause(attempts: usize) -> Duration {
     }
 }
 
-/// What becomes of a connection, for the RIC: from when the bucket is there.
+/// Forwards connection events to the RIC, once the bucket is open.
 #[derive(Clone)]
 pub(super) struct Heard {
     pub(super) news: mpsc::Sender<BusNews>,
     pub(super) joined: Arc<AtomicBool>,
-    /// Tries to reach a server since the last connection.
+    /// Number of connection attempts since the last connection.
     pub(super) tries: Arc<AtomicUsize>,
 }
 
 impl Heard {
-    /// Where to connect to: to the others before the one that was lost, which may be silent and not gone. Before the bucket is there it
-    /// is the client's choice, which tries all of them at once.
+    /// Selects the server to connect to. The server that was lost comes last, because it may be silent rather
+    /// than gone. Before the bucket is open, the client itself chooses and tries all servers.
     fn next(&self, servers: &[Server], last: &ServerInfo) -> Option<ReconnectToServer> {
         if !self.joined.load(Ordering::Relaxed) {
             return None;
@@ -137,7 +136,7 @@ impl Heard {
         let is_last = |it: &Server| it.addr.port() == last.port && it.addr.host() == last.host;
         let place = turn(&servers.iter().map(is_last).collect::<Vec<_>>(), tries)?;
         let addr = servers.get(place)?.addr.clone();
-        // A round of all of them at once; then less and less often.
+        // The first round tries all servers without delay; later rounds have growing delays.
         let round = tries / servers.len().max(1);
         Some(ReconnectToServer { addr, delay: Some(pause(if round == 0 { 0 } else { tries })) })
     }
@@ -154,13 +153,13 @@ impl Heard {
             _ => return,
         };
         if self.joined.load(Ordering::Relaxed) {
-            // The RIC may be gone.
+            // The RIC may have been dropped.
             let _ = self.news.send(news).await;
         }
     }
 }
 
-/// The place of the server whose turn it is: of all that are not the last one, then that one, and so on.
+/// Returns the index of the server for an attempt: first all other servers, then the last one, and so on.
 fn turn(is_last: &[bool], tries: usize) -> Option<usize> {
     let places =
         |last: bool| is_last.iter().enumerate().filter(move |(_, it)| **it == last).map(|(place, _)| place);
@@ -173,23 +172,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tries_are_further_and_further_apart() {
+    fn delay_between_attempts_grows() {
         let all: Vec<_> = (0..11).map(|attempts| pause(attempts).as_millis()).collect();
         assert_eq!(all, [0, 0, 10, 20, 40, 80, 160, 320, 640, 1_000, 1_000]);
         assert_eq!(pause(usize::MAX), PAUSE_MAX);
     }
 
     #[test]
-    fn the_one_that_was_lost_has_the_last_turn() {
+    fn lost_server_is_tried_last() {
         let turns = |is_last: &[bool]| (0..4).map(|tries| turn(is_last, tries)).collect::<Vec<_>>();
         assert_eq!(turns(&[true, false, false]), [Some(1), Some(2), Some(0), Some(1)]);
-        // None of the names is the one that the server calls itself.
+        // If no address matches the server's own name, all are tried in order.
         assert_eq!(turns(&[false, false]), [Some(0), Some(1), Some(0), Some(1)]);
         assert_eq!(turns(&[]), [None; 4]);
     }
 
     #[test]
-    fn a_secret_is_one_line_and_stays_out_of_errors() {
+    fn secret_is_one_line_and_absent_from_errors() {
         let folder = std::env::temp_dir().join(format!("ranlab-nats-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("secret");

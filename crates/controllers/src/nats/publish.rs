@@ -1,4 +1,4 @@
-//! What a monitor takes, on NATS subjects: at most once, and to whoever listens.
+//! Publishes the monitor's reports on NATS subjects, with at-most-once delivery.
 use super::connection::open;
 use super::{NatsConfig, NatsError};
 use crate::monitor::Messages;
@@ -6,15 +6,16 @@ use async_nats::Client;
 use std::thread;
 use tokio::sync::oneshot;
 
-/// Messages that wait in the client while a server is away. More of them would be old news when it is back.
+/// Maximum number of messages buffered in the client while disconnected; more would be outdated after a
+/// reconnect.
 const WAITING_MAX: usize = 256;
 
-/// Publishes what a monitor takes, from threads of its own, for as long as that is there. Servers that are away, at the beginning too,
-/// are reached again; what finds no room meanwhile is dropped and counted. What was on its way when a connection broke is lost, and
-/// seen as a gap in `sequence`.
+/// Publishes the monitor's reports from threads of its own, until the monitor is dropped. Lost or initially
+/// unreachable servers are reconnected to. Messages without room are dropped and counted. Messages in flight
+/// when a connection breaks are lost, which receivers see as a gap in `sequence`.
 ///
 /// # Errors
-/// What trying again does not mend: addresses or files are none, or the servers let this client not in.
+/// Fails on permanent errors: invalid addresses or files, or rejected credentials.
 pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsError> {
     let (begun, begins) = oneshot::channel();
     let (end, ends) = oneshot::channel::<()>();
@@ -25,7 +26,7 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
         };
         runtime.block_on(async move {
             let client = connect(&config).await.map(|client| (client, tokio::runtime::Handle::current()));
-            // Whoever waits for it may have gone; then nobody will say that it ends.
+            // If the receiver has been dropped, no end will be signalled.
             if begun.send(client).is_ok() {
                 let _ = ends.await;
             }
@@ -33,13 +34,13 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
     })?;
     let gone = || NatsError::Thread(std::io::Error::other("it has ended"));
     let (client, runtime) = begins.await.map_err(|_| gone())??;
-    // Reading the reports is work, and the connection is not to wait for it.
+    // Decoding takes time and must not delay the connection.
     thread::Builder::new().name("kpis".to_owned()).spawn(move || {
         let handle = messages.handle();
         for message in messages {
             handle.told(runtime.block_on(client.publish(message.subject, message.json)).is_ok());
         }
-        // What it has taken goes out, if a server is there.
+        // Flushes buffered messages if a server is connected.
         let _ = runtime.block_on(tokio::time::timeout(super::PATIENCE, client.flush()));
         drop(end);
     })?;
