@@ -1,14 +1,14 @@
-//! What controllers tell whoever listens: messages under subjects, without an answer.
+//! Publish-only message bus of controllers.
 
 use bytes::Bytes;
 
-/// Where messages go. It never waits: what cannot be taken is lost and counted there.
+/// Message sink. It never blocks: messages without room are dropped and counted by the implementation.
 pub trait Bus: Send {
-    /// Publishes a message, which is JSON.
+    /// Publishes a JSON message under a subject.
     fn publish(&mut self, subject: &str, message: Bytes);
 }
 
-/// Nobody listens.
+/// Discards all messages.
 impl Bus for () {
     fn publish(&mut self, _: &str, _: Bytes) {}
 }

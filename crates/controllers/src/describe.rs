@@ -1,11 +1,11 @@
-//! Descriptions in the terms of OpenAPI 3.1: put together, and read for what is allowed where.
+//! OpenAPI 3.1 descriptions: merging, and lookup of allowed methods.
 use serde_json::{Map, Value as Json};
 
-/// Methods that a path may have.
+/// HTTP methods of a path item.
 const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
-/// Several descriptions as one. The first one says what it is about; where two describe the same path or part, the
-/// earlier one counts.
+/// Merges descriptions. The first provides the general information; if several describe the same path or
+/// schema, the first one is used.
 pub(crate) fn together(descriptions: &[&str]) -> Json {
     let mut all = descriptions.iter().map(|text| serde_json::from_str(text).unwrap_or_default());
     let mut whole: Json = all.next().unwrap_or_default();
@@ -29,11 +29,11 @@ fn merge(into: &mut Json, from: Json) {
     }
 }
 
-/// Which methods are described for which paths.
+/// Methods per path pattern.
 pub(crate) struct Routes(Vec<(String, String)>);
 
 impl Routes {
-    /// From a description.
+    /// Reads the paths of a description.
     pub(crate) fn described(description: &Json) -> Self {
         let paths = description["paths"].as_object().into_iter().flatten();
         let methods = |item: &Json| {
@@ -43,14 +43,14 @@ impl Routes {
         Self(paths.map(|(path, item)| (path.clone(), methods(item))).collect())
     }
 
-    /// The methods of a path; `None` if there is no such path.
+    /// Returns the methods of a path; `None` if there is no such path.
     pub(crate) fn of(&self, path: &str) -> Option<&str> {
         let fits = |pattern: &str| {
             let (pattern, path) = (pattern.split('/'), path.split('/'));
             pattern.clone().count() == path.clone().count()
                 && pattern.zip(path).all(|(wanted, is)| wanted.starts_with('{') || wanted == is)
         };
-        // What is named counts before what stands for any name.
+        // A literal segment takes precedence over a placeholder.
         let named = |path: &str| path.matches('{').count();
         let fitting = self.0.iter().filter(|(pattern, _)| fits(pattern));
         fitting.min_by_key(|(pattern, _)| named(pattern)).map(|(_, methods)| methods.as_str())
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earlier_description_counts() {
+    fn first_description_takes_precedence() {
         let first = r#"{"info": 1, "paths": {"/a": {"get": {"summary": "first"}}}}"#;
         let second = r#"{"info": 2, "paths": {"/a": {"put": {}}, "/b/{id}": {"post": {}, "delete": {}}, "/b/c": {"get": {}}},
             "components": {"schemas": {"X": {}}}}"#;

@@ -1,4 +1,5 @@
-//! What lives on one thread is asked over HTTP from any: handlers ask over a bounded channel, a task beside it answers.
+//! Access from HTTP handlers on any thread to a value that stays on one thread: a bounded request channel and
+//! a task on that thread.
 use crate::guard::{Access, problem};
 use crate::server::Answer;
 use axum::Router;
@@ -10,12 +11,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that may wait; beyond, the answer is 503.
+/// Maximum number of queued requests; further ones get status 503.
 const QUESTIONS_MAX: usize = 64;
 
 type Question<T> = Box<dyn FnOnce(&T) + Send>;
 
-/// Where a `T` that cannot leave its thread is asked.
+/// Request channel to a `T` that cannot leave its thread.
 pub(crate) struct Desk<T>(mpsc::Sender<Question<T>>);
 
 impl<T> Clone for Desk<T> {
@@ -25,7 +26,7 @@ impl<T> Clone for Desk<T> {
 }
 
 impl<T: 'static> Desk<T> {
-    /// Answers as long as somebody may ask, in a task of this thread.
+    /// Starts a task on this thread that handles requests as long as there are handles.
     pub(crate) fn open(asked: T) -> Self {
         let (ask, mut questions) = mpsc::channel::<Question<T>>(QUESTIONS_MAX);
         tokio::task::spawn_local(async move {
@@ -36,19 +37,20 @@ impl<T: 'static> Desk<T> {
         Self(ask)
     }
 
-    /// The answer to `question`, which is asked on the thread of `T`; a response that says 503 if too much is asked.
+    /// Runs `question` on the thread of `T` and returns its result; returns a response with status 503 if the
+    /// queue is full.
     pub(crate) async fn ask<R: Send + 'static>(
         &self,
         question: impl FnOnce(&T) -> R + Send + 'static,
     ) -> Result<R, Response> {
         self.ask_for(move |asked, answer| {
-            // Who asked may have gone; then nobody wants the answer.
+            // The requester may have disconnected.
             let _ = answer.send(question(asked));
         })
         .await
     }
 
-    /// As [`ask`](Self::ask); the answer may come later.
+    /// Like [`ask`](Self::ask), for a result that is available later.
     pub(crate) async fn ask_for<R: Send + 'static>(
         &self,
         question: impl FnOnce(&T, oneshot::Sender<R>) + Send + 'static,
@@ -60,7 +62,7 @@ impl<T: 'static> Desk<T> {
     }
 }
 
-/// Serves a router until the runtime ends; the address is the one bound.
+/// Serves a router until the runtime ends; returns the bound address.
 pub(crate) async fn serve(router: Router, address: SocketAddr) -> io::Result<SocketAddr> {
     let listener = tokio::net::TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
@@ -74,20 +76,20 @@ pub(crate) async fn serve(router: Router, address: SocketAddr) -> io::Result<Soc
     Ok(bound)
 }
 
-/// A request over HTTP.
+/// HTTP request.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) body: String,
 }
 
-/// Octets of the longest body.
+/// Maximum size of a request body, in bytes.
 const BODY_MAX: usize = 64 << 10;
 
-/// Serves JSON under the paths that `answer` knows, to requests that `access` accepts.
+/// Serves JSON resources to requests that `access` accepts.
 ///
 /// # Errors
-/// It cannot listen there; or the address is beyond loopback, and there is no token.
+/// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub(crate) async fn answers<T: 'static>(
     desk: Desk<T>,
     address: SocketAddr,

@@ -1,10 +1,11 @@
-//! The access policy of every HTTP endpoint, and the form of refusals.
+//! Access policy of all HTTP endpoints, and the format of refusals.
 //!
-//! * An address beyond loopback takes a token or a list of trusted addresses; otherwise nothing listens there.
-//! * Every request, whatever its method, names this server in `Host`: by an IP address, `localhost` or an allowed name. A name
-//!   of an attacker that resolves to this machine is refused, and so is a request whose `Origin` is another server. A web page
-//!   of a third party therefore cannot command base stations through its visitor's browser.
-//! * A request bears the token if there is one, except from trusted addresses.
+//! * An endpoint listens on an address beyond loopback only with a token or a list of trusted addresses.
+//! * The `Host` header of every request names this server: by an IP address, `localhost` or an allowed name.
+//!   This rejects DNS names of an attacker that resolve to this machine. A request whose `Origin` is another
+//!   server is rejected as well. A third-party web page therefore cannot control base stations through its
+//!   visitor's browser.
+//! * If there is a token, every request carries it, except requests from trusted addresses.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::token::{Token, Trust};
@@ -14,15 +15,15 @@ use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Octets of the longest body.
+/// Maximum size of a request body, in bytes.
 pub const BODY_MAX: usize = 64 << 10;
 
-/// Which requests an HTTP endpoint accepts.
+/// Access policy of an HTTP endpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// Further names of this machine that `Host` may have; IP addresses and `localhost` are always allowed.
+    /// Further host names of this machine; IP addresses and `localhost` are always allowed.
     pub hosts: Vec<String>,
-    /// The token that requests bear.
+    /// Bearer token that requests have to carry.
     pub token: Option<Token>,
     /// Addresses whose requests need no token.
     pub trust: Option<Trust>,
@@ -42,24 +43,25 @@ impl Access {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
 
-    /// Refuses a request that names another server or comes from another origin, whatever its method.
+    /// Rejects a request that names another server or comes from another origin, for all methods.
     pub(crate) fn check_host(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), Response> {
         check_host(headers, uri, &self.hosts)
     }
 
-    /// Whether a request from this address is authorized.
+    /// Returns whether a request from this address is authorized.
     pub(crate) fn authorizes(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
         may_ask(self.token.as_ref(), self.trust.as_ref(), peer, headers)
     }
 
-    /// Refuses what [`check_host`](Self::check_host) refuses, and a request that is not authorized.
+    /// Rejects a request that fails [`check_host`](Self::check_host) or is not authorized.
     pub(crate) fn check(&self, peer: IpAddr, headers: &HeaderMap, uri: &Uri) -> Result<(), Response> {
         self.check_host(headers, uri)?;
         if self.authorizes(peer, headers) { Ok(()) } else { Err(unauthorized()) }
     }
 }
 
-/// Whether a request is authorized: by the token, by its address, or because the endpoint is on loopback.
+/// Returns whether a request is authorized: by the token, by its address, or because the endpoint is on
+/// loopback.
 fn may_ask(token: Option<&Token>, trust: Option<&Trust>, peer: IpAddr, headers: &HeaderMap) -> bool {
     match (token, trust) {
         (None, None) => true,
@@ -77,7 +79,7 @@ pub(crate) fn unauthorized() -> Response {
     refused
 }
 
-/// A body that says that it is JSON, which no form of a foreign page can.
+/// Returns the body of a request that declares JSON, which an HTML form of a third-party page cannot do.
 pub(crate) async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let form = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = form.split(';').next().unwrap_or_default().trim();
@@ -89,13 +91,13 @@ pub(crate) async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Byte
     to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
 }
 
-/// What is wrong, in the form of RFC 9457.
+/// Returns an error response in the form of RFC 9457.
 pub(crate) fn problem(status: StatusCode, detail: &str) -> Response {
     let body = serde_json::json!({ "title": status.canonical_reason(), "status": status.as_u16(), "detail": detail });
     (status, [("content-type", "application/problem+json")], body.to_string()).into_response()
 }
 
-/// A `Host` without its port; brackets of IPv6 are taken off.
+/// Removes the port from a `Host` value, and the brackets from an IPv6 address.
 fn without_port(authority: &str) -> &str {
     match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -127,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_means_this_server_is_heard() {
+    fn requests_must_name_this_server() {
         let uri: Uri = "/v1/nodes".parse().unwrap();
         let asked = |host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::new();

@@ -1,4 +1,5 @@
-//! Hosted xApps at the RIC's HTTP: each by a token and a socket of its own, where it may ask for little, and not too often.
+//! HTTP access of hosted xApps: each has its own token and socket, a short list of allowed paths, and a rate
+//! limit.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::guard::problem;
@@ -25,31 +26,31 @@ use tokio::net::UnixStream;
 use tokio::net::unix::SocketAddr as Peer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests of one xApp that are answered at once ...
+/// Maximum number of concurrent requests of one xApp.
 pub const XAPP_REQUESTS_MAX: usize = 8;
-/// ... and in a second, in the long run; beyond either, the answer is 429.
+/// Maximum mean rate of requests of one xApp, per second; beyond either limit, requests get status 429.
 pub const XAPP_REQUESTS_PER_S: f64 = 200.0;
-/// Topics that one xApp listens to at once; beyond, the answer is 429.
+/// Maximum number of topics that one xApp listens to at the same time; further ones get status 429.
 pub const XAPP_LISTENS_MAX: usize = 8;
-/// Connections to one xApp's own socket; further ones wait.
+/// Maximum number of connections to one xApp's socket; further ones wait.
 pub const XAPP_CONNECTIONS_MAX: usize = 16;
-/// Between two connections that are taken in there.
+/// Delay between two accepted connections of one xApp.
 const CONNECTION_REST: Duration = Duration::from_millis(5);
-/// How long who is refused there waits for his answer: asking in vain costs the RIC next to nothing.
+/// Delay of a refusal, so that repeated invalid requests cost the RIC next to nothing.
 const REFUSAL_REST: Duration = Duration::from_millis(100);
-/// What an xApp may ask for: the beginnings of paths.
+/// Path prefixes that hosted xApps may use.
 const OPEN: [&str; 3] = ["/v1/control", "/v1/kv", "/v1/topics"];
 
-/// xApps that the RIC starts.
+/// Hosted xApps of a RIC.
 #[derive(Clone)]
 pub struct Hosted {
-    /// Where the operator asks about them.
+    /// Mailbox for the operator's requests about them.
     pub desk: Desk,
-    /// They.
+    /// HTTP endpoint of each xApp.
     xapps: Arc<Vec<Door>>,
 }
 
-/// One xApp's door.
+/// HTTP endpoint of one xApp.
 pub struct Door {
     name: String,
     token: Token,
@@ -59,7 +60,7 @@ pub struct Door {
     pace: Mutex<Pace>,
 }
 
-/// How many requests may still come now.
+/// Token bucket of requests.
 #[derive(Debug)]
 struct Pace {
     left: f64,
@@ -67,7 +68,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Whether one may come; a second's worth may come at once.
+    /// Takes one request from the bucket, which holds at most the requests of one second.
     fn take(&mut self, now: Time) -> bool {
         let passed = now.since(self.at).as_secs_f64();
         self.left = (self.left + passed * XAPP_REQUESTS_PER_S).min(XAPP_REQUESTS_PER_S);
@@ -79,7 +80,7 @@ impl Pace {
 }
 
 impl Door {
-    /// A door for the xApp of that name.
+    /// Returns the endpoint of the xApp `name`.
     pub fn new(name: String, token: Token, socket: UnixListener) -> Self {
         let pace = Pace { left: XAPP_REQUESTS_PER_S, at: ranlab_sdk::now() };
         Self {
@@ -99,39 +100,39 @@ impl std::fmt::Debug for Hosted {
     }
 }
 
-/// A hosted xApp that asks.
+/// Hosted xApp that sent a request.
 pub(crate) struct Asker(Arc<Vec<Door>>, usize);
 
 impl Hosted {
-    /// Those with these doors.
+    /// Returns the hosted xApps with these endpoints.
     pub fn new(desk: Desk, xapps: Vec<Door>) -> Self {
         Self { desk, xapps: Arc::new(xapps) }
     }
 
-    /// Which xApp bears its token.
+    /// Returns the xApp whose token a request carries.
     pub(crate) fn asker(&self, headers: &HeaderMap) -> Option<Asker> {
         let place = self.xapps.iter().position(|door| door.token.is_borne(headers))?;
         Some(Asker(self.xapps.clone(), place))
     }
 
-    /// Copies of their sockets.
+    /// Returns duplicates of the sockets.
     pub(crate) fn sockets(&self) -> Vec<io::Result<UnixListener>> {
         self.xapps.iter().map(|door| door.socket.try_clone()).collect()
     }
 }
 
 impl Asker {
-    /// Its name.
+    /// Returns the name of the xApp.
     pub(crate) fn name(&self) -> &str {
         &self.0[self.1].name
     }
 
-    /// As the RIC's rules name it.
+    /// Returns the name of the xApp in the RIC's rules.
     pub(crate) fn party(&self) -> String {
         format!("xapp://{}", self.name())
     }
 
-    /// A turn to listen to a topic, to be kept for as long as it listens.
+    /// Acquires a listener slot, to be held while the xApp listens to a topic.
     pub(crate) fn listens(&self) -> Result<OwnedSemaphorePermit, Response> {
         let listens = self.0[self.1].listens.clone();
         listens.try_acquire_owned().map_err(|_| {
@@ -140,7 +141,7 @@ impl Asker {
         })
     }
 
-    /// Whether it may ask for this now; the turn is given back when it is answered.
+    /// Checks path and rate of a request, and acquires a request slot, to be held until the response.
     pub(crate) fn may(&self, method: &Method, path: &str) -> Result<OwnedSemaphorePermit, Response> {
         let door = &self.0[self.1];
         let open = OPEN
@@ -167,7 +168,7 @@ impl Asker {
     }
 }
 
-/// Serves the same at each xApp's own socket, as if it came from this machine.
+/// Serves the router at each xApp's own socket; requests count as coming from this machine.
 pub(crate) fn serve_sockets(router: &Router, sockets: Vec<io::Result<UnixListener>>) -> io::Result<()> {
     for socket in sockets {
         let socket = socket?;
@@ -185,7 +186,7 @@ pub(crate) fn serve_sockets(router: &Router, sockets: Vec<io::Result<UnixListene
     Ok(())
 }
 
-/// Has who is refused wait: he would ask again at once.
+/// Delays refusals, because a client tends to retry immediately.
 async fn unhurried(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     if matches!(
@@ -200,7 +201,7 @@ async fn unhurried(request: Request, next: Next) -> Response {
     response
 }
 
-/// A listener for one xApp, which may want nobody else to find room.
+/// Listener for one xApp with a limited number of connections.
 struct Bounded {
     listener: tokio::net::UnixListener,
     room: Arc<Semaphore>,
@@ -223,7 +224,7 @@ impl Listener for Bounded {
     }
 }
 
-/// A connection, and the room that it takes.
+/// Connection that holds a connection slot.
 struct Held {
     stream: UnixStream,
     _room: OwnedSemaphorePermit,
@@ -258,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_too_often_waits_and_no_longer_than_a_second_pays_for() {
+    fn bucket_limits_rate_and_burst() {
         let begun = Time::ZERO;
         let mut pace = Pace { left: XAPP_REQUESTS_PER_S, at: begun };
         let taken = (0..1_000).filter(|_| pace.take(begun)).count();

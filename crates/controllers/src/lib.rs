@@ -1,24 +1,24 @@
-//! Policy as sans-IO IApps: monitoring and xApp hosting; and controllers of other SD-RAN protocols.
+//! Sans-IO iApps of a RIC (monitoring, slicing, xApp hosting), and controllers of other SD-RAN protocols.
 //!
 //! | module | iApp |
 //! |---|---|
-//! | [`console`] | nodes, subscriptions, controls and indications of any RIC, for people and programs |
+//! | [`console`] | nodes, subscriptions, controls and indications of any RIC, over REST |
 //! | `a1` | policies of a non-real-time RIC, for xApps |
-//! | [`association`] | which controllers see which UEs, by what UEs chose |
-//! | [`commons`] | values and messages that xApps share |
-//! | [`hosting`] | xApps that the RIC starts itself: which, when, within what |
-//! | [`monitor`] | the latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
-//! | [`slicing`] | slices by REST and by policy, whatever the radio access technology |
+//! | [`association`] | exposes UEs to further controllers, by the PLMN and slices that they selected |
+//! | [`commons`] | shared store of xApps: values and messages |
+//! | [`hosting`] | xApps that the RIC starts and supervises |
+//! | [`monitor`] | latest MAC, RLC, PDCP and GTP statistics of every node and UE, in memory |
+//! | [`slicing`] | slices by REST and by policy, for any radio access technology |
 //! | [`traffic`] | RLC and TRAFFIC statistics on a bus, traffic control by REST |
 //! | [`virt`] | operators share base stations without seeing each other |
-//! | [`xapps`] | which xApps may join, what they see, and which are there |
+//! | [`xapps`] | admission of xApps, their permissions, and the list of connected xApps |
 //!
 //! | module | controller |
 //! |---|---|
-//! | [`flexran`] | as FlexRAN's: RIB updater and task manager in cycles of 1 ms |
-//! | [`empower`] | as 5G-EmPOWER's: registered base stations, a message for each UE |
+//! | [`flexran`] | FlexRAN: RIB updater and task manager in cycles of 1 ms |
+//! | [`empower`] | 5G-EmPOWER: registered base stations, one message per UE |
 //!
-//! An iApp lives inside a RIC; what it knows is read through a handle that is made with it.
+//! An iApp runs inside a RIC; its state is read through a handle that is created with it.
 #[cfg(feature = "serve")]
 pub mod a1;
 pub mod association;
@@ -72,19 +72,20 @@ pub mod xapps;
 use ranlab_e2::ric::{NorthboundReply, NorthboundRequest};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The value behind a lock. A holder that panicked left a statistic half written at worst: not worth a second panic.
+/// Locks a mutex. A panicked holder leaves at most one statistic incomplete, which does not justify a second
+/// panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The answer to a request for what an iApp does not have; `allowed` names what it has.
+/// Returns the response to a request for an unknown resource; `allowed` names the available ones.
 fn no_such(request: &NorthboundRequest, allowed: &str) -> NorthboundReply {
     let detail = format!("no such resource {:?}; there is {allowed}", request.path);
     request
         .reply(404, serde_json::json!({ "title": "Not Found", "status": 404, "detail": detail }).to_string())
 }
 
-/// Numbers below what is asked for, the same for the same seed, which is not 0.
+/// Returns a deterministic pseudo-random generator of numbers below its argument; the seed must not be 0.
 #[cfg(test)]
 fn dice(mut state: u64) -> impl FnMut(u64) -> u64 {
     move |most| {

@@ -1,8 +1,8 @@
-//! What xApps share among several RICs: each namespace is a JetStream stream with a namespace's bounds, its subjects are its keys; a
-//! message under a topic is one of NATS's own.
+//! Shared store of several RICs on NATS: each namespace is a JetStream stream with the limits of a namespace,
+//! its subjects are the keys. Messages under topics are NATS core messages.
 //!
-//! Values are read from the stream's leader, so whoever reads, at whichever RIC, reads what was written last. Without a quorum
-//! nothing is read or written.
+//! Values are read from the stream's leader, so every RIC reads the latest write. Without a quorum, reads and
+//! writes fail.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with a thread of its own"
@@ -28,14 +28,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tokio::sync::{mpsc, oneshot};
 
-/// Messages that wait on either way; beyond, they are dropped and counted.
+/// Capacity of the message channels in each direction; further messages are dropped and counted.
 const WAITING_MAX: usize = 1_024;
-/// Octets that a stream may need for a key beside its value.
+/// Bytes that a stream needs per key in addition to the value.
 const KEY_BYTES: usize = 512;
-/// Times that a key is looked at anew which others change while it is removed.
+/// Number of attempts to remove a key that is changed concurrently.
 const TRIES: usize = 4;
 
-/// A connection for what xApps share. Its thread ends with it.
+/// NATS connection of a shared store; its thread ends with it.
 #[derive(Debug)]
 pub struct Shared {
     client: Client,
@@ -45,10 +45,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Connects.
+    /// Connects to the servers.
     ///
     /// # Errors
-    /// The servers are not there or let nobody in.
+    /// Fails if no server is reachable or the credentials are rejected.
     pub async fn open(config: NatsConfig) -> Result<Self, NatsError> {
         let (begun, begins) = oneshot::channel();
         let (commons, given) = oneshot::channel();
@@ -63,7 +63,7 @@ impl Shared {
             runtime.block_on(async move {
                 match connect(&of_thread).await {
                     Ok(client) => {
-                        // Whoever waits for it may have gone.
+                        // The receiver may have been dropped.
                         let _ = begun.send(Ok(client.clone()));
                         tokio::select! {
                             () = carry(client, &of_thread.bucket, given) => {}
@@ -79,31 +79,32 @@ impl Shared {
         Ok(Self { client, config, commons: Some(commons), _end: end })
     }
 
-    /// Where values are.
+    /// Returns the store of values.
     pub fn store(&self) -> Box<dyn Store> {
         let mut context = jetstream::new(self.client.clone());
         context.set_timeout(PATIENCE);
         Box::new(NatsStore(Arc::new(Place { context, config: self.config.clone(), made: Mutex::default() })))
     }
 
-    /// Carries messages between what is published here and elsewhere, once.
+    /// Starts forwarding messages between this store and other RICs; has an effect only once.
     pub fn carry(&mut self, commons: &Commons) {
         if let Some(give) = self.commons.take() {
-            // A thread that has ended carries nothing.
+            // The thread may have ended.
             let _ = give.send(commons.clone());
         }
     }
 }
 
 async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
-    // What is published here is told here already. Servers that are not there yet are tried until they are, as for the directory.
+    // Listeners here already receive messages published here. Servers that are unreachable at first are
+    // retried, as for the directory.
     let set = |options: async_nats::ConnectOptions| {
         options.no_echo().subscription_capacity(WAITING_MAX).retry_on_initial_connect()
     };
     open(config, set).await
 }
 
-/// Carries messages both ways, from when it is told between what.
+/// Forwards messages in both directions once `given` provides the store.
 async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) {
     let Ok(commons) = given.await else { return std::future::pending().await };
     let (out, mut published) = mpsc::channel(WAITING_MAX);
@@ -136,7 +137,7 @@ async fn carry(client: Client, bucket: &str, given: oneshot::Receiver<Commons>) 
 fn hear(commons: &Commons, begins: &str, message: &Message) {
     let names = message.subject.strip_prefix(begins).and_then(|rest| rest.split_once('.'));
     let names = names.and_then(|(namespace, topic)| Some((unescaped(namespace)?, unescaped(topic)?)));
-    // Who else publishes there may say anything: one line of JSON is what listeners may be told.
+    // Other publishers may send anything; listeners must receive only one line of JSON.
     let is_ours = message.payload.len() <= VALUE_BYTES_MAX
         && !message.payload.contains(&b'\n')
         && serde_json::from_slice::<serde::de::IgnoredAny>(&message.payload).is_ok();
@@ -145,7 +146,7 @@ fn hear(commons: &Commons, begins: &str, message: &Message) {
     }
 }
 
-/// The next message; never, without a subscription.
+/// Returns the next message; never resolves without a subscription.
 async fn next(heard: &mut Option<Subscriber>) -> Option<Message> {
     match heard {
         Some(heard) => poll_fn(|context| Pin::new(&mut *heard).poll_next(context)).await,
@@ -153,7 +154,7 @@ async fn next(heard: &mut Option<Subscriber>) -> Option<Message> {
     }
 }
 
-/// A name as a part of a subject, in which a dot would begin the next part.
+/// Escapes a name as a subject token, which must not contain dots.
 fn escaped(name: &str) -> String {
     name.replace('.', "=2E")
 }
@@ -166,11 +167,11 @@ fn unescaped(part: &str) -> Option<String> {
 struct Place {
     context: Context,
     config: Arc<NatsConfig>,
-    /// Namespaces that were written here.
+    /// Namespaces known to exist.
     made: Mutex<BTreeSet<String>>,
 }
 
-/// Values at NATS servers.
+/// Values on NATS servers.
 #[derive(Clone)]
 struct NatsStore(Arc<Place>);
 
@@ -187,7 +188,7 @@ impl Place {
         format!("ranlab.{}.kv.{}.{}", self.config.bucket, escaped(namespace), key_part(key))
     }
 
-    /// The stream of a namespace, if anything was ever written there.
+    /// Returns the stream of a namespace; `None` if it does not exist.
     async fn there(&self, namespace: &str) -> Result<Option<Stream>, StoreError> {
         match self.context.get_stream(self.stream_of(namespace)).await {
             Ok(stream) => Ok(Some(stream)),
@@ -200,7 +201,7 @@ impl Place {
         }
     }
 
-    /// The same, made if it is not there.
+    /// Creates the stream of a namespace if it does not exist.
     async fn made(&self, namespace: &str) -> Result<(), StoreError> {
         if lock(&self.made).contains(namespace) {
             return Ok(());
@@ -289,7 +290,8 @@ impl Place {
             if let Some(wanted) = wanted.filter(|wanted| *wanted != found.revision) {
                 return Err(StoreError::Revision { is: found.revision, wanted });
             }
-            // Of that revision: if somebody has set the key meanwhile it is gone, and nothing is removed.
+            // Deletes this revision only: if the key has been set in the meantime, this revision is gone and
+            // nothing is deleted.
             if stream.delete_message(found.revision).await.is_ok_and(|removed| removed) {
                 return Ok(());
             }
@@ -298,7 +300,7 @@ impl Place {
     }
 }
 
-/// A key as a part of a subject; `>` and nothing are parts of patterns.
+/// Escapes a key as a subject token; `>` and the empty token are reserved for wildcards.
 fn key_part(key: &str) -> String {
     if key == ">" { key.to_owned() } else { escaped(key) }
 }
@@ -330,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parts_of_subjects_and_come_back() {
+    fn names_round_trip_through_subject_tokens() {
         for name in ["a1", "quota_1.0.0:night", ".x.", "a-b"] {
             assert!(!escaped(name).contains('.'), "{name}");
             assert_eq!(unescaped(&escaped(name)).as_deref(), Some(name));

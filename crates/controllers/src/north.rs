@@ -1,4 +1,5 @@
-//! What northbound faces of iApps share: paths, JSON bodies, problems, and commands whose answer comes later.
+//! Common parts of northbound interfaces of iApps: paths, JSON bodies, error responses, and controls whose
+//! outcome arrives later.
 use bytes::Bytes;
 use ranlab_e2::ric::{
     ControlDetails, IAppOutbox, NorthboundReply, NorthboundRequest, Outcome, RequestHandle,
@@ -10,15 +11,15 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
-/// Commands of the northbound face that may be under way at once; beyond, the answer is 503.
+/// Maximum number of pending controls of a northbound interface; further requests get status 503.
 pub(crate) const COMMANDS_MAX: usize = 256;
 
-/// What is wrong with a request, in HTTP's terms.
+/// Error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     status: u16,
     detail: String,
-    /// The base station's own reason.
+    /// Reason reported by the base station.
     reason: Option<&'static str>,
 }
 
@@ -27,32 +28,32 @@ impl Fault {
         Self { status, detail: detail.into(), reason: None }
     }
 
-    /// There is no such method here; there are these.
+    /// Returns status 405 with the allowed methods.
     pub(crate) fn method(allow: &str) -> Self {
         Self::new(405, format!("allowed here: {allow}"))
     }
 
-    /// The status of HTTP.
+    /// Returns the HTTP status.
     pub(crate) fn status(&self) -> u16 {
         self.status
     }
 
-    /// What is wrong, in a sentence.
+    /// Returns the error message.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The base station's own reason.
+    /// Returns the reason reported by the base station.
     pub(crate) fn reason(&self) -> Option<&'static str> {
         self.reason
     }
 
-    /// The problem in the form of RFC 9457.
+    /// Returns the reply in the form of RFC 9457.
     pub(crate) fn reply(&self, request_token: u64) -> NorthboundReply {
         self.reply_with(request_token, Json::Null)
     }
 
-    /// As [`reply`](Self::reply), with the base station's own words.
+    /// Like [`reply`](Self::reply), with the control outcome of the base station.
     pub(crate) fn reply_with(&self, request_token: u64, outcome: Json) -> NorthboundReply {
         let title = match self.status {
             400 => "Bad Request",
@@ -85,7 +86,7 @@ impl From<Refusal> for Fault {
             | Reason::UnknownQueue
             | Reason::UnknownFilter => 404,
             Reason::NotOwner | Reason::Untrusted => 403,
-            // The body is one that the description allows; this base station, as it is now, cannot do it.
+            // The request is valid, but the base station cannot carry it out in its current state.
             Reason::Exists
             | Reason::Overcommitted
             | Reason::InUse
@@ -97,7 +98,7 @@ impl From<Refusal> for Fault {
     }
 }
 
-/// The segments of a path, decoded (RFC 3986 §2.1). A slash within one is written `%2F`.
+/// Splits a path into decoded segments (RFC 3986 §2.1); a slash within a segment is written `%2F`.
 pub(crate) fn segments(path: &str) -> Result<Vec<String>, Fault> {
     let wrong = || Fault::new(400, format!("the path {path:?} is no UTF-8 after decoding"));
     let segment = |text: &str| -> Option<String> {
@@ -116,14 +117,14 @@ pub(crate) fn segments(path: &str) -> Result<Vec<String>, Fault> {
     parts.map(|part| segment(part).ok_or_else(wrong)).collect()
 }
 
-/// A number of a path.
+/// Parses a number in a path.
 pub(crate) fn number<T: std::str::FromStr>(text: &str, what: &str, most: u32) -> Result<T, Fault> {
     let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
     let number = Some(text).filter(|_| digits).and_then(|text| text.parse().ok());
     number.ok_or_else(|| Fault::new(404, format!("{text:?} is no {what}; allowed is 0 to {most}")))
 }
 
-/// The body as a value: 400 for what is no JSON, 422 for JSON that says something else.
+/// Parses a JSON body; status 400 for invalid JSON, 422 for JSON of another form.
 pub(crate) fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T, Fault> {
     let fault = |error: serde_json::Error| {
         let status = if error.is_data() { 422 } else { 400 };
@@ -141,10 +142,10 @@ pub(crate) fn body<T: DeserializeOwned>(request: &NorthboundRequest) -> Result<T
     })
 }
 
-/// Whole numbers of people and programs that know one kind of number: `1.0` and `1e3` are integers to JSON Schema. Whether
-/// there were any; they are written as integers now.
+/// Converts integers written as `1.0` or `1e3`, which JSON Schema treats as integers. Returns whether there
+/// were any.
 fn written_as_fractions(value: &mut Json) -> bool {
-    /// Beyond, a double is no longer one integer.
+    /// Above this value, doubles do not represent all integers.
     const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     match value {
         Json::Number(number) if number.is_f64() => {
@@ -159,8 +160,8 @@ fn written_as_fractions(value: &mut Json) -> bool {
     }
 }
 
-/// A member that may be left out, but is no `null`: the description says so. Nor is it a list, which `serde` would take for
-/// an object's members in their order.
+/// Deserialises an optional member that must not be `null`, as described in OpenAPI. Rejects arrays too,
+/// which `serde` would accept as a struct's members in order.
 pub(crate) fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     let value = Json::deserialize(from)?;
     if value.is_array() {
@@ -169,20 +170,20 @@ pub(crate) fn given<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -> 
     serde_json::from_value(value).map(Some).map_err(D::Error::custom)
 }
 
-/// A value as a reply.
+/// Returns a reply with status 200 and a JSON value.
 pub(crate) fn ok(request: &NorthboundRequest, value: &Json) -> NorthboundReply {
     request.reply(200, value.to_string())
 }
 
-/// What a request did, if it did not fail.
+/// Result of a successful request.
 pub(crate) enum Done {
-    /// It is answered.
+    /// The reply is available.
     Answer(Json),
-    /// A base station was asked; the answer comes with its own.
+    /// The reply follows when the base station has responded.
     Later,
 }
 
-/// Replies to a request now, unless its answer comes later.
+/// Sends the reply to a request, unless it follows later.
 pub(crate) fn conclude(request: &NorthboundRequest, done: Result<Done, Fault>, out: &mut IAppOutbox) {
     match done {
         Ok(Done::Answer(value)) => out.reply(ok(request, &value)),
@@ -191,7 +192,7 @@ pub(crate) fn conclude(request: &NorthboundRequest, done: Result<Done, Fault>, o
     }
 }
 
-/// Commands under way, and for whom.
+/// Pending controls and their originators.
 #[derive(Debug)]
 pub(crate) struct Commands<W> {
     waiting: BTreeMap<RequestHandle, W>,
@@ -204,7 +205,7 @@ impl<W> Default for Commands<W> {
 }
 
 impl<W> Commands<W> {
-    /// Sends a command to a node's function.
+    /// Sends a control of a service model to a node.
     pub(crate) fn send(
         &mut self,
         (node, function): (GlobalE2NodeId, RanFunctionId),
@@ -217,7 +218,7 @@ impl<W> Commands<W> {
         self.send_octets((node, function), message, waiting, out)
     }
 
-    /// As [`send`](Self::send), for what is no service model's.
+    /// Like [`send`](Self::send), for an encoded control.
     pub(crate) fn send_octets(
         &mut self,
         (node, function): (GlobalE2NodeId, RanFunctionId),
@@ -234,7 +235,7 @@ impl<W> Commands<W> {
         Ok(())
     }
 
-    /// Who waited for a command, and how it ended.
+    /// Removes a control that has ended; returns its originator and outcome.
     pub(crate) fn done(
         &mut self,
         request: RequestHandle,
@@ -254,18 +255,18 @@ impl<W> Commands<W> {
         Some((waiting, ended))
     }
 
-    /// Whether somebody waits of whom `is` says so.
+    /// Returns whether there is an originator that satisfies the predicate.
     pub(crate) fn any(&self, is: impl FnMut(&W) -> bool) -> bool {
         self.waiting.values().any(is)
     }
 }
 
-/// A request for what is not there; `allowed` names what is.
+/// Returns status 404; `allowed` names the available resources.
 pub(crate) fn missing(what: &str, name: &str, allowed: &str) -> Fault {
     Fault::new(404, format!("there is no {what} {name:?}; there is {allowed}"))
 }
 
-/// The node that a path names.
+/// Returns the node named in a path.
 pub(crate) fn named<'a>(
     name: &str,
     mut nodes: impl Iterator<Item = &'a GlobalE2NodeId> + Clone,
@@ -284,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_decoded_segment_by_segment() {
+    fn path_is_decoded_by_segment() {
         assert_eq!(
             segments("nodes/gnb%20505.01%205%2Fdu%201/slices").unwrap(),
             ["nodes", "gnb 505.01 5/du 1", "slices"]

@@ -1,28 +1,28 @@
-//! The page for people, as a server gives it. It holds no secret, so it is given without the token; all that it shows is asked for
-//! like anything else here.
+//! Static files of the web page. They contain no secret and are served without token; the page requests all
+//! data through the API.
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use ranlab_page::{File, POLICY};
 
-/// The file at a path; `None` if there is none.
+/// Returns the file at a path, if it exists.
 pub(crate) fn file(path: &str) -> Option<Response> {
     ranlab_page::file(path).map(response)
 }
 
-/// A file as it is given.
+/// Returns the response with a file.
 pub(crate) fn response(file: &File) -> Response {
     let headers = [
         (header::CONTENT_TYPE, file.form),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // Another version of the program may serve here next.
+        // After an upgrade, the program serves other files under the same path.
         (header::CACHE_CONTROL, "no-cache"),
     ];
     (headers, file.text).into_response()
 }
 
-/// As [`file`], with the page of a verb that shows what it does in the place of the RIC's.
+/// Like [`file`], with the page of a command-line verb instead of the RIC's page.
 pub(crate) fn file_of_board(path: &str) -> Option<Response> {
     let file = ranlab_page::file(path)?;
     let mut given = response(file);
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_takes_scripts_from_this_server_alone() {
+    fn page_loads_scripts_from_this_server_only() {
         let page = file("/").unwrap();
         let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
         assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");

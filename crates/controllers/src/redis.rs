@@ -1,4 +1,5 @@
-//! A bus over a Redis server: `PUBLISH` and `SUBSCRIBE`, each from a thread of its own, for Redis may keep them waiting.
+//! Message bus on a Redis server: `PUBLISH` and `SUBSCRIBE`, each in a thread of its own because Redis calls
+//! block.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with threads of its own"
@@ -13,14 +14,14 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Messages that wait for the server; beyond, they are lost.
+/// Maximum number of queued messages; further ones are dropped.
 const WAITING_MAX: usize = 4_096;
-/// Between two tries to reach a server that is away.
+/// Delay between connection attempts.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
-/// How long reaching it, or one message, may take.
+/// Timeout of a connection attempt or of one message.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why there is no such bus.
+/// Error of a Redis connection.
 #[derive(Debug, thiserror::Error)]
 #[error("no Redis server at {url}: {source}")]
 pub struct RedisBusError {
@@ -35,17 +36,17 @@ pub(crate) fn open(url: &str) -> Result<(redis::Client, redis::Connection), Redi
     Ok((client, connection))
 }
 
-/// Publishes on a Redis server. While it is away messages are lost, and counted.
+/// Publishes on a Redis server. While it is unreachable, messages are dropped and counted.
 pub struct RedisBus {
     messages: SyncSender<(String, Bytes)>,
     missed: Arc<AtomicU64>,
 }
 
 impl RedisBus {
-    /// Reaches the server.
+    /// Connects to the server.
     ///
     /// # Errors
-    /// It is not there.
+    /// Fails if the server is not reachable.
     pub fn connect(url: &str) -> Result<Self, RedisBusError> {
         let (client, connection) = open(url)?;
         let (messages, waiting) = sync_channel(WAITING_MAX);
@@ -54,12 +55,12 @@ impl RedisBus {
         let told = move |taken: bool| {
             lost.fetch_add(u64::from(!taken), Relaxed);
         };
-        // It ends with the bus.
+        // The thread ends with the bus.
         thread::spawn(move || publish_all(&client, Some(connection), waiting.into_iter(), told));
         Ok(Self { messages, missed })
     }
 
-    /// Messages that were lost so far.
+    /// Returns the number of dropped messages.
     pub fn missed(&self) -> u64 {
         self.missed.load(Relaxed)
     }
@@ -73,11 +74,11 @@ impl Bus for RedisBus {
     }
 }
 
-/// Publishes what a monitor takes, from a thread of its own, for as long as that is there. A server that is away, at the beginning
-/// too, is reached again; what it misses is counted.
+/// Publishes the monitor's reports from a thread of its own, until the monitor is dropped. A lost or
+/// initially unreachable server is reconnected to; messages that it misses are counted.
 ///
 /// # Errors
-/// The address is none.
+/// Fails if the address is invalid.
 pub fn publish(url: &str, messages: Messages) -> Result<(), RedisBusError> {
     let error = |source| RedisBusError { url: url.to_owned(), source };
     let client = redis::Client::open(url).map_err(error)?;
@@ -109,11 +110,11 @@ fn publish_all(
     }
 }
 
-/// Hands every message under these subjects to `each`, from a thread of its own, until that says false. A server that
-/// goes away is reached again.
+/// Calls `each` with every message under these subjects, in a thread of its own, until it returns `false`. A
+/// lost connection is restored.
 ///
 /// # Errors
-/// It is not there.
+/// Fails if the server is not reachable.
 pub fn listen(
     url: &str,
     subjects: &[&str],

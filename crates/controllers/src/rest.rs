@@ -1,22 +1,23 @@
-//! A RIC over HTTP, for programs, and for people by the page at `/`: one server for its [`crate::console`] and for the resources
-//! of an iApp beside it. It only carries: what is asked is answered by them.
+//! HTTP server of a RIC: REST API and the page at `/`. It serves the resources of [`crate::console`] and of
+//! one iApp; this module only dispatches requests.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
 //! | `/`, `/web/…` | the page |
-//! | `/healthz`, `/openapi.json`, `/metrics` | whether it serves, what it serves, what it has counted |
-//! | `/v1/nodes` | base stations; the iApp's, if it has some: then the RIC's are at `/v1/ric/nodes` alone |
+//! | `/healthz`, `/openapi.json`, `/metrics` | health, API description, counters |
+//! | `/v1/nodes` | base stations; if the iApp has this resource, the RIC's is at `/v1/ric/nodes` only |
 //! | `/v1/subscriptions`, `/v1/leases`, `/v1/models`, `/v1/offers`, `/v1/control`, `/v1/indications`, `/v1/overview` | the console |
-//! | `/ric/v1/subscriptions` | subscriptions as O-RAN SC's manager has them |
-//! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations as O-RAN SC's E2 manager has them |
-//! | `/v1/ric/cluster`, `/v1/ric/drain` | one of several RICs: who serves what; hand its base stations over |
-//! | `/v1/host/xapps/NAME/…` | xApps that the host starts |
-//! | `/v1/kv/NAMESPACE/KEY`, `/v1/topics/NAMESPACE/TOPIC` | what xApps share |
-//! | `/A1-P/v2/…` | policies, if types of them are installed |
+//! | `/ric/v1/subscriptions` | subscriptions in the form of O-RAN SC's manager |
+//! | `/v1/nodeb/states`, `/v1/nodeb/NAME` | base stations in the form of O-RAN SC's E2 manager |
+//! | `/v1/ric/cluster`, `/v1/ric/drain` | cluster of RICs: base station claims; draining |
+//! | `/v1/host/xapps/NAME/…` | hosted xApps |
+//! | `/v1/kv/NAMESPACE/KEY`, `/v1/topics/NAMESPACE/TOPIC` | shared store of xApps |
+//! | `/A1-P/v2/…` | policies, if policy types are installed |
 //! | `/v1/iapps/NAME/…` | any iApp |
-//! | `/v1/…`, `/v1/events` | the iApp beside it |
+//! | `/v1/…`, `/v1/events` | the selected iApp |
 //!
-//! A request means this server (`guard`), knows its token if there is one, and says that its body is JSON, which no form can.
+//! A request names this server in `Host` (`guard`), carries the token if there is one, and declares a JSON
+//! body, which an HTML form cannot do.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::a1::{self, A1};
@@ -49,40 +50,40 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 pub use crate::guard::BODY_MAX;
-/// Who may listen to the events of a bus at once.
+/// Maximum number of concurrent listeners of a bus.
 const LISTENERS_MAX: usize = 64;
-/// Events that wait for one of them; beyond, it misses some.
+/// Maximum number of queued events per listener; further ones are dropped.
 const EVENTS_MAX: usize = 1_024;
-/// Octets of them; beyond, likewise.
+/// Maximum number of queued bytes per listener; further events are dropped.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// How long an iApp may take to reply; beyond, the answer is 504. A base station has 5 s for a control, and three times 2 s
-/// for a subscription.
+/// Timeout for the reply of an iApp; then the status is 504. A base station has 5 s for a control, and three
+/// times 2 s for a subscription.
 const REPLY_PATIENCE: Duration = Duration::from_secs(8);
 
-/// How to serve.
+/// Configuration of the server.
 #[derive(Debug, Clone)]
 pub struct RestConfig {
-    /// Where to listen.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Which requests are accepted; beyond loopback it needs a token or a list of trusted addresses.
+    /// Accepted requests; an address beyond loopback requires a token or a list of trusted addresses.
     pub access: Access,
-    /// An iApp whose resources are served beside the console's.
+    /// iApp whose resources are served next to the console's.
     pub iapp: Option<Resources>,
-    /// The RIC's console: [`mod@console`].
+    /// Console of the RIC: [`mod@console`].
     pub console: ConsoleHandle,
-    /// xApps that the RIC starts, and what each has to know. With them everybody else needs the token, on loopback too.
+    /// Hosted xApps and their tokens. With hosted xApps, all other requests need the token, on loopback too.
     pub hosted: Option<Hosted>,
-    /// What xApps share.
+    /// Shared store of xApps.
     pub commons: Commons,
-    /// Policies, if types of them are installed.
+    /// A1 policies, if policy types are installed.
     pub a1: Option<A1>,
-    /// What becomes of statistics that are published.
+    /// Counters of published statistics.
     pub published: Option<PublicationHandle>,
-    /// KPIs that `/metrics` exports.
+    /// KPIs exported at `/metrics`.
     pub kpis: Option<KpiExport>,
 }
 
-/// Gives a RIC its console, of which it has one however many servers show it; needs a `LocalSet`.
+/// Adds the console to a RIC, once, regardless of the number of servers; needs a `LocalSet`.
 pub fn console(ric: &RicHandle) -> ConsoleHandle {
     let (iapp, handle) = Console::new();
     ric.add_iapp(Box::new(iapp));
@@ -91,14 +92,14 @@ pub fn console(ric: &RicHandle) -> ConsoleHandle {
     handle
 }
 
-/// The resources of an iApp.
+/// Resources of an iApp.
 #[derive(Debug, Clone)]
 pub struct Resources {
-    /// Its name.
+    /// Name of the iApp.
     pub iapp: &'static str,
-    /// Its description (OpenAPI 3.1).
+    /// OpenAPI 3.1 description.
     pub openapi: &'static str,
-    /// Whose messages `/v1/events` tells.
+    /// Bus whose messages are sent at `/v1/events`.
     pub events: Option<LocalBus>,
 }
 
@@ -107,14 +108,14 @@ struct Served {
     config: RestConfig,
     description: String,
     routes: Routes,
-    /// What the iApp beside the console serves.
+    /// Resources of the selected iApp.
     own: Routes,
 }
 
-/// Serves until the RIC ends; returns the address, with the port that the system chose if it was 0.
+/// Starts the server, which runs until the RIC ends; returns the bound address.
 ///
 /// # Errors
-/// It cannot listen there; or others than this machine could ask, and there is no token.
+/// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr> {
     let address = config.address;
     config.access.check_address(address)?;
@@ -170,7 +171,7 @@ async fn respond(
     if uri.path() != "/healthz" && page.is_none() && !is_authorized {
         return Err(unauthorized());
     }
-    // As long as it is answered.
+    // Held until the response is complete.
     let _turn = asker.as_ref().map(|asker| asker.may(method, uri.path())).transpose()?;
     let wanted = match *method {
         Method::GET | Method::HEAD => Some(Wanted::Get),
@@ -218,9 +219,9 @@ async fn respond(
     }
 }
 
-/// Whether somebody who is no hosted xApp is heard.
+/// Returns whether a request that is not from a hosted xApp is authorized.
 fn is_heard(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
-    // An address of this machine may be a hosted xApp's.
+    // A loopback address may belong to a hosted xApp.
     let is_hosted = config.hosted.is_some() && peer.to_canonical().is_loopback();
     match &config.access {
         access if !is_hosted => access.authorizes(peer, headers),
@@ -228,7 +229,7 @@ fn is_heard(config: &RestConfig, peer: IpAddr, headers: &HeaderMap) -> bool {
     }
 }
 
-/// What is read without asking an iApp; `None` if the path is none of these.
+/// Handles a request that no iApp is needed for; `None` for other paths.
 async fn shown(
     served: &Arc<Served>,
     is_authorized: bool,
@@ -238,7 +239,7 @@ async fn shown(
     let nodes =
         uri.path() == "/v1/ric/nodes" || served.own.of("/v1/nodes").is_none() && uri.path() == "/v1/nodes";
     Ok(Some(match uri.path() {
-        // A probe without the token learns that the process answers, and nothing of the network.
+        // Without a token, a probe learns only that the process responds, and nothing about the network.
         "/healthz" if !is_authorized => json(json!({ "status": "ok" }).to_string()),
         "/healthz" => {
             let snapshot = snapshot(served).await?;
@@ -300,9 +301,9 @@ async fn snapshot(served: &Served) -> Result<RicSnapshot, Response> {
     served.desk.ask(|ric| ric.read(|ric| ric.snapshot())).await
 }
 
-/// Has one of several RICs hand its base stations over.
+/// Starts draining a cluster member.
 async fn drain(served: &Served, headers: &HeaderMap, body: Body) -> Result<Response, Response> {
-    // Its type is what no form of a foreign page can say; there is nothing to read.
+    // Only the content type matters: an HTML form of a third-party page cannot send it. The body is not used.
     checked_body(headers, body).await?;
     let asked = served.desk.ask(|ric| ric.with(cluster::drain)).await?;
     asked.map(|()| StatusCode::ACCEPTED.into_response()).map_err(|why| refused_drain(&why))
@@ -312,7 +313,7 @@ fn refused_drain(why: &cluster::NotDrained) -> Response {
     problem(StatusCode::CONFLICT, &why.to_string())
 }
 
-/// One node of the RIC by its name.
+/// Returns one node of the RIC by name.
 async fn one_node(served: &Served, name: &str) -> Result<Response, Response> {
     let name = decoded(name);
     let found = served.desk.ask(move |ric| {
@@ -325,7 +326,7 @@ async fn one_node(served: &Served, name: &str) -> Result<Response, Response> {
     found.await?.map(json).ok_or_else(unknown)
 }
 
-/// Base stations as O-RAN SC's E2 manager shows them: all, or one by its name.
+/// Returns base stations in the form of O-RAN SC's E2 manager: all, or one by name.
 fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
     if name == "states" {
         return Ok(json(console::nodes::states(snapshot).to_string()));
@@ -334,7 +335,7 @@ fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
     console::nodes::nodeb(snapshot, name).map(|found| json(found.to_string())).ok_or_else(unknown)
 }
 
-/// Which iApp answers, and what it is asked for.
+/// Returns the iApp that handles a path, and the path within it.
 fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(String, String)> {
     if let Some(rest) = path.strip_prefix("/v1/host/xapps").filter(|_| served.config.hosted.is_some()) {
         return Some(("host".to_owned(), rest.trim_start_matches('/').to_owned()));
@@ -344,10 +345,10 @@ fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(S
         return Some((name.to_owned(), decoded(rest)));
     }
     if let Some(rest) = path.strip_prefix("/ric/v1") {
-        // `ricxappframe` subscribes at the bare base.
+        // `ricxappframe` subscribes at the base path.
         let rest = rest.trim_matches('/');
         let rest = match (rest, method) {
-            // Who asks is told there how it ended.
+            // Notifications go to the address of the client.
             ("" | "subscriptions", Wanted::Post) => format!("oran/subscriptions/{}", peer.to_canonical()),
             (rest, _) => format!("oran/{rest}"),
         };
@@ -359,29 +360,29 @@ fn whose(served: &Served, method: Wanted, peer: IpAddr, path: &str) -> Option<(S
     Some((if of_console { console::NAME } else { own? }.to_owned(), rest.to_owned()))
 }
 
-/// A path of an iApp that takes names as they are.
+/// Decodes a path for an iApp that takes plain names.
 fn decoded(path: &str) -> String {
     crate::north::segments(path).map_or_else(|_| path.to_owned(), |segments| segments.join("/"))
 }
 
-/// How asking an iApp ended.
+/// Result of a request to an iApp.
 enum Answer {
     Reply(NorthboundReply),
     NoSuch(Vec<String>),
     Late,
 }
 
-/// What is asked of an iApp.
+/// Request to an iApp.
 struct Question {
     iapp: String,
-    /// Who asks, as the RIC's rules name him.
+    /// Name of the requester in the RIC's rules.
     party: String,
     method: Wanted,
     path: String,
     body: Bytes,
 }
 
-/// Asks an iApp, and waits for its reply.
+/// Sends a request to an iApp and waits for the reply.
 async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Response> {
     desk.ask_for(move |ric: &RicHandle, answer| {
         let ric = ric.clone();
@@ -397,14 +398,14 @@ async fn ask(desk: &Desk<RicHandle>, question: Question) -> Result<Answer, Respo
                     }
                 }
             };
-            // Who asked may have gone; then nobody wants the answer.
+            // The requester may have disconnected.
             let _ = answer.send(outcome);
         });
     })
     .await
 }
 
-/// An iApp's reply over HTTP.
+/// Converts the reply of an iApp to an HTTP response.
 fn replied(reply: NorthboundReply) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if status == StatusCode::NO_CONTENT {
@@ -430,13 +431,14 @@ fn not_allowed(allow: &str) -> Response {
     refused
 }
 
-/// The body of a method that has one.
+/// Returns the body if the method has one.
 async fn wanted_body(method: Wanted, headers: &HeaderMap, body: Body) -> Result<Bytes, Response> {
     let has_body = matches!(method, Wanted::Put | Wanted::Post);
     if has_body { checked_body(headers, body).await } else { Ok(Bytes::new()) }
 }
 
-/// A bus in this process: whoever asks for `/v1/events` hears it, as server-sent events (`event:` is the subject).
+/// Bus within the process; listeners receive its messages at `/v1/events` as server-sent events, with the
+/// subject as `event:`.
 #[derive(Debug, Clone, Default)]
 pub struct LocalBus(Arc<Mutex<Listeners>>);
 
@@ -446,22 +448,22 @@ struct Listeners {
     missed: u64,
 }
 
-/// To one listener, and how many octets wait for it.
+/// Queue of one listener, and the number of bytes in it.
 #[derive(Debug)]
 struct Sender(mpsc::Sender<Bytes>, Arc<AtomicUsize>);
 
 impl LocalBus {
-    /// Messages that a listener could not take, as it did not read.
+    /// Returns the number of messages that listeners missed because they did not read.
     pub fn missed(&self) -> u64 {
         crate::lock(&self.0).missed
     }
 
-    /// Who listens now.
+    /// Returns the number of listeners.
     pub(crate) fn listeners(&self) -> usize {
         crate::lock(&self.0).senders.iter().filter(|sender| !sender.0.is_closed()).count()
     }
 
-    /// One of `most` listeners, who keeps this for as long as he listens.
+    /// Adds one of at most `most` listeners, which holds `kept` while it listens.
     fn listen<K>(&self, most: usize, kept: K) -> Option<Listener<K>> {
         let mut listeners = crate::lock(&self.0);
         listeners.senders.retain(|sender| !sender.0.is_closed());
@@ -481,7 +483,7 @@ impl Bus for LocalBus {
         if listeners.senders.is_empty() {
             return;
         }
-        // The message is JSON on one line, as an event must be.
+        // The message is JSON on one line, as server-sent events require.
         let event = Bytes::from([b"event: ", subject.as_bytes(), b"\ndata: ", &message, b"\n\n"].concat());
         let mut missed = 0;
         listeners.senders.retain(|Sender(sender, waiting)| {
@@ -519,7 +521,7 @@ impl<K: Unpin> futures_core::Stream for Listener<K> {
     }
 }
 
-/// What a bus tells from now on, to one of `most` at once, who keeps `kept` meanwhile.
+/// Returns the events of a bus from now on, to one of at most `most` listeners, which holds `kept` meanwhile.
 pub(crate) fn events<K: Unpin + Send + 'static>(
     bus: &LocalBus,
     most: usize,

@@ -1,6 +1,7 @@
-//! RMR towards O-RAN SC's xApps, over TCP: indications to who subscribed at `/ric/v1/subscriptions`, controls from whoever is
-//! heard. RMR knows no authentication: beyond loopback only those on a list are heard, and answers go to the address that
-//! asked, whatever host its message names.
+//! RMR over TCP for O-RAN SC's xApps: indications for clients of `/ric/v1/subscriptions`, and controls.
+//!
+//! RMR has no authentication. Beyond loopback, only trusted addresses are accepted, and responses go to the
+//! sender's address, regardless of the host named in its message.
 use crate::console::{self, ConsoleHandle, Rmr};
 use crate::token::Trust;
 use ranlab_sdk::RicHandle;
@@ -16,34 +17,34 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Connections at once; a further one is closed.
+/// Maximum number of connections; further ones are closed.
 const CONNECTIONS_MAX: usize = 64;
-/// Controls of one connection that wait for their answers; beyond, it is not read on.
+/// Maximum number of pending controls per connection; beyond, it is not read.
 const CONTROLS_MAX: usize = 64;
-/// How long an xApp may take to let itself be reached, or to take a message.
+/// Timeout for connecting to an xApp, and for sending it one message.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Before an xApp that could not be reached is tried again: what comes meanwhile is dropped.
+/// Delay before the next attempt to reach an xApp; messages are dropped in the meantime.
 const RETRY: Duration = Duration::from_secs(1);
-/// A connection without messages for so long is closed, to be opened again.
+/// Idle time after which a connection is closed; it is reopened when needed.
 const IDLE: Duration = Duration::from_secs(60);
-/// How long a base station may take to answer; it has 5 s for a control.
+/// Timeout for the response of a base station, which has 5 s for a control.
 const REPLY_PATIENCE: Duration = Duration::from_secs(8);
 
-/// How to serve.
+/// Configuration of the server.
 #[derive(Debug, Clone)]
 pub struct RmrConfig {
-    /// Where to listen.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Whom to hear beyond this machine.
+    /// Trusted addresses beyond loopback.
     pub trust: Option<Trust>,
-    /// The RIC's console.
+    /// Console of the RIC.
     pub console: ConsoleHandle,
 }
 
-/// Serves until the RIC ends; needs a `LocalSet`. The address is the one bound.
+/// Starts the server, which runs until the RIC ends; needs a `LocalSet`. Returns the bound address.
 ///
 /// # Errors
-/// It cannot listen there; or others than this machine could send, and nobody says who may.
+/// Fails if the address cannot be bound, or is beyond loopback and there are no trusted addresses.
 pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> {
     let RmrConfig { address, trust, console } = config;
     if !address.ip().is_loopback() && trust.is_none() {
@@ -83,7 +84,7 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
     Ok(bound)
 }
 
-/// Carries what waits for an xApp, until nothing has come for long or it cannot be reached.
+/// Sends the queued messages of an xApp, until the connection is idle for long or fails.
 async fn carry(rmr: Rmr, to: SocketAddr) {
     let Ok(Ok(mut stream)) = timeout(PATIENCE, TcpStream::connect(to)).await else {
         tracing::warn!(%to, "an xApp cannot be reached over RMR");
@@ -96,7 +97,7 @@ async fn carry(rmr: Rmr, to: SocketAddr) {
         let (reading, writing) = stream.split();
         let next = tokio::select! {
             next = timeout(IDLE, poll_fn(|cx| rmr.poll_next(to, cx))) => next,
-            // Nothing comes this way but its end.
+            // The peer sends nothing on this connection; a read only detects its end.
             ended = async { let mut reading = reading; reading.read(&mut heard).await } => match ended {
                 Ok(1..) => continue,
                 _ => return rmr.close(to, 0),
@@ -113,7 +114,7 @@ async fn carry(rmr: Rmr, to: SocketAddr) {
     }
 }
 
-/// Reads a connection's messages to its end.
+/// Reads the messages of a connection until it ends.
 async fn hear(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, peer: SocketAddr) {
     let controls = Arc::new(Semaphore::new(CONTROLS_MAX));
     let mut octets = Vec::new();
@@ -146,7 +147,7 @@ async fn hear(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, peer: SocketAdd
     }
 }
 
-/// One control, and its answer to the port that its message names.
+/// Handles one control; the response goes to the port named in the message.
 async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message) {
     let iapp = ric.read(|ric| ric.iapp(console::NAME));
     let Some(iapp) = iapp else { return };
@@ -169,7 +170,7 @@ async fn command(ric: &RicHandle, rmr: &Rmr, peer: SocketAddr, message: Message)
     rmr.send(SocketAddr::new(peer.ip(), port), &message.answer(kind, source, reply.body));
 }
 
-/// Where the console takes a control: whatever the name is, it is one segment.
+/// Returns the console path for a control; the node name is one segment.
 fn path(meid: &str) -> String {
     let escaped = meid.bytes().map(|octet| match octet {
         b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' => char::from(octet).to_string(),

@@ -1,12 +1,14 @@
-//! O-RAN SC's shared data layer, a Redis server: which base stations there are, where its xApps look for them.
+//! O-RAN SC's shared data layer (SDL) on a Redis server: the list of base stations, where O-RAN SC's xApps
+//! look for it.
 //!
-//! | key | what |
+//! | key | content |
 //! |---|---|
-//! | `{e2Manager},GNB` | set of `NbIdentity` of gNBs and their parts |
+//! | `{e2Manager},GNB` | set of `NbIdentity` of gNBs and their CUs and DUs |
 //! | `{e2Manager},ENB` | set of `NbIdentity` of eNBs and ng-eNBs |
 //! | `{e2Manager},RAN:NAME` | `NodebInfo` |
 //!
-//! It is written as a whole: a server that was away, or that has forgotten, has all of it soon after it is back.
+//! The list is always written as a whole, so a server that was unreachable or lost its data is complete soon
+//! after it is back.
 #![allow(
     clippy::disallowed_methods,
     reason = "an adapter to a server, in real time, with a thread of its own"
@@ -24,13 +26,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Changes within this time are written together.
+/// Time within which changes are combined into one write.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// A node as xApps read it: the set's member, and the value of its own key.
+/// Node in the SDL: member of the set, and value of its own key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    /// The key of the set that lists it.
+    /// Key of the set that contains it.
     set: &'static str,
     member: Vec<u8>,
     info: Vec<u8>,
@@ -45,7 +47,7 @@ struct State {
 
 type Shared = Arc<(Mutex<State>, Condvar)>;
 
-/// Keeps the list of base stations there.
+/// iApp that maintains the list of base stations.
 #[derive(Debug)]
 pub struct Sdl {
     names: BTreeMap<GlobalE2NodeId, String>,
@@ -53,15 +55,16 @@ pub struct Sdl {
 }
 
 impl Sdl {
-    /// Reaches the server, and empties its list: who was known before has to come again.
+    /// Connects to the server and clears its list; base stations from before are listed again when they
+    /// connect.
     ///
     /// # Errors
-    /// It is not there.
+    /// Fails if the server is not reachable.
     pub fn connect(url: &str) -> Result<Self, RedisBusError> {
         let (client, connection) = open(url)?;
         let shared = Shared::default();
         let writer = Arc::clone(&shared);
-        // It ends with the iApp.
+        // The thread ends with the iApp.
         thread::spawn(move || write_all(&client, connection, &writer));
         let sdl = Self { names: BTreeMap::new(), shared };
         sdl.change(|_| {});
@@ -130,7 +133,7 @@ fn entry(name: &str, node: &NodeInfo) -> Entry {
     Entry { set, member: identity.encode_to_vec(), info: info.encode_to_vec() }
 }
 
-/// Writes what there is whenever it has changed.
+/// Writes the list whenever it has changed.
 fn write_all(client: &redis::Client, connection: redis::Connection, shared: &Shared) {
     let (state, condition) = &**shared;
     let (mut connection, mut written) = (Some(connection), BTreeMap::new());
@@ -152,7 +155,7 @@ fn write_all(client: &redis::Client, connection: redis::Connection, shared: &Sha
             written = nodes;
             continue;
         }
-        // What the server has when it is back nobody knows: all of it is written again.
+        // The content of the server is unknown after a reconnect, so everything is written again.
         crate::lock(state).changed = true;
         written.clear();
         thread::sleep(RETRY);
@@ -165,7 +168,8 @@ fn write(
     nodes: &BTreeMap<String, Entry>,
     written: &BTreeMap<String, Entry>,
 ) -> redis::RedisResult<()> {
-    // As its Go and Python libraries write keys: the braces keep a namespace on one server.
+    // Key format of O-RAN SC's Go and Python libraries; the braces keep a namespace on one server of a
+    // cluster.
     let key = |name: &str| format!("{{{NAMESPACE}}},{name}");
     let mut pipe = redis::pipe();
     pipe.atomic().cmd("DEL").arg(key("GNB")).arg(key("ENB")).ignore();

@@ -1,5 +1,5 @@
-//! SD-RAN policies on the SDK's driver, with the habits of the published controllers: kernel-sized sockets, a write for
-//! each message, an agent that does not read is cut off.
+//! Socket server of the SD-RAN controllers, with the socket behaviour of the published ones: kernel-sized
+//! buffers, one write per message, and disconnection of agents that do not read.
 use crate::desk::{Desk, answers};
 use crate::guard::Access;
 use crate::southbound::{Action, Clock, ConnectionId, ControllerCounters};
@@ -14,12 +14,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Messages that wait to be written to one agent; beyond, it does not read and is cut off.
+/// Maximum number of messages queued for one agent; beyond, the agent is disconnected.
 const UNWRITTEN_MESSAGES: usize = 1_024;
-/// Connections at most; beyond, newcomers are closed at once.
+/// Maximum number of connections; further ones are closed immediately.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// The machine's clock: work costs what it costs.
+/// Clock of the machine: work takes as long as it takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WallClock;
 
@@ -37,16 +37,16 @@ impl Clock for WallClock {
     }
 }
 
-/// What a policy answers the north.
+/// Response of a controller to a northbound request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
-    /// This.
+    /// Result.
     Known(serde_json::Value),
-    /// There is no such resource.
+    /// Unknown resource.
     Unknown,
-    /// It cannot be: the status of HTTP, and why.
+    /// HTTP status and message of an error.
     Refused(u16, String),
-    /// The answer comes when this order has ended.
+    /// The response follows when this order has ended.
     Later(u64),
 }
 
@@ -56,11 +56,11 @@ impl From<Option<serde_json::Value>> for Answer {
     }
 }
 
-/// How long base stations have for an order, and how often it is looked whether it has ended.
+/// Timeout of an order, and the interval at which its outcome is checked.
 const ORDER_PATIENCE: Duration = Duration::from_secs(2);
 const ORDER_LOOK: Duration = Duration::from_millis(2);
 
-/// A policy as the server sees it.
+/// Controller as seen by the server.
 pub(crate) trait Policy: 'static {
     fn connected(&mut self, id: ConnectionId, source: &str);
     fn received(&mut self, id: ConnectionId, octets: &[u8]);
@@ -68,21 +68,21 @@ pub(crate) trait Policy: 'static {
     fn may_read(&mut self, id: ConnectionId) -> bool;
     fn poll(&mut self) -> Option<(ConnectionId, Action)>;
     fn not_reading(&mut self);
-    /// Works for a slice of time or a cycle.
+    /// Works for one time slice or cycle.
     fn run(&mut self);
-    /// When it wants to run again; a time that has passed means at once.
+    /// Returns the time of the next run; a past time means immediately.
     fn run_at(&self) -> Time;
     fn counters(&self) -> ControllerCounters;
     fn answer(&mut self, method: &str, path: &str, body: &str) -> Answer;
-    /// How an order ended whose number was answered; `None` while it is under way.
+    /// Returns the outcome of an order; `None` while it is pending.
     fn outcome(&mut self, _order: u64) -> Option<Answer> {
         Some(Answer::Unknown)
     }
-    /// Nobody waits for its end any more.
+    /// Discards the outcome of an order.
     fn forget(&mut self, _order: u64) {}
 }
 
-/// A policy and what it has said and nobody has taken.
+/// Controller with its pending output.
 pub(crate) struct Served<P> {
     pub(crate) policy: P,
     unwritten: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
@@ -154,14 +154,14 @@ impl<P: Policy> Machine for Served<P> {
     }
 }
 
-/// A running controller; ends with its last handle.
+/// Running controller; ends with its last handle.
 pub(crate) struct Server<P: Policy> {
     driver: Rc<Driver<Served<P>>>,
     pub(crate) address: SocketAddr,
 }
 
 impl<P: Policy> Server<P> {
-    /// Listens and serves in tasks of this thread.
+    /// Starts the server in tasks of this thread.
     pub(crate) async fn start(policy: P, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served { policy, unwritten: BTreeMap::new(), connections: 0 };
         let driver = Driver::start(served, SocketOptions::of_the_kernel(), usize::MAX, |()| Reading::GoesOn);
@@ -171,12 +171,12 @@ impl<P: Policy> Server<P> {
         Ok(Self { driver: Rc::new(driver), address: SocketAddr::new(address.ip(), port) })
     }
 
-    /// Looks at the policy.
+    /// Calls `look` with the controller.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&P) -> T) -> T {
         self.driver.read(|served| look(&served.policy))
     }
 
-    /// Answers questions over HTTP; the address is the one bound.
+    /// Serves the REST API; returns the bound address.
     pub(crate) async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         let desk = Desk::open(self.driver.clone());
         answers(desk, address, access, |driver: &Rc<Driver<Served<P>>>, question, told| {
@@ -193,7 +193,7 @@ impl<P: Policy> Server<P> {
                 path => served.policy.answer(&question.method, path, &question.body),
             });
             let Answer::Later(order) = answer else {
-                // Who asked may have gone; then nobody wants the answer.
+                // The requester may have disconnected.
                 return drop(told.send(answer));
             };
             let driver = driver.clone();

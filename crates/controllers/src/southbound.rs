@@ -1,77 +1,77 @@
-//! What the SD-RAN controllers beside the RIC share: connections, a clock that is handed in, and answers to the north.
+//! Common parts of the SD-RAN controllers: connections, an injected clock, and northbound responses.
 //!
-//! A policy is sans-IO: octets of a connection in, octets out, and work done in slices of time that the caller measures
-//! with a [`Clock`]. `serve` puts it on sockets; a test gives it a clock that charges a price for each piece of work.
+//! A controller is sans-IO: bytes of a connection in, bytes out, and work in time slices that are measured
+//! with a [`Clock`]. `serve` connects it to sockets; a test provides a clock with simulated costs.
 use ranlab_machines::Time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// A connection, in the order of their beginnings.
+/// Connection id, in order of acceptance.
 pub type ConnectionId = u64;
 
-/// What a policy's work costs and what time it is.
+/// Clock that also accounts for the cost of work.
 pub trait Clock {
-    /// Now.
+    /// Returns the current time.
     fn now(&mut self) -> Time;
-    /// A message of so many octets was processed. Real clocks have seen that already.
+    /// Accounts for a processed message of `octets` bytes; no-op for a real clock.
     fn message(&mut self, octets: usize);
-    /// So many UEs were looked at. Real clocks have seen that already.
+    /// Accounts for `ues` UEs that were visited; no-op for a real clock.
     fn visit(&mut self, ues: usize);
-    /// Uses up time on purpose: the interpreter of a published controller.
+    /// Spends time deliberately, to emulate the interpreter of a published controller.
     fn spend(&mut self, time: Duration);
 }
 
-/// What a policy wants of a connection.
+/// Action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Send these octets.
+    /// Send these bytes.
     Send(Vec<u8>),
-    /// End it.
+    /// Close the connection.
     Close,
 }
 
-/// What a controller did and saw. One shape for all protocols, so that they can be compared.
+/// Counters of a controller, the same for all protocols so that they can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ControllerCounters {
     /// Connections accepted.
     pub connections: u64,
-    /// Messages taken off the sockets.
+    /// Messages received.
     pub received: u64,
-    /// Their octets.
+    /// Bytes received.
     pub received_bytes: u64,
     /// Messages processed.
     pub processed: u64,
     /// Messages sent.
     pub sent: u64,
-    /// Their octets.
+    /// Bytes sent.
     pub sent_bytes: u64,
-    /// Messages dropped because a queue was full.
+    /// Messages dropped because the queue was full.
     pub dropped: u64,
-    /// Octets of dropped messages that are still held: the published leak.
+    /// Bytes of dropped messages still held (the leak of the published controller).
     pub leaked_bytes: u64,
     /// Messages lost at the end of a full batch, as published.
     pub lost_at_batch_end: u64,
-    /// Reports that nobody asked for, or of UEs that nobody announced.
+    /// Reports that were not requested, or of unknown UEs.
     pub discarded: u64,
-    /// Breaches of the protocol by agents.
+    /// Protocol violations of agents.
     pub faults: u64,
-    /// Agents that were declared dead though they were connected.
+    /// Agents declared dead although they were connected.
     pub declared_dead: u64,
-    /// Connections refused: not registered.
+    /// Connections refused because the base station is not registered.
     pub refused: u64,
-    /// Connections ended because the agent did not read.
+    /// Connections closed because the agent did not read.
     pub not_reading: u64,
     /// Cycles in which the applications ran.
     pub app_runs: u64,
-    /// Cycles in which they had to wait for the RIB updater's budget.
+    /// Cycles in which the applications waited for the RIB updater's budget.
     pub throttled: u64,
-    /// Times that a connection was not read because the queue was full.
+    /// Times a connection was not read because the queue was full.
     pub back_pressure: u64,
     /// Messages in the queue now.
     pub queued: u64,
 }
 
-/// Which ways of failing a controller has shown so far.
+/// Returns the kinds of overload that the counters show.
 pub fn overload(counters: &ControllerCounters) -> Vec<&'static str> {
     let signs = [
         (counters.dropped > 0, "drops"),
@@ -83,7 +83,8 @@ pub fn overload(counters: &ControllerCounters) -> Vec<&'static str> {
     signs.into_iter().filter_map(|(shown, name)| shown.then_some(name)).collect()
 }
 
-/// What the counters advise, in sentences: MARC's design guidelines where they apply, with the numbers that say so.
+/// Returns advice derived from the counters: the applicable design guidelines of the MARC paper, with the
+/// numbers.
 pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
     let c = counters;
     let mut advice = Vec::new();
@@ -131,7 +132,8 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
         );
     }
     if c.discarded > 0 {
-        // A message of FlexRAN has a report of each UE: these are no share of the messages.
+        // A FlexRAN message contains a report per UE, so the number of reports is not a share of the
+        // messages.
         advice.push(format!(
             "{} reports in {} messages were of nobody that the controller knows, or with a transaction that it did not \
              begin: the work is lost.",
@@ -145,7 +147,7 @@ pub fn guidelines(counters: &ControllerCounters) -> Vec<String> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Virtual time: work costs what the prices say, on any machine.
+    /// Clock in virtual time with a cost per unit of work, independent of the machine.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) struct PricedClock {
         pub(crate) now: Time,
@@ -170,7 +172,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn advice_follows_from_counters_and_names_them() {
+    fn advice_names_the_counters() {
         assert!(guidelines(&ControllerCounters::default()).is_empty());
         let bad = ControllerCounters {
             received: 200,
@@ -194,7 +196,7 @@ pub(crate) mod tests {
         }
         let signs = ["drops", "declares agents dead", "memory grows", "starves its applications"];
         assert_eq!(overload(&bad), signs);
-        // Reports are of UEs, many in a message.
+        // A message contains reports of many UEs.
         let unknown =
             ControllerCounters { processed: 100, discarded: 1_148, ..ControllerCounters::default() };
         let advice = guidelines(&unknown).join("\n");

@@ -1,4 +1,4 @@
-//! The console's indications over HTTP, as they come; and its notifications to subscribers in O-RAN SC's form.
+//! HTTP streams of the console's indications, and its notifications to O-RAN SC subscribers.
 #![allow(clippy::result_large_err, reason = "one refusal a request")]
 
 use crate::console::{
@@ -17,21 +17,23 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// After an answer, before the first notification: askers know their subscription's number only when they have read it.
+/// Delay between a response and the first notification: clients learn the id of a subscription only from the
+/// response.
 const AFTER_ANSWER: Duration = Duration::from_millis(300);
-/// How long a notification may take.
+/// Timeout of a notification.
 const NOTIFY_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How lines are told apart.
+/// Framing of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
-    /// An object a line.
+    /// One JSON object per line.
     Ndjson,
     /// Server-sent events.
     Events,
 }
 
-/// The stream that a request asks for: `node`, `sm`, `subscription` (several by commas) choose, `format` is `ndjson` or `sse`.
+/// Returns the requested stream: `node`, `sm`, `subscription` (comma-separated) are filters, `format` is
+/// `ndjson` or `sse`.
 pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result<Response, Response> {
     let (filter, framing) = asked(uri, headers).map_err(|why| problem(StatusCode::BAD_REQUEST, &why))?;
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
@@ -41,12 +43,13 @@ pub(crate) fn indications(feed: &Feed, uri: &Uri, headers: &HeaderMap) -> Result
     Ok((headers, Body::from_stream(Told { listener, framing, event: "indication" })).into_response())
 }
 
-/// What all nodes and xApps do, as server-sent events; `None`: too many listen.
+/// Returns the overview as server-sent events; `None` as listener: too many listeners.
 pub(crate) fn overview(listener: Option<Listener>) -> Result<Response, Response> {
     told(listener, "overview")
 }
 
-/// What a listener hears as server-sent events, `event` what has no other name; `None`: too many listen.
+/// Returns the lines of a listener as server-sent events, with `event` as the default name; `None` as
+/// listener: too many listeners.
 pub(crate) fn told(listener: Option<Listener>, event: &'static str) -> Result<Response, Response> {
     let full = || problem(StatusCode::SERVICE_UNAVAILABLE, "too many listen already; try again");
     let told = Told { listener: listener.ok_or_else(full)?, framing: Framing::Events, event };
@@ -54,7 +57,7 @@ pub(crate) fn told(listener: Option<Listener>, event: &'static str) -> Result<Re
     Ok((headers, Body::from_stream(told)).into_response())
 }
 
-/// Looks at the RIC as often as pages want to know, as long as it lives; needs a `LocalSet`.
+/// Updates the overview periodically while the RIC exists; needs a `LocalSet`.
 pub(crate) fn look(ric: RicHandle, overview: Overview) {
     tokio::task::spawn_local(async move {
         let mut tick = tokio::time::interval(looks::LOOK);
@@ -97,9 +100,9 @@ fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
     Ok((filter, framing))
 }
 
-/// A value of a query: `+` and `%20` are spaces.
+/// Decodes a query value; `+` and `%20` are spaces.
 fn decoded(text: &str) -> Option<String> {
-    // A slash would part it.
+    // A literal slash would split the segment.
     let text = text.replace('+', "%20").replace('/', "%2F");
     crate::north::segments(&text).ok().map(|mut segments| segments.pop().unwrap_or_default())
 }
@@ -107,7 +110,7 @@ fn decoded(text: &str) -> Option<String> {
 struct Told {
     listener: Listener,
     framing: Framing,
-    /// What a line is called among server-sent events.
+    /// Default name of server-sent events.
     event: &'static str,
 }
 
@@ -136,7 +139,7 @@ impl futures_core::Stream for Told {
     }
 }
 
-/// Posts what the console owes to subscribers in O-RAN SC's form, as long as the runtime lives.
+/// Posts notifications to O-RAN SC subscribers while the runtime exists.
 pub(crate) fn notify(console: ConsoleHandle) {
     tokio::spawn(async move {
         loop {
@@ -164,6 +167,6 @@ async fn post(Notification { to, body }: Notification) -> io::Result<()> {
     );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
-    // Whatever it answers: who closes before it was read may take the request back.
+    // The response is ignored, but it must be read: closing earlier could discard the request.
     stream.read(&mut [0; 512]).await.map(drop)
 }

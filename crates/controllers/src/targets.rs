@@ -1,7 +1,8 @@
-//! What a control sets, in words that are the same when it is the same: for the guard between xApps.
+//! Parameters that a control sets, in a canonical notation, for conflict detection between xApps.
 //!
-//! Read are RC, CCC, SLICE and TRAFFIC. A control of theirs that is none of the orders known here is `unread MODEL`: two xApps
-//! that send such ones to one base station meet, for nobody can say that they do not. Other models' controls meet nobody.
+//! Supported are RC, CCC, SLICE and TRAFFIC. Any other control of these models is `unread MODEL`: two xApps
+//! that send such controls to one base station conflict, because the opposite cannot be shown. Controls of
+//! other models never conflict.
 use bytes::Bytes;
 use ranlab_wire::e2ap::RanFunctionItem;
 use ranlab_wire::e2sm::ccc::{self, ControlFormat};
@@ -11,7 +12,7 @@ use ranlab_wire::e2sm::slice::{self, SliceCommand};
 use ranlab_wire::e2sm::traffic::{self, TrafficAction, TrafficCommand};
 use ranlab_wire::e2sm::{Encoding, Octets, by_oid};
 
-/// What a control to a function sets; nothing if the function's model is not guarded.
+/// Returns the parameters that a control sets; empty if conflicts of its model are not checked.
 pub(crate) fn of(function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
     let Some(model) = function.oid.as_deref().and_then(by_oid) else { return Vec::new() };
     let read = match model.oid() {
@@ -45,7 +46,8 @@ fn of_rc(header: &Bytes, message: &Bytes) -> Option<Vec<String>> {
     })
 }
 
-/// Attributes by their structure, of the node or of a cell; spellings of structures differ in case alone.
+/// Returns the attributes of a configuration, by structure, of the node or of a cell; spellings of structure
+/// names differ only in case.
 fn of_configuration(message: &Bytes) -> Option<Vec<String>> {
     let message = ccc::ControlMessage::decode_as(Encoding::Json, message).ok()?;
     let of = |place: &str, writes: &[ccc::Write]| -> Vec<String> {
@@ -59,13 +61,14 @@ fn of_configuration(message: &Bytes) -> Option<Vec<String>> {
     let targets = match &message.format {
         ControlFormat::Node { structures } => of("node", structures),
         ControlFormat::Cells { cells } => {
-            // A cell is the same whatever the case of its digits; one that is none is what was written.
+            // Cell ids are compared regardless of the case of their digits; an invalid id is compared as
+            // text.
             let place =
                 |id: &ccc::CellId| id.cell().map_or_else(|| format!("{id:?}"), |cell| format!("{cell:?}"));
             cells.iter().flat_map(|it| of(&place(&it.cell), &it.structures)).collect()
         }
     };
-    // What writes nothing that has a name may still be something.
+    // A configuration without named attributes may still set something.
     (!targets.is_empty()).then_some(targets)
 }
 
@@ -73,7 +76,7 @@ fn of_slices(message: &Bytes) -> Option<Vec<String>> {
     Some(match SliceCommand::decode_as(Encoding::Per, message).ok()? {
         SliceCommand::Configure(_) => vec!["slice *".to_owned(), "slice-of-ue *".to_owned()],
         SliceCommand::Add(slice) | SliceCommand::Modify(slice) => vec![format!("slice {}", slice.id)],
-        // Its UEs go to another slice.
+        // The UEs of a deleted slice move to another one.
         SliceCommand::Delete(id) => vec![format!("slice {id}"), "slice-of-ue *".to_owned()],
         SliceCommand::Associate(ues) => ues.iter().map(|it| format!("slice-of-ue {}", it.rnti)).collect(),
         SliceCommand::Allocate(allocation) => vec![format!("slots-of-slice {}", allocation.slice)],
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_slices_and_bearers_say_what_they_set() {
+    fn slice_and_traffic_controls_name_their_parameters() {
         let slice = Slice {
             id: 7,
             label: "w".to_owned(),
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn configuration_is_of_a_place_a_structure_and_an_attribute() {
+    fn ccc_targets_are_location_structure_and_attribute() {
         let write = |structure: &str| {
             format!(
                 r#"{{"ranConfigurationStructureName": "{structure}", "newValuesOfAttributes": {{"ranConfigurationStructure": {{"a": 2, "b": 1}}}}}}"#
@@ -174,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_rc_say_of_which_slice_or_ue() {
+    fn rc_targets_name_slice_or_ue() {
         let plmn = Plmn::new(505, 1, 2);
         let quota = |sst, sd| SliceQuota { plmn, slice: Snssai { sst, sd }, min: 1, max: 9, dedicated: 0 };
         let order = Order::SliceQuotas(vec![quota(1, None), quota(1, Some(0x80))]);

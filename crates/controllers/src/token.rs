@@ -1,16 +1,16 @@
-//! A secret that whoever asks over HTTP has to know (RFC 6750).
+//! Bearer token of HTTP requests (RFC 6750).
 use axum::http::{HeaderMap, header};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Octets of the shortest token.
+/// Minimum length of a token, in bytes.
 const TOKEN_MIN: usize = 16;
-/// Octets of the longest token: beyond, the file is something else.
+/// Maximum length of a token, in bytes; a longer file is not a token file.
 const TOKEN_MAX: usize = 4 << 10;
 
-/// The secret. It is never shown.
+/// Secret token; never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -20,7 +20,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Addresses beyond this machine that are heard without a secret.
+/// Trusted addresses beyond loopback, which need no token.
 #[derive(Clone)]
 pub struct Trust(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
@@ -31,27 +31,28 @@ impl fmt::Debug for Trust {
 }
 
 impl Trust {
-    /// Those of which `holds` says so.
+    /// Returns the set of addresses for which `holds` returns true.
     pub fn new(holds: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(holds))
     }
 
-    /// Whether an address is one of them.
+    /// Returns whether an address is in the set.
     pub(crate) fn lists(&self, address: IpAddr) -> bool {
         (self.0)(address.to_canonical())
     }
 
-    /// Whether it is, or this machine's loopback.
+    /// Returns whether an address is in the set or a loopback address.
     pub(crate) fn holds(trust: Option<&Self>, address: IpAddr) -> bool {
         address.to_canonical().is_loopback() || trust.is_some_and(|trust| trust.lists(address))
     }
 }
 
 impl Token {
-    /// From a file that holds nothing else; spaces and line feeds around it are left out.
+    /// Reads a token from a file, without surrounding white space.
     ///
     /// # Errors
-    /// The file cannot be read, or what it holds is no token; in words that do not show it.
+    /// Fails if the file cannot be read or does not contain a valid token; the message does not contain the
+    /// content.
     pub fn read(file: &Path) -> Result<Self, String> {
         let wrong = |why: String| format!("{}: {why}", file.display());
         let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
@@ -66,10 +67,10 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
-    /// A new one, of the system's randomness; and its text, for who is to know it.
+    /// Generates a random token; also returns its text.
     ///
     /// # Errors
-    /// The system gives none.
+    /// Fails if the system provides no randomness.
     pub fn made() -> std::io::Result<(Self, String)> {
         use std::io::Read;
         let mut octets = [0; 16];
@@ -78,14 +79,15 @@ impl Token {
         Ok((Self(text.clone()), text))
     }
 
-    /// Whether a request bears it. What differs, and how early, is not told by the time that it takes.
+    /// Returns whether a request carries the token. The time taken does not depend on where a wrong token
+    /// differs.
     pub(crate) fn is_borne(&self, headers: &HeaderMap) -> bool {
         let told = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes()).unwrap_or_default();
         let (scheme, told) = told.split_at_checked(7).unwrap_or_default();
         let known = self.0.as_bytes();
         let mut differences =
             u8::from(!scheme.eq_ignore_ascii_case(b"bearer ")) | u8::from(told.len() != known.len());
-        // All of what was told is looked at, whatever its length.
+        // Compares every byte, regardless of the length.
         for (at, octet) in told.iter().enumerate() {
             differences |= octet ^ known[at % known.len()];
         }
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_borne_whole_or_not_at_all() {
+    fn token_must_match_completely() {
         let token = Token("0123456789abcdef".to_owned());
         assert!(borne(&token, "Bearer 0123456789abcdef") && borne(&token, "bearer 0123456789abcdef"));
         for wrong in [
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_token_is_refused_without_showing_it() {
+    fn invalid_token_file_is_rejected_without_showing_it() {
         let folder = std::env::temp_dir().join(format!("ranlab-token-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("token");

@@ -1,19 +1,19 @@
-//! Connected UEs of base stations, as RRC tells of them, and which of them are meant by what they chose.
+//! Connected UEs of base stations as reported by RRC, and rules that match them.
 use crate::north::Fault;
 use ranlab_wire::e2ap::{GlobalE2NodeId, NotAPlmn, Plmn};
 use ranlab_wire::e2sm::rrc::{NotAnSnssai, RrcChange, RrcEvent, Snssai};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
-/// UEs of a base station that are kept; of more, a policy knows nothing.
+/// Maximum number of UEs stored per base station; policies ignore further ones.
 const UES_MAX: usize = 65_536;
 
-/// Connected UEs of each base station by RNTI; its parts share them.
+/// Connected UEs of each base station by RNTI, shared by its E2 nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Ues(BTreeMap<GlobalE2NodeId, BTreeMap<u16, RrcEvent>>);
 
 impl Ues {
-    /// What RRC says at a part of a base station.
+    /// Applies an RRC event of an E2 node.
     pub(crate) fn learn(&mut self, part: &GlobalE2NodeId, event: RrcEvent) {
         let ues = self.0.entry(part.base_station()).or_default();
         if event.change == RrcChange::Release {
@@ -23,23 +23,23 @@ impl Ues {
         }
     }
 
-    /// Those of the base station of a part.
+    /// Returns the UEs of the base station that an E2 node belongs to.
     pub(crate) fn of(&self, part: &GlobalE2NodeId) -> impl Iterator<Item = &RrcEvent> + use<'_> {
         self.0.get(&part.base_station()).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// One of them.
+    /// Returns one UE.
     pub(crate) fn get(&self, part: &GlobalE2NodeId, rnti: u16) -> Option<&RrcEvent> {
         self.0.get(&part.base_station())?.get(&rnti)
     }
 
-    /// Forgets those of the base station of a part.
+    /// Removes the UEs of the base station that an E2 node belongs to.
     pub(crate) fn forget(&mut self, part: &GlobalE2NodeId) {
         self.0.remove(&part.base_station());
     }
 }
 
-/// A UE as JSON.
+/// Formats a UE as JSON.
 pub(crate) fn ue_of(ue: &RrcEvent) -> Json {
     json!({
         "rnti": ue.rnti,
@@ -49,7 +49,7 @@ pub(crate) fn ue_of(ue: &RrcEvent) -> Json {
     })
 }
 
-/// UEs by what they chose when they attached: what is absent fits any UE.
+/// Condition on the PLMN and slices selected at attach; an absent condition matches every UE.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     plmn: Option<Plmn>,

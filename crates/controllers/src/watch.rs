@@ -1,5 +1,5 @@
-//! Subscriptions of an iApp at every node that offers what it wants, as nodes come, change and go. Whatever happens at a
-//! node costs the same however many there are.
+//! Subscriptions of an iApp at every node that offers the wanted models. The cost per event is independent of
+//! the number of nodes.
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{IAppInput, IAppOutbox, NodeInfo, SubscriptionHandle};
@@ -8,15 +8,15 @@ use ranlab_wire::e2sm::complete;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Time between attempts to subscribe what failed.
+/// Delay between attempts to subscribe.
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
-/// The timer of those attempts.
+/// Timer of these attempts.
 pub(crate) const RETRY_TIMER: u64 = 0;
 
-/// Which of the wanted models.
+/// Index of a wanted model.
 pub(crate) type ModelIndex = usize;
 
-/// A model that a node offers.
+/// Model offered by a node.
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) model: ModelIndex,
@@ -31,14 +31,14 @@ pub(crate) struct Watched {
     pub(crate) offers: Vec<Offer>,
 }
 
-/// What is subscribed where.
+/// Subscriptions of an iApp.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Object identifiers, and the trigger that asks each for its reports.
+    /// Object identifiers with the event trigger for each.
     wanted: Vec<(&'static str, Bytes)>,
     pub(crate) nodes: BTreeMap<GlobalE2NodeId, Watched>,
     pub(crate) subscriptions: BTreeMap<SubscriptionHandle, (GlobalE2NodeId, ModelIndex)>,
-    /// Nodes where a subscription failed or ended: they are tried again when the timer has run.
+    /// Nodes with failed or ended subscriptions, retried when the timer expires.
     pub(crate) retry: BTreeSet<GlobalE2NodeId>,
     retry_set: bool,
     #[cfg(test)]
@@ -58,18 +58,18 @@ impl Watch {
         }
     }
 
-    /// Of which node and model a subscription is.
+    /// Returns node and model of a subscription.
     pub(crate) fn of(&self, subscription: SubscriptionHandle) -> Option<(GlobalE2NodeId, ModelIndex)> {
         self.subscriptions.get(&subscription).copied()
     }
 
-    /// The function by which a connected node offers a model.
+    /// Returns the RAN function by which a connected node offers a model.
     pub(crate) fn function(&self, node: &GlobalE2NodeId, model: ModelIndex) -> Option<RanFunctionId> {
         let watched = self.nodes.get(node).filter(|watched| watched.connected)?;
         watched.offers.iter().find(|offer| offer.model == model).map(|offer| offer.function)
     }
 
-    /// Does what follows for the subscriptions; what was subscribed now is returned.
+    /// Updates the subscriptions for an input; returns the new ones.
     pub(crate) fn handle(
         &mut self,
         now: Time,
@@ -102,7 +102,7 @@ impl Watch {
             if !complete(&node.id, item, &mut details) {
                 return None;
             }
-            // A subscription of what the node does not offer any more ends by itself; the RIC says so.
+            // If a node withdraws a RAN function, its subscription ends; the RIC reports that.
             let subscription = before.iter().find(|o| o.model == model).and_then(|o| o.subscription);
             Some(Offer { model, function: item.id, subscription, details })
         });
@@ -111,7 +111,7 @@ impl Watch {
         self.subscribe_missing(node.id, out)
     }
 
-    /// Subscribes what a node offers and has no subscription for.
+    /// Sends the missing subscriptions of a node.
     fn subscribe_missing(
         &mut self,
         id: GlobalE2NodeId,
@@ -137,7 +137,7 @@ impl Watch {
         let Some((id, model)) = self.subscriptions.remove(&subscription) else { return };
         if let Some(watched) = self.nodes.get_mut(&id) {
             let held = watched.offers.iter_mut().find(|o| o.subscription == Some(subscription));
-            // Without one the node has stopped to offer the model, and a later offer begins anew.
+            // Without a match, the node has withdrawn the model; a later offer starts from scratch.
             debug_assert!(held.as_ref().is_none_or(|offer| offer.model == model));
             if let Some(offer) = held {
                 offer.subscription = None;

@@ -1,4 +1,4 @@
-//! Hosting of xApps: who may join, as which tenant, what it sees and how much it may ask for; and who is there.
+//! Admission of xApps: tenant, visible nodes and limits of each, and the list of connected xApps.
 use crate::commons::Access;
 use crate::{lock, no_such, targets};
 use bytes::Bytes;
@@ -17,128 +17,130 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use toml::Spanned;
 
-/// One rule: the first whose pattern matches a peer decides about it.
+/// Admission rule; the first rule whose pattern matches a peer applies.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XappRule {
-    /// The peer's address as the transport prints it (`tcp://127.0.0.1:40112`, `unix:///run/e42.sock pid 17`); a trailing
-    /// `*` stands for any rest.
+    /// Peer address as printed by the transport (`tcp://127.0.0.1:40112`, `unix:///run/e42.sock pid 17`); a
+    /// trailing `*` matches any rest.
     #[serde(default)]
     pub peer: String,
-    /// On whose behalf its xApps act. Rules with the same tenant share nothing but that.
+    /// Tenant of the xApps. Rules with the same tenant share nothing else.
     #[serde(default)]
     pub tenant: String,
-    /// Networks whose nodes they see, as `MCC.MNC`; together with `nodes` empty: all nodes.
+    /// PLMNs of visible nodes, as `MCC.MNC`; if `nodes` is empty too, all nodes are visible.
     #[serde(default)]
     pub plmns: Vec<String>,
-    /// Nodes that they see, as they are printed (`gnb 505.01 5`); parts are seen with their base station.
+    /// Visible nodes as printed (`gnb 505.01 5`); CUs and DUs are visible with their base station.
     #[serde(default)]
     pub nodes: Vec<String>,
-    /// Subscriptions of one xApp over all nodes; absent: the RIC's bound.
+    /// Maximum number of subscriptions per xApp over all nodes; default: the RIC's limit.
     pub subscriptions: Option<usize>,
-    /// Controls of one xApp under way; absent: the RIC's bound.
+    /// Maximum number of pending controls per xApp; default: the RIC's limit.
     pub requests: Option<usize>,
-    /// Whether they may control, rather than observe alone.
+    /// Whether controls are allowed, rather than only observation.
     #[serde(default = "yes")]
     pub control: bool,
-    /// Service models that they subscribe to and control, by name (`mac`, `rc`) or object identifier; empty: all.
+    /// Service models allowed for subscriptions and controls, by name (`mac`, `rc`) or object identifier;
+    /// empty: all.
     #[serde(default)]
     pub models: Vec<String>,
-    /// Of two xApps that set the same parameter the one with the higher number has it, of equals the first. Needs
-    /// `[conflicts]` in a file, [`XappRules::guard`] otherwise.
+    /// Priority for conflicts: of two xApps that set the same parameter the one with the higher number
+    /// prevails; of equals, the first. Needs `[conflicts]` in a file, or [`XappRules::guard`].
     #[serde(default)]
     pub priority: u8,
-    /// How a manifest of a hosted xApp refers to it; it may have no `peer` then.
+    /// Name by which manifests of hosted xApps refer to this rule; `peer` is then optional.
     #[serde(default)]
     pub name: String,
-    /// Namespaces of values and topics that its hosted xApps read beside their own ...
+    /// Namespaces of values and topics that its hosted xApps may read in addition to their own.
     #[serde(default)]
     pub reads: Vec<String>,
-    /// ... and that they read and write.
+    /// Namespaces that its hosted xApps may read and write.
     #[serde(default)]
     pub writes: Vec<String>,
 }
 
-/// `[conflicts]` of a file: what one xApp has set another of no higher priority does not set for a while.
+/// `[conflicts]` of a file: a parameter set by one xApp cannot be changed for a while by another of the same
+/// or lower priority.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConflictsTable {
-    /// For how long, in seconds.
+    /// Hold time, in seconds.
     hold_s: f64,
 }
 
-/// The longest that a parameter is held, in seconds: a day.
+/// Maximum hold time, in seconds: one day.
 const HOLD_MAX_S: f64 = 86_400.0;
 
-/// What a rule does not allow.
+/// Cause of a refusal by a rule.
 const REFUSED: Cause = Cause::Misc(CauseMisc::OmIntervention);
 
 fn yes() -> bool {
     true
 }
 
-/// A mistake in a rule.
+/// Error in a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XappRuleError {
-    /// Matches nobody.
+    /// The pattern cannot match any peer.
     #[error(
         "rule {rule}: {text:?} is the address of no peer; write tcp://IP:PORT, unix:///PATH pid N or mem://NAME, or its \
              beginning and a *"
     )]
     Peer {
-        /// Number of the rule, from one.
+        /// Number of the rule, from 1.
         rule: usize,
-        /// What was written.
+        /// Pattern.
         text: String,
     },
-    /// Nobody is meant.
+    /// The rule has neither `peer` nor `name`.
     #[error(
         "rule {0} says neither whose it is (peer) nor how a manifest of a hosted xApp refers to it (name)"
     )]
     Nobody(usize),
-    /// Two rules are called so.
+    /// Two rules have the same name.
     #[error("rule {rule} is called {name:?} as one before; a name is of one rule")]
     Name {
-        /// Number of the rule, from one.
+        /// Number of the rule, from 1.
         rule: usize,
-        /// Which.
+        /// Name.
         name: String,
     },
-    /// Not a network.
+    /// A PLMN is invalid.
     #[error("rule {rule}: {text:?} is no network; write MCC.MNC, e.g. 505.01")]
     Plmn {
-        /// Number of the rule, from one.
+        /// Number of the rule, from 1.
         rule: usize,
-        /// What was written.
+        /// Value.
         text: String,
     },
-    /// Not a service model.
+    /// A service model is unknown.
     #[error(
         "rule {rule}: {text:?} is no service model; allowed are object identifiers (1.3.6...) and {}",
         names(MODELS)
     )]
     Model {
-        /// Number of the rule, from one.
+        /// Number of the rule, from 1.
         rule: usize,
-        /// What was written.
+        /// Value.
         text: String,
     },
-    /// Networks and nodes in one rule.
+    /// The rule has both PLMNs and nodes.
     #[error("rule {0} names both networks and nodes; name one of them")]
     Both(usize),
-    /// Observers and controllers cannot be told apart once they act for the same tenant.
+    /// Rules of one tenant differ in `control`; xApps of one tenant cannot be told apart.
     #[error("rule {rule} gives tenant {tenant:?} another right to control than a rule before")]
     Control {
-        /// Number of the rule, from one.
+        /// Number of the rule, from 1.
         rule: usize,
-        /// Which.
+        /// Tenant.
         tenant: String,
     },
 }
 
 impl XappRuleError {
-    /// Number of the rule, from one.
+    /// Returns the number of the rule, from 1.
     pub fn rule(&self) -> usize {
         match self {
             Self::Both(rule)
@@ -152,32 +154,32 @@ impl XappRuleError {
     }
 }
 
-/// A mistake in a file of rules.
+/// Error in a file of rules.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct RulesFileError {
-    /// Where, from one.
+    /// Line number, from 1.
     pub line: usize,
-    /// What.
+    /// Fault.
     pub fault: RulesFileFault,
 }
 
-/// What is wrong with a file of rules.
+/// Fault in a file of rules.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesFileFault {
-    /// It is no TOML, or has keys or values that a rule does not have.
+    /// Invalid TOML, unknown key or value of the wrong type.
     #[error("{0}")]
     Toml(String),
-    /// A rule cannot be.
+    /// Invalid rule.
     #[error(transparent)]
     Rule(#[from] XappRuleError),
-    /// A time that is none.
+    /// Invalid hold time.
     #[error(
         "hold_s = {0} is no time to hold a parameter for; write seconds, more than 0 and at most {HOLD_MAX_S}"
     )]
     Hold(f64),
-    /// Nobody could join.
+    /// The file has no rule, so no xApp could join.
     #[error("there is no rule, so no xApp could join; write [[rule]] and peer = \"*\" below it to admit all")]
     Empty,
 }
@@ -190,49 +192,51 @@ struct RulesFile {
     conflicts: Option<Spanned<ConflictsTable>>,
 }
 
-/// A policy made of rules. A peer that no rule matches is refused.
+/// Admission policy made of rules. A peer without a matching rule is refused.
 #[derive(Debug, Clone)]
 pub struct XappRules {
     rules: Vec<(String, XappGrant)>,
     may_control: BTreeMap<Tenant, bool>,
-    /// Object identifiers that each rule allows; none: all.
+    /// Object identifiers that each rule allows; empty: all.
     models: Vec<Vec<String>>,
     hold: Option<Duration>,
-    /// What the xApps of each rule share.
+    /// Shared-store access of each rule.
     shares: Vec<Access>,
     /// Rules by name.
     names: BTreeMap<String, usize>,
-    /// xApps that the host starts: their own address at the RIC, and their rule.
+    /// Address at the RIC and rule of each hosted xApp.
     hosted: BTreeMap<String, (String, usize)>,
 }
 
-/// No rule is called so.
+/// Unknown rule name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no [[rule]] has the name {name:?}; there are: {there}")]
 pub struct NoSuchRule {
-    /// What was asked for.
+    /// Requested name.
     pub name: String,
-    /// What there is.
+    /// Available names.
     pub there: String,
 }
 
 impl XappRules {
-    /// Has xApps not set what another has set within such a time, but for more important ones.
+    /// Enables conflict detection: a parameter set by one xApp is held for this time against xApps of the
+    /// same or lower priority.
     pub fn guard(mut self, hold: Duration) -> Self {
         self.hold = Some(hold);
         self
     }
 
-    /// How long a parameter is held, if xApps are guarded from each other: [`RicTimers::hold`](ranlab_e2::ric::RicTimers::hold).
+    /// Returns the hold time if conflict detection is enabled:
+    /// [`RicTimers::hold`](ranlab_e2::ric::RicTimers::hold).
     pub fn hold(&self) -> Option<Duration> {
         self.hold
     }
 
-    /// An xApp that the host starts: whoever connects at `address`, which nobody else can, is granted what the rule of that name
-    /// says, whatever its pattern; and so is who asks over HTTP with that xApp's token.
+    /// Registers a hosted xApp. Connections at `address`, which only this xApp can reach, and HTTP requests
+    /// with this xApp's token are granted the permissions of the named rule, regardless of its pattern.
     ///
     /// # Errors
-    /// No rule is called so.
+    /// Returns [`NoSuchRule`] if no rule has this name.
     pub fn host(&mut self, xapp: &str, address: &str, rule: &str) -> Result<(), NoSuchRule> {
         let found = self.names.get(rule).copied().ok_or_else(|| {
             let there: Vec<&str> = self.names.keys().map(String::as_str).collect();
@@ -243,18 +247,18 @@ impl XappRules {
         Ok(())
     }
 
-    /// What a hosted xApp may use beside its own namespace.
+    /// Returns the shared-store access of a hosted xApp.
     pub fn access(&self, xapp: &str) -> Access {
         let rule = self.hosted.get(xapp).and_then(|(_, rule)| self.shares.get(*rule));
         rule.cloned().unwrap_or_default()
     }
 
-    /// The grant of a rule.
+    /// Returns the permissions of a rule.
     fn granted(&self, rule: usize) -> Result<XappGrant, Cause> {
         self.rules.get(rule).map(|(_, grant)| grant.clone()).ok_or(REFUSED)
     }
 
-    /// The first rule for an address.
+    /// Returns the permissions of the first rule that matches an address.
     fn rule_for(&self, address: &str) -> Result<XappGrant, Cause> {
         let rule = self.rules.iter().find(|(pattern, _)| matches(pattern, address));
         rule.map(|(_, grant)| grant.clone()).ok_or(REFUSED)
@@ -267,7 +271,7 @@ impl XappRules {
         if allowed { Ok(()) } else { Err(REFUSED) }
     }
 
-    /// Reads a TOML file: a `[[rule]]` for each [`XappRule`], in the order in which they are tried.
+    /// Parses a TOML file with one `[[rule]]` per [`XappRule`], in order of evaluation.
     ///
     /// ```
     /// let rules = ranlab_controllers::xapps::XappRules::from_toml(r#"
@@ -309,7 +313,7 @@ impl XappRules {
         Ok(Self { hold, ..made })
     }
 
-    /// Checks the rules.
+    /// Validates the rules.
     pub fn new(rules: &[XappRule]) -> Result<Self, XappRuleError> {
         let mut made = Self {
             rules: Vec::new(),
@@ -349,7 +353,7 @@ impl XappRules {
     }
 }
 
-/// The object identifiers of models, whichever of them nodes offer.
+/// Returns the object identifiers of models, including all versions that nodes may offer.
 fn oids(rule: usize, models: &[String]) -> Result<Vec<String>, XappRuleError> {
     let mut oids = Vec::new();
     for text in models {
@@ -379,7 +383,7 @@ fn node_filter(rule: usize, from: &XappRule) -> Result<NodeFilter, XappRuleError
 }
 
 fn matches(pattern: &str, peer: &str) -> bool {
-    // A rule that has but a name is nobody's by address.
+    // A rule with only a name matches no address.
     !pattern.is_empty() && pattern.strip_suffix('*').map_or(pattern == peer, |start| peer.starts_with(start))
 }
 
@@ -394,8 +398,8 @@ impl XappPolicy for XappRules {
         }
     }
 
-    /// xApps that the host started by their rule; those that come by RMR by the first that matches, as over E42. All others are the
-    /// operator's, unless a rule names them.
+    /// Hosted xApps get the permissions of their rule. RMR clients get those of the first matching rule, like
+    /// E42 xApps. All other requesters are the operator, unless a rule names them.
     fn party(&self, who: &str) -> Result<XappGrant, Cause> {
         if let Some(name) = who.strip_prefix("xapp://") {
             return self.hosted.get(name).map_or(Err(REFUSED), |(_, rule)| self.granted(*rule));
@@ -434,23 +438,23 @@ impl XappPolicy for XappRules {
     }
 }
 
-/// Which xApps are there; reads what a [`Registry`] has heard.
+/// Read access to the list of connected xApps kept by a [`Registry`].
 #[derive(Debug, Clone, Default)]
 pub struct RegistryHandle(Arc<Mutex<BTreeMap<u16, XappInfo>>>);
 
 impl RegistryHandle {
-    /// The xApps in order of their ids.
+    /// Returns the xApps in order of their ids.
     pub fn xapps(&self) -> Vec<XappInfo> {
         lock(&self.0).values().cloned().collect()
     }
 }
 
-/// An iApp that keeps the list of xApps, and shows it to the north.
+/// iApp that keeps the list of xApps and serves it northbound.
 #[derive(Debug, Default)]
 pub struct Registry(RegistryHandle);
 
 impl Registry {
-    /// A registry and the door to its list.
+    /// Returns a registry and its read handle.
     pub fn new() -> (Self, RegistryHandle) {
         let handle = RegistryHandle::default();
         (Self(handle.clone()), handle)

@@ -1,13 +1,13 @@
-//! A1 policies (O-RAN.WG2.A1AP, A1-P version 2): types that the operator installed, policies that a non-real-time RIC puts, and what
-//! xApps say of them.
+//! A1 policies (O-RAN.WG2.A1AP, A1-P version 2): policy types installed by the operator, policies from a
+//! non-real-time RIC, and their status as reported by xApps.
 //!
-//! | what | where xApps have it |
+//! | content | where xApps find it |
 //! |---|---|
-//! | a policy of a type | the value `a1/TYPE:POLICY` |
-//! | that one came, changed or went | the topic `a1/TYPE`: `{"policy": …, "event": "put" or "delete"}` |
-//! | whether it is enforced | the value `a1-status/TYPE:POLICY`, as a PolicyStatusObject; an xApp writes it |
+//! | a policy | the value `a1/TYPE:POLICY` |
+//! | creation, update or deletion of a policy | the topic `a1/TYPE`: `{"policy": …, "event": "put" or "delete"}` |
+//! | policy status, as a PolicyStatusObject | the value `a1-status/TYPE:POLICY`, written by an xApp |
 //!
-//! So a hosted xApp's rule says `reads = ["a1"]`, `writes = ["a1-status"]`.
+//! The rule of a hosted xApp therefore contains `reads = ["a1"]` and `writes = ["a1-status"]`.
 mod schema;
 
 pub use schema::Schema;
@@ -24,19 +24,19 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the A1-P resources.
 pub const OPENAPI: &str = include_str!("../../openapi/a1.json");
-/// Types that may be installed.
+/// Maximum number of installed policy types.
 pub const TYPES_MAX: usize = 64;
-/// Octets of the longest file of a type.
+/// Maximum size of a policy type file, in bytes.
 pub const TYPE_BYTES_MAX: u64 = 256 << 10;
-/// Characters of the longest identifier of a type or a policy.
+/// Maximum length of the identifier of a policy type or policy, in characters.
 const ID_MAX: usize = 60;
-/// Where policies are, and what xApps say of them.
+/// Namespaces of policies and of their status.
 const POLICIES: &str = "a1";
 const STATUSES: &str = "a1-status";
 
-/// A type of policies: PolicyTypeObject.
+/// Policy type (PolicyTypeObject).
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyType {
     policy: Schema,
@@ -53,10 +53,10 @@ struct TypeFile {
 }
 
 impl PolicyType {
-    /// Reads a PolicyTypeObject: `{"policySchema": …, "statusSchema": …}`.
+    /// Parses a PolicyTypeObject: `{"policySchema": …, "statusSchema": …}`.
     ///
     /// # Errors
-    /// It is none, or a schema has a keyword that would not be checked.
+    /// Fails if the text is not a PolicyTypeObject, or a schema contains a keyword that is not supported.
     pub fn read(text: &str) -> Result<Self, String> {
         let TypeFile { policy, status } = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let policy = Schema::new(policy).map_err(|why| format!("policySchema {why}"))?;
@@ -73,31 +73,31 @@ impl PolicyType {
     }
 }
 
-/// Whether a text may be the identifier of a type or a policy.
+/// Returns whether a text is a valid identifier of a policy type or policy.
 pub fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=ID_MAX).contains(&text.len()) && text.bytes().all(fits) && !matches!(text, "." | "..")
 }
 
-/// The types that were installed, and their policies. A copy is the same.
+/// A1-P server with its policy types and policies; clones share state.
 #[derive(Debug, Clone)]
 pub struct A1 {
     types: Arc<BTreeMap<String, PolicyType>>,
     commons: Commons,
 }
 
-/// Whether a path is of A1-P.
+/// Returns whether a path belongs to A1-P.
 pub(crate) fn is_of(path: &str) -> bool {
     path.starts_with("/A1-P/v2/")
 }
 
 impl A1 {
-    /// Policies of these types, which xApps find in what they share.
+    /// Returns a server for these policy types; xApps find the policies in the shared store.
     pub fn new(types: BTreeMap<String, PolicyType>, commons: Commons) -> Self {
         Self { types: Arc::new(types), commons }
     }
 
-    /// Answers a request of a non-real-time RIC.
+    /// Handles a request of a non-real-time RIC.
     pub(crate) async fn answer(&self, method: Method, uri: &Uri, body: &Bytes) -> Result<Response, Response> {
         self.asked(method, uri, body).await.map_err(|fault| {
             problem(StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::BAD_REQUEST), fault.detail())
@@ -203,13 +203,14 @@ impl A1 {
             StoreError::Missing(_) => missing(policy),
             other => of_store(other),
         })?;
-        // An xApp may have said nothing.
+        // There may be no status to delete.
         let _ = self.commons.store().delete(STATUSES, &key, None).await;
         self.tell(id, policy, "delete");
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    /// What an xApp says of a policy; that nobody enforces it if none says anything that a status may be.
+    /// Returns the status that an xApp has written; NOT_ENFORCED if there is none or it does not match the
+    /// status schema.
     async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
         let kind = self.of(id)?;
         let key = key(id, policy)?;

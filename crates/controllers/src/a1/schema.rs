@@ -1,12 +1,13 @@
-//! JSON Schema as policy types use it: a named part of draft 2020-12, whole or refused. A keyword that is not known here would
-//! mean something that nobody checks, so a type that has one is not taken.
+//! JSON Schema for policy types: a subset of draft 2020-12.
+//!
+//! An unsupported keyword would remain unchecked, so a policy type that contains one is rejected.
 use serde_json::{Map, Value as Json};
 
-/// How deep a schema, and what it describes, may be nested.
+/// Maximum nesting depth of a schema and of the values that it describes.
 const DEPTH_MAX: usize = 32;
-/// Steps of one check: alternatives of alternatives multiply.
+/// Maximum number of steps of one check; nested alternatives multiply.
 const STEPS_MAX: usize = 20_000;
-/// Keywords that say nothing about what is allowed.
+/// Keywords without constraints.
 const NOTES: [&str; 9] =
     ["$schema", "$id", "$comment", "title", "description", "default", "examples", "definitions", "$defs"];
 /// Keywords that are checked.
@@ -38,41 +39,41 @@ const KNOWN: [&str; 25] = [
     "format",
 ];
 
-/// A schema of which every keyword is known.
+/// Validated schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema(Json);
 
-/// What a check may still cost, and the whole schema for references.
+/// State of one check: remaining steps, and the root schema for references.
 struct Check<'a> {
     root: &'a Json,
     steps: usize,
 }
 
 impl Schema {
-    /// Looks at a schema.
+    /// Validates a schema.
     ///
     /// # Errors
-    /// A keyword that is not known here, or whose value it cannot have: where, and what is allowed.
+    /// Names the position of an unknown keyword or invalid keyword value, and what is allowed.
     pub fn new(schema: Json) -> Result<Self, String> {
         known(&schema, &schema, "#", 0)?;
         Ok(Self(schema))
     }
 
-    /// The schema itself.
+    /// Returns the schema as JSON.
     pub fn json(&self) -> &Json {
         &self.0
     }
 
-    /// Whether a value is one of it.
+    /// Validates a value against the schema.
     ///
     /// # Errors
-    /// Where it is not, and why.
+    /// Names the position and the reason of the first mismatch.
     pub fn check(&self, value: &Json) -> Result<(), String> {
         Check { root: &self.0, steps: STEPS_MAX }.value(&self.0, value, "", 0)
     }
 }
 
-/// Looks at each keyword of a schema, and of those within.
+/// Checks that each keyword of a schema and its subschemas is supported.
 fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), String> {
     if depth > DEPTH_MAX {
         return Err(format!("{at}: nested deeper than {DEPTH_MAX}"));
@@ -117,7 +118,7 @@ fn known(root: &Json, schema: &Json, at: &str, depth: usize) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether a keyword may have such a value.
+/// Checks that a keyword may have this value.
 fn fits(name: &str, value: &Json) -> Result<(), &'static str> {
     let is_type = |it: &Json| {
         let types = ["null", "boolean", "object", "array", "number", "integer", "string"];
@@ -284,7 +285,7 @@ impl Check<'_> {
     }
 }
 
-/// Why there are too few or too many.
+/// Describes a violated minimum or maximum count.
 fn counted(name: &str, of: &str, wanted: &Json, is: usize) -> Option<String> {
     let limit = wanted.as_u64()?;
     let wrong = match name.strip_suffix(of)? {
@@ -295,7 +296,7 @@ fn counted(name: &str, of: &str, wanted: &Json, is: usize) -> Option<String> {
     wrong.then(|| format!("{name} is {limit}, here are {is}"))
 }
 
-/// Numbers are the same whatever they are written as.
+/// Compares two values; numbers are equal regardless of their notation.
 fn same(one: &Json, other: &Json) -> bool {
     match (one, other) {
         (Json::Number(one), Json::Number(other)) => one == other || one.as_f64() == other.as_f64(),
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn each_keyword_takes_what_it_allows_and_nothing_else() {
+    fn each_keyword_is_checked() {
         for (schema, right, wrong) in [
             (json!({"type": "integer"}), json!(3.0), json!(3.5)),
             (json!({"type": ["string", "null"]}), json!(null), json!(1)),
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_checked_is_no_type_of_ours() {
+    fn unsupported_keywords_are_rejected() {
         for (schema, words) in [
             (
                 json!({"properties": {"a": {"pattern": "^a"}}}),
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_refers_to_itself_ends() {
+    fn recursive_references_terminate() {
         let round = json!({"$ref": "#"});
         assert!(check(round, json!(1)).is_err());
         let tree = json!({"properties": {"next": {"$ref": "#"}}, "anyOf": [{"$ref": "#/definitions/x"}, true],

@@ -1,4 +1,4 @@
-//! Requests of a non-real-time RIC, golden: what is asked, the status, and the answer to the letter.
+//! Golden tests of A1-P: request, status and exact response.
 use super::*;
 use axum::body::to_bytes;
 
@@ -28,14 +28,14 @@ fn ask(a1: &A1, method: Method, path: &str, body: &str) -> (u16, String) {
     (head.status.as_u16(), String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Whether two texts are the same JSON: the order of names is any.
+/// Compares two texts as JSON, regardless of the order of names.
 fn same(one: &str, other: &str) -> bool {
     let read = |text: &str| serde_json::from_str::<Json>(text).unwrap();
     read(one) == read(other)
 }
 
 #[test]
-fn a_policy_is_put_read_changed_and_removed() {
+fn policy_create_read_update_delete() {
     let a1 = a1();
     let at = "policytypes/qos_1.0.0/policies/p1";
     let status_at = format!("{at}/status");
@@ -71,7 +71,7 @@ fn a_policy_is_put_read_changed_and_removed() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_cause() {
     let a1 = a1();
     let told = |path: &str, body: &str| ask(&a1, Method::Put, path, body).1;
     assert!(
@@ -88,7 +88,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn an_xapp_finds_policies_in_what_it_shares_and_says_what_it_does() {
+fn xapp_reads_policies_and_writes_status() {
     let a1 = a1();
     let at = "policytypes/qos_1.0.0/policies/p1";
     assert_eq!(ask(&a1, Method::Put, at, POLICY).0, 201);

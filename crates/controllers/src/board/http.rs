@@ -1,6 +1,8 @@
-//! A board over HTTP: `/` and `/web/…` the page, `/v1/stream` what is told, `/v1/document` the report, `/metrics` the latest values, `POST /v1/actions/NAME` a wish.
+//! HTTP server of the live status page: `/` and `/web/…` serve the page, `/v1/stream` the events,
+//! `/v1/document` the report, `/metrics` the latest values, and `POST /v1/actions/NAME` requests an action.
 //!
-//! As with a RIC ([`crate::rest`]) a request means this server, knows its token if there is one, and says that its body is JSON.
+//! The checks are those of [`crate::rest`]: the `Host` header names this server, a token is required if there
+//! is one, and a body declares JSON.
 use super::{Board, Unheard};
 use crate::console::metrics;
 use crate::guard::{Access, checked_body, problem, unauthorized};
@@ -13,12 +15,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// Where and for whom a board is shown.
+/// Address and access policy of a live status page.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen; port 0: one that the system chooses.
+    /// Address to listen on; with port 0 the system chooses a port.
     pub address: SocketAddr,
-    /// Which requests are accepted; beyond loopback it needs a token.
+    /// Accepted requests; an address beyond loopback requires a token.
     pub access: Access,
 }
 
@@ -27,10 +29,10 @@ struct Served {
     config: Config,
 }
 
-/// Serves until the runtime ends; the address is the one bound.
+/// Starts the server, which runs until the runtime ends; returns the bound address.
 ///
 /// # Errors
-/// It cannot listen there; or others than this machine could ask, and there is no token.
+/// Fails if the address cannot be bound, or is beyond loopback and there is no token.
 pub async fn serve(board: Board, config: Config) -> io::Result<SocketAddr> {
     config.access.check_address(config.address)?;
     let address = config.address;

@@ -1,14 +1,15 @@
-//! What a verb that runs for a while says of itself, for pages that may come and go: the same server and page whatever the verb.
+//! Live status page of a command-line verb. Server and page are the same for all verbs, and pages may connect
+//! and disconnect at any time.
 //!
-//! | event | what it tells |
+//! | event | content |
 //! |---|---|
-//! | any name of [`Board::set`] | what holds now; whoever comes hears the last |
-//! | any name of [`Board::place`] | `[[index, value], …]`: what has changed of a list; whoever comes hears all of it |
-//! | any name of [`Board::add`] | `[value, …]`: what was added to a row; whoever comes hears what is remembered |
-//! | `dropped`, `let_go` | the page reads too slowly: it asks for everything anew |
+//! | any name of [`Board::set`] | the current value; a new page receives the last one |
+//! | any name of [`Board::place`] | `[[index, value], …]`: changed entries of a list; a new page receives all entries |
+//! | any name of [`Board::add`] | `[value, …]`: entries added to a series; a new page receives the stored ones |
+//! | `dropped`, `let_go` | the page reads too slowly and has to reload everything |
 //!
-//! The verb never waits for a page: lines go into the bounded queues of [`Feed`]. What is large and may be had at any time, a
-//! report, is a document, made when somebody asks for it.
+//! The verb never waits for a page: lines go into the bounded queues of [`Feed`]. A large result such as a
+//! report is a document, which is produced when a page requests it.
 mod http;
 
 use crate::console::{About, Feed, Filter, Line, Listener};
@@ -21,19 +22,19 @@ use std::time::Duration;
 
 pub use http::{Config, serve};
 
-/// Entries of a row that are remembered; the oldest leave.
+/// Maximum number of stored entries of a series; the oldest are dropped.
 pub const ROW_MAX: usize = 900;
-/// Entries of a list; further ones are left out, which the verb has to say.
+/// Maximum number of entries of a list. Further ones are not shown, which the verb has to mention.
 pub const LIST_MAX: usize = 2_000;
-/// What somebody wants done and nobody has taken up; beyond, the answer is 503.
+/// Maximum number of pending actions; further requests get status 503.
 const WISHES_MAX: usize = 8;
-/// Between two looks whether pages have gone.
+/// Interval at which [`Board::farewell`] checks whether pages have disconnected.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Makes a document; it may take its time.
+/// Produces a document; may take long.
 type Make = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A document.
+/// Document and its version.
 #[derive(Default)]
 struct Document {
     version: u64,
@@ -45,7 +46,7 @@ struct State {
     held: BTreeMap<&'static str, Bytes>,
     lists: BTreeMap<&'static str, BTreeMap<usize, String>>,
     rows: BTreeMap<&'static str, VecDeque<String>>,
-    /// What may be asked for now.
+    /// Actions available now.
     offered: Vec<&'static str>,
     wishes: VecDeque<&'static str>,
     document: Document,
@@ -56,11 +57,11 @@ struct Inner {
     feed: Feed,
     state: Mutex<State>,
     wished: Condvar,
-    /// The text of a version of the document: made once, whoever asks.
+    /// Cached text of the current document version.
     made: Mutex<(u64, Bytes)>,
 }
 
-/// What is told; clones are the same board.
+/// State of a live status page; clones share state.
 #[derive(Clone, Default)]
 pub struct Board(Arc<Inner>);
 
@@ -70,12 +71,12 @@ impl std::fmt::Debug for Board {
     }
 }
 
-/// A wish that is not granted.
+/// Rejected action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unheard {
-    /// It is not offered now.
+    /// The action is not available now.
     NotOffered,
-    /// Too many wait.
+    /// Too many actions are pending.
     Full,
 }
 
@@ -84,7 +85,7 @@ impl Board {
         crate::lock(&self.0.state)
     }
 
-    /// Tells under `event` what holds from now on.
+    /// Sets the current value of `event` and sends it to all pages.
     pub fn set(&self, event: &'static str, value: &impl Serialize) {
         let text = Bytes::from(json(value));
         let mut state = self.state();
@@ -92,7 +93,7 @@ impl Board {
         self.tell(event, || text);
     }
 
-    /// Tells what now stands at a place of a list; beyond [`LIST_MAX`] nothing.
+    /// Sets entry `at` of the list `event` and sends it; entries beyond [`LIST_MAX`] are ignored.
     pub fn place(&self, event: &'static str, at: usize, value: &impl Serialize) {
         if at >= LIST_MAX {
             return;
@@ -104,7 +105,7 @@ impl Board {
         self.tell(event, || line);
     }
 
-    /// Adds to a row.
+    /// Appends an entry to the series `event` and sends it.
     pub fn add(&self, event: &'static str, value: &impl Serialize) {
         let entry = json(value);
         let mut state = self.state();
@@ -117,19 +118,20 @@ impl Board {
         self.tell(event, || line);
     }
 
-    /// Whoever tells holds the state, so that who comes at the same time hears a thing once.
+    /// Sends a line. The caller holds the state lock, so that a page that connects at the same time receives
+    /// it exactly once.
     fn tell(&self, event: &'static str, line: impl FnOnce() -> Bytes) {
         let about = About { node: "", sm: None, subscription: 0 };
         self.0.feed.tell(ranlab_sdk::now(), &about, || Line::Named(event, line()));
     }
 
-    /// Gives whoever asks a document that is made then; a new version of it is told as `document`.
+    /// Sets the function that produces the document, and announces a new version with the event `document`.
     pub fn document(&self, make: impl Fn() -> String + Send + Sync + 'static) {
         self.state().document.make = Some(Arc::new(make));
         self.document_again();
     }
 
-    /// What the document is made from has changed: the same maker gives a new version.
+    /// Announces a new version of the document, produced by the same function.
     pub fn document_again(&self) {
         let version = {
             let mut state = self.state();
@@ -139,13 +141,13 @@ impl Board {
         self.set("document", &serde_json::json!({ "version": version }));
     }
 
-    /// What may be asked for from now on, once; nothing else.
+    /// Replaces the set of available actions; each can be requested once.
     pub fn offer(&self, actions: &[&'static str]) {
         let mut state = self.state();
         state.offered = actions.to_vec();
     }
 
-    /// What somebody wants done; waits so long for it.
+    /// Waits up to `patience` for a requested action and returns it.
     pub fn wish(&self, patience: Duration) -> Option<&'static str> {
         let end = ranlab_sdk::now() + patience;
         let mut state = self.state();
@@ -157,7 +159,7 @@ impl Board {
             if left.is_zero() {
                 return None;
             }
-            // A poisoned state is half a statistic at worst: see `lock`.
+            // Even after a panic the state is valid, with at most one incomplete statistic: see `lock`.
             state = match self.0.wished.wait_timeout(state, left) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
@@ -165,29 +167,30 @@ impl Board {
         }
     }
 
-    /// Pages that look now.
+    /// Returns the number of connected pages.
     pub fn pages(&self) -> usize {
         self.0.feed.counts().listeners
     }
 
-    /// Lines that pages did not take in time.
+    /// Returns the number of lines that pages did not read in time.
     pub fn dropped(&self) -> u64 {
         self.0.feed.counts().dropped
     }
 
-    /// Numbers of the newest entry of a row, by their names.
+    /// Returns the numeric values of the newest entry of a series, by name.
     fn latest(&self, event: &str) -> BTreeMap<String, f64> {
         let entry = self.state().rows.get(event).and_then(|row| row.back().cloned()).unwrap_or_default();
         let values: BTreeMap<String, serde_json::Value> = serde_json::from_str(&entry).unwrap_or_default();
         values.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect()
     }
 
-    /// Before the end: lets pages that look take their leave, which they do when they have the newest document; `patience` at most.
+    /// Waits up to `patience` until all pages have fetched the newest document and disconnected; for use
+    /// before exit.
     pub fn farewell(&self, patience: Duration) {
         let end = ranlab_sdk::now() + patience;
         let mut state = self.state();
         while self.pages() > 0 && ranlab_sdk::now() < end {
-            // What is wished meanwhile is too late: only the time counts.
+            // Actions requested now come too late; only the elapsed time matters.
             state = match self.0.wished.wait_timeout(state, LOOK) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
@@ -195,7 +198,7 @@ impl Board {
         }
     }
 
-    /// One more page, which hears all that holds first; `None` if there are too many.
+    /// Connects a page, which first receives the current state; `None` if there are too many.
     fn listen(&self) -> Option<Listener> {
         let state = self.state();
         let joined = |all: Vec<&str>| Bytes::from(format!("[{}]", all.join(",")));
@@ -212,7 +215,7 @@ impl Board {
         self.0.feed.listen_after(Time::ZERO, Filter::default(), first)
     }
 
-    /// Somebody wants something done.
+    /// Requests an action.
     fn ask(&self, action: &str) -> Result<(), Unheard> {
         let mut state = self.state();
         let at = state.offered.iter().position(|own| *own == action).ok_or(Unheard::NotOffered)?;
@@ -225,7 +228,7 @@ impl Board {
         Ok(())
     }
 
-    /// The newest document; `None` if there is none. Whoever asks while it is made waits for it, and has the same.
+    /// Returns the newest document, if any. Concurrent requests wait for the same result.
     fn read(&self) -> Option<Bytes> {
         let mut made = crate::lock(&self.0.made);
         let (version, make) = {
@@ -239,7 +242,7 @@ impl Board {
     }
 }
 
-/// JSON on one line; what cannot be told is `null`.
+/// Serialises a value on one line; `null` if it cannot be serialised.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_hears_what_holds_and_then_what_changes() {
+    fn late_page_receives_state_then_changes() {
         let board = Board::default();
         board.set("now", &1);
         board.set("now", &2);
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_bounded() {
+    fn series_are_bounded() {
         let board = Board::default();
         (0..ROW_MAX + 3).for_each(|n| board.add("samples", &n));
         let mut page = board.listen().unwrap();
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_offered_is_done_and_once() {
+    fn offered_action_runs_once() {
         let board = Board::default();
         assert_eq!(board.ask("stop"), Err(Unheard::NotOffered));
         board.offer(&["stop"]);
@@ -298,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_made_once_a_version_when_somebody_asks() {
+    fn document_is_produced_once_per_version_on_request() {
         let (board, made) = (Board::default(), Arc::new(Mutex::new(0)));
         assert_eq!(board.read(), None);
         for version in 1..3 {
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(*crate::lock(&made), 0);
         assert_eq!((board.read(), board.read()), (Some("version 2".into()), Some("version 2".into())));
         assert_eq!(*crate::lock(&made), 1);
-        // Nobody looks, so nobody is waited for.
+        // Without pages there is nothing to wait for.
         let begun = ranlab_sdk::now();
         board.farewell(Duration::from_secs(20));
         assert!(ranlab_sdk::now().since(begun) < Duration::from_secs(10));

@@ -1,26 +1,26 @@
-//! One of several RICs, as the north sees it: who is there, who has claimed which base station, and what became of a wish to
-//! hand its own over.
+//! Northbound view of a cluster of RICs: members, base station claims, and draining.
 use ranlab_e2::Time;
 use ranlab_e2::ric::Ric;
 use ranlab_e2::ric::directory::{Claim, Directory, DirectoryCounters, RicSeen};
 use serde_json::{Value as Json, json};
 
-/// Claims of one answer; `more` says whether some follow.
+/// Maximum number of claims in a response; `more` reports whether further ones follow.
 pub const CLAIMS_MAX: usize = 10_000;
 
-/// Why a RIC hands nothing over.
+/// Reason why a RIC cannot be drained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotDrained {
-    /// There is no other.
+    /// The RIC is not a member of a cluster.
     #[error("this RIC is none of several; they have --bus")]
     Alone,
-    /// Others are there, and none of them takes base stations.
+    /// No other RIC accepts base stations.
     #[error("no other RIC was heard of just now that takes base stations")]
     NoOther,
 }
 
-/// The RICs, and who has claimed which base station: those whose key follows `after`, in their order. `None`: it is none of several.
+/// Returns the members of the cluster and the base station claims with keys after `after`, in key order;
+/// `None` if this RIC is not in a cluster.
 pub fn cluster(ric: &Ric, now: Time, after: &str) -> Option<Json> {
     let directory = ric.directory()?;
     let mut claims = directory.claims().filter(|(key, _)| *key > after);
@@ -38,10 +38,11 @@ pub fn cluster(ric: &Ric, now: Time, after: &str) -> Option<Json> {
     }))
 }
 
-/// Has a RIC hand its base stations over, one by one; it takes no more for as long as it lives. Asked again, it goes on.
+/// Starts draining: hands the base stations over one by one; this RIC accepts no further ones. A repeated
+/// call continues.
 ///
 /// # Errors
-/// Nobody would take them: nothing has changed then.
+/// Returns [`NotDrained`], without any change, if no other RIC would take the base stations.
 pub fn drain(ric: &mut Ric, now: Time) -> Result<(), NotDrained> {
     let directory = ric.directory().ok_or(NotDrained::Alone)?;
     if !directory.is_draining() && !directory.has_others() {
@@ -95,7 +96,7 @@ mod tests {
     use ranlab_e2::ric::{RicConfig, RicEvent, RicOutput};
     use std::time::Duration;
 
-    /// A RIC `north` whose store has told these keys.
+    /// Returns a RIC `north` whose store has reported these keys.
     fn told(keys: &[(&str, &str)]) -> (Ric, Time) {
         let config =
             RicConfig::default().with(|it| it.directory = Some(DirectoryConfig::new("north", 7).unwrap()));
@@ -113,7 +114,7 @@ mod tests {
         "ranlab1 ric life=3 beat=9 seen=0 over=0 draining=0 e2=tcp://10.0.0.2:36421 e42=tcp://10.0.0.2:36422";
 
     #[test]
-    fn who_serves_what_is_told_in_the_order_of_keys() {
+    fn claims_are_listed_in_key_order() {
         let (ric, now) = told(&[
             ("ric.south", SOUTH),
             ("node.gnb_505.01_2=22", "ranlab1 claim ric=south life=3 epoch=4"),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_hands_over_to_nobody() {
+    fn drain_without_other_rics_fails() {
         let (mut ric, now) = (Ric::new(RicConfig::default()), Time::ZERO);
         assert_eq!(drain(&mut ric, now), Err(NotDrained::Alone));
         let (mut ric, now) = told(&[]);

@@ -1,4 +1,4 @@
-//! Commands to base stations: octets as they are, or JSON where the service model has a form for it.
+//! Controls to E2 nodes: raw bytes, or JSON if the service model has a JSON form.
 use super::json::{Hex, hex, octets};
 use super::subscriptions::refused;
 use super::{Console, Target, Waiting, reply};
@@ -12,7 +12,7 @@ use ranlab_wire::e2sm::{Encoding, Form, Model, Octets};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-/// A command as it is asked for.
+/// Request body of a control.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -21,11 +21,11 @@ struct Wanted {
     sm: Option<String>,
     #[serde(default, deserialize_with = "given")]
     function: Option<RanFunctionId>,
-    /// Hexadecimal digits or the model's form; without it the model has none.
+    /// Control header: hexadecimal digits or the model's JSON form; optional if the model has no header.
     #[serde(default, deserialize_with = "given")]
     header: Option<Json>,
     message: Json,
-    /// The insert that it answers, as the indication told it.
+    /// Call process id of the insert that this control responds to, as the indication contained it.
     #[serde(default, deserialize_with = "given")]
     call_process_id: Option<Hex>,
     #[serde(default = "yes")]
@@ -88,7 +88,8 @@ impl Console {
     }
 }
 
-/// Why not: the RIC's own words where another holds what was to be set, else the node's.
+/// Returns the reason of a refusal: the RIC's text if another xApp holds the parameter, else the outcome of
+/// the node.
 fn refusal(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     match words.map(|words| Refusal::decode_as(Encoding::Per, words)) {
         Some(Ok(it)) if it.reason == Reason::NotOwner => {
@@ -98,7 +99,7 @@ fn refusal(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     }
 }
 
-/// The node's words as its model's form, or their octets.
+/// Returns the control outcome in the model's JSON form, or as hexadecimal digits.
 fn shown(model: Option<&'static dyn Model>, words: Option<&Bytes>) -> Json {
     let Some(words) = words else { return Json::Null };
     let form = model.and_then(|model| model.outcome(model.encoding(), words).ok());

@@ -1,4 +1,4 @@
-//! Effect of a command, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
+//! Effect of a control, requested over HTTP: [`effect`] fed by subscriptions that are made for it.
 use super::subscriptions::{Asker, Held};
 use super::{Console, Target, reply};
 use crate::north::{Fault, given};
@@ -17,18 +17,18 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Effects that are measured at once; beyond, the answer is 503.
+/// Maximum number of concurrent measurements; further requests get status 503.
 pub(super) const EFFECTS_MAX: usize = 16;
-/// How long it may take: whoever asks over HTTP waits so long.
+/// Maximum duration of a measurement; the HTTP request waits for it.
 const TIME_MAX: Duration = Duration::from_secs(6);
-/// Time between two reports, by default.
+/// Default reporting period, in milliseconds.
 const PERIOD_MS: u32 = 100;
-/// Slices of an effect at most.
+/// Maximum number of slices per measurement.
 const SLICES_MAX: usize = 16;
-/// Report style by which the UEs of a slice are requested.
+/// KPM report style that selects the UEs of a slice.
 const BY_CONDITION: i64 = 4;
 
-/// A request for an effect.
+/// Request for a measurement.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
@@ -37,12 +37,12 @@ pub(super) struct Wanted {
     periods: u32,
     #[serde(default, deserialize_with = "given")]
     period_ms: Option<u32>,
-    /// Slices by which KPM's values are shown; without it those that the command names.
+    /// Slices whose KPM values are shown; default: the slices named by the control.
     #[serde(default, deserialize_with = "given")]
     slices: Option<Vec<String>>,
 }
 
-/// A command and what is known of its effect.
+/// Control with the measurement of its effect.
 #[derive(Debug)]
 pub(super) struct Effect {
     token: u64,
@@ -50,13 +50,13 @@ pub(super) struct Effect {
     target: Target,
     details: Option<ControlDetails>,
     subscription: u32,
-    /// Subscriptions to the UEs of each slice.
+    /// Slice of each subscription to the UEs of a slice.
     members: BTreeMap<u32, String>,
     sm: String,
     period_ms: u32,
     periods: u32,
     measured: effect::Effect,
-    /// Control outcome, once the command was carried out.
+    /// Outcome of the control, once it is known.
     done: Option<Json>,
 }
 
@@ -84,7 +84,7 @@ impl Effect {
     }
 }
 
-/// Measurements of KPM among the columns, without labels.
+/// Returns the KPM measurement names among the columns, without labels.
 fn measurements(columns: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for column in columns {
@@ -96,7 +96,7 @@ fn measurements(columns: &[String]) -> Vec<String> {
     names
 }
 
-/// Slices that the request names, else those of a command of RC that sets quotas.
+/// Returns the requested slices, else the slices of an RC control that sets quotas.
 fn slices(
     wanted: Option<&[String]>,
     target: &Target,
@@ -126,7 +126,7 @@ fn said(fault: ranlab_wire::e2sm::common::NotAnSnssai) -> String {
     fault.to_string()
 }
 
-/// The report that is requested of a node: KPM's of the columns alone.
+/// Returns the report action for a node; for KPM it contains only the requested columns.
 fn report(
     watched: &Target,
     model: &'static dyn Model,
@@ -155,7 +155,7 @@ fn kpm_report(
 }
 
 impl Console {
-    /// Measures before the command, then sends it.
+    /// Starts measuring before the control, then sends the control.
     pub(super) fn begin_effect(
         &mut self,
         now: Time,
@@ -198,7 +198,7 @@ impl Console {
             let measurements = measurements(&columns).into_iter().take(1).collect();
             let style = Some(BY_CONDITION);
             let selection = Selection { style, measurements, slice: Some(*slice), ..Selection::default() };
-            // A node that cannot be asked by slice leaves the slices of its UEs unknown.
+            // Without a report by slice, the slices of the node's UEs stay unknown.
             let Ok(action) = kpm_report(&watched, &selection, &definition, period) else { continue };
             let wanted =
                 RicSubscriptionDetails { event_trigger: event_trigger.clone(), actions: vec![action] };
@@ -227,7 +227,7 @@ impl Console {
         Ok(())
     }
 
-    /// A report of a subscription that was made for an effect.
+    /// Applies a report of a subscription made for a measurement.
     pub(super) fn hear_effect(
         &mut self,
         (id, subscription): (u64, u32),
@@ -264,7 +264,7 @@ impl Console {
         }
     }
 
-    /// The base station has carried out the command: the time after it begins.
+    /// Applies the outcome of the control; the period after the control begins.
     pub(super) fn effect_commanded(&mut self, id: u64, words: Json) {
         if let Some(effect) = self.effects.get_mut(&id) {
             effect.measured.commanded();
@@ -272,7 +272,7 @@ impl Console {
         }
     }
 
-    /// Ends an effect, but not its command if that was sent.
+    /// Ends a measurement; a control that was sent is not affected.
     pub(super) fn end_effect(&mut self, id: u64, out: &mut IAppOutbox) -> Option<u64> {
         let effect = self.effects.remove(&id)?;
         self.controls.retain(|_, waiting| waiting.effect != Some(id));
@@ -281,7 +281,8 @@ impl Console {
         Some(effect.token)
     }
 
-    /// Whether a subscription was to the UEs of a slice; the effect goes on without it.
+    /// Handles the loss of a subscription to the UEs of a slice; returns whether it was one. The measurement
+    /// continues without it.
     pub(super) fn is_member_lost(&mut self, id: u64, subscription: u32) -> bool {
         self.effects.get_mut(&id).is_some_and(|effect| effect.members.remove(&subscription).is_some())
     }

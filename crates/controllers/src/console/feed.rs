@@ -1,5 +1,5 @@
-//! Decoded indications for whoever listens: each listener has a bounded queue; one that does not keep up misses the oldest
-//! and is told how many, one that takes nothing at all for long is let go.
+//! Decoded indications for listeners. Each listener has a bounded queue. A slow listener loses the oldest
+//! lines and receives their number; one that reads nothing for long is disconnected.
 use bytes::Bytes;
 use ranlab_e2::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -7,27 +7,27 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Listeners at once; a further one is refused.
+/// Maximum number of listeners; further ones are refused.
 const LISTENERS_MAX: usize = 64;
-/// Lines that wait for a listener ...
+/// Maximum number of lines in a listener's queue.
 const LINES_MAX: usize = 1_024;
-/// ... and their octets; beyond either, the oldest are dropped.
+/// Maximum number of bytes in a listener's queue; beyond either limit, the oldest lines are dropped.
 const BYTES_MAX: usize = 4 << 20;
-/// A listener whose queue has been full for so long, and who has taken nothing in that time, is let go.
+/// Time after which a listener that reads nothing from a full queue is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a listener wants to hear; what is empty wants all.
+/// Filter of a listener; an empty condition matches all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// Of which node.
+    /// Node name.
     pub node: Option<String>,
-    /// Of which service model.
+    /// Service model name.
     pub sm: Option<String>,
-    /// Of which subscriptions.
+    /// Subscription ids.
     pub subscriptions: BTreeSet<u32>,
 }
 
-/// What a line is about.
+/// Origin of a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) node: &'a str,
@@ -43,18 +43,18 @@ impl Filter {
     }
 }
 
-/// One thing that a listener hears.
+/// Line for a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A report, as a JSON object on one line.
+    /// Report, as a JSON object on one line.
     Indication(Bytes),
-    /// A subscription has ended, as a JSON object on one line.
+    /// End of a subscription, as a JSON object on one line.
     Ended(Bytes),
-    /// Something of this name, as JSON on one line.
+    /// Event of this name, as JSON on one line.
     Named(&'static str, Bytes),
-    /// So many lines were dropped here, as the listener did not read in time.
+    /// Number of lines dropped at this point because the listener was too slow.
     Dropped(u64),
-    /// The listener did not read at all: this is its last line.
+    /// The listener was disconnected because it did not read; the last line.
     LetGo,
 }
 
@@ -63,16 +63,16 @@ struct Seat {
     filter: Filter,
     queue: VecDeque<Line>,
     bytes: usize,
-    /// Not told yet.
+    /// Number of dropped lines not yet reported to the listener.
     dropped: u64,
-    /// Since when it is full and nothing was taken.
+    /// Time since which the queue is full and nothing was read.
     full_since: Option<Time>,
     let_go: bool,
     waker: Option<Waker>,
 }
 
 impl Seat {
-    /// Lines that this one costs.
+    /// Queues a line and returns the number of lines dropped.
     fn push(&mut self, now: Time, line: Line) -> u64 {
         let mut dropped = 0;
         self.bytes += octets(&line);
@@ -111,16 +111,16 @@ fn octets(line: &Line) -> usize {
     }
 }
 
-/// What was counted of all listeners since the RIC began.
+/// Counters of all listeners since the start of the RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FeedCounts {
-    /// Listeners now.
+    /// Current number of listeners.
     pub listeners: usize,
-    /// Lines given to queues, each listener's counted.
+    /// Lines queued, counted per listener.
     pub lines: u64,
-    /// Lines that were dropped from them.
+    /// Lines dropped.
     pub dropped: u64,
-    /// Listeners let go.
+    /// Listeners disconnected.
     pub let_go: u64,
 }
 
@@ -131,17 +131,17 @@ struct Seats {
     counts: FeedCounts,
 }
 
-/// Where indications are told.
+/// Feed of indications; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Feed(Arc<Mutex<Seats>>);
 
 impl Feed {
-    /// One more listener; `None` if there are too many.
+    /// Adds a listener; `None` if there are too many.
     pub fn listen(&self, filter: Filter) -> Option<Listener> {
         self.listen_after(Time::ZERO, filter, [])
     }
 
-    /// One more listener, who hears these lines first; `None` if there are too many.
+    /// Adds a listener that first receives these lines; `None` if there are too many.
     pub(crate) fn listen_after(
         &self,
         now: Time,
@@ -163,13 +163,13 @@ impl Feed {
         Some(Listener { feed: self.clone(), id, over: false })
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counts(&self) -> FeedCounts {
         let seats = crate::lock(&self.0);
         FeedCounts { listeners: seats.seats.len(), ..seats.counts }
     }
 
-    /// Tells whoever wants to hear; the line is only made if somebody does.
+    /// Sends a line to all matching listeners; the line is produced only if there is one.
     pub(crate) fn tell(&self, now: Time, about: &About<'_>, line: impl FnOnce() -> Line) {
         let mut all = crate::lock(&self.0);
         let Seats { seats, counts, .. } = &mut *all;
@@ -190,7 +190,7 @@ impl Feed {
     }
 }
 
-/// One who listens; whoever drops it leaves.
+/// Listener; dropping it ends the subscription to the feed.
 #[derive(Debug)]
 pub struct Listener {
     feed: Feed,
@@ -199,7 +199,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The next line; `None` after [`Line::LetGo`].
+    /// Polls for the next line; `None` after [`Line::LetGo`].
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Line>> {
         let mut seats = crate::lock(&self.feed.0);
         let Some(seat) = seats.seats.get_mut(&self.id).filter(|_| !self.over) else {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_hears_what_it_wants() {
+    fn listener_receives_matching_lines() {
         let feed = Feed::default();
         let mut all = feed.listen(Filter::default()).unwrap();
         let mac = Filter { sm: Some("MAC".into()), ..Filter::default() };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_slowly_misses_the_oldest_and_is_told_where_and_how_many() {
+    fn slow_listener_loses_oldest_lines_and_receives_their_number() {
         let feed = Feed::default();
         let mut slow = feed.listen(Filter::default()).unwrap();
         let most = LINES_MAX as u32;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_reads_is_let_go_and_holds_nothing() {
+    fn unresponsive_listener_is_disconnected_and_freed() {
         let feed = Feed::default();
         let mut deaf = feed.listen(Filter::default()).unwrap();
         let (most, all) = (LINES_MAX as u64, LINES_MAX as u64 + 2);

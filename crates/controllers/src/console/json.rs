@@ -1,9 +1,9 @@
-//! Octets in JSON: as hexadecimal digits, or as the array of numbers that O-RAN SC's manager takes.
+//! Bytes in JSON: hexadecimal digits, or an array of numbers as O-RAN SC's subscription manager accepts.
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 use serde_json::Value as Json;
 
-/// Octets as hexadecimal digits, two for each.
+/// Bytes as hexadecimal digits, two per byte.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Hex(pub(super) Bytes);
 
@@ -16,14 +16,14 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// Octets of hexadecimal digits.
+/// Parses hexadecimal digits.
 pub(super) fn octets(text: &str) -> Option<Bytes> {
     let digit = |octet: u8| char::from(octet).to_digit(16);
     let pairs = text.as_bytes().chunks(2);
     pairs.map(|pair| Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)).collect()
 }
 
-/// Hexadecimal digits of octets.
+/// Formats bytes as hexadecimal digits.
 pub(super) fn hex(octets: &[u8]) -> Json {
     octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>().into()
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn octets_are_pairs_of_digits() {
+    fn bytes_are_pairs_of_digits() {
         assert_eq!(octets("00fFa5"), Some(Bytes::from_static(&[0, 255, 0xa5])));
         assert_eq!(hex(&[0, 255, 0xa5]), Json::from("00ffa5"));
         assert_eq!(octets(""), Some(Bytes::new()));

@@ -1,4 +1,5 @@
-//! Subscriptions for as long as somebody cares: whoever asked renews them, and who is gone need not say so.
+//! Leases of subscriptions: a subscription with a lease ends unless the client renews it, so a client that
+//! exits leaves nothing behind.
 use super::Console;
 use crate::north::{Done, Fault, body};
 use ranlab_e2::Time;
@@ -7,9 +8,9 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
 
-/// The timer at which leases are looked at; effects count theirs up from 1.
+/// Timer for leases; effects use ids from 1 upwards.
 pub(super) const TIMER: u64 = u64::MAX;
-/// Seconds of the longest lease.
+/// Maximum lease, in seconds.
 const LEASE_S_MAX: u32 = 3_600;
 
 #[derive(Debug, Deserialize)]
@@ -19,7 +20,7 @@ struct Renewal {
     lease_s: u32,
 }
 
-/// The end of a lease that begins now.
+/// Returns the expiry of a lease that begins now.
 pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
     if !(1..=LEASE_S_MAX).contains(&lease_s) {
         return Err(Fault::new(422, format!("lease_s is 1 to {LEASE_S_MAX} seconds")));
@@ -28,7 +29,8 @@ pub(super) fn until(now: Time, lease_s: u32) -> Result<Time, Fault> {
 }
 
 impl Console {
-    /// Renews the leases of subscriptions; those that have none, or are not there, are named.
+    /// Renews the leases of subscriptions; the response lists those without a lease and those that do not
+    /// exist.
     pub(super) fn renew(&mut self, now: Time, request: &NorthboundRequest) -> Result<Done, Fault> {
         let Renewal { subscriptions, lease_s } = body(request)?;
         let until = until(now, lease_s)?;
@@ -43,7 +45,7 @@ impl Console {
         Ok(Done::Answer(json!({ "renewed": renewed, "unknown": unknown })))
     }
 
-    /// Looks at leases no later than `at`.
+    /// Ensures that leases are checked no later than `at`.
     pub(super) fn wake_for_lease(&mut self, at: Time, out: &mut IAppOutbox) {
         if self.leases_at.is_none_or(|set| at < set) {
             self.leases_at = Some(at);
@@ -51,7 +53,7 @@ impl Console {
         }
     }
 
-    /// Ends the subscriptions whose lease is over.
+    /// Ends the subscriptions whose lease has expired.
     pub(super) fn end_leases(&mut self, now: Time, out: &mut IAppOutbox) {
         if self.leases_at.is_none_or(|at| now < at) {
             return;

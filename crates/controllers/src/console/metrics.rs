@@ -1,12 +1,12 @@
-//! What a RIC counts, in Prometheus' text format 0.0.4.
+//! Counters of a RIC in Prometheus text format 0.0.4.
 use super::{FeedCounts, RmrCounts};
 use ranlab_e2::ric::{ClusterSnapshot, NodeSnapshot, RicCounters, RicSnapshot, Side, SnapshotCounters};
 use std::fmt::Write;
 
-/// The content type of what [`text`] makes.
+/// Content type of [`text`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All that is counted; `feeds` are those of indications and of the overview.
+/// Returns all metrics; `feeds` are the counters of the indication feed and of the overview feed.
 pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) -> String {
     let mut out = Text(String::new());
     states(&mut out, snapshot);
@@ -49,7 +49,7 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     out.0
 }
 
-/// What a verb with a page says of itself: the numbers of its latest sample, and of its pages.
+/// Appends the metrics of a live status page: its latest sample and its listener counters.
 #[cfg(feature = "serve")]
 pub(crate) fn of_board(
     latest: &std::collections::BTreeMap<String, f64>,
@@ -61,7 +61,7 @@ pub(crate) fn of_board(
     out.metric("ranlab_page_listeners", "Pages that look now.", "gauge", one(pages as u64));
     let help = "Lines that pages missed because they did not read in time.";
     out.metric("ranlab_page_lines_dropped_total", help, "counter", one(dropped));
-    // The sample's own time is Prometheus' to tell.
+    // Prometheus adds its own timestamp.
     for (name, value) in latest.iter().filter(|(name, _)| *name != "t") {
         let help = format!("The latest `{name}` of what the page draws over time.");
         out.metric(&format!("ranlab_live_{name}"), &help, "gauge", [(String::new(), *value)]);
@@ -69,7 +69,7 @@ pub(crate) fn of_board(
     out.0
 }
 
-/// What the threads of a RIC carry, its own first; nothing of a RIC that has but one.
+/// Returns the metrics of each RIC thread, main thread first; empty for a RIC with one thread.
 #[cfg(feature = "serve")]
 pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
@@ -120,7 +120,7 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     out.0
 }
 
-/// What is counted of messages between xApps.
+/// Returns the metrics of the shared store.
 #[cfg(feature = "serve")]
 pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
     let mut out = Text(String::new());
@@ -135,7 +135,7 @@ pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
     out.0
 }
 
-/// What becomes of statistics that are published.
+/// Returns the metrics of published statistics.
 #[cfg(feature = "serve")]
 pub fn published(counts: crate::monitor::PublicationCounts) -> String {
     let mut out = Text(String::new());
@@ -149,7 +149,7 @@ pub fn published(counts: crate::monitor::PublicationCounts) -> String {
     out.0
 }
 
-/// What the host of xApps counts of each.
+/// Returns the metrics of hosted xApps.
 #[cfg(feature = "serve")]
 pub fn hosted(xapps: &[crate::hosting::Status]) -> String {
     use crate::hosting::{Phase, Status};
@@ -174,11 +174,11 @@ pub fn hosted(xapps: &[crate::hosting::Status]) -> String {
     out.0
 }
 
-/// Metrics as text.
+/// Metrics text under construction.
 pub(crate) struct Text(pub(crate) String);
 
 impl Text {
-    /// One metric with its samples: labels and values.
+    /// Appends a metric with its samples (labels and value).
     pub(crate) fn metric<V: std::fmt::Display>(
         &mut self,
         name: &str,
@@ -186,7 +186,7 @@ impl Text {
         kind: &str,
         samples: impl IntoIterator<Item = (String, V)>,
     ) {
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
             let _ = writeln!(self.0, "{name}{labels} {value}");
@@ -194,7 +194,7 @@ impl Text {
     }
 }
 
-/// Labels in braces; backslash, quote and line feed in values are escaped.
+/// Formats labels in braces; escapes backslash, quote and line feed in values.
 pub(crate) fn labels(pairs: &[(&str, &str)]) -> String {
     let escape = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let pairs: Vec<String> =
@@ -216,7 +216,7 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     }
 }
 
-/// Of one of several RICs; nothing of one that is alone.
+/// Appends the metrics of a cluster member; nothing for a single RIC.
 fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
     let Some(ClusterSnapshot { reached, lawful, held, counters, snapshots }) = cluster else { return };
     let one = |value| [(String::new(), value)];
@@ -251,7 +251,7 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
     iapp_snapshots(out, snapshots);
 }
 
-/// What became of what iApps hand over.
+/// Appends the counters of iApp state that was handed over.
 fn iapp_snapshots(out: &mut Text, counted: &SnapshotCounters) {
     for (name, help, value) in [
         ("saved", "Snapshots of iApps written.", counted.saved),
@@ -307,7 +307,7 @@ fn connections(out: &mut Text, snapshot: &RicSnapshot) {
     out.metric("ranlab_connection_indications_dropped_total", help, "counter", dropped);
 }
 
-/// Every counter of a RIC; one that is forgotten here does not compile.
+/// Lists every counter of a RIC; the exhaustive pattern makes a missing one a compile error.
 #[rustfmt::skip]
 fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
     macro_rules! all {
@@ -369,7 +369,7 @@ mod tests {
     use ranlab_e2::ric::{Ric, RicConfig};
     use std::collections::BTreeSet;
 
-    /// What `promtool check metrics` wants, and the format.
+    /// Checks the format and the rules of `promtool check metrics`.
     fn lint(text: &str) {
         let (mut told, mut typed, mut kinds) = (BTreeSet::new(), BTreeSet::new(), String::new());
         assert!(text.ends_with('\n'));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_rics_tells_of_the_bus() {
+    fn cluster_member_exports_bus_metrics() {
         let mut config = RicConfig::default();
         config.directory = Some(DirectoryConfig::new("a", 1).unwrap());
         let mut ric = Ric::new(config);

@@ -1,20 +1,21 @@
-//! The console: what a person or a program asks of any RIC over HTTP. It lists, subscribes, decodes and commands through
-//! the registry of service models, and keeps nothing but the subscriptions that were asked for here.
+//! Console iApp: the REST API of any RIC. It lists nodes, subscribes, decodes indications and sends controls
+//! through the registry of service models. It stores only the subscriptions that were requested here.
 //!
 //! | resource | GET | POST | DELETE |
 //! |---|---|---|---|
-//! | `subscriptions` | those made here | makes one | |
+//! | `subscriptions` | those made here | creates one | |
 //! | `subscriptions/ID` | one | | ends it |
-//! | `leases` | | keeps subscriptions that end by themselves otherwise | |
+//! | `leases` | | renews the leases of subscriptions | |
 //! | `models` | the service models, their columns and units | | |
 //! | `offers`, `offers/NODE` | report styles, measurements, control actions and structures of nodes | | |
-//! | `control` | | commands a base station; the answer is its own | |
+//! | `control` | | sends a control; responds with its outcome | |
 //! | `oran/subscriptions` | in the form of O-RAN SC's subscription manager | | |
-//! | `oran/subscriptions/ADDRESS` | | makes several for who asks from there | |
+//! | `oran/subscriptions/ADDRESS` | | creates several for the client at this address | |
 //! | `oran/subscriptions/ID` | | | ends them |
-//! | `rmr/MEID` | | commands a base station: the body is a PDU, and so is the answer's | |
+//! | `rmr/MEID` | | sends a control; request and response bodies are E2AP PDUs | |
 //!
-//! Indications go to whoever [listens](Feed::listen). What a RIC shows of itself needs no iApp: [`nodes`], [`metrics`].
+//! Indications go to [listeners](Feed::listen). [`nodes`] and [`metrics`] describe the RIC itself and need no
+//! iApp.
 pub mod cluster;
 mod control;
 mod effect;
@@ -51,16 +52,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/console.json");
-/// The name under which it is asked.
+/// Name of this iApp, in northbound paths.
 pub const NAME: &str = "console";
-/// Subscriptions that it has at once; beyond, the answer is 503.
+/// Maximum number of subscriptions; further requests get status 503.
 pub const SUBSCRIPTIONS_MAX: usize = 1_024;
 
 const THERE: &str = "nodes, subscriptions, subscriptions/ID, leases, models, offers, offers/NODE, control, indications and overview";
 
-/// What a request means: a node's function, and the model that reads it.
+/// Target of a request: a RAN function of a node, and the service model that decodes it.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     node: GlobalE2NodeId,
@@ -68,16 +69,16 @@ struct Target {
     model: Option<&'static dyn Model>,
 }
 
-/// Who waits for the end of a control.
+/// Northbound request that waits for the outcome of a control.
 #[derive(Debug)]
 struct Waiting {
     token: u64,
     model: Option<&'static dyn Model>,
-    /// The effect that is measured, too.
+    /// Measurement of the control's effect, if requested.
     effect: Option<u64>,
 }
 
-/// The console of a RIC.
+/// Console of a RIC.
 #[derive(Debug)]
 pub struct Console {
     models: &'static [&'static dyn Model],
@@ -92,34 +93,34 @@ pub struct Console {
     last_effect: u64,
     feed: Feed,
     overview: Overview,
-    /// When leases are looked at next.
+    /// Time of the next lease check.
     leases_at: Option<Time>,
     notifications: Arc<Mutex<oran::Notifications>>,
     rmr: Rmr,
     rmr_controls: BTreeMap<RequestHandle, rmr::Asked>,
 }
 
-/// What is taken from a [`Console`] without asking: its feed, and what it owes to subscribers in O-RAN SC's form.
+/// Outputs of a [`Console`]: its feed, overview, and messages to O-RAN SC xApps.
 #[derive(Debug, Clone)]
 pub struct ConsoleHandle {
-    /// Its indications.
+    /// Decoded indications.
     pub feed: Feed,
-    /// What all nodes and xApps do.
+    /// Activity of all nodes and xApps.
     pub overview: Overview,
-    /// Its messages to xApps of O-RAN SC.
+    /// RMR messages to O-RAN SC xApps.
     pub rmr: Rmr,
     notifications: Arc<Mutex<oran::Notifications>>,
 }
 
 impl ConsoleHandle {
-    /// The next notification to send.
+    /// Polls for the next notification to an O-RAN SC xApp.
     pub fn poll_notification(&self, cx: &mut Context<'_>) -> Poll<Notification> {
         crate::lock(&self.notifications).poll(cx)
     }
 }
 
 impl Console {
-    /// A console and its handle.
+    /// Returns a console and its handle.
     pub fn new() -> (Self, ConsoleHandle) {
         let (feed, overview, rmr) = (Feed::default(), Overview::default(), Rmr::default());
         let notifications = Arc::default();
@@ -191,7 +192,7 @@ impl Console {
         }
     }
 
-    /// The node of that name, ours or O-RAN SC's.
+    /// Returns the node with this name, in ranlab's or O-RAN SC's notation.
     fn node(&self, name: &str) -> Result<&NodeInfo, Fault> {
         let is = |node: &&NodeInfo| node.id.to_string() == name || nodes::inventory_name(&node.id) == name;
         self.nodes.values().find(is).ok_or_else(|| {
@@ -201,7 +202,7 @@ impl Console {
         })
     }
 
-    /// What a request means by a node's name and a model's name or a function's number.
+    /// Resolves a node name, and a model name or RAN function id.
     fn target(&self, node: &str, sm: Option<&str>, function: Option<RanFunctionId>) -> Result<Target, Fault> {
         let named = sm.map(|name| {
             let found = self.models.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name));
@@ -230,7 +231,7 @@ impl Console {
     }
 }
 
-/// The functions of a node as people name them.
+/// Lists the RAN functions of a node by display name.
 fn offers(info: &NodeInfo) -> String {
     let name = |f: &ranlab_wire::e2ap::RanFunctionItem| {
         let known = f.oid.as_deref().and_then(by_oid);
@@ -243,12 +244,12 @@ fn offers(info: &NodeInfo) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
-/// A reply to a request whose answer came later.
+/// Returns the reply to a request that was answered later.
 fn reply(token: u64, status: u16, body: &Json) -> NorthboundReply {
     NorthboundReply { token, status, body: body.to_string().into() }
 }
 
-/// A reply of octets that are no JSON.
+/// Returns a reply whose body is not JSON.
 fn reply_octets(token: u64, status: u16, body: Option<Bytes>) -> NorthboundReply {
     NorthboundReply { token, status, body: body.unwrap_or_default() }
 }

@@ -1,18 +1,19 @@
-//! The service models that the console knows, for who shows their tables.
+//! Service models known to the console, for clients that show their tables.
 use ranlab_wire::e2sm::{Column, Form, Kind, Model, SmError};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
-/// The period by which it is seen whether a model reports at intervals.
+/// Period used to test whether a model reports periodically.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// All models: names, columns with units and kinds, and what can be asked of them.
+/// Returns all models: names, columns with units and kinds, and supported requests.
 pub(super) fn all(models: &[&'static dyn Model]) -> Json {
     json!({ "models": models.iter().map(|model| one(*model)).collect::<Vec<_>>() })
 }
 
 fn one(model: &'static dyn Model) -> Json {
-    // A value that is none is refused as such; what has no names at all is refused before.
+    // A model that supports controls rejects the null value with a specific error; one without JSON form
+    // rejects it earlier.
     let control = model.control(model.encoding(), Form::Null, Form::Null);
     json!({
         "name": model.name(),

@@ -1,4 +1,4 @@
-//! What a RIC shows of its base stations.
+//! Northbound view of base stations.
 use bytes::Bytes;
 use ranlab_e2::Time;
 use ranlab_e2::ric::{Hint, NodeSnapshot, RanInfo, RicSnapshot, SubscriptionSnapshot};
@@ -8,14 +8,15 @@ use ranlab_wire::per::ShortBits;
 use ranlab_wire::rnib::GlobalNbId;
 use serde_json::{Value as Json, json};
 
-/// Periods without a report after which a subscription is shown as silent.
+/// Number of periods without a report after which a subscription is shown as silent.
 const SILENT_PERIODS: u32 = 3;
-/// Characters of a function's name at most.
+/// Maximum length of a RAN function name, in characters (E2SM: 150).
 const NAME_MAX: usize = 150;
-/// Optional parts of a definition at most (KPM has 2, RC 5); the text fits its length in one case alone.
+/// Maximum number of optional fields in a RAN function definition (KPM has 2, RC 5). The name's length field
+/// is consistent for only one number.
 const OPTIONALS_MAX: u32 = 8;
 
-/// Its base stations, their functions, subscriptions and counters, and what is likely wrong.
+/// Returns all nodes with their functions, subscriptions, counters and hints on likely faults.
 pub fn nodes(snapshot: &RicSnapshot, now: Time) -> Json {
     let of = |node: &NodeSnapshot| {
         let about = |hint: &&Hint| hint.node == Some(node.info.id);
@@ -30,7 +31,7 @@ pub fn nodes(snapshot: &RicSnapshot, now: Time) -> Json {
     })
 }
 
-/// One node in the same form.
+/// Returns one node in the same form.
 pub fn one(node: &NodeSnapshot, hints: &[Hint], now: Time) -> Json {
     let about = hints.iter().filter(|hint| hint.node == Some(node.info.id));
     self::node(node, about.map(|hint| hint_of(hint, now)).collect(), now)
@@ -104,8 +105,8 @@ fn hint_of(hint: &Hint, now: Time) -> Json {
     })
 }
 
-/// A function's name as its definition says it: the short name of one in JSON, the whole of one in ASCII, or the short name of the RANfunction-Name with
-/// which O-RAN's models begin.
+/// Returns the name of a RAN function from its definition: the short name of a JSON definition, the whole of
+/// an ASCII definition, or the short name of the RANfunction-Name at the start of an O-RAN definition.
 fn name(definition: &[u8]) -> Option<String> {
     let json =
         || ccc::FunctionDefinition::decode_as(Encoding::Json, &Bytes::copy_from_slice(definition)).ok();
@@ -117,7 +118,8 @@ fn name(definition: &[u8]) -> Option<String> {
         definition
     } else {
         (0..=OPTIONALS_MAX).find_map(|optionals| {
-            // Extension bits and presence bits of the definition, of the name and of the text, then its length less one.
+            // Extension and presence bits of the definition, the name and the string, then its length minus
+            // one.
             let at = 1 + optionals + 2 + 1;
             let bits = definition.iter().take(4).fold(0u32, |bits, octet| bits << 8 | u32::from(*octet));
             let len = (bits >> (32 - at - 8) & 0xff) as usize + 1;
@@ -129,7 +131,7 @@ fn name(definition: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.iter().map(|octet| char::from(*octet)).collect())
 }
 
-/// What O-RAN SC's E2 manager lists at `/v1/nodeb/states`.
+/// Returns the response of O-RAN SC's E2 manager to `/v1/nodeb/states`.
 pub fn states(snapshot: &RicSnapshot) -> Json {
     let state = |node: &NodeSnapshot| {
         json!({
@@ -141,7 +143,7 @@ pub fn states(snapshot: &RicSnapshot) -> Json {
     snapshot.nodes.iter().map(state).collect()
 }
 
-/// What it says at `/v1/nodeb/NAME`; `None`: nobody is called so.
+/// Returns the response of O-RAN SC's E2 manager to `/v1/nodeb/NAME`; `None` if the node is unknown.
 pub fn nodeb(snapshot: &RicSnapshot, name: &str) -> Option<Json> {
     let node = snapshot.nodes.iter().find(|node| inventory_name(&node.info.id) == name)?;
     let function = |function: &RanFunctionItem| {
@@ -171,7 +173,8 @@ fn connection_status(node: &NodeSnapshot) -> &'static str {
     if node.info.connected { "CONNECTED" } else { "DISCONNECTED" }
 }
 
-/// A base station's identity as O-RAN SC writes it: the network's bytes as hexadecimal digits, and the identity's bits.
+/// Returns a base station's identity in O-RAN SC's notation: PLMN bytes as hexadecimal digits, and the
+/// identity bits.
 pub(crate) fn global_nb_id(id: &GlobalE2NodeId) -> GlobalNbId {
     let (_, bits) = kind_and_bits(id);
     let bit = |bit: u8| char::from(b'0' + (bits.value >> bit & 1) as u8);
@@ -184,12 +187,12 @@ fn shown(id: &GlobalE2NodeId) -> Json {
     json!({ "plmnId": id.plmn_id, "nbId": id.nb_id })
 }
 
-/// Whether a node is an LTE base station for O-RAN SC's E2 manager.
+/// Returns whether O-RAN SC's E2 manager treats a node as an LTE base station.
 pub(crate) fn is_enb(id: &GlobalE2NodeId) -> bool {
     matches!(id, GlobalE2NodeId::NgEnb(_) | GlobalE2NodeId::Enb(_))
 }
 
-/// How names of O-RAN SC begin, and the identity of the base station.
+/// Returns the prefix of O-RAN SC's node names and the identity bits of the base station.
 fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
     match id {
         GlobalE2NodeId::Gnb(gnb) => match (gnb.cu_up_id, gnb.du_id) {
@@ -212,8 +215,8 @@ fn kind_and_bits(id: &GlobalE2NodeId) -> (&'static str, ShortBits) {
     }
 }
 
-/// The name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or `gnbd_505_001_00000001_1f`: two
-/// digits for each byte of the identity, part ids in hexadecimal digits.
+/// Returns the name that O-RAN SC's E2 termination gives a node, e.g. `gnb_505_001_00000001` or
+/// `gnbd_505_001_00000001_1f`: two hexadecimal digits per byte of the identity, then CU-UP or DU id.
 pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     let network = id.plmn().to_string();
     let (mcc, mnc) = network.split_once('.').unwrap_or((&network, ""));
@@ -226,7 +229,7 @@ pub fn inventory_name(id: &GlobalE2NodeId) -> String {
     format!("{kind}_{mcc}_{mnc:0>3}_{:0width$x}{part}", bits.value)
 }
 
-/// A component as O-RAN SC's E2 manager lists it among `nodeConfigs`.
+/// Returns a component as listed in `nodeConfigs` by O-RAN SC's E2 manager.
 fn node_config(component: &ComponentConfigItem) -> Json {
     json!({
         "e2nodeComponentInterfaceType": component.interface.name(),
@@ -242,7 +245,7 @@ mod tests {
     use ranlab_wire::e2sm::ServiceModel;
 
     #[test]
-    fn functions_are_named_by_what_their_definitions_say() {
+    fn function_names_come_from_their_definitions() {
         assert_eq!(name(b"MAC_STATS_V0").as_deref(), Some("MAC_STATS_V0"));
         let kpm = b"\x60\x30ORAN-E2SM-KPM\x00\x00\x181.3.6.1.4.1.53148.1.2.2.2\x05\x00KPM Monitor\x08";
         assert_eq!(name(kpm).as_deref(), Some("ORAN-E2SM-KPM"));
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_have_the_names_of_o_ran_sc_too() {
+    fn nodes_have_o_ran_sc_names() {
         let plmn = Plmn::new(1, 1, 2);
         let part = |cu_up_id, du_id| {
             let GlobalE2NodeId::Gnb(gnb) = GlobalE2NodeId::gnb(plmn, 0x19b, 22) else { panic!() };

@@ -1,15 +1,15 @@
-//! What nodes offer: report styles with measurements, control actions, structures.
+//! Capabilities of nodes: report styles with measurements, control actions, structures.
 use ranlab_e2::ric::NodeInfo;
 use ranlab_wire::e2ap::RanFunctionItem;
 use ranlab_wire::e2sm::{Offer, by_oid};
 use serde_json::{Value as Json, json};
 
-/// Offers of nodes.
+/// Returns the capabilities of several nodes.
 pub(super) fn all<'a>(nodes: impl Iterator<Item = &'a NodeInfo>) -> Json {
     json!({ "nodes": nodes.map(one).collect::<Vec<_>>() })
 }
 
-/// Offers of a node, function by function.
+/// Returns the capabilities of a node, by RAN function.
 pub(super) fn one(node: &NodeInfo) -> Json {
     json!({
         "id": node.id.to_string(),

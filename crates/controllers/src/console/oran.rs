@@ -1,6 +1,6 @@
-//! Subscriptions in the form of O-RAN SC's subscription manager: several at once, octets as arrays of numbers, each admitted
-//! or refused by a notification to the asker. Both spellings of its members are taken: that of its API, and the one that
-//! `ricxappframe` sends.
+//! Subscriptions in the form of O-RAN SC's subscription manager: several per request, bytes as arrays of
+//! numbers, and one notification per outcome. Member names are accepted in two spellings: that of the
+//! manager's API, and that of `ricxappframe`.
 use super::subscriptions::{ActionKind, Asker};
 use super::{Console, reply};
 use crate::north::{Done, Fault, body, given, number};
@@ -13,11 +13,11 @@ use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
-/// Subscriptions of one request at most.
+/// Maximum number of subscriptions per request.
 const DETAILS_MAX: usize = 16;
-/// Requests that are kept at most.
+/// Maximum number of stored requests.
 const GROUPS_MAX: usize = 1_024;
-/// Notifications that wait to be sent; beyond, the oldest are lost.
+/// Maximum number of queued notifications; beyond, the oldest are dropped.
 const NOTIFICATIONS_MAX: usize = 1_024;
 
 #[derive(Debug, Deserialize)]
@@ -32,7 +32,8 @@ struct Wanted {
     details: Vec<Details>,
 }
 
-/// Where the asker hears how its subscriptions ended. The host is ignored: who asks is told where it asked from.
+/// Client endpoint for notifications. The host is ignored; notifications go to the address that the request
+/// came from.
 #[derive(Debug, Clone, Deserialize)]
 struct Endpoint {
     #[serde(alias = "host", rename = "Host", default)]
@@ -63,7 +64,7 @@ struct Action {
     definition: Option<Vec<u8>>,
 }
 
-/// Notifications that nobody has taken yet.
+/// Queue of notifications to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     waiting: VecDeque<Notification>,
@@ -90,22 +91,22 @@ impl Notifications {
     }
 }
 
-/// A request and its subscriptions.
+/// Request and its subscriptions.
 #[derive(Debug)]
 pub(super) struct Group {
     asker: IpAddr,
     meid: String,
     endpoint: Endpoint,
-    /// The asker's instance and ours (the number of the subscription).
+    /// Pairs of the client's instance id and the id of the subscription here.
     instances: Vec<(u32, u32)>,
 }
 
-/// How a subscription ended, for the asker: to be posted to `/ric/v1/subscriptions/response` at its own address.
+/// Notification of an outcome, to be posted to `/ric/v1/subscriptions/response` at the client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// The asker's own address, and the port that it named.
+    /// Address of the client, with the port named in its request.
     pub to: SocketAddr,
-    /// What to post.
+    /// Body of the notification.
     pub body: Json,
 }
 
@@ -131,7 +132,7 @@ impl Console {
     ) -> Result<Done, Fault> {
         let asker: IpAddr =
             asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is no address of an asker")))?;
-        // Their manager says 400 of all that its description does not allow.
+        // O-RAN SC's manager responds with 400 to every violation of its API description.
         let wanted: Wanted = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
         let wrong = |detail: String| Fault::new(400, detail);
         let endpoint = wanted.endpoint.ok_or_else(|| wrong("ClientEndpoint is missing".to_owned()))?;
@@ -151,7 +152,7 @@ impl Console {
                 _ => Fault::new(404, fault.detail()),
             })?;
         if self.groups.len() >= GROUPS_MAX {
-            // One without subscriptions waits for nothing but its deletion.
+            // A request without subscriptions has no effect and may be evicted.
             let empty = self.groups.iter().find(|(_, group)| group.instances.is_empty()).map(|(id, _)| *id);
             let full = || Fault::new(503, format!("{GROUPS_MAX} requests are there, no more are allowed"));
             self.groups.remove(&empty.ok_or_else(full)?);
@@ -189,13 +190,13 @@ impl Console {
         Ok(())
     }
 
-    /// Where the asker of a request wants its RMR messages, and how it called the node.
+    /// Returns the RMR address of a request's client, and the node name that it used.
     pub(super) fn rmr_of(&self, id: u32) -> Option<(SocketAddr, &str)> {
         let group = self.groups.get(&id)?;
         Some((SocketAddr::new(group.asker, group.endpoint.rmr_port?), &group.meid))
     }
 
-    /// A subscription of a request was taken, or is no more.
+    /// Queues the notification that a subscription of a request was admitted or has ended.
     pub(super) fn tell_group(&mut self, id: u32, ours: u32, ended: Option<Cause>) {
         let Some(group) = self.groups.get_mut(&id) else { return };
         let Some(place) = group.instances.iter().position(|(_, it)| *it == ours) else { return };

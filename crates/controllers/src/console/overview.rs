@@ -1,8 +1,9 @@
-//! What all nodes and xApps of a RIC do, for pages that stay open: told about once a second, and only what has changed,
-//! through a [`Feed`]. Nobody looks unless somebody listens, and one look serves all who do.
+//! Activity of all nodes and xApps of a RIC, for pages that stay open. Changes are sent about once per second
+//! through a [`Feed`]. Without listeners nothing is computed, and all listeners share one computation.
 //!
-//! A line is a JSON object: `begin` where the listener shall forget what it knew, `totals`, `xapps`, and of nodes `new`
-//! `[key, id, kind, models, peer]`, `set` `[key, state, rate, subscriptions, requests, queued, delay]` and `gone` `[key]`.
+//! A line is a JSON object. `begin` starts a complete list, `totals` and `xapps` are totals, and nodes are in
+//! `new` `[key, id, kind, models, peer]`, `set` `[key, state, rate, subscriptions, requests, queued, delay]`
+//! and `gone` `[key]`.
 use super::feed::About;
 use super::{Feed, Filter, Line, Listener};
 use ranlab_e2::Time;
@@ -15,23 +16,25 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Between two looks.
+/// Interval between updates.
 pub const LOOK: Duration = Duration::from_secs(1);
-/// Nodes that are told one by one, the first in order of their ids; those beyond are in the totals alone.
-/// So many fit a listener's queue with room to spare, whatever they offer.
+/// Maximum number of nodes listed individually, lowest ids first; further ones count in the totals only. This
+/// number fits a listener's queue regardless of what the nodes offer.
 pub const NODES_MAX: usize = 10_000;
-/// xApps that are told one by one.
+/// Maximum number of xApps listed individually.
 pub const XAPPS_MAX: usize = 256;
-/// Hints that are told, the latest.
+/// Maximum number of hints, latest first.
 const HINTS_MAX: usize = 20;
-/// Nodes of a line at most.
+/// Maximum number of nodes per line.
 const ROWS_MAX: usize = 1_000;
-/// How much of a new rate counts: a second is short for who reports each second.
+/// Weight of a new sample in the smoothed rate; one second is a short sample for a node that reports once per
+/// second.
 const NEW_RATE: f64 = 0.4;
-/// Relative change of a rate that is worth telling.
+/// Relative change of a rate that is reported.
 const TELLING: f64 = 0.05;
 
-/// What a node is doing: `away`, `idle` (nobody asks), `reporting`, or `silent` although it was asked.
+/// State of a node: `away` (disconnected), `idle` (no subscriptions), `reporting`, or `silent`
+/// (subscriptions, but no reports).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum State {
@@ -61,12 +64,12 @@ struct Shown {
     looked: u64,
 }
 
-/// A report may be from the future by the error of the clocks; one from further ahead, or more than an hour old, has a time that
-/// is not when it was sent, and its delay is unknown.
+/// Maximum clock error: a report may carry a timestamp this far in the future. The delay of a report with a
+/// later timestamp, or one more than an hour old, is unknown.
 const CLOCK_ERROR_US: i64 = 5_000;
 const DELAY_MAX_US: i64 = 3_600_000_000;
 
-/// Counters of an xApp at the last look.
+/// Counters of an xApp at the last update.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     taken: u64,
@@ -84,20 +87,20 @@ struct Seen {
     totals: Json,
     xapps_told: Json,
     hints: Json,
-    /// The longest delay of a report since the last look, of nodes with subscriptions made here.
+    /// Longest report delay per node since the last update, for nodes with subscriptions made here.
     delays: BTreeMap<GlobalE2NodeId, i64>,
-    /// What must be added to the machine's time for the wall's, microseconds.
+    /// Offset from the machine's clock to Unix time, in microseconds.
     wall_us: Option<i64>,
 }
 
-/// What is told of all nodes and xApps; a handle that many may hold.
+/// Activity of all nodes and xApps; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Overview {
     seen: Arc<Mutex<Seen>>,
     feed: Feed,
 }
 
-/// Lines of one look, each of [`ROWS_MAX`] rows at most.
+/// Lines of one update, each with at most [`ROWS_MAX`] rows.
 #[derive(Default)]
 struct Page {
     new: Vec<String>,
@@ -106,12 +109,12 @@ struct Page {
 }
 
 impl Overview {
-    /// Somebody who shall hear everything there is, then what changes; `None` if there are too many.
+    /// Adds a listener that first receives the complete list, then changes; `None` if there are too many.
     pub fn listen(&self, now: Time, ric: &Ric) -> Option<Listener> {
         if self.watched() {
             self.look(now, ric);
         } else {
-            // Rates of before would be of a time in which nobody looked.
+            // Rates from before would include a time without updates.
             let mut seen = crate::lock(&self.seen);
             seen.forget();
             seen.look(now, ric);
@@ -120,17 +123,17 @@ impl Overview {
         self.feed.listen_after(now, Filter::default(), lines)
     }
 
-    /// Whether anybody listens.
+    /// Returns whether there is a listener.
     pub fn watched(&self) -> bool {
         self.feed.counts().listeners > 0
     }
 
-    /// What was counted of those who listen.
+    /// Returns the counters of the listeners.
     pub fn counts(&self) -> super::FeedCounts {
         self.feed.counts()
     }
 
-    /// Looks, and tells what has changed; for nothing if nobody listens.
+    /// Computes and sends changes, if there is a listener.
     pub fn look(&self, now: Time, ric: &Ric) {
         if !self.watched() {
             let mut seen = crate::lock(&self.seen);
@@ -149,20 +152,21 @@ impl Overview {
         }
     }
 
-    /// Sets the clock on the wall: the time since the Unix epoch when the machine's was `now`.
+    /// Sets the Unix time that corresponds to `now` of the machine's clock.
     pub fn set_clock(&self, now: Time, unix: Duration) {
         let wall = i64::try_from(unix.as_micros()).ok();
         let machine = i64::try_from(now.as_nanos() / 1_000).ok();
         crate::lock(&self.seen).wall_us = wall.zip(machine).and_then(|(wall, now)| wall.checked_sub(now));
     }
 
-    /// The time of `now`, microseconds since the Unix epoch, once the clock is known.
+    /// Converts `now` to microseconds since the Unix epoch; `None` before the clock is set.
     pub(super) fn wall_us(&self, now: Time) -> Option<i64> {
         let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
         crate::lock(&self.seen).wall_us?.checked_add(now_us)
     }
 
-    /// How old a report was when it came, by the node's clock and ours, microseconds; `None` before the clock was set.
+    /// Returns the age of a report on arrival, in microseconds, by the node's clock and the local clock;
+    /// `None` before the clock is set.
     pub(super) fn delayed(&self, now: Time, node: &GlobalE2NodeId, tstamp_us: i64) -> Option<i64> {
         let mut seen = crate::lock(&self.seen);
         let now_us = i64::try_from(now.as_nanos() / 1_000).ok()?;
@@ -170,7 +174,7 @@ impl Overview {
         if !(-CLOCK_ERROR_US..=DELAY_MAX_US).contains(&delay) {
             return None;
         }
-        // Nobody takes them away where nobody looks.
+        // Delays are stored only if there are updates, which remove them.
         if seen.looks > 0 {
             let most = seen.delays.entry(*node).or_insert(delay);
             *most = delay.max(*most);
@@ -180,7 +184,7 @@ impl Overview {
 }
 
 impl Seen {
-    /// Forgets all but the clock.
+    /// Resets everything except the clock.
     fn forget(&mut self) {
         *self = Self { wall_us: self.wall_us, ..Self::default() };
     }
@@ -271,7 +275,7 @@ impl Seen {
         }
     }
 
-    /// All xApps that are told one by one, and the octets that wait for all.
+    /// Returns the individually listed xApps, and the number of bytes queued for all xApps.
     fn look_at_xapps(&mut self, ric: &Ric, passed: Option<f64>) -> (Json, usize) {
         let before = std::mem::take(&mut self.xapps);
         let mut queued = 0;
@@ -281,7 +285,7 @@ impl Seen {
             if told.len() >= XAPPS_MAX {
                 continue;
             }
-            // An id may be another xApp's later; one connection is one life.
+            // An id may be reused by another xApp; the connection identifies it.
             let life = format!("{} {} {}", load.info.id, load.info.peer, load.info.since.as_nanos());
             let now = taken(&load);
             let old = before.get(&life).copied().unwrap_or(now);
@@ -297,7 +301,7 @@ impl Seen {
         (told.into(), queued)
     }
 
-    /// Everything that is known, for somebody who knows nothing.
+    /// Returns the complete list for a new listener.
     fn all(&self) -> Vec<String> {
         let new = self.nodes.values().map(|shown| introduced(shown.key, &shown.info)).collect();
         let set =
@@ -311,7 +315,7 @@ impl Seen {
         let part = |n: usize| {
             let first = n == 0;
             let mut line = format!("{{\"begin\":{}", begin && first);
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             if first {
                 let Self { totals, xapps_told, hints, .. } = self;
                 let _ = write!(line, ",\"totals\":{totals},\"xapps\":{xapps_told},\"hints\":{hints}");
@@ -344,7 +348,7 @@ fn introduced(key: u32, info: &NodeInfo) -> String {
     let models = info.functions.iter().filter_map(|function| by_oid(function.oid.as_deref()?));
     let mut names: Vec<&str> = Vec::new();
     for model in models {
-        // A node may offer a model several times; the name is enough once.
+        // A node may offer a model several times; its name is listed once.
         if !names.contains(&model.name()) {
             names.push(model.name());
         }
@@ -358,22 +362,22 @@ fn row(key: u32, told: &Told) -> String {
     format!("[{key},{},{rate},{subscriptions},{requests},{queued},{delay}]", *state as u8)
 }
 
-/// Whether two states of a node differ by more than what a second more or less would give.
+/// Returns whether two states of a node differ by more than the jitter of one second.
 fn is_news(before: &Told, now: &Told) -> bool {
     let rate =
         (now.rate - before.rate).abs() > before.rate * TELLING || (now.rate == 0.0) != (before.rate == 0.0);
     rate || Told { rate: 0.0, ..before.clone() } != Told { rate: 0.0, ..now.clone() }
 }
 
-/// Three digits: a rate is no more exact than its second.
+/// Rounds a rate to three decimals.
 fn rounded(rate: f64) -> f64 {
     let unit = 10f64.powf(rate.max(0.1).log10().floor() - 2.0);
     let rounded = (rate / unit).round() * unit;
-    // What a fading mean leaves is nothing.
+    // The rest of a decaying average counts as zero.
     if rounded < 0.01 { 0.0 } else { (rounded * 1e3).round() / 1e3 }
 }
 
-/// By how much a counter grew in a second; `None` if no time has passed.
+/// Returns the growth of a counter per second; `None` if no time has passed.
 fn per_s(grown: u64, passed: Option<f64>) -> Option<f64> {
     passed.map(|passed| (grown as f64 / passed * 10.0).round() / 10.0)
 }
@@ -395,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_nodes_are_told_in_lines_of_a_bounded_length() {
+    fn many_nodes_are_split_into_bounded_lines() {
         let rows = |n: usize| (0..n).map(|n| format!("[{n}]")).collect::<Vec<_>>();
         let page = Page { new: rows(2_500), set: rows(1_200), gone: vec![7] };
         let lines: Vec<Json> = Seen::default()
@@ -415,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_news_by_a_twentieth_and_when_it_begins_or_ends() {
+    fn rate_is_reported_on_five_percent_change_start_and_end() {
         let told = |rate| Told {
             state: State::Reporting,
             rate,

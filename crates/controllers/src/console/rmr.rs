@@ -1,5 +1,5 @@
-//! Indications and controls in O-RAN SC's form: RMR messages for who subscribed at `/ric/v1/subscriptions`, and controls that come
-//! as such. Here is what is said; [`crate::rmr`] carries it.
+//! O-RAN SC's RMR interface, without transport ([`crate::rmr`]): indications for clients of
+//! `/ric/v1/subscriptions`, and controls that arrive as RMR messages.
 use super::{Console, reply_octets};
 use crate::north::{COMMANDS_MAX, Done, Fault};
 use bytes::Bytes;
@@ -14,27 +14,28 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// xApps to which messages are under way at once; messages to a further one are dropped.
+/// Maximum number of xApps with queued messages; messages to a further one are dropped.
 const LINKS_MAX: usize = 64;
-/// Messages that wait for one of them ...
+/// Maximum number of messages queued for an xApp.
 const MESSAGES_MAX: usize = 1_024;
-/// ... and their octets; beyond either, the oldest are dropped. librmr's own ring has 4,096 messages, and tells nobody of more.
+/// Maximum number of bytes queued for an xApp; beyond either limit, the oldest messages are dropped. librmr's
+/// own ring has 4,096 messages and drops silently.
 const BYTES_MAX: usize = 4 << 20;
-/// As O-RAN SC's subscription manager has it in all its requests.
+/// Requestor id that O-RAN SC's subscription manager uses in all its requests.
 const REQUESTOR: u16 = 123;
 
-/// What was counted of RMR since the RIC began.
+/// RMR counters since the start of the RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RmrCounts {
-    /// Messages that an xApp's socket took. What its library does with them is not seen here.
+    /// Messages written to an xApp's socket; whether its library processes them is unknown.
     pub sent: u64,
-    /// Messages dropped: the xApp did not read, or could not be reached.
+    /// Messages dropped because the xApp did not read or was unreachable.
     pub dropped: u64,
     /// Messages received.
     pub received: u64,
-    /// Received messages of types that nobody here answers.
+    /// Messages received with an unsupported type.
     pub ignored: u64,
-    /// Connections ended because their octets were no messages, or refused.
+    /// Connections refused, or closed because of malformed data.
     pub refused: u64,
 }
 
@@ -47,7 +48,7 @@ struct Link {
 
 #[derive(Debug, Default)]
 struct Links {
-    /// Where answers are to go; `None`: nobody carries messages, and none are made.
+    /// Address for responses of xApps; `None` while no transport is open, when no messages are produced.
     source: Option<String>,
     links: BTreeMap<SocketAddr, Link>,
     fresh: VecDeque<SocketAddr>,
@@ -55,32 +56,32 @@ struct Links {
     counts: RmrCounts,
 }
 
-/// What waits to be carried.
+/// Queues of outgoing RMR messages; clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Rmr(Arc<Mutex<Links>>);
 
 impl Rmr {
-    /// Messages are carried from now on; `source` is where xApps may answer.
+    /// Enables RMR; `source` is the address for responses of xApps.
     pub fn open(&self, source: String) {
         crate::lock(&self.0).source = Some(source);
     }
 
-    /// Where xApps may answer; `None`: nobody carries messages.
+    /// Returns the address for responses of xApps; `None` while RMR is disabled.
     pub fn source(&self) -> Option<String> {
         crate::lock(&self.0).source.clone()
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counts(&self) -> RmrCounts {
         crate::lock(&self.0).counts
     }
 
-    /// Counts something.
+    /// Updates the counters.
     pub fn count(&self, what: impl FnOnce(&mut RmrCounts)) {
         what(&mut crate::lock(&self.0).counts);
     }
 
-    /// A message for who listens there.
+    /// Queues a message for the xApp at `to`.
     pub fn send(&self, to: SocketAddr, message: &Message) {
         let encoded = message.encode();
         let mut all = crate::lock(&self.0);
@@ -105,7 +106,7 @@ impl Rmr {
         link.waker.take().into_iter().for_each(Waker::wake);
     }
 
-    /// An xApp to which nobody carries messages yet.
+    /// Polls for an xApp with queued messages that has no sender task yet.
     pub fn poll_fresh(&self, cx: &mut Context<'_>) -> Poll<SocketAddr> {
         let mut all = crate::lock(&self.0);
         if let Some(to) = all.fresh.pop_front() {
@@ -115,7 +116,7 @@ impl Rmr {
         Poll::Pending
     }
 
-    /// The next message for an xApp.
+    /// Polls for the next message to an xApp.
     pub fn poll_next(&self, to: SocketAddr, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
         let mut all = crate::lock(&self.0);
         let Some(link) = all.links.get_mut(&to) else { return Poll::Pending };
@@ -127,7 +128,7 @@ impl Rmr {
         Poll::Pending
     }
 
-    /// Nobody carries messages there any more; those that wait, and `lost` more, are counted as dropped.
+    /// Removes the queue of an xApp; its messages and `lost` further ones count as dropped.
     pub fn close(&self, to: SocketAddr, lost: u64) {
         let mut all = crate::lock(&self.0);
         let waiting = all.links.remove(&to).map_or(0, |link| link.waiting.len() as u64);
@@ -135,7 +136,7 @@ impl Rmr {
     }
 }
 
-/// A control that came as an RMR message.
+/// Control that arrived as an RMR message.
 #[derive(Debug)]
 pub(super) struct Asked {
     token: u64,
@@ -144,11 +145,11 @@ pub(super) struct Asked {
 }
 
 impl Console {
-    /// An indication of a subscription in O-RAN SC's form.
+    /// Queues an indication of an O-RAN SC subscription.
     pub(super) fn tell_rmr(&self, group: u32, ours: u32, indication: &fast::Indication<'_>) {
         let Some((to, meid)) = self.rmr_of(group) else { return };
         let Some(source) = self.rmr.source() else { return };
-        // Numbers of subscriptions are within 16 bits.
+        // Subscription ids fit 16 bits.
         let request_id = RicRequestId { requestor: REQUESTOR, instance: ours as u16 };
         let mut pdu = Vec::new();
         if (fast::Indication { request_id, ..*indication }).encode(&mut pdu).is_err() {
@@ -166,7 +167,8 @@ impl Console {
         self.rmr.send(to, &message);
     }
 
-    /// A control: the whole PDU is the body, and the answer's is the base station's with the asker's own request id.
+    /// Sends a control. The request body is the whole PDU; the response body is the node's PDU with the
+    /// client's request id.
     pub(super) fn rmr_control(
         &mut self,
         meid: &str,
@@ -210,7 +212,7 @@ impl Asked {
         encode(&E2ap::RicControlFailure(failure), self.version).ok().map(Bytes::from)
     }
 
-    /// What the asker hears; `None` of an acknowledgement that it did not want.
+    /// Returns the response to the client; `None` for an acknowledgement that it did not request.
     pub(super) fn answered(self, outcome: &Outcome) -> NorthboundReply {
         match outcome {
             Outcome::Failed { cause, outcome } => {
@@ -222,7 +224,7 @@ impl Asked {
             Outcome::Done(words) => {
                 let RicControlRequest { request_id, function_id, call_process_id, .. } = self.request;
                 let outcome = words.clone();
-                // v1.01 must say how it ended.
+                // E2AP v1.01 requires the control status.
                 let status = (self.version == Version::V1_01).then_some(RicControlStatus::Success);
                 let done =
                     RicControlAcknowledge { request_id, function_id, call_process_id, status, outcome };

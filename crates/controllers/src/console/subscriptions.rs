@@ -1,4 +1,4 @@
-//! Subscriptions that were asked for here, and what comes of them.
+//! Subscriptions requested over REST.
 use super::feed::About;
 use super::json::{Hex, hex};
 use super::{Console, Line, SUBSCRIPTIONS_MAX, Target, reply};
@@ -18,12 +18,12 @@ use serde_json::{Value as Json, json};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How often a report is asked for, if nobody says.
+/// Default reporting period, in milliseconds.
 const PERIOD_MS: u32 = 1_000;
-/// Actions of a subscription at most (E2AP: 16).
+/// Maximum number of actions per subscription (E2AP: 16).
 const ACTIONS_MAX: usize = 16;
 
-/// A subscription as it is asked for.
+/// Request body of a subscription.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wanted {
@@ -52,12 +52,12 @@ struct WantedAction {
     kind: ActionKind,
     #[serde(default, deserialize_with = "given")]
     definition: Option<Hex>,
-    /// Of an insert: what happens if nobody answers, and after how long.
+    /// Subsequent action of an insert: what happens without a response, and after which time.
     #[serde(default, deserialize_with = "given")]
     subsequent: Option<Subsequent>,
 }
 
-/// Measurements of KPM, chosen by name.
+/// KPM measurements, selected by name.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct WantedKpm {
@@ -96,7 +96,7 @@ impl WantedKpm {
         Ok(ActionToBeSetup { definition: Some(octets), ..ActionToBeSetup::report(0) })
     }
 
-    /// A remark where a third-party node may not send the reports.
+    /// Returns a remark if a third-party node is known not to send the requested reports.
     fn note(&self, target: &Target, definition: &Bytes) -> Result<Option<&'static str>, Fault> {
         const NOTE: &str = "reports of 64 UEs exceed 9,100 bytes, and OCUDU and srsRAN send none above that: choose fewer measurements";
         let selection = Selection { granularity_ms: None, ..self.selection()? };
@@ -155,27 +155,27 @@ impl From<ActionKind> for RicActionType {
     }
 }
 
-/// For whom a subscription was made.
+/// Origin of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asker {
-    /// For a request that waits for it, by its token.
+    /// The northbound request with this token, still pending.
     Waits(u64),
-    /// For one that has been answered.
+    /// A request that has been answered.
     Answered,
-    /// For a request in O-RAN SC's form.
+    /// A request in O-RAN SC's form.
     Group(u32),
-    /// For the effect of a command.
+    /// A measurement of a control's effect.
     Effect(u64),
 }
 
-/// A subscription.
+/// Subscription made here.
 #[derive(Debug)]
 pub(super) struct Held {
     target: Target,
     node: String,
     columns: Vec<Column>,
     pub(super) details: RicSubscriptionDetails,
-    /// What its indications leave to the subscription, and the text that its node writes.
+    /// Values that indications omit because the subscription defines them, and the dialect of the node.
     context: Context,
     timing: Timing,
     pub(super) handle: SubscriptionHandle,
@@ -187,14 +187,14 @@ pub(super) struct Held {
     lost: Option<u64>,
     last_sn: Option<u16>,
     tstamp_us: Option<i64>,
-    /// When it ends unless somebody renews it.
+    /// Expiry of the lease, if any.
     pub(super) lease: Option<Time>,
-    /// A remark on what was requested.
+    /// Remark on the request.
     note: Option<&'static str>,
 }
 
 impl Held {
-    /// The model that reads its indications.
+    /// Returns the model that decodes the indications.
     pub(super) fn model(&self) -> Option<&'static dyn Model> {
         self.target.model
     }
@@ -261,13 +261,13 @@ impl Console {
         Ok(Done::Later)
     }
 
-    /// A function's definition.
+    /// Returns the RAN function definition of a target.
     pub(super) fn definition(&self, target: &Target) -> Bytes {
         let function = self.nodes.get(&target.node).and_then(|info| info.function(target.function));
         function.map(|function| function.definition.clone()).unwrap_or_default()
     }
 
-    /// Asks for a subscription; its number.
+    /// Sends a subscription request and returns its id.
     pub(super) fn subscribe(
         &mut self,
         target: Target,
@@ -283,7 +283,7 @@ impl Console {
         }
         let handle = out.subscribe(target.node, target.function, details.clone());
         let id = loop {
-            // E2's instance ids have 16 bits, and xApps of O-RAN SC know their subscriptions by them.
+            // E2AP instance ids have 16 bits, and O-RAN SC xApps identify subscriptions by them.
             self.last_id = self.last_id % u32::from(u16::MAX) + 1;
             if !self.subscriptions.contains_key(&self.last_id) {
                 break self.last_id;
@@ -368,7 +368,7 @@ impl Console {
         }
     }
 
-    /// The subscription was refused, or is no more.
+    /// Handles the refusal or the end of a subscription.
     pub(super) fn ended(
         &mut self,
         now: Time,
@@ -396,7 +396,7 @@ impl Console {
         }
     }
 
-    /// A report: counted, and told to whoever listens.
+    /// Counts a report and sends it to listeners.
     pub(super) fn hear(
         &mut self,
         now: Time,
@@ -438,7 +438,8 @@ impl Console {
     }
 }
 
-/// When the values were collected; a node may write the time of sending where the standard wants the beginning.
+/// Returns the collection time of the values; some nodes write the sending time into the field for the start
+/// time.
 fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Option<i64> {
     let time = wall_us.map(|now_us| timing.add(stamp, now_us));
     match time {
@@ -448,7 +449,7 @@ fn collected_us(timing: &mut Timing, stamp: Stamp, wall_us: Option<i64>) -> Opti
     }
 }
 
-/// An indication in JSON: rows if its model reads it, else its octets.
+/// Formats an indication as JSON: rows if the model decodes it, else hexadecimal digits.
 fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Option<i64>) -> Json {
     let model = held.target.model;
     let mut json = json!({
@@ -486,7 +487,7 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Opti
     json
 }
 
-/// Why a base station, or the RIC, refuses what was asked.
+/// Converts the cause of a refused subscription.
 pub(super) fn refused(cause: Cause) -> Fault {
     let status = match cause {
         Cause::RicRequest(CauseRicRequest::ControlTimerExpired) => 504,
@@ -501,7 +502,7 @@ pub(super) fn refused(cause: Cause) -> Fault {
     Fault::new(status, detail)
 }
 
-/// The one report that is asked for unless others are: of all that the function tells.
+/// Returns the default report action: everything that the RAN function offers.
 pub(super) fn report(
     model: &'static dyn Model,
     definition: &Bytes,
@@ -550,7 +551,7 @@ fn details(target: &Target, definition: &Bytes, wanted: Wanted) -> Result<RicSub
         actions.push(kpm.action(target, definition, &event_trigger)?);
     }
     if actions.is_empty() {
-        // What is told as it happens has no period.
+        // Event-triggered reports have no period.
         let period = |model: &dyn Model| model.period(model.encoding(), &event_trigger).ok();
         let known = target.model.and_then(|model| Some((model, period(model)?.unwrap_or_default())));
         actions.push(match known {

@@ -1,9 +1,11 @@
-//! A controller as 5G-EmPOWER's: registered base stations only, one message for each UE and measurement, one thread.
+//! Controller with the behaviour of 5G-EmPOWER: registered base stations only, one message per UE and
+//! measurement, one thread.
 //!
-//! What limits it is its messages: an interpreter of some 350 us each ([`EmpowerControllerSettings::message_cost`]) follows
-//! 2,900 of them a second. Beyond that the hellos wait in the sockets behind the reports; from three times that on two of
-//! them are read more than three intervals apart, the heartbeat finds everybody silent **before** it reads on, and every
-//! base station is declared dead and its UEs are forgotten.
+//! The message rate limits it: an interpreter that needs about 350 us per message
+//! ([`EmpowerControllerSettings::message_cost`]) handles 2,900 messages per second. Beyond that rate, hello
+//! messages wait in the socket buffers behind reports. From three times that rate on, two hellos are
+//! processed more than three intervals apart. The heartbeat check then runs **before** the next read, finds
+//! all base stations silent, declares them dead and forgets their UEs.
 #[cfg(feature = "serve")]
 pub mod serve;
 
@@ -16,40 +18,41 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// How often the published controller looks who is silent.
+/// Interval of the published controller's check for silent base stations.
 pub const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Octets of a connection that are held before it is not read any more.
+/// Number of buffered bytes of a connection beyond which it is no longer read.
 pub const MAX_HELD_BYTES: usize = 256 << 10;
 
-/// Which version is spoken.
+/// Protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EmpowerVersion {
-    /// The one that MARC measured.
+    /// The version measured in the MARC paper.
     #[default]
     V1,
-    /// The current one; it keeps one connection for each source address.
+    /// The current version; it keeps one connection per source address.
     V2,
 }
 
-/// Who may join.
+/// Base stations that may join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Registry {
-    /// Everybody: not as published, but handy.
+    /// All; an extension of the published controller.
     Everybody,
-    /// These.
+    /// The listed ones only.
     Registered(BTreeSet<Mac>),
 }
 
-/// A controller to start.
+/// Configuration of a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmpowerControllerSettings {
-    /// Which version.
+    /// Protocol version.
     pub version: EmpowerVersion,
-    /// Who may join.
+    /// Base stations that may join.
     pub registry: Registry,
-    /// What is asked of base stations.
+    /// Requests to base stations.
     pub session: EmpowerSessionSettings,
-    /// Time that each message costs besides our own work: 350 us is the published controller, zero is ours.
+    /// CPU time per message in addition to the actual processing: 350 us emulate the published controller, 0
+    /// adds nothing.
     pub message_cost: Duration,
 }
 
@@ -64,35 +67,35 @@ impl Default for EmpowerControllerSettings {
     }
 }
 
-/// A UE as the controller knows it.
+/// UE known to the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KnownUe {
     /// C-RNTI.
     pub rnti: u16,
     /// IMSI.
     pub imsi: u64,
-    /// Last RSRP.
+    /// Last RSRP report.
     pub rsrp: Option<i16>,
-    /// Last RSRQ.
+    /// Last RSRQ report.
     pub rsrq: Option<i16>,
-    /// Measurements so far.
+    /// Number of measurements.
     pub measured: u64,
 }
 
-/// A base station as the controller knows it.
+/// Base station known to the controller.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Vbs {
     /// Whether it is connected.
     pub online: bool,
-    /// Its cell.
+    /// Physical cell id.
     pub pci: Option<u16>,
-    /// Resource blocks of the cell.
+    /// Number of resource blocks of the cell.
     pub prbs: u16,
-    /// Use of the cell so far: downlink, uplink.
+    /// Resource blocks used so far: downlink, uplink.
     pub used: (u32, u32),
-    /// Its UEs by C-RNTI.
+    /// UEs by C-RNTI.
     pub ues: BTreeMap<u16, KnownUe>,
-    /// Its slices: resource block groups by code point.
+    /// Resource block groups of each slice, by DSCP.
     pub slices: BTreeMap<u8, u16>,
 }
 
@@ -154,7 +157,7 @@ struct Connection {
     ready: bool,
 }
 
-/// The policy: see the [module](self).
+/// Controller without transport: see the [module](self).
 #[derive(Debug)]
 pub struct EmpowerController {
     settings: EmpowerControllerSettings,
@@ -167,7 +170,7 @@ pub struct EmpowerController {
 }
 
 impl EmpowerController {
-    /// A controller without base stations.
+    /// Returns a controller without base stations.
     pub fn new(settings: EmpowerControllerSettings) -> Self {
         Self {
             settings,
@@ -180,13 +183,13 @@ impl EmpowerController {
         }
     }
 
-    /// A base station connected from `source`, an address without a port.
+    /// Registers a connection from `source`, an address without port.
     pub fn connected(&mut self, id: ConnectionId, source: &str) {
         self.counters.connections += 1;
         let session = match self.settings.version {
             EmpowerVersion::V1 => Session::V1(EmpowerSession1::new(self.settings.session)),
             EmpowerVersion::V2 => {
-                // Published: one connection for each source address, the older one goes.
+                // As published: one connection per source address; the older one is closed.
                 let older: Vec<ConnectionId> = self
                     .connections
                     .iter()
@@ -201,7 +204,7 @@ impl EmpowerController {
         self.connections.insert(id, Connection { session, source, ready: false });
     }
 
-    /// Octets came; they are looked at in [`Self::work`].
+    /// Buffers received bytes, which [`Self::work`] processes.
     pub fn received(&mut self, id: ConnectionId, octets: &[u8]) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         connection.session.hold(octets);
@@ -211,7 +214,7 @@ impl EmpowerController {
         }
     }
 
-    /// Whether a connection may be read now.
+    /// Returns whether a connection may be read now.
     pub fn may_read(&mut self, id: ConnectionId) -> bool {
         let room = self
             .connections
@@ -221,7 +224,7 @@ impl EmpowerController {
         room
     }
 
-    /// The connection ended.
+    /// Handles the end of a connection.
     pub fn closed(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
         if let Some(station) = connection.session.mac().and_then(|mac| self.stations.get_mut(&mac)) {
@@ -235,8 +238,8 @@ impl EmpowerController {
         self.actions.push_back((id, Action::Close));
     }
 
-    /// Works for at most `budget`, one message of each connection in turn; `true` if there is more. The heartbeat
-    /// comes first, as published.
+    /// Works for at most `budget`, one message per connection in rotation; returns `true` if there is more
+    /// work. As published, the heartbeat check comes first.
     pub fn work(&mut self, clock: &mut dyn Clock, budget: Duration) -> bool {
         let began = clock.now();
         if self.next_heartbeat <= began {
@@ -263,7 +266,8 @@ impl EmpowerController {
         !self.ready.is_empty()
     }
 
-    /// When [`Self::work`] must be called at the latest: at once while something waits, else for the heartbeat.
+    /// Returns the time at which [`Self::work`] must be called: immediately while messages are buffered, else
+    /// at the next heartbeat check.
     pub fn wake_at(&self) -> Time {
         if self.ready.is_empty() { self.next_heartbeat } else { Time::ZERO }
     }
@@ -311,7 +315,7 @@ impl EmpowerController {
                 Registry::Registered(macs) => macs.contains(&mac),
             };
             if !known {
-                // Published: "Unknown VBS, closing connection".
+                // As published: "Unknown VBS, closing connection".
                 self.counters.refused += 1;
                 return self.end(id);
             }
@@ -345,17 +349,17 @@ impl EmpowerController {
         }
     }
 
-    /// What is to be done about connections.
+    /// Returns the next action on a connection.
     pub fn poll(&mut self) -> Option<(ConnectionId, Action)> {
         self.actions.pop_front()
     }
 
-    /// A connection was ended because the base station did not read.
+    /// Counts a connection that was closed because the base station did not read.
     pub fn not_reading(&mut self) {
         self.counters.not_reading += 1;
     }
 
-    /// Lets a base station join.
+    /// Registers a base station.
     pub fn register(&mut self, mac: Mac) {
         if let Registry::Registered(macs) = &mut self.settings.registry {
             macs.insert(mac);
@@ -363,12 +367,12 @@ impl EmpowerController {
         self.stations.entry(mac).or_default();
     }
 
-    /// The base stations, registered or seen.
+    /// Returns the base stations, registered or connected before.
     pub fn stations(&self) -> &BTreeMap<Mac, Vbs> {
         &self.stations
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }

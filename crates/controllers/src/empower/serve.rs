@@ -1,4 +1,4 @@
-//! The 5G-EmPOWER-style controller on sockets.
+//! Socket server of the 5G-EmPOWER-style controller.
 use super::{EmpowerController, EmpowerControllerSettings, Vbs};
 use crate::guard::Access;
 use crate::server::{Answer, Policy, Server, WallClock};
@@ -13,34 +13,35 @@ use std::time::Duration;
 
 /// REST port of the published controller.
 pub const HTTP_PORT: u16 = 8888;
-/// Work between two looks at the sockets.
+/// Maximum time of work between two polls of the sockets.
 const SLICE: Duration = Duration::from_millis(5);
 
 struct Served(EmpowerController);
 
-/// A running controller.
+/// Running controller.
 pub struct EmpowerServer {
     server: Server<Served>,
 }
 
 impl EmpowerServer {
-    /// Listens for base stations; needs a `LocalSet`.
+    /// Starts listening for base stations; needs a `LocalSet`.
     pub async fn start(settings: EmpowerControllerSettings, address: SocketAddr) -> Result<Self, BindError> {
         let served = Served(EmpowerController::new(settings));
         Ok(Self { server: Server::start(served, address).await? })
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// Serves `/api/v1/vbses` (GET, and POST `{"addr": "…"}` to register), `/v1/counters` and `/healthz`, to requests that `access` accepts.
+    /// Serves `/api/v1/vbses` (GET, and POST `{"addr": "…"}` to register), `/v1/counters` and `/healthz`, to
+    /// requests that `access` accepts.
     pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         self.server.serve_http(address, access).await
     }
 
-    /// Looks at the controller.
+    /// Calls `look` with the controller.
     pub fn read<T>(&self, look: impl FnOnce(&EmpowerController) -> T) -> T {
         self.server.read(|served| look(&served.0))
     }

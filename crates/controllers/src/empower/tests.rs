@@ -1,4 +1,4 @@
-//! The controller under a priced clock: limited by messages, then declaring everybody dead.
+//! Tests with a simulated CPU cost per message: throughput limit, and false declarations of death.
 use super::*;
 use crate::southbound::overload;
 use crate::southbound::tests::PricedClock;
@@ -93,7 +93,7 @@ impl World {
 const S: Duration = Duration::from_secs(1);
 
 #[test]
-fn both_versions_serve_the_registered_and_know_their_ues() {
+fn both_versions_serve_registered_base_stations() {
     for version in [EmpowerVersion::V1, EmpowerVersion::V2] {
         let mut world = World::new(version, 5, 10, Duration::ZERO);
         world.join(77, 3, "127.0.9.9");
@@ -110,7 +110,7 @@ fn both_versions_serve_the_registered_and_know_their_ues() {
 }
 
 #[test]
-fn version_2_keeps_one_connection_for_each_source_address() {
+fn version_2_keeps_one_connection_per_source_address() {
     let mut world = World::new(EmpowerVersion::V2, 0, 0, Duration::ZERO);
     (0..3).for_each(|index| world.controller.register(Mac::local(index)));
     (0..3).for_each(|index| world.join(index, 1, "127.0.0.1"));
@@ -119,9 +119,9 @@ fn version_2_keeps_one_connection_for_each_source_address() {
 }
 
 #[test]
-fn messages_limit_it_and_beyond_everybody_is_declared_dead() {
-    // 2 x 50 UEs twice a second: 200 messages a second of 3.5 ms are 70 % of a core. (A tenth of the published rate at ten
-    // times the published price.)
+fn overload_declares_all_base_stations_dead() {
+    // 2 x 50 UEs with two measurements per second: 200 messages per second of 3.5 ms each are 70 % of a core
+    // (a tenth of the published rate at ten times the published cost).
     let cost = Duration::from_micros(3_500);
     let mut stable = World::new(EmpowerVersion::V1, 2, 50, cost);
     stable.run(20 * S);
@@ -129,7 +129,8 @@ fn messages_limit_it_and_beyond_everybody_is_declared_dead() {
     assert_eq!(counters.declared_dead, 0);
     let load = stable.busy.as_secs_f64() / 20.0;
     assert!((0.6..0.95).contains(&load), "{load}");
-    // 13 x 50: more than three times what fits, so that two hellos are looked at more than three intervals apart.
+    // 13 x 50 UEs: more than three times the capacity, so that two hellos are processed more than three
+    // intervals apart.
     let mut over = World::new(EmpowerVersion::V1, 13, 50, cost);
     over.run(40 * S);
     let counters = *over.controller.counters();

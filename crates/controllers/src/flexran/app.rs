@@ -1,4 +1,4 @@
-//! The monitoring application: looks at the whole RIB in each of its runs, and asks each new agent for statistics.
+//! Monitoring application: reads the whole RIB in each run, and requests statistics from new agents.
 use super::rib::Rib;
 use crate::southbound::{Clock, ConnectionId};
 use ranlab_machines::Time;
@@ -7,44 +7,44 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often agents are asked to report. An agent that overrides the period, as MARC's, does not care.
+/// Reporting period requested from agents. Agents that override the period, as in the MARC paper, ignore it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatePolicy {
-    /// Always this; the published application asks for 4 ms.
+    /// Fixed period; the published application requests 4 ms.
     Fixed(Duration),
-    /// `fast` while the controller follows, `slow` from a thousand waiting messages on until the queue was empty for a
-    /// second.
+    /// `fast` while the controller keeps up; `slow` once 1,000 messages are queued, until the queue has been
+    /// empty for a second.
     Adaptive {
-        /// While the controller follows.
+        /// Period while the controller keeps up.
         fast: Duration,
-        /// While it does not.
+        /// Period under overload.
         slow: Duration,
     },
 }
 
-/// Waiting messages from which on the controller does not follow.
+/// Queue length from which on the controller counts as overloaded.
 const BUSY_MESSAGES: usize = 1_000;
-/// How long the queue must be short before reports get faster again.
+/// Time for which the queue must be short before the period is shortened again.
 const CALM: Duration = Duration::from_secs(1);
 
-/// What the application saw in its last run.
+/// Result of the application's last run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Seen {
-    /// Agents that are alive.
+    /// Number of connected agents.
     pub agents: usize,
-    /// Their UEs.
+    /// Number of their UEs.
     pub ues: usize,
-    /// UEs that have reported.
+    /// Number of UEs that have reported.
     pub reporting: usize,
-    /// Mean wideband CQI of those.
+    /// Mean wideband CQI of these UEs.
     pub mean_cqi: f64,
-    /// Octets in all their downlink queues.
+    /// Bytes in all their downlink queues.
     pub queue_bytes: u64,
-    /// Age of the oldest report in microseconds.
+    /// Age of the oldest report, in microseconds.
     pub oldest_us: u64,
 }
 
-/// The application.
+/// Monitoring application.
 #[derive(Debug)]
 pub struct Monitor {
     rate: RatePolicy,
@@ -55,12 +55,12 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// An application that knows nobody.
+    /// Returns an application without agents.
     pub fn new(rate: RatePolicy) -> Self {
         Self { rate, asked: BTreeMap::new(), slow: false, busy_until: Time::ZERO, seen: Seen::default() }
     }
 
-    /// What it saw last.
+    /// Returns the result of the last run.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
@@ -85,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// One run; returns whom to ask for statistics, and how often they shall come.
+    /// Runs the application; returns the agents to request statistics from, with the period.
     pub fn run(&mut self, rib: &Rib, waiting: usize, clock: &mut dyn Clock) -> Vec<(ConnectionId, Duration)> {
         let now = clock.now();
         let period = self.period(now, waiting);

@@ -1,17 +1,19 @@
-//! A controller as FlexRAN's: a RIB in memory, a RIB updater and a task manager that share cycles of 1 ms.
+//! Controller with the behaviour of FlexRAN: a RIB in memory, and a RIB updater and a task manager that share
+//! cycles of 1 ms.
 //!
-//! What is published and what is measured of the published binary:
+//! Behaviour that is published, or was measured with the published binary:
 //!
-//! * The network side puts every message into one queue of 10,000. When it is full the message is dropped **and its
-//!   memory kept** ([`QueueKind::Leaky`]); [`QueueKind::Bounded`] stops reading instead, so that TCP holds the agents back.
-//! * In each cycle the RIB updater takes up to 350 messages with 20 % of the cycle; then every application runs with
-//!   the other 80 % ([`FlexranControllerSettings::rib_share`]). An updater that has used up its share is stopped until the
-//!   next cycle, **and the applications wait for it**. So in overload there are fewer cycles, the CPU falls, the
-//!   queue and the memory grow and whoever joins waits behind the queue. A share of 80 % is AltFlexRAN; `adaptive` moves
-//!   the share to where the work is, which MARC §VI asks for.
-//! * Dead agents stay in the RIB.
-//! * An application schedules the downlink of those base stations that it is told to (`/dl_sched/1`): it pushes a scheduler's
-//!   code and names it in a policy; then it decides on each subframe that they tell it of.
+//! * All messages go into one queue of 10,000. A full queue drops messages **and leaks their memory**
+//!   ([`QueueKind::Leaky`]). [`QueueKind::Bounded`] stops reading instead, so that TCP slows the agents down.
+//! * In each cycle the RIB updater processes up to 350 messages in 20 % of the cycle; then all applications
+//!   run in the other 80 % ([`FlexranControllerSettings::rib_share`]). An updater that exceeds its share is
+//!   stopped until the next cycle, **and the applications wait for it**. Under overload there are therefore
+//!   fewer cycles, CPU usage falls, and queue and memory grow. A new agent waits behind the queue. A share of
+//!   80 % corresponds to AltFlexRAN; `adaptive` adjusts the share to the load, as proposed in section VI of the
+//!   MARC paper.
+//! * Disconnected agents stay in the RIB.
+//! * An application schedules the downlink of selected base stations (`/dl_sched/1`): it pushes a scheduler's
+//!   code, names it in a policy, and then decides on each subframe that the base station announces.
 mod app;
 mod orders;
 #[cfg(feature = "serve")]
@@ -38,58 +40,58 @@ use ranlab_machines::southbound::{ControllerOutput, SouthboundController};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Messages that the published queue holds.
+/// Capacity of the published queue, in messages.
 pub const QUEUE_MESSAGES: usize = 10_000;
-/// Messages that the published RIB updater takes in a cycle.
+/// Maximum number of messages that the published RIB updater processes per cycle.
 pub const BATCH_MESSAGES: u32 = 350;
-/// Subframes between the one that a base station tells of and the one that is decided on: there and back, and a cycle.
+/// Subframes between the announced one and the one that is decided on: the round trip and one cycle.
 pub const SCHEDULE_AHEAD: u32 = 4;
-/// Cycles that one late cycle may stand for.
+/// Maximum number of cycles that one late cycle counts for.
 const LONGEST_CYCLE: u32 = 4;
-/// What the published queue keeps of a dropped message besides its content.
+/// Bytes that the published queue leaks per dropped message, in addition to the content.
 const LEAKED_HEAD_BYTES: usize = 2_048;
 
-/// What happens when the queue is full.
+/// Behaviour of a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum QueueKind {
-    /// As published: the message is dropped, its memory is not given back.
+    /// As published: drops the message and leaks its memory.
     #[default]
     Leaky,
-    /// The connection is not read until there is room.
+    /// Stops reading connections until there is room.
     Bounded,
 }
 
-/// How the cycle is shared.
+/// Division of the cycle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RibShare {
-    /// This part for the RIB updater: 0.2 is FlexRAN, 0.8 AltFlexRAN.
+    /// Fixed share of the RIB updater: 0.2 in FlexRAN, 0.8 in AltFlexRAN.
     Fixed(f64),
-    /// As much as the updater needs, between a tenth and nine tenths.
+    /// As much as the updater needs, between 10 % and 90 %.
     Adaptive,
 }
 
-/// A controller to start.
+/// Configuration of a controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlexranControllerSettings {
-    /// A cycle; 1 ms as published.
+    /// Cycle time; 1 ms as published.
     pub cycle: Duration,
-    /// How it is shared.
+    /// Division of the cycle.
     pub rib_share: RibShare,
-    /// What happens when the queue is full.
+    /// Behaviour of a full queue.
     pub queue: QueueKind,
-    /// Messages that it holds.
+    /// Capacity of the queue, in messages.
     pub queue_messages: usize,
-    /// Octets of dropped messages that are kept at most; beyond, they are given back.
+    /// Maximum number of leaked bytes that are held; memory beyond it is released.
     pub leak_limit_bytes: u64,
-    /// Whether dead agents stay in the RIB, as published.
+    /// Whether disconnected agents stay in the RIB, as published.
     pub keeps_dead: bool,
-    /// How often agents are asked to report.
+    /// Reporting period requested from agents.
     pub rate: RatePolicy,
-    /// How many subframes ahead of the present one it decides, where it schedules.
+    /// Number of subframes ahead of the announced one that is decided on, where this controller schedules.
     pub schedule_ahead: u32,
-    /// Orders that each base station gets when it comes.
+    /// Orders for each base station that connects.
     pub standing: Vec<Order>,
-    /// How often a UE of the next base station in turn is handed over to the one after it.
+    /// Interval at which a UE is handed over from one base station to the next, in rotation.
     pub rotate: Option<Duration>,
 }
 
@@ -117,7 +119,7 @@ enum Ingress {
     Closed,
 }
 
-/// The policy: see the [module](self).
+/// Controller without transport: see the [module](self).
 #[derive(Debug)]
 pub struct FlexranController {
     settings: FlexranControllerSettings,
@@ -132,7 +134,7 @@ pub struct FlexranController {
     actions: VecDeque<(ConnectionId, Action)>,
     counters: ControllerCounters,
     share: f64,
-    /// Length of this cycle: late ones are longer, their budgets too.
+    /// Length of this cycle; late cycles are longer and have larger budgets.
     period: Duration,
     last_cycle: Option<Time>,
     batch: u32,
@@ -141,7 +143,7 @@ pub struct FlexranController {
 }
 
 impl FlexranController {
-    /// A controller without agents.
+    /// Returns a controller without agents.
     pub fn new(settings: FlexranControllerSettings) -> Self {
         let share = match settings.rib_share {
             RibShare::Fixed(share) => share.clamp(0.001, 0.999),
@@ -168,7 +170,7 @@ impl FlexranController {
         }
     }
 
-    /// An agent connected. The hello goes out when the RIB updater gets there.
+    /// Registers an agent's connection. The hello is sent when the RIB updater processes it.
     pub fn connected(&mut self, id: ConnectionId) {
         self.counters.connections += 1;
         let settings = SessionSettings { request_statistics: false, ..SessionSettings::default() };
@@ -176,7 +178,7 @@ impl FlexranController {
         self.put(id, Ingress::Connected, LEAKED_HEAD_BYTES);
     }
 
-    /// Octets came.
+    /// Queues the messages in received bytes.
     pub fn received(&mut self, id: ConnectionId, octets: &[u8]) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let mut bodies = Vec::new();
@@ -193,13 +195,13 @@ impl FlexranController {
         }
     }
 
-    /// The connection ended.
+    /// Handles the end of a connection.
     pub fn closed(&mut self, id: ConnectionId) {
-        // A loss is never dropped: the queue must not decide who is there.
+        // A disconnect is never dropped, because the RIB has to know it.
         self.queue.push_back((id, Ingress::Closed));
     }
 
-    /// Whether a connection may be read now; with a leaky queue always.
+    /// Returns whether connections may be read now; always true for a leaky queue.
     pub fn may_read(&mut self) -> bool {
         let room = self.settings.queue == QueueKind::Leaky || self.queue.len() < self.settings.queue_messages;
         self.counters.back_pressure += u64::from(!room);
@@ -213,12 +215,12 @@ impl FlexranController {
         self.counters.dropped += 1;
         if self.counters.leaked_bytes + kept as u64 <= self.settings.leak_limit_bytes {
             self.counters.leaked_bytes += kept as u64;
-            // Written, so that it is resident as the published copy is.
+            // Non-zero content makes the memory resident, like the published copy.
             self.leaked.push(vec![1; kept].into_boxed_slice());
         }
     }
 
-    /// One cycle: the RIB updater, then the applications if the updater's batch has ended.
+    /// Runs one cycle: the RIB updater, then the applications if the updater has finished its batch.
     pub fn cycle(&mut self, clock: &mut dyn Clock) {
         self.begin_cycle(clock);
         if self.update_rib(clock) {
@@ -226,7 +228,7 @@ impl FlexranController {
         }
     }
 
-    /// Begins a cycle. Budgets are parts of the time since the last one began, at most of four cycles.
+    /// Begins a cycle. Budgets are shares of the time since the last cycle began, at most four cycles.
     pub fn begin_cycle(&mut self, clock: &mut dyn Clock) {
         let now = clock.now();
         let since = self.last_cycle.map_or(self.settings.cycle, |last| now.since(last));
@@ -234,7 +236,7 @@ impl FlexranController {
         self.last_cycle = Some(now);
     }
 
-    /// The RIB updater's part of a cycle; `false` if its budget ended before its batch.
+    /// Runs the RIB updater; returns `false` if its budget ended before its batch.
     pub fn update_rib(&mut self, clock: &mut dyn Clock) -> bool {
         let ended = self.update_within_budget(clock);
         self.counters.throttled += u64::from(!ended);
@@ -261,7 +263,7 @@ impl FlexranController {
             }
             let Some((id, item)) = self.queue.pop_front() else { break };
             if self.batch >= BATCH_MESSAGES {
-                // Published: the loop takes a message before it looks at its count.
+                // As published: the loop takes a message before it checks the count.
                 if self.settings.queue == QueueKind::Leaky && matches!(item, Ingress::Message(_)) {
                     self.counters.lost_at_batch_end += 1;
                 } else {
@@ -276,14 +278,15 @@ impl FlexranController {
             self.batch = 0;
         }
         let used = clock.now().since(began);
-        // As the kernel's reservation: a message cannot be cut in two, so what it took too long is paid back. A clock on a
-        // wall also counts when others had the CPU: no message takes longer than this.
+        // As with CPU reservation by the kernel: a message cannot be interrupted, so an overrun is deducted
+        // from the next cycle. A wall clock also counts time in which other processes ran; the maximum
+        // excludes such outliers.
         self.rib_debt = used.saturating_sub(budget).min(self.settings.cycle * LONGEST_CYCLE);
         self.adapt(used, !ended);
         ended
     }
 
-    /// Moves the share towards what the updater needs.
+    /// Moves the share towards the updater's need.
     fn adapt(&mut self, used: Duration, short: bool) {
         if self.settings.rib_share != RibShare::Adaptive {
             return;
@@ -296,7 +299,7 @@ impl FlexranController {
         };
     }
 
-    /// The applications' part of a cycle.
+    /// Runs the applications.
     pub fn run_applications(&mut self, clock: &mut dyn Clock) {
         let budget = self.period.mul_f64(1.0 - self.share);
         if self.app_debt >= budget {
@@ -318,7 +321,7 @@ impl FlexranController {
         if let Some((source, rnti, target)) = self.rotation.run(&self.rib, clock.now())
             && let Ok(ticket) = self.order(Some(source), &Order::HandOver(rnti, target))
         {
-            // Whether it went shows in the RIB.
+            // The RIB shows whether the handover took place.
             self.forget(ticket);
         }
         let used = clock.now().since(began) + self.app_debt;
@@ -380,17 +383,17 @@ impl FlexranController {
         }
     }
 
-    /// What is to be done about connections.
+    /// Returns the next action on a connection.
     pub fn poll(&mut self) -> Option<(ConnectionId, Action)> {
         self.actions.pop_front()
     }
 
-    /// A connection was ended because the agent did not read.
+    /// Counts a connection that was closed because the agent did not read.
     pub fn not_reading(&mut self) {
         self.counters.not_reading += 1;
     }
 
-    /// A command to an agent: for applications that schedule, slice or hand over.
+    /// Sends a command to an agent: scheduling, slicing or handover.
     pub fn with_session(&mut self, id: ConnectionId, command: impl FnOnce(&mut FlexranSession)) {
         if let Some(session) = self.sessions.get_mut(&id) {
             command(session);
@@ -398,32 +401,32 @@ impl FlexranController {
         self.drain(id, Time::ZERO);
     }
 
-    /// What it knows.
+    /// Returns the RIB.
     pub fn rib(&self) -> &Rib {
         &self.rib
     }
 
-    /// Decisions on subframes so far, and base stations whose downlink it schedules.
+    /// Returns the number of scheduling decisions, and of base stations scheduled here.
     pub fn scheduled(&self) -> (u64, usize) {
         self.scheduler.counts()
     }
 
-    /// What the monitoring application saw last.
+    /// Returns the result of the monitoring application's last run.
     pub fn seen(&self) -> &Seen {
         self.monitor.seen()
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 
-    /// The RIB updater's share now.
+    /// Returns the current share of the RIB updater.
     pub fn share(&self) -> f64 {
         self.share
     }
 
-    /// Octets that the queue and the leak hold.
+    /// Returns the bytes held by the queue and the leak.
     pub fn held_bytes(&self) -> u64 {
         let queued = self.queue.iter().map(|(_, item)| match item {
             Ingress::Message(body) => body.len() as u64,

@@ -1,7 +1,7 @@
-//! Orders from the north: what is to be done at base stations, and how it ended there.
+//! Northbound orders to base stations and their outcome.
 //!
-//! Each command of an order has a number (a transaction) that base stations of ranlab answer; those of others carry out
-//! what they can and say nothing.
+//! Each command of an order has a transaction number, to which base stations of ranlab respond. Other base
+//! stations carry out what they support and do not respond.
 use super::FlexranController;
 use crate::southbound::ConnectionId;
 use bytes::Bytes;
@@ -9,67 +9,67 @@ use ranlab_machines::flexran::FlexranSession;
 use ranlab_wire::flexran::{Policy, SliceDlUlConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Orders whose end nobody has asked for; beyond, further ones are refused.
+/// Maximum number of orders whose outcome has not been read; further ones are refused.
 pub const ORDERS_MAX: usize = 256;
 
-/// What is to be done.
+/// Order for base stations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Order {
-    /// This controller schedules the downlink (`true`), or the base station itself.
+    /// Schedules the downlink here (`true`) or at the base station.
     Schedule(bool),
-    /// A policy, in YAML.
+    /// Applies a policy, in YAML.
     Policy(String),
-    /// Code for a scheduler, under a name that policies use.
+    /// Pushes the code of a scheduler, under the name that policies use.
     Delegate(String, Bytes),
-    /// Slices of the downlink (Mosaic5G 2.x).
+    /// Configures downlink slices (Mosaic5G 2.x).
     Slice(SliceDlUlConfig),
-    /// UEs, by C-RNTI, into slices.
+    /// Associates UEs, by C-RNTI, with slices.
     Associate(Vec<(u16, u32)>),
-    /// A UE, by C-RNTI, to the base station of this identity.
+    /// Hands a UE, by C-RNTI, over to the base station with this identity.
     HandOver(u16, u64),
 }
 
-/// An order that was not given.
+/// Rejected order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// No such base station.
+    /// Unknown base station.
     #[error("there is no base station {0}; there is {1}")]
     NoStation(u64, String),
-    /// No base station at all.
+    /// No base station is connected.
     #[error("no base station is here")]
     Nobody,
-    /// Too many at once.
+    /// Too many orders are pending.
     #[error("too many orders at once; try again")]
     TooMany,
-    /// As published: policies are for base stations that schedule.
+    /// As published: policies apply only to base stations that schedule by themselves.
     #[error("this controller schedules base station {0}: its policies mean nothing until /dl_sched/0")]
     Central(u64),
 }
 
-/// An order that was given.
+/// Number of an accepted order.
 pub type Ticket = u64;
 
 #[derive(Debug, Default)]
 struct Given {
-    /// Commands that are not answered.
+    /// Number of commands without response.
     left: usize,
     refusals: Vec<String>,
 }
 
-/// Orders under way.
+/// Pending orders.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     tickets: Ticket,
     transactions: u32,
     waiting: BTreeMap<(ConnectionId, u32), Ticket>,
     given: BTreeMap<Ticket, Given>,
-    /// Agents to which the remote scheduler's code was pushed on this connection.
+    /// Agents that have received the remote scheduler's code on this connection.
     pushed: BTreeSet<ConnectionId>,
 }
 
 impl Orders {
-    /// The number of a command, never 0.
+    /// Returns a new transaction number, which is never 0.
     fn number(&mut self, id: ConnectionId, ticket: Ticket) -> u32 {
         self.transactions = self.transactions.wrapping_add(1).max(1);
         self.waiting.insert((id, self.transactions), ticket);
@@ -77,7 +77,7 @@ impl Orders {
         self.transactions
     }
 
-    /// A command was carried out, or refused.
+    /// Applies the outcome of a command.
     pub(super) fn ended(&mut self, id: ConnectionId, xid: u32, refusal: Option<String>) {
         let Some(ticket) = self.waiting.remove(&(id, xid)) else { return };
         if let Some(given) = self.given.get_mut(&ticket) {
@@ -86,7 +86,7 @@ impl Orders {
         }
     }
 
-    /// An agent is gone, and what it was told with it.
+    /// Fails the pending commands of a disconnected agent.
     pub(super) fn lost(&mut self, id: ConnectionId) {
         self.pushed.remove(&id);
         let open: Vec<u32> = self.waiting.keys().filter(|(of, _)| *of == id).map(|(_, xid)| *xid).collect();
@@ -97,10 +97,10 @@ impl Orders {
 }
 
 impl FlexranController {
-    /// Gives an order to the base station of an identity, or to all that are here.
+    /// Sends an order to the base station with this identity, or to all connected ones.
     ///
     /// # Errors
-    /// It is given to nobody.
+    /// Returns an [`OrderError`] if no base station receives the order.
     pub fn order(&mut self, station: Option<u64>, order: &Order) -> Result<Ticket, OrderError> {
         let ids: Vec<(ConnectionId, u64)> = match station {
             Some(station) => vec![(self.station(station)?, station)],
@@ -129,20 +129,21 @@ impl FlexranController {
         Ok(ticket)
     }
 
-    /// How an order ended: `None` while it is under way or if there is none; why base stations refused, if they did.
+    /// Returns the outcome of an order, with the reason of a refusal; `None` while it is pending or if it
+    /// does not exist.
     pub fn outcome(&mut self, ticket: Ticket) -> Option<Result<(), String>> {
         self.orders.given.get(&ticket).filter(|given| given.left == 0)?;
         let given = self.orders.given.remove(&ticket)?;
         Some(if given.refusals.is_empty() { Ok(()) } else { Err(given.refusals.join("; ")) })
     }
 
-    /// Nobody waits for the end of an order any more.
+    /// Discards the outcome of an order.
     pub fn forget(&mut self, ticket: Ticket) {
         self.orders.given.remove(&ticket);
         self.orders.waiting.retain(|_, of| *of != ticket);
     }
 
-    /// Base stations that are here: connection and identity.
+    /// Returns connection and identity of the connected base stations.
     fn stations(&self) -> impl Iterator<Item = (ConnectionId, u64)> {
         let here = self.rib.agents().iter().filter(|(_, agent)| agent.alive);
         here.map(|(id, agent)| (*id, agent.config.enb_id.unwrap_or(0)))
@@ -177,11 +178,12 @@ impl FlexranController {
         });
     }
 
-    /// Delegates the downlink scheduler: the remote one's code goes there once, then a policy names who schedules.
+    /// Delegates the downlink scheduler: the remote scheduler's code is sent once, then a policy selects the
+    /// scheduler.
     fn schedule(&mut self, id: ConnectionId, ticket: Ticket, remote: bool) {
         if remote && self.orders.pushed.insert(id) {
             let xid = self.orders.number(id, ticket);
-            // Base stations of ranlab have that scheduler, and know its code by its name.
+            // Base stations of ranlab include this scheduler and identify its code by name.
             let code = Bytes::from_static(Policy::REMOTE.as_bytes());
             self.with_session(id, |session| session.delegate(xid, Policy::REMOTE, code));
         }
@@ -191,13 +193,13 @@ impl FlexranController {
         self.scheduler.set(id, remote);
     }
 
-    /// A base station is known from here on: it hears what stands for all.
+    /// Sends the standing orders to a base station whose configuration has arrived.
     pub(super) fn greet_known(&mut self, id: ConnectionId) {
         for order in self.settings.standing.clone() {
             self.orders.tickets += 1;
             let ticket = self.orders.tickets;
             self.command(id, ticket, &order, None);
-            // Nobody waits for its end.
+            // The outcome is not needed.
             self.forget(ticket);
         }
     }

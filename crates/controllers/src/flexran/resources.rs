@@ -1,28 +1,29 @@
-//! What the north may ask of base stations: FlexRAN's paths and, where there are two generations, Mosaic5G's.
+//! Northbound requests: FlexRAN's paths and, where the two generations differ, Mosaic5G's.
 //!
-//! | path | body | what |
+//! | path | body | effect |
 //! |---|---|---|
-//! | `POST /dl_sched/1`, `/dl_sched/0` | | this controller schedules the downlink, or base stations do |
+//! | `POST /dl_sched/1`, `/dl_sched/0` | | this controller or the base stations schedule the downlink |
 //! | `POST /rrm_config` | a policy in YAML | changes the base stations' own scheduler: behaviour, slices |
 //! | `POST /delegate/NAME` | code | pushes a scheduler that policies may name |
 //! | `POST /slice` | `{"dl": {"algorithm": "Static", "slices": [{"id": 1, "static": {"posLow": 0, "posHigh": 5}}]}}` | slices, in resource block groups |
-//! | `POST /ue_slice_assignment` | `{"ue": [{"rnti": 1, "dlSliceId": 1}]}` | UEs into slices |
-//! | `POST /rrc/ho/senb/ID/ue/RNTI/tenb/ID` | | a UE from one base station to another |
-//! | `GET /dl_sched` | | what this controller schedules |
+//! | `POST /ue_slice_assignment` | `{"ue": [{"rnti": 1, "dlSliceId": 1}]}` | associates UEs with slices |
+//! | `POST /rrc/ho/senb/ID/ue/RNTI/tenb/ID` | | hands a UE over from one base station to another |
+//! | `GET /dl_sched` | | number of base stations scheduled here |
 //!
-//! All but the handover may end with `/enb/ID`: then one base station is meant, otherwise all.
+//! All paths except the handover may end with `/enb/ID`, which selects one base station; otherwise the order
+//! is for all.
 use super::orders::Order;
 use ranlab_wire::flexran::{Policy, Slice, SliceAlgorithm, SliceDlUlConfig, SliceParameters, SliceStatic};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// An order and the base station that it is for, if it is for one.
+/// Order, and its base station unless it is for all.
 pub(super) type Asked = (Option<u64>, Order);
 
-/// Why a request is no order: HTTP's status, and a sentence.
+/// HTTP status and message of an invalid request.
 pub(super) type Wrong = (u16, String);
 
-/// Reads a request; `None` if there is no such resource.
+/// Parses a request; `None` if there is no such resource.
 pub(super) fn read(path: &str, body: &str) -> Option<Result<Asked, Wrong>> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["rrc", "ho", "senb", source, "ue", rnti, "tenb", target] = parts[..] {
@@ -54,7 +55,7 @@ fn wrong(status: u16, what: impl Into<String>) -> Wrong {
     (status, what.into())
 }
 
-/// What is no policy is told here; what a base station makes of one it says itself.
+/// Parses a policy. Only its syntax is checked here; the base station reports unsupported content.
 fn policy(body: &str) -> Result<Order, Wrong> {
     match body.parse::<Policy>() {
         Ok(policy) if policy == Policy::default() => Err(wrong(422, "the policy asks for nothing")),
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_bodies_are_orders_or_wrong() {
+    fn paths_and_bodies_are_parsed_as_orders() {
         assert_eq!(read("/dl_sched/1", ""), Some(Ok((None, Order::Schedule(true)))));
         assert_eq!(read("/dl_sched/0/enb/7", ""), Some(Ok((Some(7), Order::Schedule(false)))));
         assert_eq!(read("/rrc/ho/senb/1/ue/5/tenb/2", ""), Some(Ok((Some(1), Order::HandOver(5, 2)))));

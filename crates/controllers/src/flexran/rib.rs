@@ -1,4 +1,4 @@
-//! The RAN information base: a forest, each agent the root of a tree whose leaves are its UEs.
+//! RAN information base (RIB): one tree per agent, with its UEs as leaves.
 use crate::southbound::ConnectionId;
 use ranlab_machines::Time;
 use ranlab_machines::flexran::FlexranEvent;
@@ -7,37 +7,37 @@ use ranlab_wire::flexran::{
 };
 use std::collections::BTreeMap;
 
-/// A UE.
+/// UE.
 #[derive(Debug, Clone, Default)]
 pub struct UeNode {
-    /// Its configuration.
+    /// Configuration.
     pub config: UeConfig,
-    /// Its logical channels.
+    /// Logical channels.
     pub logical_channels: Vec<LcConfig>,
-    /// Its last report.
+    /// Last report.
     pub report: Option<UeStatsReport>,
-    /// When that came.
+    /// Arrival time of the last report.
     pub reported_at: Time,
 }
 
-/// An agent.
+/// Agent.
 #[derive(Debug, Clone, Default)]
 pub struct AgentNode {
-    /// The base station.
+    /// Configuration of the base station.
     pub config: EnbConfigReply,
-    /// Its cells' last report.
+    /// Last report of each cell.
     pub cells: Vec<CellStatsReport>,
-    /// Its UEs by C-RNTI.
+    /// UEs by C-RNTI.
     pub ues: BTreeMap<u32, UeNode>,
-    /// Reports so far.
+    /// Number of reports.
     pub reports: u64,
-    /// The subframe that it last told of, with its frame; none while it schedules itself.
+    /// Last announced subframe, with its frame number; `None` while the base station schedules by itself.
     pub subframe: Option<u32>,
     /// Whether it is connected.
     pub alive: bool,
 }
 
-/// The forest.
+/// RAN information base.
 #[derive(Debug, Default)]
 pub struct Rib {
     agents: BTreeMap<ConnectionId, AgentNode>,
@@ -49,12 +49,12 @@ impl Rib {
         Self { agents: BTreeMap::new(), keeps_dead }
     }
 
-    /// The agents.
+    /// Returns the agents.
     pub fn agents(&self) -> &BTreeMap<ConnectionId, AgentNode> {
         &self.agents
     }
 
-    /// UEs of all agents.
+    /// Returns the number of UEs of all agents.
     pub fn ues(&self) -> usize {
         self.agents.values().map(|agent| agent.ues.len()).sum()
     }
@@ -69,7 +69,7 @@ impl Rib {
         }
     }
 
-    /// Takes what an agent said; returns how many parts of it were of nobody.
+    /// Applies an event of an agent; returns the number of reports for unknown UEs in it.
     pub(super) fn take(&mut self, id: ConnectionId, now: Time, event: FlexranEvent) -> u64 {
         if let FlexranEvent::Known(config) = event {
             let agent = self.agents.entry(id).or_default();
@@ -113,7 +113,7 @@ impl Rib {
                 agent.cells = reply.cell_report;
                 let mut nobody = 0;
                 for report in reply.ue_report {
-                    // Published: a report of a UE that nobody announced is parsed and dropped.
+                    // As published: a report of an unknown UE is parsed and dropped.
                     match agent.ues.get_mut(&report.rnti.unwrap_or(0)) {
                         Some(ue) => (ue.report, ue.reported_at) = (Some(report), now),
                         None => nobody += 1,

@@ -1,12 +1,12 @@
-//! An application that hands UEs over: each time one UE of the next base station in turn, to the one after it.
+//! Application that periodically hands one UE over from a base station to the next one, in rotation.
 use super::rib::Rib;
 use ranlab_machines::Time;
 use std::time::Duration;
 
-/// Identity of a base station, a C-RNTI there, and the identity of the base station to go to.
+/// Handover: identity of the source base station, C-RNTI, identity of the target base station.
 pub(super) type Move = (u64, u16, u64);
 
-/// The application.
+/// Application.
 #[derive(Debug, Default)]
 pub(super) struct Rotation {
     every: Option<Duration>,
@@ -19,14 +19,14 @@ impl Rotation {
         Self { every, ..Self::default() }
     }
 
-    /// One run: who is to go, if it is time.
+    /// Returns the next handover if it is due.
     pub(super) fn run(&mut self, rib: &Rib, now: Time) -> Option<Move> {
         let every = self.every?;
         let due = *self.due.get_or_insert(now + every);
         if now < due {
             return None;
         }
-        // What was missed is not made up for.
+        // Missed handovers are not made up for.
         self.due = Some((due + every).max(now));
         let here: Vec<_> = rib.agents().values().filter(|agent| agent.alive).collect();
         if here.len() < 2 {
@@ -47,7 +47,7 @@ mod tests {
     use ranlab_wire::flexran::{EnbConfigReply, UeConfig, UeConfigReply};
 
     #[test]
-    fn base_stations_take_turns_and_time_that_was_missed_is_missed() {
+    fn base_stations_rotate_and_missed_handovers_are_skipped() {
         let mut rib = Rib::new(false);
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut rotation = Rotation::new(Some(Duration::from_millis(10)));

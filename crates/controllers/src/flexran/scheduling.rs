@@ -1,33 +1,34 @@
-//! The flexible scheduler: base stations whose downlink this controller schedules, subframe by subframe.
+//! Flexible scheduler: schedules the downlink of base stations, subframe by subframe.
 //!
-//! A base station whose behaviour is remote says which subframe begins. Each run of the application decides on the subframe
-//! that lies [`ahead`](super::FlexranControllerSettings::schedule_ahead) of it: resource block groups go to the UEs that have
-//! something waiting by their last report, in equal parts, the rest in turn. The MCS is the base station's to choose. A
-//! decision that comes after its subframe has begun is worth nothing; the base station counts it.
+//! A base station with remote scheduling announces each subframe. Each run decides on the subframe that is
+//! [`ahead`](super::FlexranControllerSettings::schedule_ahead) of the announced one. Resource block groups
+//! are divided equally among the UEs whose last report shows queued data; the remainder rotates. The base
+//! station chooses the MCS. Decisions that arrive after their subframe has begun have no effect; the base
+//! station counts them.
 use super::rib::{AgentNode, Rib};
 use crate::southbound::{Clock, ConnectionId};
 use ranlab_wire::flexran::{DlData, DlDci, ms_of_sfn_sf, rbgs, sfn_sf};
 use std::collections::BTreeMap;
 
-/// Groups that the bitmap of an allocation has; of a carrier that is said to have more, these are given.
+/// Number of groups in the bitmap of an allocation; further groups of a wider carrier stay unused.
 const GROUPS_MAX: usize = u32::BITS as usize;
-/// Subframes that one run decides on for a base station, at most: those that it missed and the present one.
+/// Maximum number of subframes that one run decides on per base station: missed ones and the current one.
 const CATCH_UP_MAX: u64 = 16;
-/// Subframes after which their numbers begin again.
+/// Number of subframes after which frame numbers wrap around.
 const NUMBERS_MS: u64 = 10_240;
 
-/// A decision for a base station: frame and subframe, and who has what.
+/// Decision for a base station: frame and subframe number, and the allocations.
 pub(super) type Decision = (ConnectionId, u32, Vec<DlData>);
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Turn {
-    /// The last subframe that it was told of.
+    /// Last announced subframe.
     last_ms: Option<u64>,
-    /// Which UE is the first to have one group more than the others.
+    /// Index of the first UE to receive one group of the remainder.
     first: usize,
 }
 
-/// The application.
+/// Application.
 #[derive(Debug, Default)]
 pub(super) struct FlexibleScheduler {
     ahead: u64,
@@ -40,7 +41,7 @@ impl FlexibleScheduler {
         Self { ahead: ahead.into(), ..Self::default() }
     }
 
-    /// From here on it schedules this base station, or no more.
+    /// Starts or stops scheduling a base station.
     pub(super) fn set(&mut self, id: ConnectionId, remote: bool) {
         if remote {
             self.remote.entry(id).or_default();
@@ -53,12 +54,12 @@ impl FlexibleScheduler {
         self.remote.contains_key(&id)
     }
 
-    /// Decisions so far, and base stations that it schedules.
+    /// Returns the number of decisions, and of base stations scheduled here.
     pub(super) fn counts(&self) -> (u64, usize) {
         (self.decisions, self.remote.len())
     }
 
-    /// One run.
+    /// Runs the application.
     pub(super) fn run(&mut self, rib: &Rib, clock: &mut dyn Clock) -> Vec<Decision> {
         let mut decisions = Vec::new();
         for (id, turn) in &mut self.remote {
@@ -80,7 +81,7 @@ impl FlexibleScheduler {
     }
 }
 
-/// Resource block groups of one subframe for the UEs of a base station that have something waiting.
+/// Divides the resource block groups of one subframe among the UEs with queued data.
 fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
     let cell = agent.config.cell_config.first();
     let prbs = cell.and_then(|cell| cell.dl_bandwidth).and_then(|prbs| u16::try_from(prbs).ok()).unwrap_or(0);
@@ -97,7 +98,7 @@ fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
     ues.rotate_left(turn);
     ues.truncate(groups);
     let (each, more) = (groups / ues.len(), groups % ues.len());
-    // Who had one more, or was served at all, comes last the next time.
+    // UEs that received a group of the remainder, or any group, come last in the next subframe.
     *first = turn + if more > 0 { more } else { ues.len() };
     let mut low = 0;
     let of = |(nth, rnti): (usize, u32)| {
@@ -140,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn groups_go_to_those_who_have_something_waiting_in_equal_parts() {
+    fn groups_are_divided_equally_among_ues_with_data() {
         let mut first = 0;
-        // 13 groups, three UEs of which one has nothing.
+        // 13 groups and three UEs, one of them without data.
         let cell = agent(25, &[500, 0, 700]);
         assert_eq!(given(&share(&cell, &mut first)), [(1, 0x007f), (3, 0x1f80)]);
         assert_eq!(given(&share(&cell, &mut first)), [(3, 0x007f), (1, 0x1f80)], "in turn");
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(given(&share(&agent(65_535, &[1]), &mut first)), [(1, u32::MAX)], "whatever a peer says");
         assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
         assert!(share(&agent(0, &[1]), &mut first).is_empty());
-        // More UEs than groups: each has its turn.
+        // With more UEs than groups, all UEs are served in rotation.
         let (many, mut served) = (agent(6, &[1; 20]), [0; 20]);
         for _ in 0..10 {
             share(&many, &mut first).iter().for_each(|data| served[data.rnti.unwrap() as usize - 1] += 1);

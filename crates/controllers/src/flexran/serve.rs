@@ -1,4 +1,4 @@
-//! The FlexRAN-style controller on sockets.
+//! Socket server of the FlexRAN-style controller.
 use super::{AgentNode, FlexranController, FlexranControllerSettings, OrderError, resources};
 use crate::guard::Access;
 use crate::server::{Answer, Policy, Server, WallClock};
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use std::io;
 use std::net::SocketAddr;
 
-/// Whether each run of the RIB updater and of an application gets a thread of its own.
+/// Thread that runs the RIB updater and the applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ThreadUse {
-    /// As published: a new thread for each of them in every cycle, which is most of what an idle FlexRAN costs and why
-    /// its CPU falls when cycles become fewer.
+    /// As published: a new thread per run and cycle. This accounts for most CPU usage of an idle FlexRAN, and
+    /// explains why CPU usage falls when cycles become fewer.
     #[default]
     PerRun,
-    /// On the thread of the sockets.
+    /// The thread of the sockets.
     Inline,
 }
 
@@ -31,13 +31,13 @@ struct Served {
     next: Time,
 }
 
-/// A running controller.
+/// Running controller.
 pub struct FlexranServer {
     server: Server<Served>,
 }
 
 impl FlexranServer {
-    /// Listens for agents; needs a `LocalSet`.
+    /// Starts listening for agents; needs a `LocalSet`.
     pub async fn start(
         settings: FlexranControllerSettings,
         threads: ThreadUse,
@@ -49,18 +49,18 @@ impl FlexranServer {
         Ok(Self { server: Server::start(served, address).await? })
     }
 
-    /// Where it listens.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/dl_sched`, `/rrm_config`, `/slice` and their like,
-    /// `/v1/counters` and `/healthz`, to requests that `access` accepts.
+    /// Serves `/stats_manager/{all,enb_config,mac_stats}`, `/dl_sched`, `/rrm_config`, `/slice` and the other
+    /// paths of `resources`, `/v1/counters` and `/healthz`, to requests that `access` accepts.
     pub async fn serve_http(&self, address: SocketAddr, access: Access) -> io::Result<SocketAddr> {
         self.server.serve_http(address, access).await
     }
 
-    /// Looks at the controller.
+    /// Calls `look` with the controller.
     pub fn read<T>(&self, look: impl FnOnce(&FlexranController) -> T) -> T {
         self.server.read(|served| look(&served.controller))
     }
@@ -96,7 +96,7 @@ impl Policy for Served {
                 }
             }
         }
-        // Missed ticks are ignored, as published.
+        // As published: missed ticks are skipped.
         while self.next <= now() {
             self.next += self.cycle;
         }
@@ -168,7 +168,7 @@ impl Served {
     }
 }
 
-/// A run in a thread that is made for it.
+/// Runs a closure in a new thread.
 fn in_thread<T: Send>(run: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(run).join() {
         Ok(value) => value,

@@ -1,4 +1,4 @@
-//! The controller under a priced clock: the mechanisms of MARC's Table II on any machine.
+//! Tests with a simulated CPU cost per message: the mechanisms of Table II of the MARC paper, on any machine.
 use super::*;
 use crate::southbound::overload;
 use crate::southbound::tests::PricedClock;
@@ -7,7 +7,7 @@ use ranlab_machines::southbound::{
     AgentEvent, AgentInput, AgentOutput, Radio, ReportPeriod, SouthboundAgent, Ue, UeChange, UeEvent,
 };
 
-/// Agents without sockets around a controller: what is sent arrives at once.
+/// Controller with agents and no sockets; messages arrive immediately.
 struct World {
     controller: FlexranController,
     agents: Vec<FlexranAgent>,
@@ -21,7 +21,7 @@ impl World {
         let mut world = Self {
             controller: FlexranController::new(settings),
             agents: Vec::new(),
-            // As measured of the published build: some 30 us a report of 100 UEs.
+            // As measured with the published build: about 30 us per report of 100 UEs.
             clock: PricedClock {
                 now: Time::ZERO,
                 per_message: Duration::from_micros(3),
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// Runs cycles for a time; a cycle that takes longer delays the next one.
+    /// Runs cycles for a time; a long cycle delays the next one.
     fn run(&mut self, time: Duration) {
         let end = self.clock.now + time;
         while self.clock.now < end {
@@ -113,7 +113,7 @@ fn settings(share: f64) -> FlexranControllerSettings {
 const S: Duration = Duration::from_secs(1);
 
 #[test]
-fn the_rib_is_a_forest_of_what_the_agents_said() {
+fn rib_contains_what_agents_reported() {
     let mut world = World::new(settings(0.8), 3, 10);
     world.run(S);
     let rib = world.controller.rib();
@@ -128,7 +128,7 @@ fn the_rib_is_a_forest_of_what_the_agents_said() {
     assert!(overload(world.controller.counters()).is_empty());
     world.controller.closed(1);
     world.run(S / 10);
-    // Published: the dead stay. Ours may go.
+    // As published, dead agents stay in the RIB; with `keeps_dead: false` they are removed.
     assert_eq!((world.controller.rib().agents().len(), world.controller.seen().agents), (3, 2));
     let mut removing = World::new(FlexranControllerSettings { keeps_dead: false, ..settings(0.8) }, 3, 1);
     removing.run(S);
@@ -138,8 +138,8 @@ fn the_rib_is_a_forest_of_what_the_agents_said() {
 }
 
 #[test]
-fn a_share_that_does_not_suffice_leaks_starves_and_delays() {
-    // 1,000 messages a second of 30 us each: 3 % of a core.
+fn insufficient_share_leaks_starves_and_delays() {
+    // 1,000 messages per second of 30 us each: 3 % of a core.
     let mut enough = World::new(settings(0.2), 50, 100);
     enough.run(2 * S);
     let cpu_enough = enough.load(2 * S);
@@ -155,10 +155,10 @@ fn a_share_that_does_not_suffice_leaks_starves_and_delays() {
     assert!(signs.contains(&"drops") && signs.contains(&"memory grows"), "{signs:?} {counters:?}");
     assert!(signs.contains(&"starves its applications"), "{signs:?}");
     assert!(cpu_short < cpu_enough, "the CPU falls: {cpu_short} after {cpu_enough}");
-    // Memory goes on growing.
+    // Memory keeps growing.
     overloaded.run(2 * S);
     assert!(overloaded.controller.counters().leaked_bytes > counters.leaked_bytes + 1_000_000);
-    // Whoever joins now waits behind the queue, if it gets in at all.
+    // A new agent waits behind the queue, if its message is accepted at all.
     overloaded.join(50, 0);
     overloaded.run(S);
     assert_eq!(overloaded.initialised[50], None);
@@ -168,10 +168,10 @@ fn a_share_that_does_not_suffice_leaks_starves_and_delays() {
 }
 
 #[test]
-fn an_adaptive_share_finds_what_is_needed() {
+fn adaptive_share_matches_the_load() {
     let adaptive = FlexranControllerSettings { rib_share: RibShare::Adaptive, ..settings(0.2) };
     let mut world = World::new(adaptive, 50, 100);
-    // Ten times the price: 30 % of a core, more than 20 %.
+    // Ten times the cost: 30 % of a core, more than the share of 20 %.
     world.clock.per_message = Duration::from_micros(30);
     world.clock.per_octet_ns = 30;
     world.run(3 * S);
@@ -186,7 +186,7 @@ fn an_adaptive_share_finds_what_is_needed() {
 }
 
 #[test]
-fn a_bounded_queue_holds_agents_back_and_loses_nothing() {
+fn bounded_queue_applies_back_pressure_without_loss() {
     let bounded =
         FlexranControllerSettings { queue: QueueKind::Bounded, queue_messages: 100, ..settings(0.01) };
     let mut controller = FlexranController::new(bounded);
@@ -200,7 +200,7 @@ fn a_bounded_queue_holds_agents_back_and_loses_nothing() {
 }
 
 #[test]
-fn adaptive_reports_get_slower_while_the_queue_is_long() {
+fn adaptive_period_grows_while_the_queue_is_long() {
     let fast = Duration::from_millis(5);
     let slow = Duration::from_millis(200);
     let mut monitor = Monitor::new(RatePolicy::Adaptive { fast, slow });

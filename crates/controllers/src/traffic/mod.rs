@@ -1,17 +1,17 @@
-//! The traffic controller (FlexRIC §6.1.1): RLC and TRAFFIC statistics on a [`Bus`], commands by REST.
+//! Traffic controller (FlexRIC §6.1.1): RLC and TRAFFIC statistics on a [`Bus`], traffic control by REST.
 //!
 //! | resource | GET | PUT | DELETE |
 //! |---|---|---|---|
 //! | `nodes` | all base stations | | |
 //! | `nodes/NODE/bearers` | its bearers | | |
 //! | `nodes/NODE/bearers/RNTI/RBID` | a bearer | | |
-//! | … `/queues/ID` | | adds or changes a queue | ends it |
-//! | … `/filters/ID` | | adds or changes a filter | ends it |
-//! | … `/scheduler`, … `/pacer` | | another one | |
-//! | … `/stages/pacer`, … `/stages/scheduler` | | a user's own, signed | takes it out |
+//! | … `/queues/ID` | | adds or changes a queue | deletes it |
+//! | … `/filters/ID` | | adds or changes a filter | deletes it |
+//! | … `/scheduler`, … `/pacer` | | replaces it | |
+//! | … `/stages/pacer`, … `/stages/scheduler` | | loads a signed user module | removes it |
 //!
-//! On the bus each report is an object with `node`, `sm`, `tstamp_us` and `bearers`, under the subject `ranlab.rlc` or
-//! `ranlab.traffic`.
+//! On the bus each report is an object with `node`, `sm`, `tstamp_us` and `bearers`, under the subject
+//! `ranlab.rlc` or `ranlab.traffic`.
 mod north;
 mod resources;
 
@@ -34,40 +34,40 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Its resources, in the terms of OpenAPI 3.1.
+/// OpenAPI 3.1 description of the resources of this iApp.
 pub const OPENAPI: &str = include_str!("../../openapi/traffic.json");
-/// The name under which it is asked.
+/// Name of this iApp, in northbound paths.
 pub const NAME: &str = "traffic";
-/// Under which TRAFFIC reports are published.
+/// Subject of TRAFFIC reports.
 pub const TRAFFIC_SUBJECT: &str = "ranlab.traffic";
-/// Under which RLC reports are published.
+/// Subject of RLC reports.
 pub const RLC_SUBJECT: &str = "ranlab.rlc";
 
-/// Which of the watched models.
+/// Index of the watched service model.
 const TRAFFIC: usize = 0;
 
-/// A base station's last TRAFFIC report; `None` before the first.
+/// Last TRAFFIC report of a base station; `None` before the first.
 #[derive(Debug, Default)]
 struct Node {
     report: Option<TrafficIndication>,
     malformed: u64,
 }
 
-/// The traffic controller.
+/// iApp for traffic control.
 pub struct Traffic {
     watch: Watch,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
-    /// For northbound requests, by their tokens.
+    /// Tokens of the northbound requests with pending controls.
     commands: Commands<u64>,
     rlc_columns: Vec<Column>,
     bus: Box<dyn Bus>,
 }
 
 impl Traffic {
-    /// A controller that asks base stations for reports so often, and publishes them.
+    /// Returns a controller that requests reports every `period` and publishes them.
     ///
     /// # Errors
-    /// There is no such period.
+    /// Fails if the service model does not support the period.
     pub fn new(period: Duration, bus: Box<dyn Bus>) -> Result<Self, SmError> {
         let traffic = <TrafficModel as ServiceModel>::periodic(period)?.to_octets(Encoding::Per)?;
         let rlc = Model::periodic(&Rlc, Rlc.encoding(), period)?;

@@ -1,4 +1,4 @@
-//! The controller's resources.
+//! Northbound resources of the traffic controller.
 use super::resources::{
     self, FilterResource, PacerResource, QueueResource, SchedulerResource, StageResource,
 };

@@ -1,4 +1,4 @@
-//! Bearers as JSON.
+//! JSON resources of bearers.
 use crate::north::{Fault, given, missing};
 use ranlab_wire::e2sm::traffic::{
     BdpPacer, BearerTraffic, Codel, DEFAULT_CAPACITY_BYTES, Discipline, Filter, Pacer, Queue, QueueScheduler,
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::net::Ipv4Addr;
 
-/// A queue. Without `codel` it drops at its tail.
+/// Queue. Without `codel` it drops at the tail.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueResource {
-    /// Octets that it holds.
+    /// Capacity, in bytes.
     #[serde(default = "capacity")]
     pub capacity_bytes: u32,
-    /// Drops by the time that packets wait.
+    /// Active queue management by packet delay.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub codel: Option<CodelResource>,
-    /// What leaves it faster waits.
+    /// Rate above which packets are delayed.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub shaper: Option<RateResource>,
-    /// What comes faster is dropped.
+    /// Rate above which arriving packets are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub policer: Option<RateResource>,
 }
@@ -34,10 +34,10 @@ fn capacity() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodelResource {
-    /// Acceptable wait, µs.
+    /// Acceptable delay, in µs.
     #[serde(default = "target")]
     pub target_us: u32,
-    /// How long it may be longer, µs.
+    /// Time for which the delay may exceed the target, in µs.
     #[serde(default = "interval")]
     pub interval_us: u32,
 }
@@ -50,13 +50,13 @@ fn interval() -> u32 {
     100_000
 }
 
-/// A token bucket.
+/// Token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateResource {
-    /// kbit/s.
+    /// Rate, in kbit/s.
     pub rate_kbps: u32,
-    /// Octets at once.
+    /// Burst size, in bytes.
     #[serde(default = "burst")]
     pub burst_bytes: u32,
 }
@@ -65,7 +65,7 @@ fn burst() -> u32 {
     3_000
 }
 
-/// A 5-tuple; what is absent matches anything.
+/// Filter by 5-tuple; an absent field matches any value.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilterResource {
@@ -81,40 +81,40 @@ pub struct FilterResource {
     /// Destination port.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub destination_port: Option<u16>,
-    /// Protocol, as IANA numbers them: 6 is TCP, 17 UDP.
+    /// IANA protocol number: 6 is TCP, 17 UDP.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub protocol: Option<u8>,
-    /// Where what matches goes.
+    /// Queue of matching packets.
     pub queue: u8,
 }
 
-/// Which queue is next.
+/// Scheduler of queues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SchedulerResource {
-    /// Each in turn.
+    /// Round robin.
     RoundRobin {},
-    /// The first of these that has packets.
+    /// Strict priority.
     Priority {
-        /// Queues.
+        /// Queues, highest priority first.
         order: Vec<u8>,
     },
 }
 
-/// When RLC gets the next packet.
+/// Pacer: decides when packets pass to RLC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub enum PacerResource {
-    /// At once.
+    /// Immediately.
     #[serde(rename = "dummy")]
     Dummy {},
-    /// As soon as RLC needs it.
+    /// When RLC needs them, by the bandwidth-delay product.
     #[serde(rename = "5g-bdp")]
     Bdp {
-        /// What RLC never holds more of.
+        /// Maximum number of bytes in RLC.
         #[serde(default = "cap")]
         cap_bytes: u32,
-        /// What it may always hold.
+        /// Number of bytes that RLC may always hold.
         #[serde(default = "floor")]
         floor_bytes: u32,
     },
@@ -128,7 +128,7 @@ fn floor() -> u32 {
     BdpPacer::default().floor_bytes
 }
 
-/// Zeros are no limits, queues and waits.
+/// Rejects zeros, which are not valid limits, queues or delays.
 fn positive(numbers: &[(&str, u32)]) -> Result<(), Fault> {
     match numbers.iter().find(|(_, number)| *number == 0) {
         Some((name, _)) => Err(Fault::new(422, format!("{name} is 1 to 4294967295, not 0"))),
@@ -245,7 +245,7 @@ impl From<Pacer> for PacerResource {
     }
 }
 
-/// A user's own stage, as a signed module; both in hexadecimal digits.
+/// User's own stage, as a signed module; module and signature are hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StageResource {
@@ -253,7 +253,7 @@ pub(super) struct StageResource {
     signature: String,
 }
 
-/// Octets from hexadecimal digits.
+/// Parses hexadecimal digits.
 fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
     let wrong = || Fault::new(422, format!("{what} is no even number of hexadecimal digits"));
     let pair = |pair: &[u8]| {
@@ -271,7 +271,7 @@ impl StageResource {
     }
 }
 
-/// What a stage replaces, by its name.
+/// Returns the role of a stage by name.
 pub(super) fn role(name: &str) -> Result<StageRole, Fault> {
     let found = [StageRole::Pacer, StageRole::Scheduler].into_iter().find(|role| role.name() == name);
     found.ok_or_else(|| missing("stage", name, "pacer and scheduler"))
@@ -283,14 +283,14 @@ fn stage(state: &StageState) -> Json {
     json!({ "role": role, "bytes": bytes, "calls": calls, "refusals": refusals, "fuel": fuel, "failed": failed })
 }
 
-/// A resource with its number.
+/// Formats a resource with its id.
 fn numbered(id: u16, resource: &impl Serialize) -> Json {
     let mut json = json!(resource);
     json["id"] = id.into();
     json
 }
 
-/// A bearer: how its packets are treated and what became of them.
+/// Formats a bearer: queues, filters and counters.
 pub(super) fn bearer(traffic: &BearerTraffic) -> Json {
     let queues = traffic.config.queues.iter().map(|queue| {
         let mut json = numbered(queue.id.into(), &QueueResource::from(queue));
