@@ -1,4 +1,4 @@
-//! Message bus on a Redis server: `PUBLISH` and `SUBSCRIBE`, each in a thread of its own because Redis calls
+//! Message bus on a Redis server: `PUBLISH` and `SUBSCRIBE`, each in its own thread because Redis calls
 //! block.
 #![allow(
     clippy::disallowed_methods,
@@ -74,7 +74,7 @@ impl Bus for RedisBus {
     }
 }
 
-/// Publishes the monitor's reports from a thread of its own, until the monitor is dropped. A lost or
+/// Publishes the monitor's reports from a separate thread, until the monitor is dropped. A lost or
 /// initially unreachable server is reconnected to; messages that it misses are counted.
 ///
 /// # Errors
@@ -110,7 +110,7 @@ fn publish_all(
     }
 }
 
-/// Calls `each` with every message under these subjects, in a thread of its own, until it returns `false`. A
+/// Calls `each` with every message under these subjects, in a separate thread, until it returns `false`. A
 /// lost connection is restored.
 ///
 /// # Errors

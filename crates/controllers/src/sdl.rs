@@ -29,7 +29,7 @@ use std::time::Duration;
 /// Time within which changes are combined into one write.
 const TOGETHER: Duration = Duration::from_millis(100);
 
-/// Node in the SDL: member of the set, and value of its own key.
+/// Node in the SDL: member of the set, and value of the node's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     /// Key of the set that contains it.

@@ -129,7 +129,7 @@ pub enum XappRuleError {
     /// The rule has both PLMNs and nodes.
     #[error("rule {0} names both networks and nodes; name one of them")]
     Both(usize),
-    /// Rules of one tenant differ in `control`; xApps of one tenant cannot be told apart.
+    /// Rules of one tenant differ in `control`; xApps of one tenant are indistinguishable.
     #[error("rule {rule} gives tenant {tenant:?} another right to control than a rule before")]
     Control {
         /// Number of the rule, from 1.

@@ -1,5 +1,5 @@
-//! The five steps of FlexRIC's figure 4 in virtual time: a CU and a DU of one base station, an infrastructure controller,
-//! and an operator's.
+//! The five steps of FlexRIC's figure 4 in virtual time: a CU and a DU of one base station, the
+//! infrastructure's controller and an operator's controller.
 #![allow(clippy::unwrap_used)]
 mod lab;
 
@@ -22,13 +22,14 @@ const MS: Duration = Duration::from_millis(1);
 const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 const GUEST: Plmn = Plmn([0x00, 0xf1, 0x10]);
 const OPERATOR: &str = "mem://operator";
-/// Who is asked: the operator's controller; nobody named is the infrastructure's.
+/// The operator's controller, for requests; the default is the infrastructure's controller.
 const GUESTS: (usize, usize) = (1, 0);
 const CU: usize = 0;
 const DU: usize = 1;
 const RULES: &str = r#"{"rules": [{"plmn": "001.01", "controllers": ["mem://operator"]}]}"#;
 
-/// A CU, which has RRC, and a DU, which has the rest, over one cell. At most `further` controllers are allowed besides.
+/// Adds a CU with RRC and a DU with the other functions, over one cell. At most `further` additional
+/// controllers are allowed.
 fn split_station(lab: &mut Lab, further: usize) -> MockCell {
     let GlobalE2NodeId::Gnb(whole) = GlobalE2NodeId::gnb(HOME, 5, 32) else { panic!() };
     let cell = MockCell::default();
@@ -51,14 +52,15 @@ fn split_station(lab: &mut Lab, further: usize) -> MockCell {
         }
         assert_eq!(lab.adopt(agent, cell.clone(), id), part);
     }
-    // The infrastructure's slice, for all whom nobody puts anywhere.
+    // Slice of the infrastructure, for UEs that are not associated with another slice.
     let parameters = SliceParameters::Capacity(300_000);
     let pool = Slice { id: 0, label: "pool".into(), scheduler: UeScheduler::RoundRobin, parameters };
     cell.state().set = SliceSet { algorithm: SliceAlgorithm::Nvs, sharing: true, slices: vec![pool] };
     cell
 }
 
-/// An infrastructure controller with the rules, an operator's controller, and a base station in two parts.
+/// Returns an infrastructure controller with the rules, an operator's controller, and a base station with CU
+/// and DU.
 fn lab() -> (Lab, MockCell) {
     let mut lab = Lab::new(Box::new(Association::new().unwrap()));
     lab.controller(OPERATOR, Box::new(Slicing::new(100 * MS).unwrap()));
@@ -81,7 +83,7 @@ fn part(lab: &Lab, n: usize) -> String {
     format!("nodes/{}", escaped(&lab.stations[n].id))
 }
 
-/// The UEs that a part exposes to the operator.
+/// Returns the UEs that an E2 node exposes to the operator.
 fn exposed(lab: &Lab, n: usize) -> Vec<u64> {
     let agent = &lab.stations[n].agent;
     let operator = agent.controllers().find(|(_, address)| *address == OPERATOR).map(|(id, _)| id);
@@ -93,15 +95,16 @@ fn rntis(node: &Json) -> Vec<u64> {
 }
 
 #[test]
-fn a_ue_is_exposed_to_the_controller_of_the_network_that_it_selected_and_to_no_other() {
+fn ue_is_exposed_only_to_the_controller_of_its_plmn() {
     let (mut lab, cell) = lab();
     attach(&mut lab, &cell, 1, HOME);
     lab.pass(500 * MS);
-    // Nobody of the operator's is there: it is not even connected to.
+    // Without a UE of the operator, its controller is not even connected.
     assert_eq!(lab.stations[DU].agent.controllers().count(), 1);
     assert_eq!(told(&mut lab, GUESTS, "nodes")["nodes"], json!([]));
 
-    // 1: it attaches. 2 to 4: the CU's word reaches the infrastructure controller, which tells all parts.
+    // Step 1: the UE attaches. Steps 2 to 4: the CU's RRC event reaches the infrastructure controller, which
+    // sends controls to all E2 nodes.
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);
     for n in [CU, DU] {
@@ -111,7 +114,7 @@ fn a_ue_is_exposed_to_the_controller_of_the_network_that_it_selected_and_to_no_o
         let controllers = |ue: usize| told["ues"][ue]["controllers"].clone();
         assert_eq!((controllers(0), controllers(1)), (json!([]), json!([OPERATOR])), "{told}");
     }
-    // 5: the operator sees this one alone, and steers it.
+    // Step 5: the operator sees only this UE and controls it.
     let du = part(&lab, DU);
     assert_eq!(rntis(&told(&mut lab, GUESTS, &du)), [2]);
     order(&mut lab, GUESTS, "policy", r#"{"rules": [{"slice": {"id": 2, "capacity": 0.5}}]}"#);
@@ -127,7 +130,7 @@ fn a_ue_is_exposed_to_the_controller_of_the_network_that_it_selected_and_to_no_o
 }
 
 #[test]
-fn another_ue_with_the_same_rnti_is_not_taken_for_the_one_before() {
+fn reused_rnti_counts_as_another_ue() {
     let (mut lab, cell) = lab();
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);
@@ -138,7 +141,7 @@ fn another_ue_with_the_same_rnti_is_not_taken_for_the_one_before() {
     attach(&mut lab, &cell, 2, HOME);
     lab.pass(500 * MS);
     assert_eq!(exposed(&lab, DU), [0; 0]);
-    // Within one report: gone, another there, and that one is the operator's again.
+    // Within one report: released, reused by another UE, and reused by a UE of the operator.
     release(&mut lab, &cell, 2);
     attach(&mut lab, &cell, 2, GUEST);
     release(&mut lab, &cell, 2);
@@ -149,7 +152,7 @@ fn another_ue_with_the_same_rnti_is_not_taken_for_the_one_before() {
 }
 
 #[test]
-fn other_rules_expose_others_and_a_part_that_was_away_catches_up() {
+fn policy_change_is_applied_after_a_reconnect() {
     let (mut lab, cell) = lab();
     attach(&mut lab, &cell, 1, HOME);
     attach(&mut lab, &cell, 2, GUEST);
@@ -157,7 +160,8 @@ fn other_rules_expose_others_and_a_part_that_was_away_catches_up() {
     lab.put("policy", r#"{"rules": [{"plmn": "505.01", "controllers": ["mem://operator"]}]}"#);
     lab.pass(500 * MS);
     assert_eq!((exposed(&lab, DU), exposed(&lab, CU)), (vec![1], vec![1]));
-    // What changes while the DU is away reaches it when it is back; meanwhile it does as it was told.
+    // A policy change while the DU is disconnected takes effect at its reconnect; until then the old state
+    // remains.
     lab.cut(DU, 0);
     lab.put("policy", RULES);
     lab.pass(20 * MS);
@@ -167,7 +171,7 @@ fn other_rules_expose_others_and_a_part_that_was_away_catches_up() {
     lab.put("policy", r#"{"rules": []}"#);
     lab.pass(500 * MS);
     assert_eq!((exposed(&lab, DU), exposed(&lab, CU)), (vec![], vec![]));
-    // The controller stays until it is parted from.
+    // The controller stays connected until an explicit disconnect.
     assert_eq!(lab.stations[DU].agent.controllers().count(), 2);
     let path = format!("{}/controllers/mem:%2F%2Foperator", part(&lab, DU));
     assert_eq!(lab.ask(Method::Delete, &path, "").0, 200);
@@ -176,9 +180,9 @@ fn other_rules_expose_others_and_a_part_that_was_away_catches_up() {
 }
 
 #[test]
-fn what_a_part_refuses_is_told_and_tried_again() {
+fn refusal_is_reported_and_retried() {
     let (mut lab, cell) = lab();
-    // RRC is quicker than the DU.
+    // The RRC event arrives before the DU knows the UE.
     cell.attach(&mut lab.stations[CU].agent, 2, GUEST, None);
     lab.pass(500 * MS);
     let path = part(&lab, DU);
@@ -191,7 +195,7 @@ fn what_a_part_refuses_is_told_and_tried_again() {
     assert_eq!(exposed(&lab, DU), [2]);
     assert_eq!(lab.get(&path)["ues"][0]["refused"], Json::Null);
 
-    // No room for another controller: the reason is the agent's.
+    // No further controller is allowed: the agent reports the reason.
     let mut lab = Lab::new(Box::new(Association::new().unwrap()));
     let cell = split_station(&mut lab, 0);
     lab.put("policy", RULES);
@@ -204,7 +208,7 @@ fn what_a_part_refuses_is_told_and_tried_again() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
+fn invalid_requests_are_rejected_without_change() {
     let (mut lab, cell) = lab();
     attach(&mut lab, &cell, 2, GUEST);
     lab.pass(500 * MS);

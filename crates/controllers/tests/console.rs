@@ -1,4 +1,4 @@
-//! The console, by its resources, in virtual time.
+//! Tests of the console's resources in virtual time.
 #![allow(clippy::unwrap_used)]
 mod lab;
 
@@ -19,7 +19,7 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const NODE: &str = "gnb 505.01 5";
 
-/// A base station with a UE 1 in two slices, and the console of its RIC.
+/// Returns a base station with UE 1 in two slices, and the console of its RIC.
 fn lab() -> (Lab, ConsoleHandle) {
     let (console, handle) = Console::new();
     let mut lab = Lab::new(Box::new(console));
@@ -61,7 +61,7 @@ fn control(message: Json) -> Json {
 }
 
 #[test]
-fn a_subscription_is_made_heard_and_ended() {
+fn subscription_is_created_reported_and_ended() {
     let (mut lab, handle) = lab();
     let mut all = handle.feed.listen(Filter::default()).unwrap();
     let wanted = json!({ "node": NODE, "sm": "SLICE", "period_ms": 100 });
@@ -78,7 +78,7 @@ fn a_subscription_is_made_heard_and_ended() {
         (&json!(2), &json!(0), &json!(0))
     );
     assert_eq!(lab.get("subscriptions")["subscriptions"][0]["id"], made["id"]);
-    // By O-RAN SC's name of the node, by the function's number and in octets it is the same.
+    // The same with O-RAN SC's name of the node, the RAN function id, and raw bytes.
     let octets = json!({ "node": "gnb_505_001_00000005", "function": slice::DEFAULT_FUNCTION_ID,
         "event_trigger": shown["event_trigger"], "actions": [{ "id": 0 }] });
     let (status, second) = post(&mut lab, "subscriptions", &octets);
@@ -86,7 +86,7 @@ fn a_subscription_is_made_heard_and_ended() {
 }
 
 #[test]
-fn what_cannot_be_subscribed_says_why() {
+fn rejected_subscriptions_name_the_reason() {
     let (mut lab, _) = lab();
     for (body, status, words) in [
         (json!({ "node": "gnb 505.01 6", "sm": "slice" }), 404, "there is no node"),
@@ -113,7 +113,7 @@ fn what_cannot_be_subscribed_says_why() {
 }
 
 #[test]
-fn a_command_by_names_or_in_octets_is_acknowledged_or_refused_in_the_base_stations_words() {
+fn control_in_json_or_bytes_returns_the_nodes_outcome() {
     let (mut lab, _) = lab();
     let (status, done) = post(&mut lab, "control", &control(serde_json::from_str(HALVES).unwrap()));
     assert_eq!((status, done), (200, json!({ "result": "acknowledged", "outcome": null })));
@@ -161,7 +161,7 @@ fn trigger() -> Vec<u8> {
 }
 
 #[test]
-fn subscriptions_in_o_ran_scs_form_are_answered_at_once_and_then_told_of() {
+fn oran_sc_subscriptions_are_answered_then_notified() {
     let (mut lab, handle) = lab();
     let (status, made) = post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &trigger()));
     assert_eq!((status, &made["SubscriptionId"]), (201, &json!("1")), "{made}");
@@ -175,13 +175,13 @@ fn subscriptions_in_o_ran_scs_form_are_answered_at_once_and_then_told_of() {
         (&listed[0]["Meid"], &listed[0]["SubscriptionInstances"]),
         (&json!("gnb_505_001_00000005"), &json!([ours]))
     );
-    // In the other form it is seen, and not to be ended.
+    // The native resource shows it, but cannot end it.
     assert_eq!(lab.ask(Method::Delete, &format!("subscriptions/{ours}"), "").0, 409);
-    // One that the base station refuses.
+    // A subscription that the base station refuses.
     assert_eq!(post(&mut lab, "oran/subscriptions/127.0.0.1", &oran(8_091, &[0xff; 5])).0, 201);
     let refused = notified(&handle).unwrap().body;
     assert!(refused["SubscriptionInstances"][0]["ErrorCause"].is_string(), "{refused}");
-    // Both are kept until who made them ends them.
+    // Both requests are kept until the client deletes them.
     assert_eq!(lab.get("oran/subscriptions")[1]["SubscriptionInstances"], json!([]));
     for id in ["1", "2"] {
         lab.begin_and_end(Method::Delete, &format!("oran/subscriptions/{id}"), 204);
@@ -192,9 +192,9 @@ fn subscriptions_in_o_ran_scs_form_are_answered_at_once_and_then_told_of() {
     );
 }
 
-/// As `ricxappframe` of PyPI spells it.
+/// Spelling of `ricxappframe` on PyPI.
 #[test]
-fn both_spellings_are_taken() {
+fn both_spellings_are_accepted() {
     let (mut lab, handle) = lab();
     let body = json!({
         "subscription_id": null,
@@ -216,7 +216,7 @@ fn both_spellings_are_taken() {
 }
 
 #[test]
-fn who_listens_hears_that_a_subscription_has_ended() {
+fn listener_receives_the_end_of_a_subscription() {
     let (mut lab, handle) = lab();
     let mut all = handle.feed.listen(Filter::default()).unwrap();
     let wanted = json!({ "node": NODE, "sm": "slice", "period_ms": 10_000 });
@@ -230,7 +230,7 @@ fn who_listens_hears_that_a_subscription_has_ended() {
 }
 
 #[test]
-fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
+fn effect_compares_before_and_after_a_control() {
     let (mut lab, _) = lab();
     let mut wanted = control(serde_json::from_str(HALVES).unwrap());
     wanted["effect"] =
@@ -265,7 +265,7 @@ fn a_commands_effect_is_told_by_what_was_before_and_what_is_after() {
     assert_eq!(lab.get("subscriptions"), json!({ "subscriptions": [] }), "nothing stays");
     wanted["effect"]["periods"] = json!(0);
     assert_eq!(post(&mut lab, "control", &wanted).0, 409);
-    // A base station that is silent.
+    // A silent base station.
     wanted["effect"]["periods"] = json!(2);
     lab.begin(Method::Post, "control", &wanted.to_string());
     lab.cut(0, 0);
@@ -290,9 +290,9 @@ fn sent(handle: &ConsoleHandle, port: u16) -> Option<Message> {
     }
 }
 
-/// As O-RAN SC's E2 termination sends them: the subscription's number is the request's instance.
+/// As sent by O-RAN SC's E2 termination: the subscription's id is the instance of the request id.
 #[test]
-fn who_subscribed_in_o_ran_scs_form_is_sent_indications_over_rmr() {
+fn oran_sc_subscriber_receives_rmr_indications() {
     let (mut lab, handle) = lab();
     oran_xapp(&mut lab, 4_561);
     lab.pass(300 * MS);
@@ -309,7 +309,7 @@ fn who_subscribed_in_o_ran_scs_form_is_sent_indications_over_rmr() {
     let indication = fast::Indication::decode(&message.payload).unwrap();
     assert_eq!((indication.request_id.requestor, json!(indication.request_id.instance)), (123, ours.clone()));
     assert!(SliceModel.check(SliceModel.encoding(), indication.header, indication.message).is_ok());
-    // One that does not read misses the oldest, and that is counted; one whose connection ends, what waited for it.
+    // A slow xApp loses the oldest messages; a closed connection loses its queue. Both are counted.
     let queued = std::iter::from_fn(|| sent(&handle, 4_561)).count() as u64;
     assert!(queued >= 1);
     lab.pass(Duration::from_secs(150));
@@ -320,7 +320,7 @@ fn who_subscribed_in_o_ran_scs_form_is_sent_indications_over_rmr() {
 }
 
 #[test]
-fn a_control_over_rmr_is_answered_with_the_askers_own_request_id() {
+fn rmr_control_response_has_the_clients_request_id() {
     let (mut lab, _) = lab();
     let form: Json = serde_json::from_str(HALVES).unwrap();
     let (status, _) = post(&mut lab, "control", &control(form));

@@ -1,4 +1,4 @@
-//! Rules that hosted xApps are bound to, and what the north may do with them.
+//! Rules of hosted xApps, and their northbound interface.
 #![allow(clippy::unwrap_used)] // helpers, too
 use bytes::Bytes;
 use ranlab_controllers::hosting::{Desk, Host, Restart, Spec, Supervisor, Verb, When};
@@ -37,7 +37,7 @@ fn admitted(rules: &XappRules, peer: &str) -> Option<usize> {
 }
 
 #[test]
-fn a_hosted_xapp_is_known_by_its_own_address_and_nobody_else_is() {
+fn hosted_xapp_is_identified_by_its_address() {
     let rules = rules();
     assert_eq!(admitted(&rules, "unix:///run/x/slicer/e42.sock pid 7"), Some(0));
     assert_eq!(admitted(&rules, "unix:///run/x/slicer/e42.sock"), Some(0));
@@ -56,7 +56,7 @@ fn a_hosted_xapp_is_known_by_its_own_address_and_nobody_else_is() {
 }
 
 #[test]
-fn parties_are_the_operators_unless_a_rule_or_the_host_knows_them() {
+fn unknown_parties_act_as_the_operator() {
     let rules = rules();
     let priority = |who: &str| rules.party(who).ok().map(|grant| (grant.priority, grant.is_operator()));
     assert_eq!(priority("xapp://slicer"), Some((4, false)));
@@ -64,7 +64,7 @@ fn parties_are_the_operators_unless_a_rule_or_the_host_knows_them() {
     assert_eq!(priority("http://10.0.0.9"), Some((2, false)));
     assert_eq!(priority("http://127.0.0.1"), Some((255, true)));
     assert_eq!(priority("iapp://slicing"), Some((255, true)));
-    // O-RAN SC's xApps are xApps: no rule, no control.
+    // O-RAN SC's xApps without a matching rule may not control.
     assert_eq!(priority("rmr://127.0.0.1"), None);
     let all = XappRules::from_toml("[[rule]]\npeer = \"*\"\npriority = 7\n").unwrap();
     assert_eq!(all.party("rmr://127.0.0.1").unwrap().priority, 7);
@@ -72,7 +72,7 @@ fn parties_are_the_operators_unless_a_rule_or_the_host_knows_them() {
 }
 
 #[test]
-fn a_rule_is_somebodys_and_a_name_is_of_one() {
+fn rule_needs_peer_or_unique_name() {
     let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
     assert!(told("[[rule]]\npriority = 1\n").contains("says neither whose it is (peer)"));
     assert!(
@@ -81,7 +81,7 @@ fn a_rule_is_somebodys_and_a_name_is_of_one() {
     );
 }
 
-/// A RIC with a host whose hands are this test.
+/// RIC with a host; the test acts on its orders.
 struct Hosted {
     ric: Ric,
     iapp: IAppId,
@@ -123,7 +123,7 @@ impl Hosted {
 }
 
 #[test]
-fn the_north_names_what_was_installed_and_nothing_else() {
+fn northbound_accepts_installed_xapps_only() {
     let mut h = Hosted::new();
     assert!(h.ask(Method::Get, "").1.contains("\"two\""));
     assert_eq!(h.ask(Method::Get, "two/log"), (200, "{\"lines\":[\"second\"]}".to_owned()));
@@ -152,7 +152,7 @@ fn the_north_names_what_was_installed_and_nothing_else() {
 }
 
 #[test]
-fn orders_that_nobody_carries_out_are_bounded() {
+fn pending_orders_are_bounded() {
     let mut h = Hosted::new();
     let taken = (0..1_000).filter(|_| h.ask(Method::Post, "one/restart").0 == 202).count();
     assert_eq!(taken, 64);

@@ -1,4 +1,4 @@
-//! The iApps in a RIC, with scripted agents and xApps, in virtual time.
+//! Tests of the iApps in a RIC, with scripted agents and xApps, in virtual time.
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
 use ranlab_controllers::monitor::{Monitor, MonitorConfig, Totals};
@@ -71,7 +71,7 @@ impl Bench {
         let component = ComponentConfigItem {
             interface: ComponentInterfaceType::Ng,
             id: ComponentId::Ng(InterfaceNg { amf_name: "amf".into() }),
-            // An agent of ours, which takes several procedures at a time.
+            // An agent of ranlab, which accepts several procedures at the same time.
             configuration: ComponentConfiguration {
                 request_part: Bytes::from_static(ranlab_e2::peer::MARK),
                 response_part: Bytes::from_static(ranlab_e2::peer::MARK),
@@ -86,7 +86,7 @@ impl Bench {
         }));
     }
 
-    /// Admits all requests; their ids by function.
+    /// Admits all pending requests; returns their ids by RAN function.
     fn admit(&mut self) -> Vec<(RanFunctionId, RicRequestId)> {
         let mut ids = Vec::new();
         for message in self.got() {
@@ -122,7 +122,7 @@ impl Bench {
 }
 
 #[test]
-fn the_monitor_keeps_the_latest_of_every_ue() {
+fn monitor_keeps_the_latest_report_of_every_ue() {
     let mut b = Bench::new(RicConfig::default());
     let (mut monitor, handle) =
         Monitor::new(MonitorConfig { period_ms: 10, ..MonitorConfig::default() }).unwrap();
@@ -146,7 +146,7 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
     b.indicate(ids[1], 1, vec![1, 2, 3]);
     let snapshot = handle.snapshot();
     let node = &snapshot[0];
-    // UE 1 is gone with the second report; UE 2 has both kinds.
+    // The second report omits UE 1; UE 2 has both kinds of rows.
     assert_eq!(node.ues().into_iter().collect::<Vec<_>>(), [2, 3]);
     let of_ue = |model: &dyn Model| node.rows(model, 2).collect::<Vec<_>>();
     let mac = of_ue(&mac::Mac);
@@ -155,7 +155,7 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
     let [(mac, _), (rlc, _)] = &node.reports[..] else { panic!("{node:?}") };
     assert_eq!((mac.model.name(), mac.lost, mac.tstamp_us), ("mac", Some(2), Some(8)));
     assert_eq!((rlc.malformed, handle.totals()), (1, Totals { reports: 4, malformed: 1, lost: 2 }));
-    // What is published: each report that can be read, whole; with the monitor it ends.
+    // All decodable reports are published completely; the publication ends with the monitor.
     drop(b);
     let told: Vec<(String, Json)> =
         messages.map(|it| (it.subject, serde_json::from_slice(&it.json).unwrap())).collect();
@@ -168,13 +168,13 @@ fn the_monitor_keeps_the_latest_of_every_ue() {
 }
 
 #[test]
-fn a_period_that_a_model_cannot_keep_is_refused_at_once() {
+fn unsupported_period_is_rejected() {
     let config = MonitorConfig { period_ms: plain::PERIOD_MS_MAX + 1, ..MonitorConfig::default() };
     assert!(matches!(Monitor::new(config), Err(SmError::Period { .. })));
 }
 
 #[test]
-fn the_monitor_tries_again_what_failed() {
+fn monitor_retries_failed_subscriptions() {
     let mut b = Bench::new(RicConfig::default());
     let (monitor, _handle) = Monitor::new(MonitorConfig::default()).unwrap();
     b.ric.add_iapp(Box::new(monitor));
@@ -192,7 +192,7 @@ fn the_monitor_tries_again_what_failed() {
     assert!(b.got().is_empty());
     b.pass(Duration::from_secs(5));
     assert_eq!(b.admit().len(), 1);
-    // A second setup of the node leaves the monitor with one subscription.
+    // After a second E2 Setup of the node there is still one subscription.
     b.set_up(&[mac::OID]);
     assert_eq!(b.admit().len(), 1);
     assert_eq!(b.ric.snapshot().nodes[0].subscriptions.len(), 1);
@@ -216,7 +216,7 @@ fn rule(peer: &str, tenant: &str) -> XappRule {
 }
 
 #[test]
-fn rules_decide_who_joins_and_what_is_seen() {
+fn rules_control_admission_and_visibility() {
     let local =
         XappRule { plmns: vec!["505.01".into()], control: false, ..rule("tcp://127.0.0.1:*", "local") };
     let remote = XappRule { nodes: vec!["gnb 505.01 6".into()], ..rule("tcp://10.*", "remote") };
@@ -271,7 +271,7 @@ fn rules_decide_who_joins_and_what_is_seen() {
 }
 
 #[test]
-fn a_bad_file_of_rules_says_where_and_what_is_allowed() {
+fn rules_file_errors_name_line_and_allowed_values() {
     let told = |text: &str| XappRules::from_toml(text).unwrap_err().to_string();
     let cases = [
         ("\n[[rule]]\npier = \"*\"\n", "line 3: unknown field `pier`, expected one of `peer`, `tenant`"),

@@ -1,4 +1,4 @@
-//! What pages hear of all nodes, and subscriptions that end by themselves, in virtual time.
+//! Tests of the overview feed and of leases, in virtual time.
 #![allow(clippy::unwrap_used)]
 mod lab;
 
@@ -49,7 +49,7 @@ fn subscribe(lab: &mut Lab, node: u32, lease_s: u32) -> Json {
 }
 
 #[test]
-fn who_listens_hears_everything_then_what_changes() {
+fn listener_receives_everything_then_changes() {
     let (mut lab, handle) = lab(2);
     look(&lab, &handle);
     assert!(!handle.overview.watched());
@@ -60,7 +60,7 @@ fn who_listens_hears_everything_then_what_changes() {
     let new = first[0]["new"].as_array().unwrap();
     assert_eq!((new.len(), &new[0][1]), (2, &json!("gnb 505.01 1")));
     assert!(new[0][3].as_str().unwrap().split(',').any(|model| model == "slice"), "{new:?}");
-    // Nobody has asked the nodes for anything: they are idle, and stay so.
+    // Without subscriptions the nodes are idle and stay idle.
     assert_eq!(first[0]["set"][0], json!([new[0][0], 1, 0, 0, 0, 0, null]));
     lab.pass(SECOND);
     look(&lab, &handle);
@@ -77,7 +77,7 @@ fn who_listens_hears_everything_then_what_changes() {
     let row = &told[0]["set"][0];
     assert_eq!((&row[0], &row[1], &row[3]), (&new[1][0], &json!(2), &json!(1)));
     assert!((9.0..=11.0).contains(&row[2].as_f64().unwrap()), "{row}");
-    // A rate that stays is told no more.
+    // A constant rate is not repeated.
     assert_eq!(rows(told.last().unwrap()), [0, 0, 0]);
     assert_eq!(told.last().unwrap()["totals"]["indications_per_s"], 10.0);
     let late = lines(&mut handle.overview.listen(lab.now, lab.ric()).unwrap());
@@ -85,7 +85,7 @@ fn who_listens_hears_everything_then_what_changes() {
 }
 
 #[test]
-fn a_delay_is_told_by_the_clock_on_the_wall() {
+fn delay_uses_the_unix_clock() {
     let (mut lab, handle) = lab(1);
     let _page = handle.overview.listen(lab.now, lab.ric()).unwrap();
     let mut feed = handle.feed.listen(Default::default()).unwrap();
@@ -94,7 +94,7 @@ fn a_delay_is_told_by_the_clock_on_the_wall() {
     let told = lines(&mut feed);
     assert!(told[0]["delay_us"].is_null(), "no clock was set: {}", told[0]);
     let tstamp = told[0]["tstamp_us"].as_u64().unwrap();
-    // The node's time stamps are of a clock of its own; the wall's is set 5 s ahead of it.
+    // The node's timestamps are from its own clock; the local Unix clock is set 5 s ahead of it.
     let base = tstamp.saturating_sub(lab.now.as_nanos() / 1_000);
     handle.overview.set_clock(
         lab.now,
@@ -108,7 +108,7 @@ fn a_delay_is_told_by_the_clock_on_the_wall() {
 }
 
 #[test]
-fn a_page_that_never_reads_costs_no_more_than_its_queue() {
+fn unresponsive_page_is_limited_to_its_queue() {
     let (mut lab, handle) = lab(3);
     let mut deaf = handle.overview.listen(lab.now, lab.ric()).unwrap();
     for _ in 0..1_100 {
@@ -118,7 +118,7 @@ fn a_page_that_never_reads_costs_no_more_than_its_queue() {
     let counts = handle.overview.counts();
     assert_eq!((counts.listeners, counts.lines), (1, 1_101));
     assert!(counts.dropped > 0 && counts.dropped <= 1_101, "{counts:?}");
-    // It is told that it missed some: then it asks anew.
+    // It receives the number of lost lines, and has to reload.
     let told = deaf.poll_next(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(told, Poll::Ready(Some(Line::Dropped(n))) if n == counts.dropped), "{told:?}");
     drop(deaf);
@@ -127,7 +127,7 @@ fn a_page_that_never_reads_costs_no_more_than_its_queue() {
 }
 
 #[test]
-fn a_subscription_with_a_lease_ends_unless_it_is_renewed() {
+fn lease_ends_subscription_unless_renewed() {
     let (mut lab, _) = lab(2);
     let (short, long) = (subscribe(&mut lab, 1, 3)["id"].clone(), subscribe(&mut lab, 2, 5)["id"].clone());
     lab.pass(2 * SECOND);
@@ -155,7 +155,7 @@ fn a_subscription_with_a_lease_ends_unless_it_is_renewed() {
 }
 
 #[test]
-fn models_tell_their_columns_and_what_can_be_asked_of_them() {
+fn models_list_columns_and_supported_requests() {
     let (mut lab, _) = lab(0);
     let models = lab.get("models");
     let of = |name: &str| {

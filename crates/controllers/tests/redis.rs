@@ -1,4 +1,5 @@
-//! The bus, and the shared data layer, over a real Redis server, where `REDIS_SERVER` names one or the path has `redis-server`.
+//! Tests of the bus and the shared data layer with a real Redis server: `REDIS_SERVER`, or `redis-server` on
+//! the path.
 #![cfg(feature = "redis")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -48,7 +49,7 @@ fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
 }
 
 #[test]
-fn what_is_published_is_heard_and_again_after_the_server_was_away() {
+fn bus_recovers_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
     assert!(RedisBus::connect(&url).is_err(), "there is no server yet");
@@ -58,7 +59,7 @@ fn what_is_published_is_heard_and_again_after_the_server_was_away() {
     let mut bus = patiently(|| RedisBus::connect(&url).ok());
     let (sender, heard) = channel();
     listen(&url, &["ranlab.traffic"], move |message| sender.send(message.to_vec()).is_ok()).unwrap();
-    // Who subscribes hears what is published from then on.
+    // A subscriber receives only messages published after its subscription.
     let hears = |bus: &mut RedisBus, text: &'static str| {
         patiently(|| {
             bus.publish("ranlab.rlc", "another subject".into());
@@ -75,7 +76,7 @@ fn what_is_published_is_heard_and_again_after_the_server_was_away() {
 }
 
 #[test]
-fn reports_are_heard_decoded_at_a_server_that_comes_later() {
+fn reports_are_published_once_the_server_starts() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
     let (mut monitor, _) = Monitor::new(MonitorConfig { models: vec![&SliceModel], period_ms: 10 }).unwrap();
@@ -102,9 +103,9 @@ fn reports_are_heard_decoded_at_a_server_that_comes_later() {
     patiently(|| (published.counts().published > 0).then_some(()));
 }
 
-/// As O-RAN SC's xApps read it: a set of identities, and a key for each base station.
+/// As O-RAN SC's xApps read it: a set of identities, and one key per base station.
 #[test]
-fn the_shared_data_layer_has_the_base_stations_that_there_are_again_after_the_server_was_away() {
+fn sdl_lists_base_stations_after_a_server_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("redis://127.0.0.1:{port}");
     assert!(Sdl::connect(&url).is_err(), "there is no server yet");

@@ -1,4 +1,4 @@
-//! The slicing controller, by its resources and by policy, in virtual time.
+//! Tests of the slicing controller, by REST and by policy, in virtual time.
 #![allow(clippy::unwrap_used)]
 mod lab;
 
@@ -24,7 +24,7 @@ fn gnb() -> GlobalE2NodeId {
     GlobalE2NodeId::gnb(HOME, 5, 32)
 }
 
-/// A base station with a UE 1, whose slices are known, and its path.
+/// Returns the path of a base station with UE 1 whose slices are known.
 fn one_station(lab: &mut Lab) -> String {
     let n = lab.station(gnb());
     let station = &mut lab.stations[n];
@@ -37,11 +37,11 @@ const HALVES: &str = r#"{"algorithm": "nvs", "sharing": false, "slices": [
     {"id": 1, "label": "white", "capacity": 0.5}, {"id": 2, "capacity": 0.5, "scheduler": "rr"}]}"#;
 
 #[test]
-fn slices_are_configured_changed_and_ended_by_rest() {
+fn slices_are_created_changed_and_deleted_by_rest() {
     let mut lab = lab();
     let node = one_station(&mut lab);
     lab.put(&format!("{node}/slices"), HALVES);
-    // 66 % first for the one, only after the other has given way.
+    // 66 % are available only after the other slice has been reduced.
     let (status, refused) = lab.ask(Method::Put, &format!("{node}/slices/1"), r#"{"capacity": 0.66}"#);
     assert_eq!((status, &refused["reason"]), (409, &json!("overcommitted")), "{refused}");
     lab.put(&format!("{node}/slices/2"), r#"{"capacity": 0.34}"#);
@@ -55,7 +55,7 @@ fn slices_are_configured_changed_and_ended_by_rest() {
         parameters: SliceParameters::Capacity(660_000),
     };
     assert_eq!((&state.set.slices[0], state.set.sharing, state.slices[&1]), (&white, false, 1));
-    // It knows at once, and from the next report on the base station says so.
+    // The controller applies the change immediately; the next report confirms it.
     for _ in 0..2 {
         let told = lab.get(&node);
         assert_eq!(told["slicing"]["slices"][0]["capacity"], json!(0.66));
@@ -68,7 +68,7 @@ fn slices_are_configured_changed_and_ended_by_rest() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
+fn invalid_requests_are_rejected_without_change() {
     let mut lab = lab();
     let node = one_station(&mut lab);
     lab.put(&format!("{node}/slices"), HALVES);
@@ -80,12 +80,12 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
     let slice = |id: &str| format!("{node}/slices/{id}");
     let (set, ue) = (format!("{node}/slices"), format!("{node}/ues/1"));
     for (status, path, body) in [
-        // No JSON at all; JSON has no NaN.
+        // Not JSON; JSON has no NaN.
         (400, slice("1"), "{"),
         (400, slice("1"), r#"{"capacity": NaN}"#),
         (400, slice("1"), ""),
         (400, slice("1"), r#"{"capacity": 1e999}"#),
-        // JSON of something else.
+        // JSON of the wrong form.
         (422, slice("1"), r#"{"capacity": "NaN"}"#),
         (422, slice("1"), r#"{"capacity": null}"#),
         (422, slice("1"), r#"{"capacity": 0.1, "deadline": null}"#),
@@ -155,9 +155,9 @@ fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
     assert_eq!(after, told);
 }
 
-/// The association is by the RRC's word alone, at LTE and NR base stations alike.
+/// The association depends only on RRC events, for both LTE and NR base stations.
 #[test]
-fn ues_are_put_where_the_policy_says_by_what_they_chose() {
+fn policy_associates_ues_by_plmn_and_slice() {
     let mut lab = lab();
     lab.put(
         "policy",
@@ -171,7 +171,7 @@ fn ues_are_put_where_the_policy_says_by_what_they_chose() {
         let n = lab.station(id);
         let station = &mut lab.stations[n];
         let snssai = Snssai { sst: 1, sd: Some(0xff) };
-        // Before the controller's first report, and with nobody else there.
+        // Before the controller's first report, without other UEs.
         station.cell.attach(&mut station.agent, 1, HOME, Some(snssai));
     }
     lab.pass(500 * MS);
@@ -189,7 +189,7 @@ fn ues_are_put_where_the_policy_says_by_what_they_chose() {
         assert_eq!(state.set.slices.iter().map(|s| s.id).collect::<Vec<_>>(), [1, 2]);
         station.cell.release(&mut station.agent, 2);
     }
-    // Whom somebody puts elsewhere stays there, until another comes with its RNTI.
+    // A UE that is associated by hand stays there, until its RNTI is reused.
     let node = format!("nodes/{}", escaped(&ids[0]));
     lab.put(&format!("{node}/ues/1"), r#"{"slice": 2}"#);
     lab.pass(500 * MS);
@@ -202,7 +202,7 @@ fn ues_are_put_where_the_policy_says_by_what_they_chose() {
 }
 
 #[test]
-fn what_the_policy_cannot_do_is_told_and_not_tried_for_ever() {
+fn refused_association_is_reported_and_not_repeated() {
     let mut lab = lab();
     let node = one_station(&mut lab);
     lab.put(&format!("{node}/slices"), HALVES);
@@ -213,7 +213,7 @@ fn what_the_policy_cannot_do_is_told_and_not_tried_for_ever() {
     let refused = lab.stations[0].agent.counters().controls_refused;
     lab.pass(10_000 * MS);
     assert_eq!((refused, lab.stations[0].agent.counters().controls_refused), (1, 1));
-    // With another policy it is.
+    // A new policy is tried again.
     lab.put("policy", r#"{"rules": [{"slice": {"id": 2, "capacity": 0.5}}]}"#);
     lab.pass(500 * MS);
     assert_eq!(lab.stations[0].cell.state().slices, [(1, 2)].into());

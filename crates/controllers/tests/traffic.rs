@@ -1,4 +1,4 @@
-//! The traffic controller, by its resources and what it publishes, in virtual time.
+//! Tests of the traffic controller, its resources and its published reports, in virtual time.
 #![allow(clippy::unwrap_used)]
 mod lab;
 
@@ -41,9 +41,9 @@ fn config(lab: &Lab) -> TrafficConfig {
     lab.stations[0].cell.state().bearers[&BearerId { rnti: 1, rbid: 1 }].clone()
 }
 
-/// The three steps of the paper's xApp, from what it hears to what follows.
+/// The three steps of the xApp in the FlexRIC paper, from the reported delay to the controls.
 #[test]
-fn sojourn_times_are_published_and_a_queue_a_filter_and_a_pacer_answer() {
+fn xapp_reduces_sojourn_time_by_queue_filter_and_pacer() {
     let (mut lab, heard, bearers) = lab();
     lab.stations[0].cell.state().rlc_sojourn_us = 300_000;
     heard.0.lock().unwrap().clear();
@@ -86,7 +86,7 @@ fn sojourn_times_are_published_and_a_queue_a_filter_and_a_pacer_answer() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_with_a_reason_and_changes_nothing() {
+fn invalid_requests_are_rejected_without_change() {
     let (mut lab, _, bearers) = lab();
     let bearer = format!("{bearers}/1/1");
     lab.put(&format!("{bearer}/queues/1"), "{}");

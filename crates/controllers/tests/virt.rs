@@ -1,4 +1,5 @@
-//! The virtualization controller between base stations without a radio and operators' slicing controllers.
+//! Tests of the virtualization controller between base stations without a radio and operators' slicing
+//! controllers.
 #![allow(clippy::unwrap_used)] // a test's set-up that fails is a failed test
 mod lab;
 
@@ -20,7 +21,7 @@ fn tenants(shares: [f64; 2]) -> [Tenant; 2] {
     [Tenant::new("A", shares[0], &["001.01"]).unwrap(), Tenant::new("B", shares[1], &["001.02"]).unwrap()]
 }
 
-/// A base station that A and B share; theirs are the controllers 1 and 2.
+/// Returns a base station shared by A and B, whose controllers are 1 and 2.
 fn shared(shares: [f64; 2]) -> Lab {
     let (virt, desk) = Virt::new(&tenants(shares), true, 10, PERIOD).unwrap();
     let mut lab = Lab::new(Box::new(virt));
@@ -40,7 +41,7 @@ fn attach(lab: &mut Lab, rnti: u16, plmn: Plmn) {
     lab.pass(3 * PERIOD);
 }
 
-/// What an operator's controller says of its base station.
+/// Returns an operator's view of its base station.
 fn seen(lab: &mut Lab, operator: usize) -> Json {
     let (status, body) = lab.ask_at((operator, 0), Get, "nodes", "");
     assert_eq!(status, 200);
@@ -62,7 +63,7 @@ fn ppm(set: &SliceSet, id: u16) -> u32 {
 }
 
 #[test]
-fn each_operator_has_its_share_before_it_says_anything_and_sees_its_own_ues_alone() {
+fn operators_have_their_share_and_see_only_their_ues() {
     let mut lab = shared([0.6, 0.4]);
     for (rnti, plmn) in [(1, A), (2, B), (3, A), (4, Plmn([0x00, 0xf1, 0x30]))] {
         attach(&mut lab, rnti, plmn);
@@ -81,7 +82,7 @@ fn each_operator_has_its_share_before_it_says_anything_and_sees_its_own_ues_alon
 }
 
 #[test]
-fn commands_are_scaled_and_answered_when_the_base_station_has_answered() {
+fn controls_are_scaled_and_confirmed_by_the_base_station() {
     let mut lab = shared([0.5, 0.5]);
     attach(&mut lab, 1, A);
     attach(&mut lab, 2, B);
@@ -94,12 +95,12 @@ fn commands_are_scaled_and_answered_when_the_base_station_has_answered() {
     let SliceParameters::Rate(rate) = state.set.slice(9).unwrap().parameters.clone() else { panic!() };
     assert_eq!((rate.reserved_kbps, rate.reference_kbps), (5_000, 100_000), "the paper's example");
     assert_eq!(state.slices, [(1, 9), (2, 12)].into());
-    // B may use the same numbers.
+    // B may use the same slice ids.
     assert_eq!(lab.ask_at((2, 0), Put, &slices, two).0, 200);
     assert_eq!(ppm(&lab.stations[0].cell.state().set, 13), 450_000);
     lab.pass(3 * PERIOD);
     assert_eq!(seen(&mut lab, 1)["slicing"]["slices"][0]["capacity"], json!(0.66));
-    // What A deletes is its own, and its UE goes where A's first slice is.
+    // A can delete only its own slice; the slice's UE moves to A's first slice.
     assert_eq!(lab.ask_at((1, 0), Delete, &format!("{NODE}/slices/7"), "").0, 200);
     lab.pass(3 * PERIOD);
     let state = lab.stations[0].cell.state().clone();
@@ -107,7 +108,7 @@ fn commands_are_scaled_and_answered_when_the_base_station_has_answered() {
 }
 
 #[test]
-fn what_an_operator_may_not_is_refused_and_changes_nothing() {
+fn forbidden_controls_change_nothing() {
     let mut lab = shared([0.5, 0.5]);
     attach(&mut lab, 1, A);
     attach(&mut lab, 2, B);
@@ -141,7 +142,7 @@ fn what_an_operator_may_not_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_lost_base_station_is_lost_to_its_operators_and_they_have_theirs_again() {
+fn base_station_loss_is_passed_on_and_reversed() {
     let mut lab = shared([0.5, 0.5]);
     attach(&mut lab, 1, A);
     let one = r#"{"algorithm": "nvs", "slices": [{"id": 3, "capacity": 0.5}]}"#;
@@ -149,7 +150,7 @@ fn a_lost_base_station_is_lost_to_its_operators_and_they_have_theirs_again() {
     lab.cut(0, 0);
     lab.pass(Duration::from_millis(1));
     assert_eq!(lab.ask_at((1, 0), Get, "nodes", "").1["nodes"], json!([]));
-    // Meanwhile somebody turned the base station off and on.
+    // The base station was restarted in the meantime.
     lab.stations[0].cell.state().set = SliceSet::default();
     lab.pass(Duration::from_secs(3));
     assert_eq!(seen(&mut lab, 1)["connected"], json!(true));
@@ -158,7 +159,7 @@ fn a_lost_base_station_is_lost_to_its_operators_and_they_have_theirs_again() {
 }
 
 #[test]
-fn it_can_be_put_on_itself() {
+fn virtualization_can_be_nested() {
     let (below, desk) = Virt::new(&tenants([0.5, 0.5]), true, 40, PERIOD).unwrap();
     let mut lab = Lab::new(Box::new(below));
     let (above, upper) = Virt::new(&tenants([0.5, 0.5]), true, 10, PERIOD).unwrap();
@@ -167,7 +168,7 @@ fn it_can_be_put_on_itself() {
     for address in ["mem://above/a", "mem://above/b"] {
         lab.controller(address, Box::new(Slicing::new(PERIOD).unwrap()));
     }
-    // The upper one shares what A has below with another A, and a B.
+    // The upper controller shares A's part between another A and B.
     lab.share(0, desk, &["mem://above", "mem://b"]);
     lab.share(1, upper, &["mem://above/a", "mem://above/b"]);
     lab.station(GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32));
@@ -179,7 +180,8 @@ fn it_can_be_put_on_itself() {
     assert_eq!(lab.ask_at((3, 0), Put, &format!("{NODE}/slices"), two).0, 200);
     lab.pass(5 * PERIOD);
     let state = lab.stations[0].cell.state().clone();
-    // Above, A's ids begin at 1, so that its slice 4 is 6, which is 8 below: its half of the half, all that it has.
+    // In the upper controller, A's ids start at 1, so its slice 4 is 6 there and 8 below: half of the half,
+    // which is its whole share.
     assert_eq!(ppm(&state.set, 8), 250_000);
     assert_eq!(ppm(&state.set, 14), 250_000, "what the upper B has as a whole");
     assert_eq!(state.slices, [(1, 8), (2, 42)].into());
@@ -187,9 +189,9 @@ fn it_can_be_put_on_itself() {
     assert_eq!(rntis(&seen(&mut lab, 2)), [2]);
 }
 
-/// RRC of the CU tells of the UEs of all cells.
+/// RRC of the CU reports the UEs of all cells.
 #[test]
-fn a_cu_and_two_dus_are_two_base_stations_and_a_handover_between_them_is_the_cus() {
+fn cu_with_two_dus_is_shown_as_two_base_stations() {
     let (virt, desk) = Virt::new(&tenants([0.5, 0.5]), true, 10, PERIOD).unwrap();
     let mut lab = Lab::new(Box::new(virt));
     for address in ["mem://a", "mem://b"] {
@@ -202,7 +204,7 @@ fn a_cu_and_two_dus_are_two_base_stations_and_a_handover_between_them_is_the_cus
     };
     let cu = lab.parts(part(None), &[part(Some(1)), part(Some(2))]);
     lab.pass(2 * PERIOD);
-    // Which DU has which cell is known once a UE was there.
+    // The cells of a DU become known when a UE is in them.
     for (rnti, cell_id, plmn) in [(1, 0, A), (2, 1, B)] {
         let du = cu + 1 + usize::from(cell_id);
         for part in [cu, du] {

@@ -1,4 +1,5 @@
-//! What must hold between operators whatever they command: shares, ids, UEs, in every model that tells of UEs; one deep and two.
+//! Properties that hold between operators after any controls: shares, slice ids and UEs, in every model that
+//! reports UEs, with one and two levels of virtualization.
 #![allow(clippy::unwrap_used)] // a test's set-up that fails is a failed test
 mod lab;
 
@@ -34,7 +35,7 @@ fn attach(lab: &mut Lab, rnti: u16, plmn: Plmn) {
     station.cell.state().slices.insert(rnti, 0);
 }
 
-/// Statistics of the mock's UEs. The generation counts whose they are where a number is used again.
+/// Statistics of the mock's UEs. The generation identifies the owner when an RNTI is reused.
 struct Tells<E> {
     cell: MockCell,
     generation: Arc<Mutex<u64>>,
@@ -50,7 +51,7 @@ impl<E: PlainElement> StatsSource for Tells<E> {
     }
 }
 
-/// Offers every statistics model there is, RC besides.
+/// Registers every statistics model and RRC.
 fn offer_all(agent: &mut Agent, cell: &MockCell, generation: &Arc<Mutex<u64>>) {
     fn tells<E: PlainElement>(
         (cell, generation): (&MockCell, &Arc<Mutex<u64>>),
@@ -69,7 +70,7 @@ fn offer_all(agent: &mut Agent, cell: &MockCell, generation: &Arc<Mutex<u64>>) {
     agent.register(Box::new(tells(from, &rlc::Rlc, rlc)), Some(143)).unwrap();
     agent.register(Box::new(tells(from, &pdcp::Pdcp, pdcp)), Some(144)).unwrap();
     agent.register(Box::new(tells(from, &gtp::Gtp, gtp)), Some(148)).unwrap();
-    // Theirs would tell of everybody: what an operator must not be offered.
+    // These models report UEs of all operators and must not be offered to an operator.
     agent.register(Box::new(tells(from, &cell::CellStats, mac)), Some(150)).unwrap();
     agent.register(Box::new(tells(from, &kpm::Kpm, mac)), Some(2)).unwrap();
     let description =
@@ -78,7 +79,7 @@ fn offer_all(agent: &mut Agent, cell: &MockCell, generation: &Arc<Mutex<u64>>) {
     agent.register(Box::new(PeriodicReport::new(description, source)), Some(3)).unwrap();
 }
 
-/// What nodes offer, by their OIDs.
+/// iApp that records the OIDs offered by nodes.
 struct Offers(Arc<Mutex<BTreeSet<String>>>);
 
 impl IApp for Offers {
@@ -93,7 +94,8 @@ impl IApp for Offers {
     }
 }
 
-/// An operator's controller that takes every model that reports at intervals, and the slicing one, which takes RRC.
+/// Controller of an operator that subscribes to every periodic model and contains the slicing controller,
+/// which subscribes to RRC.
 struct Spy {
     seat: usize,
     heard: MonitorHandle,
@@ -111,7 +113,7 @@ fn spy(lab: &mut Lab, address: &str) -> Spy {
 }
 
 impl Spy {
-    /// UEs that each model's last report tells of, and how many tell anything.
+    /// Returns the UEs in each model's last report, for models with a report.
     fn ues(&self) -> BTreeMap<&'static str, BTreeSet<u32>> {
         let mut all = BTreeMap::new();
         for (stats, table) in self.heard.snapshot().into_iter().flat_map(|node| node.reports) {
@@ -123,7 +125,7 @@ impl Spy {
         all
     }
 
-    /// The first column of MAC's row of a UE: whose it is.
+    /// Returns the first column of a UE's MAC row, which identifies its owner.
     fn generation(&self, ue: u32) -> Option<Value> {
         let nodes = self.heard.snapshot();
         nodes.iter().flat_map(|node| node.rows(&mac::Mac, ue)).find_map(|(_, row)| row.first().cloned())
@@ -143,10 +145,10 @@ fn tenant(n: usize, share: f64) -> Tenant {
     Tenant::new(&format!("T{n}"), share, &[&network(n)]).unwrap()
 }
 
-/// Whatever model of the registry an operator asks for, of every base station, it hears of its own UEs; KPM, RC, CELL and
-/// TRAFFIC, which do not go by subscribers, it is not offered.
+/// An operator receives only its own UEs in every registered model, of every base station. KPM, RC, CELL and
+/// TRAFFIC are not split by subscriber and are not offered.
 #[test]
-fn in_every_model_an_operator_hears_of_its_own_ues_alone() {
+fn every_model_reports_only_the_operators_ues() {
     let generation = Arc::new(Mutex::new(1));
     let (virt, desk) =
         Virt::new(&[tenant(1, 0.5), tenant(2, 0.5)], true, 10, Duration::from_millis(70)).unwrap();
@@ -156,7 +158,7 @@ fn in_every_model_an_operator_hears_of_its_own_ues_alone() {
     lab.station_with(station_id(), |agent, cell| offer_all(agent, cell, &generation));
     lab.pass(2 * PERIOD);
     for rnti in 1..=6 {
-        // A's, B's and nobody's in turn.
+        // UEs of A, of B and of no operator, alternating.
         attach(&mut lab, rnti, network(usize::from(rnti - 1) % 3 + 1).parse().unwrap());
     }
     lab.pass(5 * PERIOD);
@@ -175,7 +177,7 @@ fn in_every_model_an_operator_hears_of_its_own_ues_alone() {
             "{told:?}"
         );
         assert_eq!(spy.connected(&mut lab), own.map(u64::from));
-        // Slices are its own: as a whole it has one, numbered 0.
+        // Slices are the operator's own: the one that represents its whole share has id 0.
         let slices = spy.heard.snapshot().into_iter().flat_map(|node| node.reports);
         let keys = slices.filter(|(stats, _)| stats.model.name() == "slice");
         let keys: Vec<_> =
@@ -186,7 +188,7 @@ fn in_every_model_an_operator_hears_of_its_own_ues_alone() {
             "{keys:?}"
         );
     }
-    // A's number is used again, for one of B's: what was said of A's UE is not B's to hear, at no moment.
+    // The RNTI of A's UE is reused by a UE of B; the old values must never be reported to B.
     assert!(b.generation(1).is_none());
     let was = a.generation(1).unwrap();
     let station = &mut lab.stations[0];
@@ -204,7 +206,7 @@ fn in_every_model_an_operator_hears_of_its_own_ues_alone() {
     assert_eq!(b.connected(&mut lab), [1, 2, 5]);
 }
 
-/// Numbers of a seed (xorshift64*).
+/// Pseudo-random numbers (xorshift64*).
 struct Dice(u64);
 
 impl Dice {
@@ -219,19 +221,19 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
     }
 
-    /// Parts of a whole, whose sum is that or less.
+    /// Returns random shares with a sum of at most 1.
     fn shares(&mut self, count: usize) -> Vec<f64> {
         let parts: Vec<u64> = (0..count).map(|_| 1 + self.below(50)).collect();
         let whole = parts.iter().sum::<u64>() + self.below(30);
         parts.iter().map(|part| *part as f64 / whole as f64).collect()
     }
 
-    /// A slice's id, seldom one that there cannot be.
+    /// Returns a slice id that is rarely invalid.
     fn id(&mut self) -> u64 {
         if self.below(8) == 0 { self.below(12) } else { self.below(4) }
     }
 
-    /// A slice as people ask for it: a share or a rate, often too much.
+    /// Returns a random slice with a capacity or a rate, often too large.
     fn slice(&mut self) -> Json {
         let id = self.id();
         let mut slice = match self.below(3) {
@@ -247,7 +249,7 @@ impl Dice {
         slice
     }
 
-    /// What an operator may ask for, and about which UE.
+    /// Returns a random request of an operator, and the UE that it concerns.
     fn command(&mut self, sharing: bool) -> (Method, String, String, Option<u64>) {
         let (slices, ue) = (format!("{NODE}/slices"), 1 + self.below(9));
         match self.below(7) {
@@ -281,7 +283,7 @@ impl Dice {
     }
 }
 
-/// What slices reserve together, of 1.
+/// Returns the sum of the slices' reservations, as a share of 1.
 fn reserved<'a>(slices: impl Iterator<Item = &'a Slice>) -> f64 {
     let of = |slice: &Slice| match &slice.parameters {
         SliceParameters::Capacity(ppm) => f64::from(*ppm) / 1e6,
@@ -291,16 +293,16 @@ fn reserved<'a>(slices: impl Iterator<Item = &'a Slice>) -> f64 {
     slices.map(of).sum()
 }
 
-/// Who shares a world: the operator of each number has a seat, a share of the whole, and slice ids of the base station.
+/// Operators of a world, by number: controller, share of the whole, and slice ids at the base station.
 struct Operators {
     seats: Vec<usize>,
     shares: Vec<f64>,
     whose: fn(u16) -> Option<usize>,
-    /// The operator of each UE, from 1.
+    /// Operator of each UE, starting with UE 1.
     owner: Vec<usize>,
 }
 
-/// What operators asked for, by what became of it.
+/// Number of requests by result.
 #[derive(Default)]
 struct Asked {
     done: u32,
@@ -310,7 +312,8 @@ struct Asked {
 }
 
 impl Operators {
-    /// One after the other asks for something; after each step everybody has what is agreed, and nothing of another's.
+    /// Sends random requests of the operators; after each step every operator has its agreed share and only
+    /// its own resources.
     fn live(&self, lab: &mut Lab, dice: &mut Dice, sharing: bool, seed: u64) -> Asked {
         let mut asked = Asked::default();
         for step in 0..40 {
@@ -336,7 +339,8 @@ impl Operators {
         asked
     }
 
-    /// One that can be: the operator's one slice is its own to schedule, and so is the UE, if it has any.
+    /// Sends a valid allocation: the operator's only slice is scheduled remotely, and the UE is its own if it
+    /// has one.
     fn allocation(
         &self,
         lab: &mut Lab,
@@ -353,12 +357,12 @@ impl Operators {
         (Put, format!("{slices}/{id}/allocation"), body.to_string(), Some(ue))
     }
 
-    /// The allocations since the last time.
+    /// Checks shares, ids and UEs; returns the number of new allocations.
     fn check(&self, lab: &Lab, what: &str) -> u32 {
         let mut state = lab.stations[0].cell.state();
         for (n, share) in self.shares.iter().enumerate() {
             let own = reserved(state.set.slices.iter().filter(|slice| (self.whose)(slice.id) == Some(n)));
-            // A part per million for each slice is lost in rounding, and could be won by none.
+            // Rounding costs at most one part per million per slice, and never adds any.
             assert!(own <= share + 16e-6, "{what}: T{n} has {own} of {share}");
         }
         let ids: BTreeSet<_> = state.set.slices.iter().map(|slice| slice.id).collect();
@@ -397,16 +401,17 @@ impl Operators {
     }
 }
 
-/// So much of everything was tried that it tells something.
+/// Checks that enough requests of each kind were made.
 fn tells_something(all: &[Asked]) {
     let sum = |of: fn(&Asked) -> u32| all.iter().map(of).sum::<u32>();
     let sums = [sum(|it| it.done), sum(|it| it.refused), sum(|it| it.allocated), sum(|it| it.handed_over)];
     assert!(sums[0] > 200 && sums[1] > 200 && sums[2] > 50 && sums[3] > 10, "{sums:?}");
 }
 
-/// Random operators, shares and commands: no operator has more than its share, an id or a UE of another, ever.
+/// With random operators, shares and controls, no operator ever exceeds its share or obtains an id or UE of
+/// another.
 #[test]
-fn whatever_operators_command_none_has_more_than_its_share_nor_what_is_another_ones() {
+fn random_controls_never_exceed_share_or_ownership() {
     let world = |seed: u64| {
         let dice = &mut Dice::new(seed);
         let (count, sharing) = (1 + dice.below(4) as usize, dice.below(3) > 0);
@@ -423,7 +428,7 @@ fn whatever_operators_command_none_has_more_than_its_share_nor_what_is_another_o
         let owner: Vec<usize> = (0..8).map(|_| dice.below(count as u64) as usize).collect();
         (1..).zip(&owner).for_each(|(rnti, owner)| attach(&mut lab, rnti, network(*owner).parse().unwrap()));
         lab.pass(3 * PERIOD);
-        // 0 is nobody's; each has one for its whole and ten more.
+        // Id 0 belongs to no operator; each operator has one id for its whole share and ten more.
         let whose = |id: u16| id.checked_sub(1).map(|id| usize::from(id / 11));
         let operators = Operators { seats, shares, whose, owner };
         let asked = operators.live(&mut lab, dice, sharing, seed);
@@ -433,12 +438,13 @@ fn whatever_operators_command_none_has_more_than_its_share_nor_what_is_another_o
     tells_something(&(1..=40).map(world).collect::<Vec<_>>());
 }
 
-/// The same of operators of an operator, and of the one beside them.
+/// The same for the operators of an operator, and for an operator next to it.
 #[test]
-fn two_deep_the_same_holds_of_the_product_of_the_shares() {
+fn nested_operators_keep_the_product_of_shares() {
     let world = |seed: u64| {
         let dice = &mut Dice::new(seed ^ 0xdee9);
-        // T0 and T1 share what U has, T2 is beside U. Each of three has slices of a base station that has 16 at most.
+        // T0 and T1 share the part of U; T2 is next to U. Each of the three has slices at a base station with
+        // at most 16.
         let (lower, upper, sharing) = (dice.shares(2), dice.shares(2), dice.below(3) > 0);
         let both = [network(0), network(1)];
         let u = Tenant::new("U", lower[0], &both.each_ref().map(String::as_str)).unwrap();
@@ -456,7 +462,8 @@ fn two_deep_the_same_holds_of_the_product_of_the_shares() {
         let owner: Vec<usize> = (0..8).map(|_| dice.below(3) as usize).collect();
         (1..).zip(&owner).for_each(|(rnti, owner)| attach(&mut lab, rnti, network(*owner).parse().unwrap()));
         lab.pass(6 * PERIOD);
-        // Below, U has 1 to 41, of which 1 is its whole, 2 what it has for nobody, then eleven for each; T2 has 42 to 82.
+        // At the base station, U has ids 1 to 41: 1 for its whole share, 2 for UEs of no operator, then
+        // eleven for each operator; T2 has 42 to 82.
         let whose = |id: u16| match id {
             3..=13 => Some(0),
             14..=24 => Some(1),

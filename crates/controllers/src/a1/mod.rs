@@ -209,7 +209,7 @@ impl A1 {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    /// Returns the status that an xApp has written; NOT_ENFORCED if there is none or it does not match the
+    /// Returns the status that an xApp has written; NOT_ENFORCED if it is missing or does not match the
     /// status schema.
     async fn status(&self, id: &str, policy: &str) -> Result<Response, Fault> {
         let kind = self.of(id)?;

@@ -1,6 +1,6 @@
 //! Shared store of xApps: values under keys and messages under topics, in one namespace per xApp.
 //!
-//! An xApp reads and writes the namespace of its own name and those granted by its rule; the operator has
+//! An xApp reads and writes the namespace with its name and those granted by its rule; the operator has
 //! access to all. [`Store`] holds the values, either in this process ([`LocalStore`]) or on a message bus
 //! that several RICs share.
 #[cfg(feature = "serve")]

@@ -88,7 +88,7 @@ impl Host {
             ([name, "log"], Method::Get) => {
                 let (place, _) = self.0.find(name)?;
                 let tail = lock(&self.0.0).tails.get(place).cloned();
-                // Called without the lock: the log has a lock of its own.
+                // Called without the lock: the log has its own lock.
                 let lines = tail.map(|tail| tail()).unwrap_or_default();
                 Ok(Done::Answer(json!({ "lines": lines })))
             }

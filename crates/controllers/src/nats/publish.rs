@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 /// reconnect.
 const WAITING_MAX: usize = 256;
 
-/// Publishes the monitor's reports from threads of its own, until the monitor is dropped. Lost or initially
+/// Publishes the monitor's reports from separate threads, until the monitor is dropped. Lost or initially
 /// unreachable servers are reconnected to. Messages without room are dropped and counted. Messages in flight
 /// when a connection breaks are lost, which receivers see as a gap in `sequence`.
 ///

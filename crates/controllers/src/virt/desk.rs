@@ -32,7 +32,7 @@ pub struct FaceId(pub u32);
 /// Work for the owner of the mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errand {
-    /// Start the agent of a view if there is none yet ([`Desk::agent`]) and connect it to its operator.
+    /// Start the agent of a view if it does not exist yet ([`Desk::agent`]) and connect it to its operator.
     Open(FaceId),
     /// Disconnect the agent from its operator: the base station is lost.
     Close(FaceId),

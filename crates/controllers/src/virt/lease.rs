@@ -85,8 +85,8 @@ impl Lease {
     /// share. No configuration can therefore reserve more than the share. Rounding costs at most one part per
     /// million per slice.
     ///
-    /// With `sharing`, the unreserved rest is added to the operator's slices that have a capacity. If there
-    /// is none, the rest is reserved by a slice without UEs, [`whole`](Self::whole). The rest thus never
+    /// With `sharing`, the unreserved rest is added to the operator's slices that have a capacity. Without
+    /// such a slice, the rest is reserved by a slice without UEs, [`whole`](Self::whole). The rest thus never
     /// becomes a reservation of another operator, even if virtualization is nested.
     ///
     /// # Errors

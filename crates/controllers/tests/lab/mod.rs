@@ -1,4 +1,5 @@
-//! A RIC with one iApp and base stations without a radio, in virtual time: octets go from machine to machine.
+//! Test bed in virtual time: RICs with iApps, and base stations without a radio, with direct transport of
+//! messages.
 #![allow(dead_code)] // no test uses all of it
 
 #[path = "../../../e2/tests/agent/cell.rs"]
@@ -23,7 +24,7 @@ pub(crate) struct Station {
     pub(crate) agent: Agent,
     pub(crate) cell: MockCell,
     pub(crate) id: GlobalE2NodeId,
-    /// Where each of its connections leads.
+    /// Index of the RIC at the other end of each connection.
     links: Vec<(ControllerId, usize)>,
 }
 
@@ -33,7 +34,8 @@ struct Seat {
     iapps: Vec<IAppId>,
 }
 
-/// A virtualization controller, where its operators' controllers are, and its agents among the base stations.
+/// Virtualization controller: addresses of its operators' controllers, and its agents among the base
+/// stations.
 struct Shared {
     seat: usize,
     desk: Desk,
@@ -59,7 +61,7 @@ impl Lab {
         lab
     }
 
-    /// A further controller, which somebody has to tell the base stations of.
+    /// Adds a further controller, to which the base stations are not yet connected.
     pub(crate) fn controller(&mut self, address: &str, iapp: Box<dyn IApp>) -> usize {
         let mut ric = Ric::new(RicConfig::default());
         let iapps = vec![ric.add_iapp(iapp)];
@@ -67,13 +69,13 @@ impl Lab {
         self.rics.len() - 1
     }
 
-    /// Has the agents of a virtualization controller go to its operators.
+    /// Connects the agents of a virtualization controller to its operators.
     pub(crate) fn share(&mut self, seat: usize, desk: Desk, operators: &[&str]) {
         let operators = operators.iter().map(|address| (*address).to_owned()).collect();
         self.shared.push(Shared { seat, desk, operators, faces: BTreeMap::new() });
     }
 
-    /// Does what virtualization controllers want done; whether they wanted nothing.
+    /// Carries out the work of virtualization controllers; returns whether there was nothing to do.
     fn run_errands(&mut self) -> bool {
         let mut quiet = true;
         for n in 0..self.shared.len() {
@@ -111,7 +113,7 @@ impl Lab {
         quiet
     }
 
-    /// A further iApp of a controller, before base stations come.
+    /// Adds an iApp to a controller before base stations connect.
     pub(crate) fn iapp(&mut self, seat: usize, iapp: Box<dyn IApp>) -> usize {
         let Seat { ric, iapps, .. } = &mut self.rics[seat];
         iapps.push(ric.add_iapp(iapp));
@@ -122,7 +124,7 @@ impl Lab {
         self.station_with(id, |_, _| ())
     }
 
-    /// A base station that offers more than its mock.
+    /// Adds a base station with more RAN functions than its mock.
     pub(crate) fn station_with(
         &mut self,
         id: GlobalE2NodeId,
@@ -140,7 +142,8 @@ impl Lab {
         self.adopt(agent, cell, id)
     }
 
-    /// The first of a base station's parts: a CU with the UEs' connections, and DUs with a carrier each.
+    /// Adds the E2 nodes of a base station: a CU with RRC, and DUs with one carrier each; returns the index
+    /// of the first.
     pub(crate) fn parts(&mut self, cu: GlobalE2NodeId, dus: &[GlobalE2NodeId]) -> usize {
         let component = |interface, id| {
             let configuration = ComponentConfiguration::default();
@@ -162,7 +165,7 @@ impl Lab {
         first
     }
 
-    /// A base station whose functions are registered; with a radio of its own its mock is idle.
+    /// Adds a base station with registered functions; if it has a radio, its mock is idle.
     pub(crate) fn adopt(&mut self, mut agent: Agent, cell: MockCell, id: GlobalE2NodeId) -> usize {
         agent.add_controller(self.now, "mem://ric".to_owned()).unwrap();
         self.stations.push(Station { agent, cell, id, links: Vec::new() });
@@ -170,7 +173,7 @@ impl Lab {
         self.stations.len() - 1
     }
 
-    /// Carries octets until nobody has any more to say.
+    /// Transports messages until all queues are empty.
     fn settle(&mut self) {
         loop {
             let mut quiet = true;
@@ -209,7 +212,7 @@ impl Lab {
         }
     }
 
-    /// Whether it had nothing to say.
+    /// Returns whether there was nothing to transport.
     fn carry_up(&mut self, n: usize) -> bool {
         let (conn, mut quiet) = (ConnId(n as u64 + 1), true);
         while let Some(output) = self.stations[n].agent.poll() {
@@ -251,7 +254,7 @@ impl Lab {
         self.rics[seat].ric.handle(self.now, RicInput::Disconnected { conn, why });
     }
 
-    /// Cuts a base station's connection to a controller; it comes back by itself.
+    /// Cuts a base station's connection to a controller; the agent reconnects.
     pub(crate) fn cut(&mut self, n: usize, seat: usize) {
         let (controller, _) = *self.stations[n].links.iter().find(|(_, to)| *to == seat).unwrap();
         self.disconnect(n, controller);
@@ -279,12 +282,12 @@ impl Lab {
         }
     }
 
-    /// Status and body of the answer to a request.
+    /// Sends a request to the first controller's iApp; returns status and body.
     pub(crate) fn ask(&mut self, method: Method, path: &str, body: &str) -> (u16, Json) {
         self.ask_at((0, 0), method, path, body)
     }
 
-    /// As [`ask`](Self::ask), of an iApp of one of several controllers.
+    /// Like [`ask`](Self::ask), for an iApp of one of several controllers.
     pub(crate) fn ask_at(
         &mut self,
         (seat, iapp): (usize, usize),
@@ -297,7 +300,7 @@ impl Lab {
         (reply.0, serde_json::from_slice(&reply.1).unwrap())
     }
 
-    /// As [`ask_at`](Self::ask_at), in octets that are no JSON.
+    /// Like [`ask_at`](Self::ask_at), for a response that is not JSON.
     pub(crate) fn ask_octets(
         &mut self,
         (seat, iapp): (usize, usize),
@@ -315,7 +318,7 @@ impl Lab {
         (reply.status, reply.body)
     }
 
-    /// Asks the first controller's iApp for what takes time: [`ended`](Self::ended) has the answer.
+    /// Sends a request with a delayed response, which [`ended`](Self::ended) returns.
     pub(crate) fn begin(&mut self, method: Method, path: &str, body: &str) {
         self.tokens += 1;
         let (token, path, body) = (self.tokens, path.to_owned(), Bytes::copy_from_slice(body.as_bytes()));
@@ -325,7 +328,7 @@ impl Lab {
         assert_eq!(self.replies.len(), 0, "answered at once");
     }
 
-    /// Asks for what is answered at once and without a body.
+    /// Sends a request without body and checks the status of the immediate response.
     pub(crate) fn begin_and_end(&mut self, method: Method, path: &str, status: u16) {
         self.tokens += 1;
         let (token, path) = (self.tokens, path.to_owned());
@@ -346,7 +349,7 @@ impl Lab {
         (reply.status, serde_json::from_slice(&reply.body).unwrap())
     }
 
-    /// The first controller's RIC.
+    /// Returns the first controller's RIC.
     pub(crate) fn ric(&self) -> &Ric {
         &self.rics[0].ric
     }
@@ -363,19 +366,19 @@ impl Lab {
     }
 }
 
-/// A node's name in a path.
+/// Escapes a node's name for a path.
 pub(crate) fn escaped(id: &GlobalE2NodeId) -> String {
     id.to_string().replace(' ', "%20").replace('/', "%2F")
 }
 
-/// Asks an iApp of one of several controllers for what it must give.
+/// Sends a GET request to an iApp of one of several controllers, which must succeed.
 pub(crate) fn told(lab: &mut Lab, whom: (usize, usize), path: &str) -> Json {
     let (status, body) = lab.ask_at(whom, Method::Get, path, "");
     assert_eq!(status, 200, "{path}: {body}");
     body
 }
 
-/// Changes what must be possible.
+/// Sends a PUT request, which must succeed.
 pub(crate) fn order(lab: &mut Lab, whom: (usize, usize), path: &str, body: &str) {
     let (status, answer) = lab.ask_at(whom, Method::Put, path, body);
     assert_eq!(status, 200, "{path} {body}: {answer}");
