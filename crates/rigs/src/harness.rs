@@ -1,8 +1,8 @@
-//! What every experiment with parts does alike: brings them up in order, warms up, opens a window on all of them, watches
-//! that they live, closes it, judges the noise, and takes them down in reverse order.
+//! Common procedure of all experiments with components: start in order, warm-up, window on all components,
+//! liveness checks, end of the window, judgement of noise, and stop in reverse order.
 //!
-//! A rig says the rest ([`Experiment`]): what it can be told, which parts stand where with which config, and what their
-//! reports mean. [`Bench`] makes a [`Rig`] of it.
+//! A rig supplies the rest ([`Experiment`]): its keys, the components with their location and configuration,
+//! and the interpretation of their reports. [`Bench`] makes a [`Rig`] from it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,22 +25,22 @@ pub(crate) use stage::{Side, Stage};
 pub(crate) use window::Taken;
 pub(crate) use window::{Window, copy, copy_all, metric_of_places};
 
-/// Where the load is.
+/// Key for the location of the load.
 const LOAD_AT: &str = "load.at";
 
-/// How late a load was sent, in microseconds, 99th percentile; recorded as such or as a distribution.
+/// 99th percentile of the load's send delay, in microseconds; recorded as a scalar or as a distribution.
 pub(crate) const SEND_DELAY_US_P99: &str = "tool.lateness_us_p99";
-/// Largest value for a load without a period.
+/// Maximum send delay of a load without a period.
 pub(crate) const SEND_DELAY: Duration = Duration::from_millis(1);
-/// A generator that sends 1 % of its load later than this stood still: no setting excuses that.
+/// A generator that sends 1 % of its load later than this has stalled; no setting permits that.
 const LATE_ANYWHERE: Duration = Duration::from_millis(100);
-/// A backlog that grows by more than this share of what is due means that the system does not keep up.
+/// If the backlog grows by more than this share of the load that is due, the system does not keep up.
 pub(crate) const BACKLOG_AT_MOST: f64 = 0.01;
 
-/// Largest share of a window in which the load may stand still.
+/// Maximum share of a window in which the load may stall.
 const STOOD_STILL_AT_MOST: f64 = 0.01;
 
-/// Judges whether a part of the load stood still for too much of the window. No setting excuses that.
+/// Checks whether a load component stalled for too much of the window. No setting permits that.
 fn stood_still(
     window: &Window<'_>,
     description: &RigDescription,
@@ -57,7 +57,7 @@ fn stood_still(
     Some(outcome)
 }
 
-/// Whether the load was sent too late to be the one that was asked for.
+/// Checks whether the load was sent too late to be valid.
 fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<Outcome> {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     let at_most = if noise::refused(run) { at_most } else { at_most.max(LATE_ANYWHERE) };
@@ -67,41 +67,42 @@ fn delayed(run: &Run<'_>, recorder: &mut Recorder, at_most: Duration) -> Option<
     Some(outcome)
 }
 
-/// What a rig makes of a window.
+/// Outcome of a window.
 pub(crate) type Judged = Result<Outcome, RigError>;
 
-/// An experiment: what is special about a rig.
+/// Rig-specific part of an experiment.
 pub(crate) trait Experiment: Send {
-    /// What it can be told and what it measures. Of the metrics that the harness knows (those of [`noise`], of [`sut`] and
-    /// `tool.cpu_cores`) it records those that are here.
+    /// Returns keys and metrics. Of the metrics common to all rigs (those of [`noise`], of [`sut`] and
+    /// `tool.cpu_cores`), the harness records those listed here.
     fn describe(&self) -> RigDescription;
 
-    /// Whether windows that nobody records come first. Not of a load that warms up in each window of its own.
+    /// Whether windows without recording come first; false for a load that warms up in each window.
     fn warms_up(&self, _run: &Run<'_>) -> bool {
         true
     }
 
-    /// Names the parts in the order in which they depend on each other, and waits until they serve. It is called again
-    /// before each window: the same run must name the same parts.
+    /// Starts the components in order of their dependencies, and waits until they are ready. Called before
+    /// each window; the same run must name the same components.
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError>;
 
-    /// The load without its wiring, if it can be divided among several places: asked before anything is brought up.
+    /// Returns the load without its connections if it can be divided among several locations; called before
+    /// anything is started.
     fn load(&self, _run: &Run<'_>) -> Result<Option<Part>, RigError> {
         Ok(None)
     }
 
-    /// Whether each window, as of a search's trials, begins with parts that hold nothing of the window before.
+    /// Whether each window, including a search's trials, begins with restarted components.
     fn each_window_anew(&self) -> bool {
         false
     }
 
-    /// The most that the 99th percentile of [`SEND_DELAY_US_P99`] may be before the load is not the one that was asked for;
-    /// `None`: the load has no schedule, or the delay is the system's.
+    /// Returns the maximum of the 99th percentile of [`SEND_DELAY_US_P99`] beyond which the load is invalid;
+    /// `None` if the load has no schedule, or the delay is caused by the system under test.
     fn send_delay_at_most(&self, _run: &Run<'_>) -> Option<Duration> {
         None
     }
 
-    /// What the reports mean. A point without parts has an empty window: its answer is computed here.
+    /// Records the reports. A point without components has an empty window: its result is computed here.
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged;
 
     /// See [`Rig::verdict`].
@@ -115,22 +116,22 @@ pub(crate) trait Experiment: Send {
     }
 }
 
-/// An experiment and the parts of it that are up.
+/// Experiment with its running components.
 pub(crate) struct Bench<E> {
     lab: Lab,
     experiment: E,
     up: Up,
-    /// Whether these parts have had a window.
+    /// Whether these components have already had a window.
     used: bool,
 }
 
 impl<E: Experiment> Bench<E> {
-    /// An experiment in a laboratory.
+    /// Returns an experiment in a laboratory.
     pub(crate) fn new(lab: &Lab, experiment: E) -> Self {
         Self { lab: lab.clone(), experiment, up: Up::default(), used: false }
     }
 
-    /// Brings up what does not stand as the run wants it; whether that was anything.
+    /// Starts the components that do not run as the run requires; returns whether there were any.
     fn bring_up(&mut self, run: &Run<'_>) -> Result<bool, RigError> {
         let mut stage = Stage { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
         self.experiment.bring_up(run, &mut stage)?;
@@ -139,7 +140,7 @@ impl<E: Experiment> Bench<E> {
         Ok(changed)
     }
 
-    /// Whether the load can be had at as many places as the settings say.
+    /// Checks whether the load can be divided among the configured locations.
     fn divides(&self, settings: &BTreeMap<String, Value>) -> Result<(), RigError> {
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
         let run = Run::new(&point, 0, 0, Duration::ZERO);
@@ -166,7 +167,7 @@ impl<E: Experiment> Rig for Bench<E> {
         self.bring_up(run).map(drop)
     }
 
-    /// A window that nobody records: what works in windows alone warms up, too.
+    /// Runs a window without recording; components that are active only in windows warm up too.
     fn warm_up(&mut self, run: &Run<'_>) -> Result<(), RigError> {
         if self.up.placed.is_empty() || run.warm_up.is_zero() || !self.experiment.warms_up(run) {
             return Ok(());
@@ -188,7 +189,7 @@ impl<E: Experiment> Rig for Bench<E> {
         let taken = if parts { self.up.window(&run.stop, run.duration)? } else { Vec::new() };
         let window = Window { lab: &self.lab, taken };
         window.record(run, &description, recorder);
-        // Before anything else touches the system.
+        // Read before anything else changes the system.
         let unread = if reads { readback::record(run, recorder, before)? } else { None };
         let outcome = self.experiment.record(run, &window, recorder)?;
         let delayed = self.experiment.send_delay_at_most(run).and_then(|most| delayed(run, recorder, most));
@@ -196,7 +197,7 @@ impl<E: Experiment> Rig for Bench<E> {
         let outcome = stranger::judge(recorder, outcome, window.of(Side::Sut), unread);
         let places = window.taken.iter().flat_map(|taken| &taken.places);
         let machines: Vec<_> = places.map(|(host, report)| (host, report)).collect();
-        // A rig that measures no time has no keys for it.
+        // A rig without measurements of time has no such keys.
         let judged = parts && description.keys.iter().any(|key| key.path == keys::WHEN_NOISY);
         let noisy = if judged { noise::judge(run, recorder, &machines) } else { None };
         Ok(noisy.or(delayed).unwrap_or(outcome))
@@ -212,7 +213,7 @@ impl<E: Experiment> Rig for Bench<E> {
     }
 
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
-        // What cannot be reached is not promised a time.
+        // An unreachable system gets no time estimate.
         if let Some(why) = crate::sut::refused(settings) {
             return Some(Err(why));
         }

@@ -1,4 +1,4 @@
-//! Parts that are up, and the stage on which an experiment puts them.
+//! Running components, and the stage on which an experiment starts them.
 
 use std::time::{Duration, Instant};
 
@@ -9,33 +9,33 @@ use ranlab_parts::{Host, Lab, OVER, Part, SET_UP};
 use super::window::Taken;
 use crate::{keys, stranger};
 
-/// How often it is checked that everything lives while a window is open.
+/// Interval of liveness checks while a window is open.
 const CHECK: Duration = Duration::from_secs(1);
-/// How often it is looked whether a part that ends by itself has.
+/// Interval of checks whether a component that ends by itself has ended.
 const SOON: Duration = Duration::from_millis(20);
 
-/// Whose CPU time and memory a part's are.
+/// Owner of a component's CPU time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The system under test's.
+    /// System under test.
     Sut,
-    /// The measurement's own.
+    /// Measurement tool.
     Tool,
 }
 
-/// A part that is up, or the shares of a load at several places, and what each was told.
+/// Running component, possibly divided over several locations, with its configuration.
 pub(super) struct Placed {
     side: Side,
     role: &'static str,
     hosts: Vec<Host>,
     crew: Crew,
     configs: Vec<String>,
-    /// It stays between repeats, as its profile says.
+    /// Whether it keeps running between repeats, as its profile specifies.
     stays: bool,
 }
 
 impl Placed {
-    /// Whether it is what is wanted there.
+    /// Returns whether it has this configuration at these locations.
     fn is(
         &self,
         side: Side,
@@ -47,7 +47,8 @@ impl Placed {
         Ok(same && shares(&self.crew, part)?.iter().map(config).eq(self.configs.iter().cloned()))
     }
 
-    /// Looks while a window is open: a system under test that is gone has failed, whatever its worker calls that.
+    /// Takes snapshots while a window is open. A system under test that has ended is reported as failed,
+    /// whatever error its worker returns.
     fn looks(&mut self, stop: &Stop) -> Result<Vec<Numbers>, RigError> {
         self.crew.looks(stop).map_err(|error| match (self.side, error) {
             (Side::Sut, RigError::Rig(what)) => RigError::Sut(what),
@@ -55,13 +56,13 @@ impl Placed {
         })
     }
 
-    /// Whether all places say yes by a number.
+    /// Returns whether a number is set at all locations.
     fn all(&mut self, stop: &Stop, name: &str) -> Result<bool, RigError> {
         let looks = self.looks(stop)?;
         looks.iter().try_fold(true, |all, numbers| Ok(all && number(numbers, name)? != 0.0))
     }
 
-    /// The window is over: what was done in it, at each place and together.
+    /// Ends the window; returns the reports of each location and of all together.
     fn end(&mut self, stop: &Stop) -> Result<Taken, RigError> {
         let reports = self.crew.end(stop)?;
         let workers = self.crew.workers();
@@ -80,11 +81,12 @@ impl Placed {
     }
 }
 
-/// The parts that are up, in order; the last one goes first, so that nobody is left without whom it talks to.
+/// Running components in start order; they are stopped in reverse order, so that no component loses the one
+/// it depends on.
 #[derive(Default)]
 pub(super) struct Up {
     pub(super) placed: Vec<Placed>,
-    /// Parts that stay until the campaign ends and that no run has placed now.
+    /// Components that run until the campaign ends and are not part of the current run.
     kept: Vec<Placed>,
 }
 
@@ -94,29 +96,33 @@ impl Drop for Up {
     }
 }
 
-/// Where an experiment puts its parts. A part that stands as it is wanted stays; one that differs, as a search changed its
-/// settings, is brought up anew, and so is all that came after it.
+/// Stage for the components of a run. A component that already runs with the required configuration is kept.
+/// One that differs, e.g. after a change of settings by a search, is restarted, and so are all that follow
+/// it.
 pub(crate) struct Stage<'a> {
     pub(super) lab: &'a Lab,
     pub(super) run: &'a Run<'a>,
     pub(super) up: &'a mut Up,
-    /// So many parts stand as this run wants them.
+    /// Number of components that already run as this run requires.
     pub(super) standing: usize,
     pub(super) changed: bool,
 }
 
 impl Stage<'_> {
-    /// A part of the system under test, on the machine that the key `at` says; without such a key, on this one.
+    /// Starts a component of the system under test, at the location given by the key `at`; local without such
+    /// a key.
     pub(crate) fn sut(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
         self.place(Side::Sut, role, at, &|_| part.clone())
     }
 
-    /// A part of the measurement's own, likewise; where the key has several machines, each gets a share of it.
+    /// Like [`sut`](Self::sut), for a component of the measurement tool; if the key lists several machines,
+    /// each runs a share of it.
     pub(crate) fn tool(&mut self, role: &'static str, at: &str, part: Part) -> Result<&mut Worker, RigError> {
         self.place(Side::Tool, role, at, &|_| part.clone())
     }
 
-    /// The same of a part that has to know its worker: the clock of its machine, or which one that is. The first worker.
+    /// Like [`tool`](Self::tool), for a component whose configuration depends on its worker (clock of the
+    /// machine, or index). Returns the first worker.
     pub(crate) fn place(
         &mut self,
         side: Side,
@@ -152,7 +158,7 @@ impl Stage<'_> {
         hosts: Vec<Host>,
         part: &dyn Fn(&Worker) -> Part,
     ) -> Result<Placed, RigError> {
-        // Beside the key of a part's machine there may be that of its network namespace.
+        // Next to the location key there may be a key for the network namespace.
         let lab = self.lab.within(self.run.text(&at.replace(".at", ".netns")));
         let met: Vec<Host> = hosts
             .iter()
@@ -173,10 +179,10 @@ impl Stage<'_> {
         Ok(Placed { side, role, hosts, crew, configs, stays })
     }
 
-    /// Waits until a part's numbers say so; not if nothing was brought up anew, because it was waited for then.
+    /// Waits until a component's numbers satisfy a condition; returns immediately if nothing was restarted.
     ///
     /// # Errors
-    /// It did not happen in time, which is the system's fault.
+    /// A timeout is a fault of the system under test.
     pub(crate) fn wait(
         &mut self,
         role: &str,
@@ -191,7 +197,7 @@ impl Stage<'_> {
         self.up.crew(role)?.wait_until(what, patience, stop, enough).map(drop)
     }
 
-    /// Whether something was brought up anew until now.
+    /// Returns whether anything has been restarted so far.
     pub(crate) fn changed(&self) -> bool {
         self.changed
     }
@@ -204,8 +210,8 @@ impl Up {
         }
     }
 
-    /// A part that was kept and is wanted again, given a clean state; `None`: there is none, or it has failed meanwhile, and
-    /// another one of its role has gone.
+    /// Reuses a kept component after resetting its state; `None` if it does not exist, has another
+    /// configuration, or its reset failed.
     fn again(
         &mut self,
         role: &str,
@@ -229,7 +235,8 @@ impl Up {
         found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
     }
 
-    /// Opens a window on all parts, watches, and closes it: those that came last are measured by all others.
+    /// Opens a window on all components, checks them, and closes it. The windows of components that were
+    /// started last lie within those of all others.
     pub(super) fn window(&mut self, stop: &Stop, length: Duration) -> Result<Vec<Taken>, RigError> {
         self.placed.iter_mut().try_for_each(|placed| placed.crew.begin(stop))?;
         match self.ending(stop)? {
@@ -242,12 +249,12 @@ impl Up {
         let taken = self.placed.iter_mut().rev().map(|placed| placed.end(stop));
         let mut taken = taken.collect::<Result<Vec<_>, _>>()?;
         taken.reverse();
-        // What ends with the window may have ended badly.
+        // A component that ends with the window may have ended with an error.
         self.placed.iter_mut().try_for_each(|placed| placed.crew.looks(stop).map(drop))?;
         Ok(taken)
     }
 
-    /// The part whose end is the window's.
+    /// Returns the component whose end determines the end of the window.
     fn ending(&mut self, stop: &Stop) -> Result<Option<usize>, RigError> {
         for (index, placed) in self.placed.iter_mut().enumerate() {
             if placed.looks(stop)?.iter().any(|numbers| numbers.contains_key(OVER)) {
@@ -257,7 +264,7 @@ impl Up {
         Ok(None)
     }
 
-    /// Shares of a load that set up by themselves wait for each other, and begin again as one.
+    /// Synchronises the shares of a divided load after their setup, and starts them together.
     fn together(&mut self, stop: &Stop, index: usize) -> Result<(), RigError> {
         if self.placed[index].looks(stop)?.iter().all(|numbers| !numbers.contains_key(SET_UP)) {
             return Ok(());
@@ -278,7 +285,7 @@ impl Up {
         }
     }
 
-    /// Until all places of a part say so by a number.
+    /// Waits until a number is set at all locations of a component.
     fn until(&mut self, stop: &Stop, index: usize, name: &str) -> Result<(), RigError> {
         let begin = Instant::now();
         let mut checked = begin;
@@ -301,7 +308,7 @@ impl Up {
     }
 }
 
-/// What each worker of a crew is to bring up.
+/// Returns the configuration for each worker of a component.
 fn shares(crew: &Crew, part: &dyn Fn(&Worker) -> Part) -> Result<Vec<Part>, RigError> {
     let workers = crew.workers();
     let of = |(place, worker): (usize, &Worker)| {
@@ -314,8 +321,8 @@ pub(super) fn divided(part: &Part, places: usize) -> Result<Vec<Part>, RigError>
     part.divide(places).map_err(|trouble| RigError::Rig(trouble.what))
 }
 
-/// Two parts of one config are brought up alike.
+/// Serialises a configuration, to compare components.
 fn config(part: &Part) -> String {
-    // Configs are plain data; one that was not would be brought up anew each time.
+    // Configurations are plain data. One that could not be serialised would restart its component each time.
     serde_json::to_string(part).unwrap_or_default()
 }

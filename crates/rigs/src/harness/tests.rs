@@ -10,7 +10,7 @@ use ranlab_campaign::schema::{Key, Kind};
 use ranlab_parts::FleetPart;
 use ranlab_parts::worker::Report;
 
-/// A system and a load; a search may change either.
+/// Experiment with a system and a load; a search may change either.
 struct Two;
 
 impl Experiment for Two {
@@ -55,7 +55,7 @@ impl Experiment for Two {
         let load = window.report("load")?;
         recorder.scalar("sent", load.number("sent")?);
         if let Ok(delay_us) = load.number("delay_us") {
-            // Three of ten packets are as late as that.
+            // 30 % of the packets have this delay.
             recorder.values("tool.lateness_us", 5, 7);
             recorder.values("tool.lateness_us", delay_us as u64, 3);
         }
@@ -67,12 +67,12 @@ fn part(run: &Run<'_>, path: &str) -> Result<Part, RigError> {
     Ok(Part::Fleet(FleetPart { nodes: keys::int(run, path)?, ..FleetPart::default() }))
 }
 
-/// The rig, its point, and what its workers were asked.
+/// Returns the rig, its point, and the log of requests to its workers.
 fn two(system: Acts, load: Acts) -> (Bench<Two>, Point, Log) {
     shared(system, &[load])
 }
 
-/// The same with several places of the load.
+/// Like `two`, with several locations of the load.
 fn shared(system: Acts, loads: &[Acts]) -> (Bench<Two>, Point, Log) {
     let log = Log::default();
     let rig = Bench::new(&Lab::new("no-such-program"), Two);
@@ -98,7 +98,7 @@ fn asked(log: &Log) -> Vec<String> {
 }
 
 #[test]
-fn parts_come_up_in_order_and_go_in_reverse_and_the_last_one_is_measured_by_all() {
+fn components_start_in_order_and_stop_in_reverse() {
     let (mut rig, point, log) = two(up(), up());
     let run = fake::run(&point);
     rig.prepare(&run).unwrap();
@@ -109,7 +109,7 @@ fn parts_come_up_in_order_and_go_in_reverse_and_the_last_one_is_measured_by_all(
     assert_eq!(outcome, Ok(Outcome::Degraded));
     assert_eq!(asked(&log), ["system begin", "load begin", "load end", "system end"]);
     assert_eq!((recording.metrics["sent"], recording.metrics[TOOL_CORES]), (7.0, 0.5));
-    // Both are on one machine, and what they use is not foreign.
+    // Both run on one machine, and their CPU time does not count as foreign.
     assert_eq!(recording.metrics["host.foreign_cores"], 0.0);
     assert!(!recording.metrics.contains_key(sut::CPU_CORES), "the rig does not say that it measures it");
     rig.tear_down();
@@ -132,12 +132,12 @@ fn late_load_makes_a_repeat_invalid() {
     assert_eq!(late, Ok(Outcome::Invalid));
     assert!(reason.starts_with("tool.lateness_us_p99 is 2000, more than 1000"), "{reason}");
     assert_eq!(outcome(2_000.0, "warn").0, Ok(Outcome::Degraded));
-    // A generator that stood still is never excused.
+    // A stalled generator is always invalid.
     assert_eq!(outcome(3_000_000.0, "warn").0, Ok(Outcome::Invalid));
 }
 
 #[test]
-fn a_search_brings_up_anew_what_it_changed_and_what_came_after_it() {
+fn search_restarts_changed_component_and_dependents() {
     let (mut rig, point, log) = two(up(), up());
     rig.prepare(&fake::run(&point)).unwrap();
     asked(&log);
@@ -151,16 +151,16 @@ fn a_search_brings_up_anew_what_it_changed_and_what_came_after_it() {
     };
     let window = "system begin, load begin, load end, system end";
     assert_eq!(trial(&mut rig, "load.unused"), window);
-    // After a change it is warmed up again, and then it stands.
+    // After the change there is a warm-up; then the component keeps running.
     assert_eq!(trial(&mut rig, "load.nodes"), format!("load stop, load start, {window}, {window}"));
     assert_eq!(trial(&mut rig, "load.nodes"), window);
-    // Both of them: the load back to one, and the system to two.
+    // Both change: the load back to one, and the system to two.
     let both = "load stop, system stop, system start, load start";
     assert_eq!(trial(&mut rig, "sut.size"), format!("{both}, {window}, {window}"));
 }
 
 #[test]
-fn a_part_that_dies_in_the_window_is_the_error_and_the_window_is_not_waited_for() {
+fn component_death_ends_the_window_with_an_error() {
     let (mut rig, point, log) = two(Acts { dies: true, ..up() }, up());
     let mut run = fake::run(&point);
     run.duration = Duration::from_secs(3600);
@@ -172,7 +172,7 @@ fn a_part_that_dies_in_the_window_is_the_error_and_the_window_is_not_waited_for(
 }
 
 #[test]
-fn a_part_that_ends_badly_with_the_window_is_an_error_too() {
+fn component_failure_at_window_end_is_an_error() {
     let (mut rig, point, _) = two(up(), Acts { dies: true, ..up() });
     rig.prepare(&fake::run(&point)).unwrap();
     let (outcome, _) = measure(&mut rig, &fake::run(&point));
@@ -180,7 +180,7 @@ fn a_part_that_ends_badly_with_the_window_is_an_error_too() {
 }
 
 #[test]
-fn a_part_that_never_comes_up_is_the_systems_fault_and_nothing_follows_it() {
+fn failed_start_is_the_systems_fault() {
     let (mut rig, point, log) = two(Acts { look: [("alive", 0.0)].into(), ..up() }, up());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
     assert!(
@@ -192,7 +192,7 @@ fn a_part_that_never_comes_up_is_the_systems_fault_and_nothing_follows_it() {
 }
 
 #[test]
-fn a_stop_in_the_warm_up_is_heard_and_everything_goes() {
+fn stop_during_warm_up_stops_all_components() {
     let (mut rig, point, log) = two(up(), up());
     let stop = Stop::never();
     let point = {
@@ -209,7 +209,7 @@ fn a_stop_in_the_warm_up_is_heard_and_everything_goes() {
 }
 
 #[test]
-fn noise_is_judged_once_for_every_rig() {
+fn noise_is_judged_for_every_rig() {
     let noisy = Acts { report: fake::report(0.5, 1.9, &[("sent", 7.0)]), ..up() };
     for (when, expected, disturbed) in
         [("invalid", Outcome::Invalid, None), ("warn", Outcome::Degraded, Some(&1.0))]
@@ -224,7 +224,7 @@ fn noise_is_judged_once_for_every_rig() {
 }
 
 #[test]
-fn what_a_part_does_not_report_is_an_error_that_names_it() {
+fn missing_number_is_named_in_the_error() {
     let silent = Acts { report: fake::report(0.5, 1.0, &[("alive", 1.0)]), ..up() };
     let (mut rig, point, _) = two(up(), silent);
     rig.prepare(&fake::run(&point)).unwrap();
@@ -233,7 +233,7 @@ fn what_a_part_does_not_report_is_an_error_that_names_it() {
 }
 
 #[test]
-fn several_places_of_a_load_act_at_once_and_are_one_load() {
+fn divided_load_acts_as_one() {
     let busy = |cpu_s, sent| Acts { report: fake::report(cpu_s, 1.0, &[("sent", sent)]), ..up() };
     let (mut rig, mut point, log) = shared(up(), &[busy(0.5, 7.0), busy(0.125, 4.0)]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(3));
@@ -246,13 +246,13 @@ fn several_places_of_a_load_act_at_once_and_are_one_load() {
     let expected = [&["system start"], &of("load start")[..], &["system begin"], &of("load begin")].concat();
     let asked = asked(&log);
     assert_eq!(asked, [&expected[..], &of("load end"), &["system end"]].concat());
-    // A search that leaves them as they are leaves them up.
+    // A search that does not change them keeps them running.
     measure(&mut rig, &run).0.unwrap();
     assert!(!log.lock().unwrap().iter().any(|asked| asked.ends_with("start")));
 }
 
 #[test]
-fn a_place_that_is_gone_makes_the_repeat_invalid_and_is_named() {
+fn lost_location_invalidates_the_repeat() {
     let (mut rig, mut point, _) = shared(up(), &[up(), Acts { vanishes: true, ..up() }]);
     point.settings.insert("load.nodes".to_owned(), Value::Int(2));
     let error = measure(&mut rig, &fake::run(&point)).0.unwrap_err();
@@ -267,7 +267,7 @@ fn a_place_that_is_gone_makes_the_repeat_invalid_and_is_named() {
 }
 
 #[test]
-fn a_load_that_is_too_small_for_its_places_is_refused_before_anything_is_brought_up() {
+fn load_smaller_than_its_locations_is_rejected() {
     let (mut rig, point, log) = shared(up(), &[up(), up()]);
     let told = "1 base stations cannot be divided among 2 places; at least 2 are needed";
     assert_eq!(rig.preview(&point.settings), Some(Err(told.to_owned())));
@@ -282,7 +282,7 @@ fn a_load_that_is_too_small_for_its_places_is_refused_before_anything_is_brought
 }
 
 #[test]
-fn load_that_stood_still_is_invalid() {
+fn stalled_load_is_invalid() {
     for (stood_still_s, expected) in
         [(0.0, Outcome::Degraded), (0.005, Outcome::Degraded), (0.3, Outcome::Invalid)]
     {

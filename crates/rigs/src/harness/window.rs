@@ -1,4 +1,4 @@
-//! A window that is over: what each part did in it, and what of that every rig records alike.
+//! Completed window: reports of all components, and the metrics that every rig records.
 
 use std::collections::BTreeMap;
 
@@ -11,68 +11,69 @@ use serde::de::DeserializeOwned;
 use super::Side;
 use crate::sut;
 
-/// The metric of [`Window::tool_cores`].
+/// Metric of [`Window::tool_cores`].
 pub(super) const TOOL_CORES: &str = "tool.cpu_cores";
-/// That of the busiest place, where a load has several.
+/// The same for the busiest location of a divided load.
 const TOOL_CORES_BUSIEST: &str = "tool.cpu_cores_busiest";
 
-/// What is measured of a load that has several places.
+/// Returns the metric for a load with several locations.
 pub(crate) fn metric_of_places() -> Metric {
     let comment = "cores that the load kept busy at the busiest of several places";
     Metric::new(TOOL_CORES_BUSIEST, "cores", MetricKind::Scalar, Better::Neither, comment)
 }
 
-/// What a part did in a window.
+/// Report of a component for a window.
 #[derive(Debug, Clone)]
 pub(crate) struct Taken {
-    /// Whose it is.
+    /// Owner of the component.
     pub(crate) side: Side,
-    /// What it is to the rig.
+    /// Role of the component.
     pub(crate) role: &'static str,
-    /// How wrong its machine's clock may be known, us; of several the worst.
+    /// Maximum error of its machine's clock offset, in us; the worst of several.
     pub(crate) clock_error_us: f64,
-    /// How far that clock moved from ours since the part was started, us.
+    /// Drift of that clock against the local one since the component was started, in us.
     pub(crate) clock_drift_us: f64,
-    /// Where it listens; of several the first.
+    /// Addresses it listens on; of several locations, the first.
     pub(crate) addresses: BTreeMap<String, String>,
-    /// Its numbers, of all places together.
+    /// Numbers of all locations together.
     pub(crate) report: Report,
-    /// Where it ran, and what each place reported.
+    /// Location and report of each share.
     pub(crate) places: Vec<(Host, Report)>,
 }
 
-/// A window that is over, with what all parts did in it, in the order of their bringing up.
+/// Completed window, with the reports of all components in start order.
 #[derive(Debug)]
 pub(crate) struct Window<'a> {
-    /// For parts beside the window: they have to be gone when it is recorded.
+    /// For components outside the window; they must have ended before it is recorded.
     pub(crate) lab: &'a Lab,
-    /// What they did.
+    /// Reports of the components.
     pub(crate) taken: Vec<Taken>,
 }
 
 impl Window<'_> {
-    /// What a part did; `None`: the point has no such part.
+    /// Returns the report entry of a role; `None` if the point has no such component.
     pub(crate) fn find(&self, role: &str) -> Option<&Taken> {
         self.taken.iter().find(|taken| taken.role == role)
     }
 
-    /// The report of a part that there must be.
+    /// Returns the report of a required role.
     pub(crate) fn report(&self, role: &str) -> Result<&Report, RigError> {
         let found = self.find(role).map(|taken| &taken.report);
         found.ok_or_else(|| RigError::Rig(format!("there is no part \"{role}\"")))
     }
 
-    /// Reports of one side.
+    /// Returns the reports of one owner.
     pub(crate) fn of(&self, side: Side) -> impl Iterator<Item = &Report> {
         self.taken.iter().filter(move |taken| taken.side == side).map(|taken| &taken.report)
     }
 
-    /// CPU seconds of the whole system under test; `None`: something of it is not metered.
+    /// Returns the CPU seconds of the whole system under test; `None` if some of it is not metered.
     pub(crate) fn sut_cpu_s(&self) -> Option<f64> {
         self.of(Side::Sut).map(|report| report.process.as_ref().map(|process| process.cpu_s)).sum()
     }
 
-    /// Cores that the measurement's own parts kept busy, all together; and the busiest of several places of a load.
+    /// Returns the cores used by all measurement components together, and by the busiest location of a
+    /// divided load.
     pub(crate) fn tool_cores(&self) -> (f64, Option<f64>) {
         let cores =
             |(_, report): &(Host, Report)| Some(report.process.as_ref()?.cpu_s / report.wall_s.max(1e-3));
@@ -82,7 +83,7 @@ impl Window<'_> {
         (tools().flat_map(|taken| &taken.places).filter_map(cores).sum(), busiest)
     }
 
-    /// The parts' own reports of a role, place by place.
+    /// Returns the role-specific reports of all locations.
     pub(crate) fn details<T: DeserializeOwned>(&self, role: &str) -> Result<Vec<T>, RigError> {
         self.find(role)
             .into_iter()
@@ -91,7 +92,7 @@ impl Window<'_> {
             .collect()
     }
 
-    /// Records what processes used, as far as the rig says that it measures it.
+    /// Records CPU and memory usage, as far as the rig lists these metrics.
     pub(super) fn record(&self, run: &Run<'_>, description: &RigDescription, recorder: &mut Recorder) {
         if description.metric(sut::CPU_CORES).is_some() {
             sut::record(recorder, &self.of(Side::Sut).collect::<Vec<_>>(), run.duration);
@@ -105,13 +106,13 @@ impl Window<'_> {
     }
 }
 
-/// Everything that a part reports under names that are the rig's own.
+/// Copies all numbers of a report whose names are metrics of the rig.
 pub(crate) fn copy_all(recorder: &mut Recorder, report: &Report) {
     report.numbers.iter().for_each(|(name, value)| recorder.scalar(name, *value));
     report.distributions.keys().for_each(|name| copy(recorder, name, report, name));
 }
 
-/// A distribution as the part reported it under another name.
+/// Copies a distribution under another name.
 pub(crate) fn copy(recorder: &mut Recorder, name: &str, report: &Report, theirs: &str) {
     for (value, count) in report.distributions.get(theirs).into_iter().flatten() {
         recorder.values(name, *value, *count);
