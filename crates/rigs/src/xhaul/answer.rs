@@ -1,4 +1,4 @@
-//! Two of the three answers: what a simulation sees and what network calculus proves, by role and by segment.
+//! Results of simulation and network calculus, by role and by segment.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +16,15 @@ use super::build::USER;
 use super::pcap;
 use super::setup::{Setup, User};
 
-/// What flows are to a reader. A flow's role follows from its name.
+/// Roles of flows; a flow's role follows from its name.
 pub(super) const ROLES: [&str; 7] =
     ["cell_dl", "cell_ul", "neighbour_dl", "neighbour_ul", "background_dl", "background_ul", "user"];
-/// Where time goes: host software, queues, lines, cables with forwarding, the far side of the CU, the core, the radio.
+/// Segments of a path: host software, queues, links, cables and forwarding, the far side of the CU, the core,
+/// the radio.
 pub(super) const SEGMENTS: [&str; 7] =
     ["host", "midhaul_queue", "midhaul_line", "midhaul_transit", "backhaul", "core", "air"];
 
-/// The role of a flow; `None`: nobody asks for it.
+/// Returns the role of a flow; `None` for a flow without results.
 pub(super) fn role(flow: &str) -> Option<&'static str> {
     let down = flow.ends_with("DL") || flow.ends_with("down");
     let index = match flow {
@@ -37,7 +38,7 @@ pub(super) fn role(flow: &str) -> Option<&'static str> {
     Some(ROLES[if index == 6 { 6 } else { index + usize::from(!down) }])
 }
 
-/// What one role's flows went through together.
+/// Combined results of a role's flows.
 #[derive(Debug, Default)]
 struct Found {
     delays: Delays,
@@ -46,11 +47,12 @@ struct Found {
     unfinished: u64,
     segments_ps: [u128; SEGMENTS.len()],
     budget_ps: Option<Ps>,
-    /// Up to the radio, of what ends there.
+    /// Delays of the wired part, for flows that end at the radio.
     wired: Option<Delays>,
 }
 
-/// Simulates each phase, from `first_phase` on, and records what every role went through, beside its bound where there is one.
+/// Simulates each phase from `first_phase` on, and records the results of every role, with its bound where
+/// available.
 pub(super) fn simulate(
     setup: &Setup,
     plan: &Plan,
@@ -84,7 +86,7 @@ pub(super) fn simulate(
     }
     recorder.scalar("sim.events", events as f64);
     recorder.scalar("sim.mevents_per_s", events as f64 / elapsed_s.max(1e-9) / 1e6);
-    // What a number with 53 bits holds.
+    // The number must fit 53 bits.
     recorder.scalar("sim.digest", (digest >> 12) as f64);
     for (role, found) in &found {
         record(role, found, recorder);
@@ -93,7 +95,7 @@ pub(super) fn simulate(
         users(setup, found, recorder);
     }
     prove(plan, recorder, Some(&found))?;
-    // Repeats are other phases of the same: one capture for each point.
+    // Repeats differ only in the phases, so there is one capture per point.
     if let (Some(file), 0) = (&setup.sim.pcap, first_phase) {
         capture(setup, plan, Options { duration_ps, seed }, file)?;
     }
@@ -103,7 +105,7 @@ pub(super) fn simulate(
     Ok(recorder.judge(found.iter().flat_map(|(role, found)| short(role, found))))
 }
 
-/// What a user sees, and what of it was there before the radio.
+/// Records what a user observes, and the part of it that exists before the radio.
 fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
     let echo = matches!(setup.user, User::Ping { .. });
     seen_by_user(&found.delays, echo, &mut |name, value| recorder.scalar(name, value));
@@ -112,7 +114,7 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
             recorder.value("jitter_ns", (jitter_ps / 1e3).round() as u64);
         }
     }
-    // Of an echo this would be the time up to its way back.
+    // For an echo, this would be the time until its return path.
     let Some(wired) = found.wired.as_ref().filter(|wired| wired.count() > 0 && !echo) else { return };
     recorder.scalar("wire_delay_us_mean", wired.mean_ps() / 1e6);
     recorder.scalar("wire_delay_us_p99", us(wired.quantile_ps(0.99)));
@@ -122,7 +124,7 @@ fn users(setup: &Setup, found: &Found, recorder: &mut Recorder) {
     recorder.scalar("wire_jitter_us", jitter_ps / 1e6);
 }
 
-/// Writes the deliveries of the first phase to a file.
+/// Writes the deliveries of the first phase to a capture file.
 fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(), RigError> {
     let simulation =
         Simulation::new(&plan.network, options).map_err(|error| RigError::Rig(error.to_string()))?;
@@ -131,13 +133,13 @@ fn capture(setup: &Setup, plan: &Plan, options: Options, file: &str) -> Result<(
     written.map_err(|error| RigError::Environment(format!("`sim.pcap` {file}: {error}")))
 }
 
-/// Records the bounds alone.
+/// Records only the bounds.
 pub(super) fn bound(plan: &Plan, recorder: &mut Recorder) -> Result<Outcome, RigError> {
     prove(plan, recorder, None)?;
     Ok(Outcome::Ok)
 }
 
-/// A flow that lost frames, or was later than its own budget, did less than was asked.
+/// Reports a flow with lost frames, or with a delay above its budget.
 fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 3] {
     let above = |what: &str, frames: u64| {
         (Outcome::Degraded, Breach::above(&format!("number of {role} frames {what}"), frames as f64, 0.0))
@@ -150,7 +152,7 @@ fn short(role: &str, found: &Found) -> [(Outcome, Option<Breach>); 3] {
     ]
 }
 
-/// One report a phase, in order, whatever number of threads ran them.
+/// Runs all phases and returns their reports in order, independent of the number of threads.
 fn run_phases(
     setup: &Setup,
     network: &Network,
@@ -195,14 +197,14 @@ fn run_phases(
     Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
 
-/// The network with its sources at other phases. The first phase is the scenario's own. Cells move together; what keeps
-/// to gates stays.
+/// Returns the network with its sources shifted to another phase. The first phase is the scenario's own.
+/// Cells are shifted together; sources that follow a gate schedule stay.
 fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
     let mut moved = network.clone();
     if phase == 0 {
         return moved;
     }
-    // By name: a row with one flow more finds the others at the same phases.
+    // Seeded by name, so that an additional flow does not change the phases of the others.
     let seed = numbered(seed, phase);
     let together = named(seed, "cells") % setup.tti_ps();
     let gated = setup.scheduler == "gates";
@@ -254,8 +256,8 @@ fn record(role: &str, found: &Found, recorder: &mut Recorder) {
     }
 }
 
-/// What is bounded of a network: the wired part of each flow, up to the radio. An echo waits for itself, so each of its
-/// steps counts as a flow of its own that may come at any time.
+/// Returns the network with only the wired part of each flow, for which bounds exist. The steps of an echo
+/// become separate flows that may arrive at any time.
 fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
     let mut wired = Network { stages: network.stages.clone(), flows: Vec::new() };
     let mut kept = Vec::new();
@@ -280,8 +282,8 @@ fn wired(network: &Network) -> (Network, Vec<Option<usize>>) {
     (wired, kept)
 }
 
-/// Records each role's bound, and how much of it the simulation reached. Patterns and regulators without a bound have
-/// none; a maximum above its bound would be our error, and is one.
+/// Records each role's bound, and the share of it that the simulation reached. Some patterns and regulators
+/// have no bound. A maximum above its bound is an error of the program and reported as such.
 fn prove(
     plan: &Plan,
     recorder: &mut Recorder,
@@ -291,7 +293,7 @@ fn prove(
     let proven = match bounds(&network, Curves::Steps) {
         Ok(proven) => proven,
         Err(BoundError::Network(error)) => return Err(RigError::Rig(error.to_string())),
-        // A pattern or a regulator without a bound, or as much offered as a stage can handle.
+        // No bound for this pattern or regulator, or a stage is fully loaded.
         Err(_) => return Ok(()),
     };
     let mut most: BTreeMap<&str, Ps> = BTreeMap::new();
@@ -309,7 +311,7 @@ fn prove(
         for budget_ps in flows.filter_map(|flow| flow.budget_ps) {
             recorder.scalar(&format!("{role}.budget_us"), us(budget_ps));
         }
-        // What goes over the air has more delay than its wired part is bounded by.
+        // The bound covers only the wired part of flows over the radio.
         let Some(found) = simulated.and_then(|found| found.get(role)).filter(|_| role != "user") else {
             continue;
         };
@@ -326,7 +328,7 @@ fn prove(
     Ok(())
 }
 
-/// The worst phase for the cells' uplink and downlink that a search finds.
+/// Searches the worst phases for the cells' uplink and downlink.
 fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder: &mut Recorder) {
     let gated = network
         .stages
@@ -354,5 +356,5 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
     }
 }
 
-/// A run of a phase search: ten TTIs of LTE show what repeats each TTI.
+/// Duration of a run in a phase search: ten LTE TTIs cover everything that repeats per TTI.
 const DURATION_MAX: Ps = 10 * ranlab_model::xhaul::MS;

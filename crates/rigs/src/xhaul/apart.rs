@@ -1,4 +1,4 @@
-//! The live network's two ends on two machines: what each is told, and what both reports say together.
+//! Live network with its two ends on two machines: configuration of each, and the merged report.
 
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_parts::worker::{Report, Worker};
@@ -9,18 +9,18 @@ use super::answer::ROLES;
 use super::setup::Setup;
 use crate::harness::{Side, Stage, Window};
 
-/// The machine of the DUs and of the switch in front of them.
+/// Key for the machine of the DUs and of their switch.
 pub(super) const DU_AT: &str = "du.at";
-/// What the two parts are to the rig.
+/// Roles of the two components.
 const FAR: &str = "DUs' end";
 const NEAR: &str = "CU's end";
 
-/// Whether a point's DUs are on a machine of their own.
+/// Returns whether a point's DUs run on a separate machine.
 pub(super) fn wanted(run: &Run<'_>) -> bool {
     run.text(DU_AT).is_some()
 }
 
-/// Brings both ends up, the far one first: it answers when the CU's looks for a carrier.
+/// Starts both ends, the far one first: it responds when the CU's end checks the carrier.
 pub(super) fn bring_up(
     run: &Run<'_>,
     stage: &mut Stage<'_>,
@@ -34,12 +34,12 @@ pub(super) fn bring_up(
         let end = Some(Plain(OneEnd { far, ahead_ns, window_ns }));
         Part::Xhaul(Box::new(XhaulPart { end, ..part.clone() }))
     };
-    // A machine that is lost is nobody's failure under test: the repeat is invalid.
+    // A lost machine is not a failure of the system under test: the repeat is invalid.
     stage.place(Side::Tool, FAR, DU_AT, &|worker| end(worker, true))?;
     stage.place(Side::Tool, NEAR, "sut.at", &|worker| end(worker, false)).map(drop)
 }
 
-/// What needs both ends on one machine.
+/// Rejects settings that need both ends on one machine.
 fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulPart) -> Result<(), RigError> {
     let lacks = [
         (
@@ -73,7 +73,7 @@ fn refused(run: &Run<'_>, setup: &Setup, part: &XhaulPart) -> Result<(), RigErro
     }
 }
 
-/// Both ends' reports as one. A one-way delay may be wrong by what both clocks may be.
+/// Merges the reports of both ends. The error of a one-way delay is the sum of both clock errors.
 pub(super) fn joined(window: &Window<'_>) -> Result<Report, RigError> {
     let mut report = together(window.report(NEAR)?, window.report(FAR)?);
     let error_us = [NEAR, FAR].into_iter().filter_map(|role| window.find(role)).map(|end| end.clock_error_us);
@@ -82,7 +82,7 @@ pub(super) fn joined(window: &Window<'_>) -> Result<Report, RigError> {
     Ok(report)
 }
 
-/// Of each flow what was sent is its sender's to say, everything else its receiver's.
+/// Merges the counters of each flow: sent frames from the sender, everything else from the receiver.
 fn together(near: &Report, far: &Report) -> Report {
     let mut report = near.clone();
     for (name, value) in &far.numbers {
@@ -99,7 +99,7 @@ fn together(near: &Report, far: &Report) -> Report {
     report.distributions.extend(far.distributions.clone());
     for role in ROLES {
         let of = |end: &Report, name: &str| end.numbers.get(&format!("{role}.{name}")).copied();
-        // Who received knows how many came before their time.
+        // Only the receiver counts early frames.
         let (sender, receiver) = if of(far, "early").is_some() { (near, far) } else { (far, near) };
         let (Some(sent), Some(came), Some(_)) =
             (of(sender, "sent"), of(receiver, "sent"), of(receiver, "early"))
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sent_is_the_senders_and_what_came_the_receivers() {
+    fn merge_uses_sent_of_sender_and_rest_of_receiver() {
         let of = |numbers: &[(&str, f64)]| {
             let mut report = Report::default();
             report.numbers.extend(numbers.iter().map(|(name, value)| ((*name).to_owned(), *value)));

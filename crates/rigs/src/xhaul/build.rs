@@ -1,4 +1,4 @@
-//! The network of a setup: nodes, links, cells and streams as the model takes them.
+//! Builds the model's network from a setup: nodes, links, cells and streams.
 
 use ranlab_model::xhaul::{
     CLASSES, Cell, Clock, Duration, Flow, GateEntry, Gates, Link, Node, Pattern, Plan, Ps, Role, S, Scenario,
@@ -7,27 +7,30 @@ use ranlab_model::xhaul::{
 
 use super::setup::{Setup, USER_BYTES, User};
 
-/// How much longer than the bursts of a cycle the window of the most urgent class is: forwarding, cables, a frame.
+/// Additional length of the window of the highest-priority class beyond the bursts of a cycle: forwarding,
+/// cables, one frame.
 const WINDOW_SLACK_PS: Ps = 27_200_000;
-/// IPv4 and UDP headers, octets.
+/// Size of IPv4 and UDP headers, in bytes.
 const IP_UDP_BYTES: u32 = 28;
-/// Octets of a turn of the most urgent class and of the others, where a round robin is asked for.
+/// Round-robin quanta of the highest-priority class and of the others, in bytes.
 const QUANTA: (u32, u32) = (9_216, 1_538);
 
-/// Between a card's embedded switch and its functions: nothing of a network, so as fast as a link can be.
+/// Rate between a card's embedded switch and its functions; it is not a network link, so the model's maximum
+/// is used.
 const INSIDE_BPS: u64 = ranlab_model::xhaul::RATE_BPS_MAX;
-/// The switches inside the CU's cards: towards the midhaul, and towards the backhaul.
+/// Switches inside the CU's cards: towards the midhaul, and towards the backhaul.
 const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
 
-/// What the other vBBU's users are sent: no role of its own.
+/// Traffic of the other vBBU's users; it has no role.
 const NEIGHBOUR_USER: &str = "neighbour backhaul";
 
-/// The measured flow.
+/// Name of the measured flow.
 pub(super) const USER: &str = "user";
 
-/// A network with what is known about it before it runs.
+/// Returns the network with its known properties before a run.
 pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
-    // Once without gates or shapers, to know what they have to let pass; then with them.
+    // Planned first without gates and shapers, to determine the traffic that they have to pass; then with
+    // them.
     let mut plan = scenario(setup, &Scheduler::StrictPriority).plan()?;
     let wanted = match setup.scheduler.as_str() {
         "strict" => Scheduler::StrictPriority,
@@ -56,7 +59,7 @@ pub(super) fn plan(setup: &Setup) -> Result<Plan, ScenarioError> {
     Ok(plan)
 }
 
-/// Symbols when they are due, TTIs one after the other, and what asynchronous shapers hold a cell to.
+/// Sets the shaping: symbols at their due times, TTIs in sequence, and the rate for asynchronous shapers.
 fn shape(setup: &Setup, plan: &mut Plan) {
     for flow in plan.network.flows.iter_mut().filter(|flow| is_cell(flow)) {
         if setup.cells.spread
@@ -79,7 +82,7 @@ fn is_cell(flow: &Flow) -> bool {
     flow.name.starts_with("cell")
 }
 
-/// Octets of a release, and the time to the next.
+/// Returns the bytes of a release, and the time to the next one.
 fn burst(pattern: &Pattern) -> (u32, Ps) {
     match pattern {
         Pattern::Periodic { period_ps, releases, frames, .. } => {
@@ -89,8 +92,8 @@ fn burst(pattern: &Pattern) -> (u32, Ps) {
     }
 }
 
-/// A gate control list that begins with a window for the cells' class alone, long enough for all their bursts, each
-/// time they send; the rest is for everything else.
+/// Returns a gate control list: a window for the cells' class, long enough for all bursts of a period, and
+/// the rest for all other classes.
 fn gates(setup: &Setup, plan: &Plan) -> Gates {
     let first = plan.network.flows.iter().find(|flow| is_cell(flow));
     let Some((flow, Pattern::Periodic { period_ps, releases, .. })) = first.map(|flow| (flow, &flow.pattern))
@@ -103,14 +106,14 @@ fn gates(setup: &Setup, plan: &Plan) -> Gates {
     let sending = bytes * 8 * (S / 1_000_000) / (setup.net.rate_bps / 1_000_000).max(1);
     let window = sending * setup.cells.count + WINDOW_SLACK_PS;
     let own = 1_u8 << setup.cells.class.min(7);
-    // The fewest windows after which the pattern repeats exactly.
+    // Smallest number of windows after which the pattern repeats exactly.
     let common = greatest_common_divisor(*period_ps, u64::from(windows)).max(1);
     let (cycle, windows) = (period_ps / common, u64::from(windows) / common);
     let at = |index: u64| index * cycle / windows;
     let mut entries = Vec::new();
     for index in 0..windows {
         let length = at(index + 1) - at(index);
-        // Nothing else would ever be sent: the most that leaves something.
+        // Leaves a minimum of time for all other classes.
         let window = window.min(length * 19 / 20);
         entries.push(GateEntry { duration_ps: window, open: own });
         entries.push(GateEntry { duration_ps: length - window, open: !own });
@@ -124,7 +127,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 
 struct Topology<'s> {
     setup: &'s Setup,
-    /// Between switches and hosts that share; edge links have strict priority where gates are asked for.
+    /// Scheduler between switches and shared hosts; edge links use strict priority with gates.
     trunk: Scheduler,
     scenario: Scenario,
 }
@@ -180,7 +183,7 @@ impl Topology<'_> {
         }
     }
 
-    /// The CU and the midhaul's switches in front of it.
+    /// Adds the CU and the midhaul switches in front of it.
     fn cu(&mut self) {
         let (switch, host) = (self.switch(), self.host());
         self.node("CU", host);
@@ -196,7 +199,7 @@ impl Topology<'_> {
         }
     }
 
-    /// Connects the CU to a switch: by a card that switches itself where containers have its functions.
+    /// Connects the CU to a switch, through the card's embedded switch if containers use its functions.
     fn plug(&mut self, switch: &str, card: &str) {
         if !self.setup.own_functions() {
             return self.link(switch, "CU", true);
@@ -206,8 +209,8 @@ impl Topology<'_> {
         self.inside(card, "CU");
     }
 
-    /// The CU's end for a container: the shared port, or one of its own. A virtual function has queues of its own behind the
-    /// shared one: its frames wait for no other container's software.
+    /// Returns the CU port of a container: the shared port, or its own. A virtual function has its own
+    /// queues, so its frames do not wait for other containers' software.
     fn port_of(&mut self, name: &str) -> String {
         let shared = !self.setup.own_ports() && !self.setup.own_functions();
         if shared || self.setup.net.midhaul_switches == 0 {
@@ -238,7 +241,7 @@ impl Topology<'_> {
         });
     }
 
-    /// Connects a DU, or the tester, to the first switch; without one, to the CU's end.
+    /// Connects a DU, or the tester, to the first switch; without a switch, to the CU.
     fn edge(&mut self, name: &str, cu: &str) {
         self.node(name, Role::End);
         if self.setup.net.midhaul_switches > 0 {
@@ -311,7 +314,7 @@ impl Topology<'_> {
         }
         let two = matches!(downlink, ranlab_model::xhaul::Split::Two { .. });
         if let Some((bps, timer_ps)) = self.setup.neighbour_user {
-            // Below split 2 its packets end at the CU, as radio symbols begin there.
+            // For splits below 2, user packets end at the CU, where radio symbols begin.
             let (to, frame) = match two {
                 true => ("DU-neighbour", self.f1u_wire(u32::from(USER_BYTES) + IP_UDP_BYTES)),
                 false => (cu.as_str(), wire_bytes(u32::from(USER_BYTES) + IP_UDP_BYTES)),
@@ -326,14 +329,14 @@ impl Topology<'_> {
         }
     }
 
-    /// What the other vBBU's users are sent, through its container.
+    /// Adds the traffic of the other vBBU's users, through its container.
     fn neighbours_server(&mut self, cu: &str, to: &str, pattern: Pattern, class: u8) {
         self.node("server-neighbour", Role::End);
         self.link("server-neighbour", "backhaul", false);
         if self.setup.own_functions() {
             self.inside(CARDS[1], cu);
         }
-        // A container with a midhaul port of its own has the backhaul of the CU's host.
+        // A container with its own midhaul port shares the backhaul of the CU's host.
         let through = if self.setup.own_ports() { "CU" } else { cu };
         let to = if to == cu { through } else { to };
         self.stream(NEIGHBOUR_USER, "server-neighbour", to, class, pattern);
@@ -375,9 +378,12 @@ impl Topology<'_> {
         });
     }
 
-    /// The measured flow. Behind split 2 its packets are the cell's frames, with their headers and fragments, in the cell's
-    /// class, and the radio schedules them at the DU. Where it does so at the CU, they end there: their bits are in the
-    /// symbols that the cell sends all the time, which the DU plays when they are due, the split's budget later.
+    /// Adds the measured flow.
+    ///
+    /// Above split 2, its packets are the cell's frames (with headers and fragments, in the cell's class),
+    /// and the DU schedules the radio. If the CU schedules the radio, the packets end there: their bits are
+    /// part of the symbols that the cell sends continuously, which the DU transmits at their due time, i.e.
+    /// after the split's budget.
     fn user(&mut self) {
         let (mut down, mut up) = self.setup.air.clone().unzip();
         let class = self.setup.cells.class;
@@ -409,7 +415,7 @@ impl Topology<'_> {
                 }
             }
         };
-        // What F1-U adds ends before the radio.
+        // F1-U headers end before the radio.
         let stripped_bytes = pattern.frames(0).first().map_or(0, |&frame| frame - wire_bytes(ip));
         for air in [&mut down, &mut up].into_iter().flatten() {
             air.stripped_bytes = stripped_bytes;
@@ -425,7 +431,7 @@ impl Topology<'_> {
         }
     }
 
-    /// Octets on the wire of a user's IP packet: all fragments together.
+    /// Returns the bytes on the wire of a user's IP packet, all fragments together.
     fn user_wire(&self, ip: u32) -> u32 {
         if !matches!(self.setup.cells.down, ranlab_model::xhaul::Split::Two { .. }) {
             return wire_bytes(ip);
@@ -433,7 +439,7 @@ impl Topology<'_> {
         self.f1u_wire(ip)
     }
 
-    /// The same with F1-U's headers.
+    /// Like [`user_wire`](Self::user_wire), with F1-U headers.
     fn f1u_wire(&self, ip: u32) -> u32 {
         let packet = ip + ranlab_model::xhaul::F1U_BYTES;
         let second =
@@ -442,7 +448,7 @@ impl Topology<'_> {
     }
 }
 
-/// Time between frames of `bytes` octets at this rate.
+/// Returns the time between frames of `bytes` bytes at this rate.
 fn gap_ps(bytes: u32, bps: u64) -> Ps {
     ((u128::from(bytes) * 8 * u128::from(S)) / u128::from(bps.max(1))).max(1) as Ps
 }

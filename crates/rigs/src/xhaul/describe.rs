@@ -1,4 +1,4 @@
-//! What the rig is and what it measures.
+//! Description and metrics of rig `xhaul`.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) fn description() -> RigDescription {
                 .to_owned(),
         keys,
         metrics: metrics(),
-        // What `live` needs `doctor` lists, and `live` says: the other two answers need nothing.
+        // `doctor` and tier `live` report what `live` needs; the other tiers need nothing.
         needs: Vec::new(),
         set_up: Duration::from_millis(300),
         repeat_time: RepeatTime::ComputedWhen("sut.tier", &["sim", "bound"]),
@@ -90,14 +90,14 @@ fn metrics() -> Vec<Metric> {
         all.push(Metric::new(&format!("{role}_ns"), "ns", MetricKind::Histogram, Lower, &comment));
     }
     all.extend(between_ports());
-    // Simulation and calculus have no time but their own; how fast they go is the machine's.
+    // Simulation and calculus have only simulated time; their speed depends on the machine.
     let timed = |metric: &Metric| metric.name.starts_with("host.") || metric.name == "sim.mevents_per_s";
     all.into_iter()
         .map(|metric| if timed(&metric) { metric } else { metric.exact_when("sut.tier", &["sim", "bound"]) })
         .collect()
 }
 
-/// What programs beside our own probe print, and what a quota does.
+/// Returns the metrics of third-party programs, and of CPU quotas.
 fn beside() -> Vec<Metric> {
     metrics! {
         Scalar Lower "cu.throttled_share" "" "live: of the time, the vBBU's threads waited for their quota";
@@ -115,7 +115,7 @@ fn beside() -> Vec<Metric> {
     }
 }
 
-/// What stamps at both ends of the midhaul's cable say, from its near port (the CU's) and from its far one.
+/// Returns the metrics of timestamps at both ends of the midhaul cable: near port (CU) and far port.
 fn between_ports() -> Vec<Metric> {
     let of_way = metrics! {
         Scalar Neither "sent" "" "small frames of our own (PTP Sync)";
@@ -143,7 +143,7 @@ fn between_ports() -> Vec<Metric> {
     ways.into_iter().flat_map(named).collect()
 }
 
-/// What switches, cables and the CU's software make of the user's packets.
+/// Returns the metrics of the user's packets in switches, cables and the CU's software.
 fn before_radio() -> Vec<Metric> {
     metrics! {
         Scalar Lower "wire_jitter_us" "us" "RFC 3550 as above, before the radio: what switches, cables and the CU's software make, mean over the seconds";
@@ -153,7 +153,7 @@ fn before_radio() -> Vec<Metric> {
     }
 }
 
-/// What is measured of each role.
+/// Returns the metrics of each role.
 fn of_role() -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Neither "sent" "" "frames sent";

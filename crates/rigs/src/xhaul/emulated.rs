@@ -1,19 +1,20 @@
-//! A live network on a machine whose processors are a program, or in slow motion: its times are none of the network's. What is
-//! left are counts.
+//! Live network on an emulated processor or in slow motion: its times are not those of the network, so only
+//! counts are used.
 
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_parts::worker::Report;
 
-/// Set by the network itself, on the machine where it is.
+/// Set by the network component on its machine.
 const EMULATED: &str = "live.emulated";
-/// What the cost of a path is called where the clock counts instructions, and its share of a port's own.
+/// Names of the path cost if the clock counts instructions, and of its ratio to an own port.
 const INSTRUCTIONS: [&str; 4] =
     ["cost_instructions_dl", "cost_instructions_ul", "cost_dl_of_port", "cost_ul_of_port"];
-/// What is counted, and needs no clock.
+/// Counters, which need no clock.
 const COUNTED: [&str; 8] =
     ["sent", "lost_ratio", "malformed", "reordered", "left_ratio", "stamped_ratio", "unordered", "early"];
 
-/// What a report of an emulated network is worth; `None`: it is of a real machine, and whole.
+/// Returns the counters of an emulated network's report; `None` for a real machine, whose report is used
+/// completely.
 pub(super) fn counts(report: &Report) -> Option<Report> {
     (report.numbers.get(EMULATED).copied().unwrap_or(0.0) > 0.0).then(|| {
         let instructions = report.numbers.contains_key(INSTRUCTIONS[0]);
@@ -27,7 +28,7 @@ pub(super) fn counts(report: &Report) -> Option<Report> {
     })
 }
 
-/// What such results say, before anything else; `None`: none of them is.
+/// Returns the sentence that precedes such results; `None` without such results.
 pub(super) fn sentence(results: &Results) -> Option<String> {
     let emulated: Vec<_> = results
         .points
@@ -50,7 +51,7 @@ pub(super) fn sentence(results: &Results) -> Option<String> {
     ))
 }
 
-/// Whether everything that was sent and counted arrived, in every repeat.
+/// Returns whether everything that was sent arrived, in every repeat.
 fn carried(point: &PointResult) -> bool {
     let all = |role: &str, name: &str| point.values(&format!("{role}.{name}"));
     let sent = super::answer::ROLES.iter().filter(|role| !all(role, "lost_ratio").is_empty());
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_emulated_network_counts_are_left_and_a_real_one_is_whole() {
+    fn emulated_network_keeps_counters_only() {
         let mut report = Report::default();
         for (name, value) in
             [("cell_dl.sent", 7.0), ("cell_dl.delay_us_p99", 9.0), ("rtt_ms", 3.0), ("live.rung", 1.0)]

@@ -1,4 +1,4 @@
-//! The third answer: what a setup becomes in namespaces of this machine.
+//! Tier `live`: a setup as network namespaces on this machine.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use super::sharing::Sharing;
 use ranlab_parts::Plain;
 use ranlab_parts::xhaul::{Classes, LiveFlow, LiveSharing, RankOrder, SharingKind, Tool, Way, XhaulPart};
 
-/// Ethernet header, check sequence, preamble and gap.
+/// Ethernet header, frame check sequence, preamble and inter-packet gap.
 const FRAME_BYTES: u32 = 14 + 4 + 20;
-/// Of these preamble and gap, which are in no frame.
+/// Preamble and inter-packet gap, which are not part of a frame.
 const GAP_BYTES: u32 = 20;
 const IP_BYTES: u32 = 20;
 const UDP_BYTES: u32 = 8;
 const IF4P5_BYTES: u32 = 12;
 const NS_PER_PS: u64 = 1000;
-/// How long before its launch time a frame is given to the kernel.
+/// Time before its launch time at which a frame is passed to the kernel.
 const LAUNCH_LEAD_NS: u64 = 2_000_000;
 
-/// The part that a worker brings up, or what live cannot do.
+/// Returns the component for a worker, or the reason why `live` does not support the setup.
 pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<XhaulPart, RigError> {
     let cannot = |what: &str| Err(RigError::Environment(format!("live: {what}")));
     if setup.cells.count != 1 {
@@ -87,9 +87,9 @@ pub(super) fn part(setup: &Setup, plan: &Plan, duration: Duration) -> Result<Xha
     })
 }
 
-/// Who goes first on links, as the simulation's scheduler has it; `None`: one queue for all.
+/// Returns the queueing order of links, as in the simulation; `None`: one queue.
 fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
-    // What the plan made of the setting; gates stand on shared links alone.
+    // Scheduler of the plan; only shared links have gates.
     let mut planned = plan.network.stages.iter().filter_map(|stage| match stage {
         Stage::Port(port) => Some(&port.scheduler),
         _ => None,
@@ -109,7 +109,7 @@ fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
         })
     };
     match setup.scheduler.as_str() {
-        // Launch times are the sender's; its links have one queue for all.
+        // Launch times apply at the sender; its links have one queue.
         "fifo" | "etf" => Ok(None),
         "strict" => Ok(Some(RankOrder::Strict)),
         "mqprio" => Ok(Some(RankOrder::Queues)),
@@ -127,14 +127,14 @@ fn order(setup: &Setup, plan: &Plan) -> Result<Option<RankOrder>, RigError> {
     }
 }
 
-/// A gate control list by ranks.
+/// Converts a gate control list to ranks.
 fn gated(gates: &Gates) -> RankOrder {
     let entries =
         gates.entries.iter().map(|entry| (entry.duration_ps / NS_PER_PS, entry.open.reverse_bits()));
     RankOrder::Gates { entries: entries.collect() }
 }
 
-/// Who is in which class where queues have an order. The kernel tells flows apart by their addresses.
+/// Returns the class of each flow if queues are ordered. The kernel classifies flows by address.
 fn classes(setup: &Setup, order: RankOrder) -> Result<Classes, RigError> {
     let neighbour = setup.neighbour.map_or(setup.cells.class, |(.., class)| class);
     let raw = setup.neighbour.is_some_and(|(down, up, _)| {
@@ -148,7 +148,7 @@ fn classes(setup: &Setup, order: RankOrder) -> Result<Classes, RigError> {
     Ok(Classes { cell: setup.cells.class, neighbour, background: setup.background.class, order })
 }
 
-/// Programs beside the user's flow, for as long as that is measured.
+/// Returns the programs that run next to the user's flow during the measurement.
 fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
     let mut tools = Vec::new();
     let beside = |name: &str, kind: &str| {
@@ -195,20 +195,20 @@ fn live_flow(setup: &Setup, flow: &ranlab_model::xhaul::Flow) -> Option<LiveFlow
     let datagrams = IP_BYTES + UDP_BYTES + FRAME_BYTES;
     let payloads = match split {
         _ if raw => frames.iter().map(|&wire| (wire - FRAME_BYTES - IF4P5_BYTES) as usize).collect(),
-        // The kernel makes the fragments.
+        // The kernel fragments the packets.
         Some(Split::Two { .. }) => {
             let ip: u32 = frames.iter().map(|&wire| wire.saturating_sub(FRAME_BYTES + IP_BYTES)).sum();
             vec![ip.saturating_sub(UDP_BYTES) as usize]
         }
         _ => frames.iter().map(|&wire| wire.saturating_sub(datagrams) as usize).collect(),
     };
-    // The radio is not there: an echo has its own bound, a user's packet none.
+    // There is no radio: an echo has its own bound, a user's packet has none.
     Some(LiveFlow {
         role: role.to_owned(),
         way,
         raw,
         payloads,
-        // Several releases of a whole period keep their fractions of a nanosecond.
+        // Several releases per period keep their fractions of a nanosecond.
         period_ns: period_ps / NS_PER_PS,
         releases,
         timer_ns: timer_ps / NS_PER_PS,

@@ -1,5 +1,6 @@
-//! Rig `xhaul`: do functional splits survive a switched network and a shared network card? One scenario, three answers:
-//! `sim` (what happens to every frame), `bound` (what can never be exceeded), `live` (namespaces on this machine).
+//! Rig `xhaul`: functional splits over a switched network and a shared network card. One scenario, three
+//! tiers: `sim` (simulates every frame), `bound` (network calculus: limits that are never exceeded), `live`
+//! (namespaces on this machine).
 
 mod answer;
 mod apart;
@@ -29,16 +30,16 @@ use ranlab_parts::{Part, Plain};
 use crate::harness::{self, Experiment, Judged, Stage, Window};
 use setup::Setup;
 
-/// What the network of namespaces is to the rig, where the answer is live.
+/// Role of the network of namespaces in tier `live`.
 const NETWORK: &str = "network";
 
-/// The rig.
+/// Rig.
 pub(crate) struct Xhaul;
 
-/// What a point becomes.
+/// Plan of a point.
 enum Planned {
     Runs(Box<Setup>, Box<Plan>),
-    /// More is offered to a port than it carries: so many times its rate.
+    /// A port is offered more than its rate; the ratio of both.
     Beyond(f64),
 }
 
@@ -73,7 +74,7 @@ impl Experiment for Xhaul {
                 }
                 stage.sut(NETWORK, "sut.at", Part::Xhaul(Box::new(part))).map(drop)
             }
-            // A simulation begins in its steady state: phases are searched, not waited for.
+            // A simulation begins in its steady state, because phases are varied explicitly.
             Planned::Runs(..) | Planned::Beyond(_) => Ok(()),
         }
     }
@@ -101,7 +102,7 @@ impl Experiment for Xhaul {
                 Ok(outcome(&report, recorder))
             }
             _ => {
-                // Repeats are other phases: what they differ by is what phases do.
+                // Repeats use different phases and show their effect.
                 let first = u64::from(run.repeat) * setup.sim.phases;
                 answer::simulate(&setup, &plan, (ps(run.duration), run.seed, first), &run.stop, recorder)
             }
@@ -112,7 +113,7 @@ impl Experiment for Xhaul {
         verdict::verdict(results)
     }
 
-    /// Rates, patterns, budgets and loads of a point.
+    /// Returns rates, patterns, budgets and loads of a point.
     fn preview(&self, settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
         let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
         let run = Run::new(&point, 0, 0, Duration::ZERO);
@@ -125,7 +126,7 @@ impl Experiment for Xhaul {
     }
 }
 
-/// A measured flow that lost packets or was late did less than was asked. Flows that nobody asked for are not there.
+/// Determines the outcome: a measured flow with losses or late frames did less than required.
 fn outcome(report: &Report, recorder: &mut Recorder) -> Outcome {
     let above = |name: &str| Breach::above(name, *report.numbers.get(name)?, 0.0);
     let short = ["cell_dl", "cell_ul", "user"]

@@ -1,5 +1,5 @@
-//! Simulated deliveries as a pcapng that Wireshark reads: Ethernet, one interface for each flow, times in nanoseconds of
-//! simulated time since 1970. Headers are the split's own; samples and user data are zero.
+//! Simulated deliveries as a pcapng file for Wireshark: Ethernet, one interface per flow, timestamps in
+//! nanoseconds of simulated time since 1970. Headers are those of the split; samples and user data are zero.
 
 use std::io::{self, Write};
 
@@ -14,14 +14,14 @@ use ranlab_wire::packet::{
 use super::answer::role;
 use super::setup::Setup;
 
-/// Deliveries that a file holds at most.
+/// Maximum number of deliveries per file.
 pub(super) const DELIVERIES_MAX: usize = 200_000;
-/// Check sequence, preamble and gap: on the wire, not in a capture.
+/// Frame check sequence, preamble and gap: on the wire, not in a capture.
 const WIRE_ONLY_BYTES: usize = 4 + 20;
-/// GTP-U, and what iperf3 uses.
+/// GTP-U port, and the default port of iperf3.
 const PORTS: (u16, u16) = (2152, 5201);
 
-/// A point's own file: `a/b.pcapng` becomes `a/b-7.pcapng`.
+/// Returns a point's file name: `a/b.pcapng` becomes `a/b-7.pcapng`.
 pub(super) fn of_point(file: &str, point: usize) -> String {
     let file = std::path::Path::new(file);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -42,7 +42,7 @@ pub(super) fn write(out: impl Write, setup: &Setup, plan: &Plan, deliveries: &[D
     out.flush()
 }
 
-/// The split of a flow, if it is a cell's.
+/// Returns the split of a cell's flow; `None` for other flows.
 fn split(setup: &Setup, name: &str) -> Option<Split> {
     match role(name)? {
         "cell_dl" => Some(setup.cells.down),
@@ -58,7 +58,7 @@ fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
     let down = flow.name.ends_with("DL") || flow.name.ends_with("down") || flow.name == super::build::USER;
     let size = (delivery.wire as usize).saturating_sub(WIRE_ONLY_BYTES);
     let split = split(setup, &flow.name);
-    // Locally administered: who, and which flow.
+    // Locally administered addresses that contain end and flow number.
     let address = |cu: bool| Mac([2, 0, 0, u8::from(cu), (delivery.flow >> 8) as u8, delivery.flow as u8]);
     let ether_type = match split {
         Some(Split::If4p5 { udp: false }) => EtherType(IF4P5),
@@ -79,7 +79,7 @@ fn frame(setup: &Setup, plan: &Plan, delivery: &Delivery) -> Vec<u8> {
 
 fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_once: usize) {
     let samples = vec![0; payload.saturating_sub(12) / PRB_SIZE * PRB_SIZE];
-    // Several frames of a symbol (ports, halves) share its number.
+    // The frames of a symbol (ports, halves) share its number.
     let of_tti = if at_once >= 14 { at_once as u64 } else { 14 };
     let subframe = sequence / of_tti;
     let frame = Frame {
@@ -89,7 +89,7 @@ fn if4p5(octets: &mut Vec<u8>, payload: usize, down: bool, sequence: u64, at_onc
         symbol: (sequence % of_tti * 14 / of_tti) as u8,
         samples: &samples,
     };
-    // Samples that no carrier has leave zeroes.
+    // Samples beyond the carrier stay zero.
     let _ = frame.encode(octets);
 }
 
@@ -99,14 +99,14 @@ fn ecpri(octets: &mut Vec<u8>, payload: usize, sequence: u64) {
     let _ = message.encode(false, octets);
 }
 
-/// IPv4 and UDP; of two frames of a packet the first and the last fragment.
+/// Appends IPv4 and UDP headers; two frames of a packet are its first and last fragment.
 fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64, at_once: usize) {
     let f1u = matches!(split, Some(Split::Two { .. }));
     let fragments = f1u && at_once == 2;
     let (number, last) = if fragments { (sequence / 2, sequence % 2 == 1) } else { (sequence, false) };
     let offset: u16 = match (fragments, last) {
         (true, false) => 0x2000,
-        // The first holds 1480 octets at an MTU of 1500; its own length is not known here.
+        // The first fragment holds 1,480 bytes with an MTU of 1,500; its actual length is unknown here.
         (true, true) => 1480 / 8,
         _ => 0,
     };
@@ -114,7 +114,7 @@ fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64,
     let (src, dst) = ([10, 77, 0, 11].into(), [10, 77, 0, 1].into());
     let protocol = Protocol::UDP;
     let mut header = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
-    // The writer's headers are of whole datagrams; these say which part of which.
+    // The writer produces headers of whole datagrams; the fragment fields are set here.
     header[4..6].copy_from_slice(&(number as u16).to_be_bytes());
     header[6..8].copy_from_slice(&offset.to_be_bytes());
     header[10..12].fill(0);

@@ -1,4 +1,4 @@
-//! What the rig can be told, section by section: each key once, typed.
+//! Typed keys of rig `xhaul`, by section.
 #![allow(unreachable_pub, reason = "config! makes public types")]
 
 use std::time::Duration;
@@ -201,7 +201,7 @@ pub(super) struct Settings {
     pub(super) net: Network,
     pub(super) sim: Sim,
     pub(super) programs: Programs,
-    /// What a scenario says of the live network: the rest follows from the other sections.
+    /// Settings of the live network; the rest follows from the other sections.
     pub(super) live: XhaulPart,
 }
 

@@ -1,4 +1,4 @@
-//! What a point asks for, read from its settings and checked; and the network that follows.
+//! Validated setup of a point, read from its settings.
 
 use std::time::Duration;
 
@@ -10,41 +10,41 @@ use ranlab_parts::xhaul::SharingKind;
 use super::settings::{self, Programs, Settings, Sim};
 use super::sharing::Sharing;
 
-/// Classes of the paper's testbed that the switch cannot tell apart by itself are given here.
+/// Traffic class of the other vBBU in the rows of the published testbed.
 const NEIGHBOUR_CLASS: u8 = 4;
-/// UDP payload of the packets behind split 2 where nothing else is said: iperf3's on Ethernet.
+/// Default UDP payload of packets over split 2: that of iperf3 on Ethernet.
 pub(super) const USER_BYTES: u16 = 1470;
-/// User data of a split-2 cell whose downlink is the measured flow itself: F1 control and what else there is, bit/s.
+/// Rate of a split-2 cell whose downlink data is the measured flow itself: F1 control and the rest, in bit/s.
 const F1_REST_BPS: u64 = 100_000;
 
-/// A point of a scenario.
+/// Setup of a point.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setup {
     pub(super) tier: String,
     pub(super) scheduler: String,
     pub(super) sharing: Sharing,
-    /// What that costs a frame on its way to the vBBU and from it, simulated.
+    /// Simulated cost of sharing the card per frame, to and from the vBBU.
     pub(super) sharing_cost: [Drawn; 2],
     pub(super) cells: Cells,
-    /// Splits of the other vBBU, down and up, and its class.
+    /// Splits of the other vBBU (down, up), and its traffic class.
     pub(super) neighbour: Option<(Split, Split, u8)>,
-    /// Its users' data from the server where a sender's timer paces it: bit/s, timer.
+    /// Data of its users, if a sender's timer paces it: bit/s, timer.
     pub(super) neighbour_user: Option<(u64, Ps)>,
     pub(super) background: Background,
     pub(super) user: User,
     pub(super) air: Option<(Air, Air)>,
     pub(super) net: Net,
     pub(super) host_service_ps: Ps,
-    /// Work that goes first on the CU's core: (period, busy, offset).
+    /// Work with precedence on the CU's core: (period, busy time, offset).
     pub(super) contention: Option<(Ps, Ps, Ps)>,
     pub(super) turnaround_ps: Ps,
     pub(super) sim: Sim,
-    /// What is said of the live network.
+    /// Settings of the live network.
     pub(super) live: XhaulPart,
     pub(super) programs: Programs,
 }
 
-/// The cells that are evaluated.
+/// Evaluated cells.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cells {
     pub(super) name: String,
@@ -53,34 +53,34 @@ pub(super) struct Cells {
     pub(super) carrier: Carrier,
     pub(super) count: u64,
     pub(super) class: u8,
-    /// The symbols of a TTI are sent when they are due, not back to back.
+    /// Whether the symbols of a TTI are sent at their due times, rather than back to back.
     pub(super) spread: bool,
-    /// TTIs begin one after the other and not all at once.
+    /// Whether the TTIs of the cells are staggered, rather than simultaneous.
     pub(super) staggered: bool,
 }
 
-/// What loads the network besides.
+/// Background load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Background {
     pub(super) up: bool,
     pub(super) down: bool,
     pub(super) bps: u64,
-    /// Octets of a frame, check sequence included.
+    /// Size of a frame, including check sequence, in bytes.
     pub(super) frame: u32,
     pub(super) class: u8,
 }
 
-/// The measured flow of a user.
+/// Measured flow of a user.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum User {
     None,
-    /// Downlink UDP as iperf3 sends it.
+    /// Downlink UDP, as sent by iperf3.
     Udp {
         bps: u64,
         bytes: u16,
         timer_ps: Ps,
     },
-    /// Echo requests from the UE: octets of the Ethernet frame.
+    /// Echo requests of the UE: size of the Ethernet frame, in bytes.
     Ping {
         bytes: u16,
         interval_ps: Ps,
@@ -101,7 +101,7 @@ pub(super) struct Net {
 }
 
 impl Setup {
-    /// Reads what is set at a point.
+    /// Reads the settings of a point.
     pub(crate) fn read(run: &Run<'_>) -> Result<Self, RigError> {
         Self::of(&Settings::read(run)?).map_err(RigError::Rig)
     }
@@ -144,35 +144,35 @@ impl Setup {
         if let (Some(_), Some((Split::Two { user_bps, .. }, ..))) =
             (setup.neighbour_user, &mut setup.neighbour)
         {
-            // It is that flow: nothing is sent twice.
+            // The data is the measured flow, which must not be sent twice.
             *user_bps = F1_REST_BPS;
         }
         Ok(setup)
     }
 
-    /// Whether each container has a port of its own.
+    /// Returns whether each container has its own port.
     pub(super) fn own_ports(&self) -> bool {
         self.sharing == Sharing::Kind(SharingKind::Dedicated)
     }
 
-    /// Whether the card switches: each container has queues of its own behind one port.
+    /// Returns whether the card switches, i.e. each container has its own queues behind a shared port.
     pub(super) fn own_functions(&self) -> bool {
         self.sharing == Sharing::Kind(SharingKind::SrIov)
     }
 
-    /// Whether the radio's scheduler sits at the CU: below split 2 what goes to the DU is the radio's blocks or symbols, and no
-    /// packet of a user.
+    /// Returns whether the CU schedules the radio. For splits below 2, the DU receives radio blocks or
+    /// symbols and no user packets.
     pub(super) fn scheduled_at_cu(&self) -> bool {
         self.air.is_some() && !matches!(self.cells.down, Split::Two { .. })
     }
 
-    /// The duration of a TTI or slot of the cells: how often their symbols come at once.
+    /// Returns the duration of a TTI or slot of the cells, after which their symbols repeat.
     pub(super) fn tti_ps(&self) -> Ps {
         MS * 15 / u64::from(self.cells.carrier.spacing_khz.max(1))
     }
 }
 
-/// A row of the published testbed: how the network card is shared, and what else runs.
+/// Row of the published testbed: how the network card is shared, and the other traffic.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Row {
     baseline: bool,
@@ -182,7 +182,7 @@ struct Row {
 }
 
 impl Row {
-    /// `None`: a custom one, every setting as it is written.
+    /// Returns the row of this name; `None` for a custom one, which uses every setting as written.
     fn named(name: &str) -> Option<Self> {
         if name == "baseline" {
             return Some(Self { baseline: true, sharing: SharingKind::Dedicated, up: false, down: false });
@@ -238,7 +238,7 @@ fn split(name: &str, user_bps: u64, user_bytes: u16, mantissa_bits: u8) -> Split
 
 fn cells(from: &settings::Cells, user: &User) -> Cells {
     let of = |bps: u64| split(&from.split, bps.max(10_000), USER_BYTES, from.mantissa_bits);
-    // The measured flow is the downlink of a split-2 cell: it is not sent twice.
+    // If the measured flow is the downlink of a split-2 cell, it must not be sent twice.
     let down = if matches!(user, User::Udp { .. }) { F1_REST_BPS } else { bps(from.mbps) };
     let carrier = match from.carrier.as_str() {
         "lte-20" => {
@@ -274,14 +274,15 @@ fn neighbour(from: &settings::Neighbour) -> Option<(Split, Split, u8)> {
     (from.split != "none").then(|| (of(bps), of(bps / 26), from.class))
 }
 
-/// The other vBBU's users' data, if a timer of its sender paces it: with it, beside the measured flow.
+/// Returns the data of the other vBBU's users if a sender's timer paces it; used together with a measured
+/// flow.
 fn neighbour_user(setup: &Setup, from: &settings::Neighbour) -> Option<(u64, Ps)> {
     let timer_ps = timer_ps(&from.timer);
     let sent = timer_ps > 0 && setup.neighbour.is_some() && setup.user != User::None;
     sent.then(|| (bps(from.mbps).max(F1_REST_BPS), timer_ps))
 }
 
-/// How often a sender wakes up; 0: at each packet.
+/// Returns the interval of a sender's timer; 0: a timer per packet.
 fn timer_ps(name: &str) -> Ps {
     match name {
         "100ms" => 100 * MS,
@@ -310,7 +311,7 @@ fn user(from: &settings::Measured) -> Result<User, String> {
     })
 }
 
-/// Downlink and uplink of the radio, if there is one.
+/// Returns downlink and uplink of the radio, if enabled.
 fn air(from: &settings::Radio) -> Option<(Air, Air)> {
     let error_ppm = (from.bler * 1e6).round() as u32;
     let with = |air: Air| Air { error_ppm, ..air };

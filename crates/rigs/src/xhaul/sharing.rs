@@ -1,23 +1,24 @@
-//! What sharing a network card costs in a simulation: by the profile that is built in, or by one that was measured elsewhere.
+//! Simulated cost of sharing a network card, from the built-in profile or from a measured one.
 
 use ranlab_model::xhaul::{Duration, NS};
 use ranlab_parts::xhaul::{SharingKind, SharingProfile};
 
 use super::settings::Sut;
 
-/// Measured by `ranlab bench sharing` on the machine that it names; virtual functions by others' work.
+/// Measured by `ranlab bench sharing` on the machine named in the file; the values for virtual functions are
+/// from published work.
 const BUILT_IN: &str = include_str!("sharing.toml");
-/// A profile is read by people.
+/// Maximum size of a profile, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// How containers share the card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
-    /// A way that profiles know.
+    /// Mechanism in the profile.
     Kind(SharingKind),
-    /// Anything else, by `sut.sharing_cost_ns`.
+    /// Cost given by `sut.sharing_cost_ns`.
     Measured,
-    /// Left out: the network alone is asked about.
+    /// No cost, for questions about the network alone.
     LeftOut,
 }
 
@@ -34,7 +35,7 @@ impl Sharing {
         }
     }
 
-    /// What a frame costs on its way to the vBBU and from it, where it is simulated or bounded.
+    /// Returns the cost per frame, to and from the vBBU, for simulation and bounds.
     pub(super) fn cost(self, from: &Sut) -> Result<[Duration; 2], String> {
         if self == Self::LeftOut {
             return Ok([Duration::Constant(0), Duration::Constant(0)]);
@@ -51,7 +52,7 @@ impl Sharing {
             known(SharingKind::Dedicated).ok_or_else(lacks)
         };
         let quantiles = match self {
-            // A constant beside what a port of one's own varies by.
+            // A constant is added to the variation of an own port.
             Self::Measured | Self::LeftOut => port()?.map(|port| port.later(more)),
             Self::Kind(SharingKind::Ipvlan) if more > 0 => port()?.map(|port| port.later(more)),
             Self::Kind(kind) => known(kind).ok_or_else(|| {
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn no_way_to_share_is_free_and_they_cost_in_the_order_that_was_measured() {
+    fn costs_are_positive_and_in_measured_order() {
         let [port, function, macvlan, bridge] = ["dedicated", "sr-iov", "macvlan", "bridge"].map(mean_ns);
         assert!(
             0.0 < port && port < function && function < macvlan && macvlan < bridge,
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn half_and_twice_what_is_assumed_of_a_virtual_function_lie_on_either_side_of_it_and_never_at_nothing() {
+    fn virtual_function_cost_scales_and_stays_positive() {
         let mean_ns = |name: &str, times: f64| {
             let sut = Sut { function_times: times, ..Sut::default() };
             let [Duration::Drawn(to), Duration::Drawn(from)] = Sharing::named(name).cost(&sut).unwrap()
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_that_is_not_known_is_asked_for_and_a_given_one_is_added_to_a_ports_own() {
+    fn unknown_cost_is_required_and_added_to_the_port_cost() {
         let ipvlan = Sharing::named("ipvlan");
         let unknown = ipvlan.cost(&Sut::default());
         if let Err(why) = &unknown {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_profile_is_named() {
+    fn invalid_profile_is_named() {
         let of = |file: &str| {
             let sut = Sut { sharing_profile: Some(file.to_owned()), ..Sut::default() };
             Sharing::named("macvlan").cost(&sut).unwrap_err()

@@ -1,4 +1,4 @@
-//! The rig without a campaign: what a point becomes, and that it is always the same.
+//! Tests of setups, plans and reproducibility, without a campaign.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::harness::{Bench, Experiment};
 use ranlab_parts::Lab;
 use ranlab_parts::xhaul::{LiveSharing, RankOrder, Tool, Way};
 
-/// Every default, and what a test sets.
+/// Returns the defaults with these settings.
 fn settings(set: &[(&str, Value)]) -> BTreeMap<String, Value> {
     fake::point(&Bench::new(&Lab::new("ranlab"), Xhaul), set).settings
 }
@@ -58,11 +58,11 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert_eq!((digest(2), digest(5)), (one, one));
 }
 
-/// Two networks of one seed differ by what they are, and not by chance: the background, its port and its host come before the
-/// user's in every list, and what goes the other way on a host that takes no time leaves the user's packets and the radio as
-/// they were.
+/// With the same seed, two networks differ only by their configuration. Background traffic, its port and its
+/// host come first in every list, and the other direction on a host without processing time must not change
+/// the user's packets or the radio.
 #[test]
-fn what_a_background_does_not_touch_is_the_same_to_the_bit() {
+fn background_does_not_change_unrelated_flows() {
     let of = |direction: &str| {
         let set = [
             ("sut.sharing", text("none")),
@@ -84,7 +84,7 @@ fn what_a_background_does_not_touch_is_the_same_to_the_bit() {
 }
 
 #[test]
-fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
+fn plan_warns_of_fragments_and_rejects_overload() {
     let two = [("cells.split", text("2"))];
     let told = Xhaul.preview(&settings(&two)).unwrap().unwrap();
     assert!(told.contains("46 octets longer than the MTU of 1500 and are fragmented"), "{told}");
@@ -97,7 +97,7 @@ fn a_plan_warns_of_fragments_and_a_full_port_is_not_run() {
 }
 
 #[test]
-fn every_split_is_simulated_and_never_beyond_its_bound() {
+fn every_split_stays_within_its_bound() {
     for scheduler in ["fifo", "strict", "preemption", "drr", "cbs", "ats"] {
         for split in ["8", "7.1-if4p5", "7.1-if4p5-udp", "7.1", "7.2x", "6", "2"] {
             let set = [
@@ -112,7 +112,7 @@ fn every_split_is_simulated_and_never_beyond_its_bound() {
                 "{scheduler} {split}: {outcome:?}"
             );
             let bounded = recording.metrics.get("cell_ul.of_bound").copied();
-            // A shaped class is bounded as if its credit were at the worst: far from one phase of it.
+            // The bound of a shaped class assumes the worst credit, which one phase does not reach.
             let least = if scheduler == "cbs" { 0.05 } else { 0.3 };
             assert!(
                 bounded.is_some_and(|share| share > least && share <= 1.0),
@@ -123,14 +123,14 @@ fn every_split_is_simulated_and_never_beyond_its_bound() {
 }
 
 #[test]
-fn the_bound_alone_needs_no_simulation() {
+fn bound_needs_no_simulation() {
     let (outcome, recording) = measure(&[("sut.tier", text("bound")), ("sut.scheduler", text("strict"))]);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert!(recording.metrics["cell_ul.bound_us"] > 73.0 && !recording.metrics.contains_key("sim.events"));
 }
 
 #[test]
-fn a_users_time_is_attributed_to_the_radio_and_the_rows_set_the_testbed() {
+fn user_delay_is_attributed_to_the_radio() {
     let set = |row| {
         [
             ("net.row", text(row)),
@@ -149,7 +149,7 @@ fn a_users_time_is_attributed_to_the_radio_and_the_rows_set_the_testbed() {
 }
 
 #[test]
-fn a_users_packets_cross_the_midhaul_behind_split_2_alone_and_sharing_shows_before_the_radio() {
+fn user_packets_cross_the_midhaul_only_with_split_2() {
     let of = |row: &str, split: &str| {
         let set = [
             ("net.row", text(row)),
@@ -168,7 +168,7 @@ fn a_users_packets_cross_the_midhaul_behind_split_2_alone_and_sharing_shows_befo
     let (symbols, packets) = (of("macvlan-a", "7.1-if4p5"), of("macvlan-a", "2"));
     assert_eq!((symbols["user.at_midhaul_line_us"], symbols["user.lost_ratio"]), (0.0, 0.0));
     assert!(packets["user.at_midhaul_line_us"] > 20.0 && symbols["cell_dl.at_midhaul_line_us"] > 9.0);
-    // The other vBBU has the other split, and its users' data what iperf3 makes of it.
+    // The other vBBU has the other split, and its users' data is paced like iperf3.
     assert!(symbols["neighbour_dl.sent"] < packets["neighbour_dl.sent"]);
     let host = |row: &str| of(row, "2")["user.at_host_us"];
     let [alone, beside, kernel, loaded] = ["sriov-noa", "sriov-a", "macvlan-noa", "macvlan-a"].map(host);
@@ -177,7 +177,7 @@ fn a_users_packets_cross_the_midhaul_behind_split_2_alone_and_sharing_shows_befo
 }
 
 #[test]
-fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
+fn live_sends_split_packets_and_rejects_unsupported_settings() {
     let of = |set: &[(&str, Value)]| {
         let setup = setup(set).unwrap();
         let plan = build::plan(&setup).unwrap();
@@ -202,10 +202,11 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
     assert_eq!(order("drr"), Ok((Some(RankOrder::Turns { own: 9_216, other: 1_538 }), None)));
     assert_eq!(order("mqprio"), Ok((Some(RankOrder::Queues), None)));
     assert_eq!(order("etf"), Ok((None, Some(2_000_000))));
-    // Twice the cell's own rate on the wire, as it is simulated.
+    // Twice the cell's rate on the wire, as in the simulation.
     let shaped = order("cbs").unwrap().0.unwrap();
     assert!(matches!(shaped, RankOrder::Credit { idle_bps: 140_000_000..150_000_000 }), "{shaped:?}");
-    // A window for the burst of 14 symbols in each millisecond, for class 7, which is rank 0; then everything else.
+    // Per millisecond, a window for the burst of 14 symbols of class 7 (rank 0), then one for all other
+    // classes.
     let Some(RankOrder::Gates { entries }) = order("gates").unwrap().0 else { panic!("no gates") };
     assert!(matches!(entries[..], [(95_000..105_000, 1), (895_000..905_000, 0b1111_1110)]), "{entries:?}");
     assert_eq!(entries.iter().map(|(ns, _)| ns).sum::<u64>(), 1_000_000);
@@ -252,7 +253,7 @@ fn live_sends_the_splits_own_packets_and_says_what_it_cannot() {
 }
 
 #[test]
-fn a_capture_holds_the_splits_own_frames() {
+fn capture_contains_the_splits_frames() {
     let file = std::env::temp_dir().join(format!("ranlab-xhaul-{}.pcapng", std::process::id()));
     let set = [("neighbour.split", text("2")), ("sim.pcap", text(&file.to_string_lossy()))];
     assert_eq!(measure(&set).0, Ok(Outcome::Ok));
@@ -267,7 +268,7 @@ fn a_capture_holds_the_splits_own_frames() {
         if kind == 6 {
             let frame = &octets[at + 28..at + 28 + word(at + 20)];
             match (u16::from_be_bytes([frame[12], frame[13]]), frame.len()) {
-                // Without check sequence: 14, 12, 600.
+                // Sizes without check sequence: 14, 12, 600 bytes.
                 (0x080A, 626) => {
                     let decoded = ranlab_wire::if4p5::Frame::decode(&frame[14..]).unwrap();
                     assert_eq!(decoded.samples.len(), 600);
@@ -279,7 +280,7 @@ fn a_capture_holds_the_splits_own_frames() {
         }
         at += length;
     }
-    // 14 symbols a millisecond each way for 20 ms.
+    // 14 symbols per millisecond and direction for 20 ms.
     assert_eq!(symbols, 2 * 14 * 20);
     assert!(fragments > 40, "{fragments}");
 }
@@ -294,7 +295,7 @@ fn roles_follow_from_names() {
 }
 
 #[test]
-fn what_a_point_cannot_be_is_said() {
+fn invalid_points_are_rejected() {
     for (set, why) in [
         (vec![("cu.busy_share", Value::Float(1.0))], "`cu.busy_share` leaves no time"),
         (
@@ -320,7 +321,7 @@ fn what_a_point_cannot_be_is_said() {
 }
 
 #[test]
-fn every_section_reaches_the_plan() {
+fn every_section_affects_the_plan() {
     let planned = |set: &[(&str, Value)]| build::plan(&setup(set).unwrap()).unwrap().to_string();
     let plain = planned(&[]);
     let spread = [("cells.pacing", text("spread")), ("cells.split", text("8"))];
@@ -336,7 +337,7 @@ fn every_section_reaches_the_plan() {
     ] {
         assert_ne!(planned(set), plain, "{set:?}");
     }
-    // A search asks for a number of cells between two whole ones.
+    // A search may set a fractional number of cells.
     assert_eq!(setup(&[("cells.count", Value::Float(2.4))]).unwrap().cells.count, 2);
     let air = [("air.on", Value::Bool(true)), ("air.bler", Value::Float(0.1))];
     assert_eq!(setup(&air).unwrap().air.unwrap().0.error_ppm, 100_000);
@@ -345,7 +346,7 @@ fn every_section_reaches_the_plan() {
     assert_eq!((live.cpu_quota, live.taps, live.cost_batches), (0.25, true, 4000));
 }
 
-/// A network of namespaces on a machine that the test plays.
+/// Measures a live network whose worker reports these numbers.
 fn live(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, Recording) {
     let acts = fake::Acts { report: fake::report(0.1, 0.2, numbers), ..fake::Acts::default() };
     let place = fake::worker("network", acts, &fake::Log::default());
@@ -353,14 +354,14 @@ fn live(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, Recording) {
 }
 
 #[test]
-fn a_live_network_anywhere_is_measured_and_lost_or_late_frames_degrade_it() {
+fn lost_or_late_frames_degrade_a_live_network() {
     let fine = [("cell_dl.lost_ratio", 0.0), ("cell_ul.late_ratio", 0.0), ("neighbour_dl.lost_ratio", 0.5)];
     let (outcome, recording) = live(&fine);
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert!(recording.metrics["neighbour_dl.lost_ratio"] > 0.4 && recording.metrics["port_load_max"] > 0.0);
-    // The machine is judged, as of every rig with parts.
+    // Noise on the machine is judged, as for every rig with components.
     assert!(recording.metrics.contains_key("host.foreign_share"), "{recording:?}");
-    // A machine that is emulated counts, and tells no time.
+    // An emulated machine provides counters and no times.
     let emulated = [
         ("live.emulated", 1.0),
         ("cell_dl.sent", 9.0),

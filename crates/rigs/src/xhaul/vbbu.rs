@@ -1,4 +1,4 @@
-//! A user's own CU and DU on the live network, by a profile with `[vbbu]` (`sut.peer`).
+//! User-provided CU and DU on the live network, from a profile with `[vbbu]` (`sut.peer`).
 
 use ranlab_campaign::rig::{RigError, Run};
 use ranlab_parts::xhaul::VbbuPart;
@@ -6,7 +6,7 @@ use ranlab_parts::xhaul::VbbuPart;
 use super::setup::{Setup, User};
 use crate::stranger;
 
-/// The processes that stand in the place of the cell; `None`: our own senders do, or nothing is live.
+/// Returns the processes that replace the cell; `None` if ranlab's senders are used, or the tier is not live.
 pub(super) fn own(run: &Run<'_>, setup: &Setup) -> Result<Option<VbbuPart>, RigError> {
     if setup.tier != "live" {
         return Ok(None);
@@ -50,7 +50,7 @@ mod tests {
     use crate::peer::Peer;
     use crate::xhaul::Xhaul;
 
-    /// The profile that is shown as an example, of this repository.
+    /// Returns the path of this repository's example profile.
     fn example() -> String {
         format!("{}/../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"))
     }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profiles_cu_and_du_are_started_on_the_live_network_with_its_addresses() {
+    fn vbbu_processes_receive_the_networks_addresses() {
         let live = ("sut.tier", Value::from("live"));
         let peer = ("sut.peer", Value::from(example().as_str()));
         let found = of(&[live.clone(), peer.clone()]).unwrap().unwrap();
@@ -75,13 +75,13 @@ mod tests {
         let [(_, cu_ip), (_, du_ip), _] = VBBU_NAMES;
         assert_eq!((after(cu, "--own"), after(cu, "--peer")), (cu_ip.to_owned(), du_ip.to_owned()));
         assert_eq!((after(du, "--own"), after(du, "--peer")), (du_ip.to_owned(), cu_ip.to_owned()));
-        // A simulation of the same point has no programs.
+        // Other tiers run no programs.
         assert_eq!(of(&[peer]).unwrap(), None);
         assert_eq!(of(&[live]).unwrap(), None);
     }
 
     #[test]
-    fn what_cannot_be_with_a_vbbu_of_ones_own_is_said() {
+    fn unsupported_vbbu_settings_are_rejected() {
         let with = |path, value: Value| {
             let peer = ("sut.peer", Value::from(example().as_str()));
             of(&[("sut.tier", Value::from("live")), peer, (path, value)]).unwrap_err()

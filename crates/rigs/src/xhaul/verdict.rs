@@ -1,5 +1,5 @@
-//! What a campaign found, in words: which flow meets which budget under which scheduler, where its time goes, at how many
-//! cells each option breaks.
+//! Findings of a campaign in words: which flow meets which budget with which scheduler, how its delay is
+//! composed, and at how many cells each option breaks.
 
 mod hidden;
 mod stamped;
@@ -13,19 +13,19 @@ use ranlab_campaign::value::Value;
 
 use super::answer::{ROLES, SEGMENTS};
 
-/// Sentences of each kind, at most; the tables have all.
+/// Maximum number of sentences of each kind; the tables contain all.
 const SENTENCES_MAX: usize = 12;
-/// Options whose breaking is told, at most.
+/// Maximum number of options whose breaking point is described.
 const OPTIONS_MAX: usize = 40;
-/// Differences below it are not worth a word, however alike repeats are.
+/// Smaller relative differences are not mentioned, however small the variation between repeats is.
 const SHOWN_MIN: f64 = 0.001;
-/// The axis along which options break.
+/// Axis along which options break.
 const CELLS: &str = "cells.count";
-/// Classes of the transport, us, as people name them.
+/// Transport classes: delay limit in us, and display name.
 const CLASSES: [(f64, &str); 4] =
     [(25.0, "eCPRI High25"), (100.0, "802.1CM / High100"), (250.0, "250 us"), (500.0, "High500")];
 
-/// The sentences, the most important first.
+/// Returns the sentences, most important first.
 pub(crate) fn verdict(results: &Results) -> Vec<String> {
     let mut sentences: Vec<String> = super::emulated::sentence(results).into_iter().collect();
     sentences.extend(stamped::sentences(results));
@@ -45,7 +45,7 @@ fn mean(point: &PointResult, metric: &str) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The longest of all repeats: a budget is met by every one or not.
+/// Returns the maximum over all repeats: a budget must be met by every one.
 fn most(point: &PointResult, metric: &str) -> Option<f64> {
     point.values(metric).into_iter().reduce(f64::max)
 }
@@ -54,7 +54,8 @@ fn setting<'a>(point: &'a PointResult, path: &str) -> Option<&'a Value> {
     point.point.settings.get(path)
 }
 
-/// How the options other than the number of cells are called at a point: `sut.scheduler = fifo, cells.split = 2`.
+/// Returns the name of a point's option (all axes except the number of cells):
+/// `sut.scheduler = fifo, cells.split = 2`.
 fn option(point: &PointResult) -> String {
     let told = |path: &str| path != CELLS && path != "sut.tier" && !path.starts_with("user.");
     let axes = point.point.axes.iter().filter(|(path, _)| told(path));
@@ -65,7 +66,7 @@ fn under(option: &str) -> String {
     if option.is_empty() { "As set".to_owned() } else { format!("With {option}") }
 }
 
-/// Whether every cell is within its budget, both ways; why not.
+/// Checks whether every cell meets its budget in both directions; returns the reason otherwise.
 fn kept(point: &PointResult) -> Result<(), String> {
     if point.outcome() == Some(Outcome::Overloaded) {
         let load = most(point, "port_load_max").unwrap_or(f64::INFINITY);
@@ -91,7 +92,7 @@ fn kept(point: &PointResult) -> Result<(), String> {
     Err(if why.is_empty() { "nothing was measured".to_owned() } else { why.to_owned() })
 }
 
-/// At how many cells each option breaks.
+/// Returns the number of cells at which each option breaks.
 fn breaking(results: &Results) -> Vec<String> {
     let swept = results.points.first().is_some_and(|point| point.point.axes.iter().any(|(p, _)| p == CELLS));
     if !swept {
@@ -126,13 +127,14 @@ fn breaking(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// Which flow meets which budget: the longest delay, its bound, the classes that it keeps; of a live network, whose longest
-/// delays are this machine's scheduling, what 99 % of the frames keep, beside what repeats differ by.
+/// Returns which flow meets which budget: maximum delay, bound, and the classes that it meets. In a live
+/// network, whose maximum delays depend on the scheduling of this machine, the 99th percentile is used, next
+/// to the variation between repeats.
 fn budgets(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     let spread = |metric: &str| results.aa_spread(metric);
     for point in &results.points {
-        // Of a sweep over cells the first number says it; where options break is said elsewhere.
+        // In a sweep over cells only the first number is described here; [`breaking`] describes the limits.
         let first = results.points.iter().find(|other| option(other) == option(point));
         if first.is_some_and(|first| first.point.index != point.point.index) {
             continue;
@@ -163,14 +165,14 @@ fn budgets(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// The classes whose limit this delay keeps, or those whose it does not.
+/// Returns the classes whose limit a delay meets, or those whose limit it exceeds.
 fn classes(us: f64, keeps: bool) -> String {
     let names = CLASSES.iter().filter(|(limit, _)| (us <= *limit) == keeps).map(|(_, name)| *name);
     let names: Vec<&str> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// What 99 % of the slower direction's frames kept to at a live point.
+/// Returns the 99th percentile of the slower direction at a live point.
 fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<String> {
     let metric = |role: &str| format!("{role}.delay_us_p99");
     let roles = ["cell_dl", "cell_ul"].into_iter();
@@ -190,7 +192,7 @@ fn lived(point: &PointResult, spread: &dyn Fn(&str) -> Option<f64>) -> Option<St
     ))
 }
 
-/// Where the mean delay of the measured flow goes, at the first and the last point.
+/// Returns the composition of the measured flow's mean delay, at the first and the last point.
 fn attribution(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     let points = [results.points.first(), results.points.last()];
@@ -230,7 +232,7 @@ fn attribution(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// What the radio's share says about the published figures.
+/// Returns a remark on the radio's share compared with the published figures.
 fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
     let air = mean(point, &format!("{role}.at_air_us"))?;
     (role == "user" && air > total / 2.0).then(|| {
@@ -240,8 +242,8 @@ fn plausible(point: &PointResult, role: &str, total: f64) -> Option<String> {
     })
 }
 
-/// What may differ, and by which metric it is told: the first that was measured. Each axis is told with everything else the
-/// same, so the card's share stands apart from the core's.
+/// Axes that are compared, with the metrics for each in order of preference. Each axis is compared with all
+/// other settings equal, which separates the effects of card and core.
 const DIFFERENCES: [(&str, &[&str]); 4] = [
     ("net.row", &["jitter_ms_median", "rtt_ms", "cell_dl.delay_us_p99"]),
     ("sut.sharing", &["jitter_ms_median", "rtt_ms", "cost_dl_of_port", "cell_dl.delay_us_p99"]),
@@ -249,8 +251,8 @@ const DIFFERENCES: [(&str, &[&str]); 4] = [
     ("cu.cpu_quota", &["cell_dl.sender_late_us_p99"]),
 ];
 
-/// Differences between ways to share a card, rows, loads of the CU's core: only those above what repeats of one setting
-/// differ by.
+/// Returns the differences between ways to share a card, rows, and loads of the CU's core, as far as they
+/// exceed the variation between repeats.
 fn differences(results: &Results) -> Vec<String> {
     let swept = |axis: &str| {
         results.points.first().is_some_and(|point| point.point.axes.iter().any(|(path, _)| path == axis))

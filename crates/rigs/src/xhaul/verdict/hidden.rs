@@ -1,4 +1,5 @@
-//! Which stage hides what ways to share a card differ by: where rows differ before the radio, and what a user sees of it.
+//! Where differences between ways to share a card become invisible: delays before the radio, compared with
+//! what a user observes.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +12,23 @@ use ranlab_campaign::value::Value;
 use super::super::answer::SEGMENTS;
 use super::{mean, setting};
 
-/// The axis of the published rows.
+/// Axis of the published rows.
 const ROW: &str = "net.row";
-/// What a user sees of the network, in ms, and what of it is there before the radio.
+/// Metrics that a user observes, in ms, and the metric of the part before the radio.
 const SEEN: [&str; 2] = ["jitter_ms_median", "rtt_ms"];
-/// Steps of a base station that come at most so often: what arrives within one leaves together.
+/// Interval of a base station's transmissions: packets that arrive within one interval leave together.
 const TTI_US: f64 = 1000.0;
 
-/// A change of what a user sees that is none, as a share: a fourth of the least that the published rows differ by, 0.2 ms of 1.
+/// Relative change that counts as no change: one fourth of the smallest difference between the published
+/// rows, 0.2 ms of 1 ms.
 const MARGIN: f64 = 0.05;
 
-/// A row and its points.
+/// Row and its points.
 type Row<'a> = (String, Vec<&'a PointResult>);
 
-/// A sentence for each row against the first, and for each two that an expectation compares, over all their points: at which
-/// stage packets take longer, by how much, how much of it reaches the user, and what hides it if nothing does.
+/// Returns a sentence per row compared with the first one, and per pair compared by an expectation, over all
+/// their points: the stages that add delay, the amount, how much of it the user observes, and what hides the
+/// rest.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for point in results.points.iter().filter(|point| mean(point, "user.at_air_us").is_some()) {
@@ -43,7 +46,7 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
     pairs(results, &rows).iter().filter_map(told).collect()
 }
 
-/// Which rows are told against which.
+/// Returns the pairs of rows to compare.
 fn pairs(results: &Results, rows: &[Row<'_>]) -> Vec<(String, String)> {
     let Some(((base, _), others)) = rows.split_first() else { return Vec::new() };
     let mut pairs: Vec<(String, String)> =
@@ -59,7 +62,7 @@ fn pairs(results: &Results, rows: &[Row<'_>]) -> Vec<(String, String)> {
     pairs
 }
 
-/// What two rows differ by, and where; `None` where nothing was measured.
+/// Describes the difference between two rows by stage; `None` without measurements.
 fn sentence(
     results: &Results,
     (row, points): (&str, &[&PointResult]),
@@ -95,8 +98,8 @@ fn sentence(
     ))
 }
 
-/// What reaches the user of what the stages in front differ by, and what hides it if nothing does: a change of `ms` with its
-/// interval, of which `margin` is none.
+/// Describes how much of the difference before the radio the user observes, and what hides the rest. `ms` is
+/// the observed change with its interval; a change up to `margin` counts as none.
 fn tail((metric, ms): (&str, f64), interval: Option<(f64, f64)>, margin: f64, before_us: f64) -> String {
     let moves = format!("{metric} moves by {} ms", short(round(ms)));
     let within = interval.filter(|(low, high)| *low > -margin && *high < margin);
@@ -121,9 +124,9 @@ fn tail((metric, ms): (&str, f64), interval: Option<(f64, f64)>, margin: f64, be
     )
 }
 
-/// Three digits behind the point are more than is known.
+/// Rounds to three decimals; more would exceed the accuracy.
 fn round(value: f64) -> f64 {
-    // No minus before nothing.
+    // Avoids negative zero.
     (value * 1000.0).round() / 1000.0 + 0.0
 }
 
@@ -132,12 +135,12 @@ mod tests {
     use super::tail;
 
     #[test]
-    fn a_change_is_shown_or_none_or_unknown() {
+    fn change_is_classified_as_shown_none_or_unknown() {
         let said = |interval, us| tail(("rtt_ms", 0.02), interval, 0.05, us);
         let none = said(Some((-0.01, 0.03)), 9.0);
         assert!(none.starts_with("rtt_ms moves by 0.02 ms (-0.01 to 0.03), less than the 5 %"), "{none}");
         assert!(none.contains("the radio hides it"), "{none}");
-        // Surely not 0, and still too little to be called a difference.
+        // Significantly different from 0, but too small to matter.
         assert!(said(Some((0.01, 0.03)), 9.0).contains("less than the 5 %"));
         assert!(said(Some((0.01, 0.09)), 9.0).ends_with("more than repeats of one setting differ by"));
         assert!(said(Some((-0.01, 0.09)), 9.0).contains("may not at all: the radio hides it"));

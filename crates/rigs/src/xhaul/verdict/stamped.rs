@@ -1,14 +1,14 @@
-//! Whose clocks a live network was measured by, and how wrong they may be.
+//! Clocks of a live measurement and their errors.
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
 
 use super::most;
 
-/// Ways between given ports, as metrics have them.
+/// Sections between two ports, as named in metrics.
 const WAYS: [&str; 2] = ["cable_dl", "cable_ul"];
 
-/// A sentence for each kind of clock that measured; none where everything is inside this machine.
+/// Returns a sentence per kind of clock; none if the whole network is inside one machine.
 pub(super) fn sentences(results: &Results) -> Vec<String> {
     let by = |clock: f64| {
         let stamped = |point: &&PointResult| {

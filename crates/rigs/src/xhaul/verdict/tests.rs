@@ -1,4 +1,4 @@
-//! Sentences, of numbers that are given and of campaigns that are measured.
+//! Tests of the sentences, with given numbers and with simulated campaigns.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::*;
 use crate::harness::Bench;
 use crate::xhaul::Xhaul;
 
-/// What a scenario with these lines comes to, measured: 20 ms of each point, twice.
+/// Returns the findings of a scenario with these lines: 20 ms per point, two repeats.
 fn told(lines: &str) -> String {
     let mut rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
     let text = format!("title = \"t\"\nrig = \"xhaul\"\n{lines}\n[measure]\nrepeats = 2\n");
@@ -43,7 +43,7 @@ fn told(lines: &str) -> String {
 }
 
 #[test]
-fn a_campaign_says_at_how_many_cells_an_option_breaks_and_where_time_goes() {
+fn campaign_describes_breaking_points_and_delay_composition() {
     let lines = "[sut]\nscheduler = \"strict\"\n[sweep.axes]\n\"cells.count\" = [1, 2, 20]";
     let told = told(lines);
     let first = told.lines().next().unwrap();
@@ -57,7 +57,7 @@ fn a_campaign_says_at_how_many_cells_an_option_breaks_and_where_time_goes() {
 }
 
 #[test]
-fn a_bound_alone_is_told_as_proven_and_options_are_told_apart() {
+fn bounds_are_described_as_proven_per_option() {
     let told = told("[sut]\ntier = \"bound\"\n[sweep.axes]\n\"sut.scheduler\" = [\"strict\", \"drr\"]");
     for option in ["With sut.scheduler = strict, ", "With sut.scheduler = drr, "] {
         assert!(told.contains(option), "{told}");
@@ -66,7 +66,7 @@ fn a_bound_alone_is_told_as_proven_and_options_are_told_apart() {
 }
 
 #[test]
-fn the_radio_is_named_where_it_takes_most_of_a_users_time_and_two_repeats_show_no_difference() {
+fn dominant_radio_delay_is_named() {
     let told = told(
         "[user]\nkind = \"ping\"\ninterval = \"3ms\"\n[air]\non = true\n\
          [sweep.axes]\n\"net.row\" = [\"sriov-noa\", \"macvlan-noa\"]",
@@ -80,13 +80,13 @@ fn the_radio_is_named_where_it_takes_most_of_a_users_time_and_two_repeats_show_n
 }
 
 #[test]
-fn a_delay_keeps_the_classes_whose_limit_it_is_within() {
+fn delay_meets_the_classes_with_higher_limits() {
     assert_eq!(classes(100.0, true), "802.1CM / High100, 250 us, High500");
     assert_eq!((classes(100.0, false).as_str(), classes(3.0, false).as_str()), ("eCPRI High25", "none"));
 }
 
 #[test]
-fn no_difference_is_claimed_below_what_repeats_differ_by() {
+fn differences_within_variation_are_not_reported() {
     let said = |change, spread| difference("rtt_ms", "macvlan-a", "baseline", change, spread, &[]);
     assert!(said(0.01, 0.02).contains("no difference shown"));
     assert!(said(-0.01, 0.02).contains("no difference shown"));
@@ -94,7 +94,7 @@ fn no_difference_is_claimed_below_what_repeats_differ_by() {
     assert!(said(-0.5, 0.02).contains("50 % lower"));
 }
 
-/// A point of a live campaign with these numbers, as a sentence sees it.
+/// Returns the sentences for a point of a live campaign with these numbers.
 fn of_numbers(numbers: &[(&str, f64)]) -> String {
     let rig = Bench::new(&Lab::new("no-such-program"), Xhaul);
     let rigs = [rig.describe()];
@@ -118,7 +118,7 @@ fn of_numbers(numbers: &[(&str, f64)]) -> String {
 }
 
 #[test]
-fn the_clocks_that_measured_and_their_error_are_told() {
+fn clocks_and_their_errors_are_described() {
     let cards = [
         ("live.clock", 1.0),
         ("live.clock_error_us", 0.75),
@@ -137,6 +137,6 @@ fn the_clocks_that_measured_and_their_error_are_told() {
     assert!(kernel.contains("At one point frames arrived before they left"), "{kernel}");
     let two = of_numbers(&[("live.clock", 2.0), ("live.clock_error_us", 41.0), ("cell_dl.sent", 9.0)]);
     assert!(two.contains("on two machines at one point") && two.contains("wrong by 41 us"), "{two}");
-    // Inside a machine there is one clock, and nothing to say.
+    // Inside one machine there is one clock and no sentence.
     assert_eq!(of_numbers(&[("live.clock", 0.0), ("cell_dl.sent", 9.0)]), "");
 }
