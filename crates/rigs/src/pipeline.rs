@@ -1,7 +1,10 @@
-//! Rig `pipeline`: how fast a telco packet pipeline forwards in ours or another switch, and what changes to it cost. Tier
-//! `mem`: packets come from a trace in memory and go nowhere, so that one core and no network card suffice; rates are packets
-//! for each second of CPU time of the cores that forward. Tier `ring`: an open-loop tester and the switch, a process and a core
-//! each, exchange packets by shared memory ([`ring`]). Rates of different tiers are different measurements.
+//! Rig `pipeline`: forwarding rate of a packet pipeline in ranlab's or another switch, and the cost of
+//! changes to it.
+//!
+//! Tier `mem`: packets come from a trace in memory and are not sent, so one core and no network card suffice.
+//! Rates are packets per second of CPU time of the forwarding cores. Tier `ring`: an open-loop tester and the
+//! switch, each a process on its own core, exchange packets through shared memory ([`ring`]). Rates of
+//! different tiers are different measurements and cannot be compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,29 +31,29 @@ mod speedup;
 
 pub use own::{Sent, beside, sent};
 
-/// Our own engine.
+/// ranlab's engine.
 const NATIVE: &str = "native";
-/// A device that looks at nothing: what the rings carry, and where faults are put in.
+/// Device that forwards without processing: measures the rings, and allows to inject faults.
 const BARE: &str = "bare";
-/// A switch that a program of somebody else drives.
+/// Switch controlled by a plug-in program.
 const PLUGIN: &str = "plugin";
-/// A switch of somebody else that runs already.
+/// OpenFlow switch that already runs.
 const OPENFLOW: &str = "openflow";
-/// Engines of the published figures, of which the figures' lines are all that is to be had here.
+/// Engines of published figures, of which only the figures' curves are available.
 const PUBLISHED: [&str; 2] = ["eswitch", "lagopus"];
-/// Frames may go to another worker only so unevenly before a rate over several cores is called degraded.
+/// Ratio of the busiest to the mean worker above which a rate over several cores is degraded.
 const UNEVEN: f64 = 1.25;
-/// Of the changes that were due, those taken: below this share a repeat is degraded.
+/// Share of the due changes below which a repeat is degraded.
 const TAKEN_AT_LEAST: f64 = 0.99;
-/// Cores of the published blade.
+/// Cores of the blade in the publication.
 const BLADE_CORES: f64 = 24.0;
 
-/// Why nobody else's engine can be put in.
+/// Reason why third-party engines are not available in this tier.
 const NO_STRANGER: &str = "packets come from memory of the engine's own process and never leave it; rig upf loads a program over sockets";
-/// What the engine is to the rig.
+/// Role of the engine.
 const ENGINE: &str = "packet engine";
 
-/// The rig.
+/// Rig.
 pub(crate) struct Pipeline;
 
 impl Experiment for Pipeline {
@@ -81,7 +84,7 @@ impl Experiment for Pipeline {
         stranger::refused(settings, NO_STRANGER)
     }
 
-    /// In rings the tester warms up by itself: its windows end by themselves.
+    /// In tier `ring` the tester warms up by itself, and its windows end by themselves.
     fn warms_up(&self, run: &Run<'_>) -> bool {
         !tested(run)
     }
@@ -117,7 +120,8 @@ impl Experiment for Pipeline {
         harness::copy_all(recorder, report);
         let changes = churn(report, recorder);
         let number = |name: &str| report.number(name);
-        // As published: one core's bits, without what a wire adds, by what a user is promised, times the cores.
+        // As published: bits per second and core, without the wire overhead, divided by the rate per user,
+        // times the number of cores.
         let mbps_per_core = number("mpps_per_core")? * number("frame_bytes_mean")? * 8.0;
         let promised = run.number("load.mbps-per-user").ok_or_else(|| keys::missing("load.mbps-per-user"))?;
         let nothing_leaves = ring::nothing_leaves(report);
@@ -141,7 +145,7 @@ impl Experiment for Pipeline {
     }
 }
 
-/// Changes of a window: those that were due and those that the switch took.
+/// Changes in a window: due, and applied by the switch.
 #[derive(Debug, Clone, Copy)]
 struct Changes {
     due: f64,
@@ -149,7 +153,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// The switch, or what sends changes to it, did not keep up.
+    /// Reports that the switch, or the component that sends the changes, did not keep up.
     fn breach(self) -> Option<Breach> {
         let share = self.taken / self.due.max(1.0);
         Breach::below("updates_taken_ratio", share, TAKEN_AT_LEAST).filter(|_| self.due > 0.0)
@@ -167,7 +171,8 @@ fn churn(report: &Report, recorder: &mut Recorder) -> Option<Changes> {
     Some(Changes { due, taken: sent })
 }
 
-/// Engines that a scenario can name: ours, those that are driven or written for, and those of the published figures.
+/// Returns the engines that a scenario can name: ranlab's, supported third-party switches, and those of
+/// published figures.
 fn engines() -> Vec<&'static str> {
     let mut all = vec![NATIVE, BARE, PLUGIN];
     let backends = backends::all().iter().map(|backend| backend.name());
@@ -179,15 +184,15 @@ fn engines() -> Vec<&'static str> {
     all
 }
 
-/// Tiers in which a tester sends and counts.
+/// Tiers with a tester.
 const TESTED: [&str; 2] = [Tier::Ring.name(), Tier::Nic.name()];
 
-/// Whether a tester does.
+/// Returns whether the tier has a tester.
 fn tested(run: &Run<'_>) -> bool {
     run.text("sut.tier").is_some_and(|tier| TESTED.contains(&tier))
 }
 
-/// Whether an engine can be had in a tier: said before anything is started.
+/// Checks whether an engine supports a tier, before anything is started.
 fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     let tiers = match backends::named(engine) {
         Some(backend) => backend.tiers(),
@@ -217,7 +222,7 @@ fn possible(engine: &str, tier: &str) -> Result<(), RigError> {
     )))
 }
 
-/// The settings of a section as JSON, under the names that the pipeline itself reads.
+/// Returns the settings of a section as JSON, under the names that the pipeline reads.
 fn section(run: &Run<'_>, section: &str, names: &[&str]) -> serde_json::Map<String, serde_json::Value> {
     let mut map = serde_json::Map::new();
     for name in names {
@@ -248,7 +253,7 @@ fn declared(run: &Run<'_>) -> Result<Declared, RigError> {
 
 fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
     let mut map = section(run, "load", &["pkt-size", "pkt-num", "dir", "flows"]);
-    // Trials of a search in rings have one trace, so that the switch under test stays up.
+    // In tier `ring`, the trials of a search use the same trace, so that the switch under test keeps running.
     let ring = tested(run);
     map.insert("random-seed".to_owned(), if ring { u64::from(run.repeat) } else { run.seed }.into());
     let mut traffic: Traffic =
@@ -265,7 +270,7 @@ fn traffic(run: &Run<'_>) -> Result<Traffic, RigError> {
 
 const MANY: i64 = 1 << 21;
 const RATE_MAX: i64 = 1_000_000_000_000;
-/// Parameters of pipelines under their published names: of which pipelines, numbers up to what or one of which choices.
+/// Returns the keys for pipeline parameters under their published names: pipelines, and range or choices.
 fn parameters() -> Vec<Key> {
     let number = |most: i64| Kind::Int { min: 0, max: most };
     macro_rules! table {
@@ -318,11 +323,11 @@ fn parameters() -> Vec<Key> {
     }
 }
 
-/// The ten.
+/// Names of the built-in pipelines.
 const NAMES: [&str; 10] =
     ["portfwd", "l2fwd", "l3fwd", "encap", "rlimit", "acl", "nat", "dcgw", "mgw", "bng"];
 
-/// And a user's own.
+/// Returns all names, including the user's own pipeline.
 fn all_names() -> Vec<&'static str> {
     NAMES.into_iter().chain([own::OWN]).collect()
 }

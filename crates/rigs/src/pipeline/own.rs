@@ -1,4 +1,5 @@
-//! Pipelines and traces of users: files that a scenario names, read here, so that whoever runs them is handed plain data.
+//! User-defined pipelines and traces: files named by a scenario. They are read here, so that workers receive
+//! plain data.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -18,14 +19,14 @@ use ranlab_dataplane::trace::Traffic;
 
 use crate::keys;
 
-/// What `pipeline.name` is of a user's own.
+/// Value of `pipeline.name` for a user-defined pipeline.
 pub(super) const OWN: &str = "own";
 const FILE: &str = "pipeline.file";
 const WITH: &str = "pipeline.with";
 const SIZE_KEY: &str = "pipeline.size";
 const TRACE: &str = "load.trace";
 
-/// Keys of a user's own pipeline.
+/// Returns the keys of a user-defined pipeline.
 pub(super) fn pipeline_keys() -> Vec<Key> {
     let keys = keys! {
         (FILE, Kind::Text, "TOML file of the tables and elements (docs/how-to/own-pipelines.md), in the folder of the scenario").optional();
@@ -35,14 +36,14 @@ pub(super) fn pipeline_keys() -> Vec<Key> {
     keys.into_iter().map(|key| key.when("pipeline.name", &[OWN])).collect()
 }
 
-/// The key that names captures.
+/// Returns the key that names captures.
 pub(super) fn trace_key() -> Key {
     let comment = "capture (pcap or pcapng) beside the scenario whose packets are sent instead of made ones: all by the port of \
         load.dir, or by the ports that its interfaces are named after; for bidir also two, access first";
     Key::new(TRACE, Kind::OneOrMore(Box::new(Kind::Text)), comment).optional()
 }
 
-/// Captures that a run sends.
+/// Returns the captures that a run sends.
 pub(super) fn captures(run: &Run<'_>) -> Vec<PathBuf> {
     texts(run.value(TRACE)).into_iter().map(PathBuf::from).collect()
 }
@@ -55,7 +56,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     }
 }
 
-/// Files that a scenario names are looked for beside it, whatever the working directory is.
+/// Resolves file names in a scenario relative to the scenario's folder.
 pub fn beside(scenario: &mut Scenario, file: &Path) {
     let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return };
     let axes = scenario.sweep.axes.iter_mut().filter(|axis| [FILE, TRACE].contains(&axis.path.as_str()));
@@ -66,14 +67,14 @@ pub fn beside(scenario: &mut Scenario, file: &Path) {
 
 fn join(folder: &Path, value: &mut Value) {
     match value {
-        // A path from the root stays what it is.
+        // An absolute path stays unchanged.
         Value::Text(path) => *path = folder.join(path.as_str()).display().to_string(),
         Value::List(all) => all.iter_mut().for_each(|value| join(folder, value)),
         _ => {}
     }
 }
 
-/// Reads a user's pipeline with its filter sets.
+/// Reads a user-defined pipeline with its filter sets.
 pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
     let wrong = |what: &dyn std::fmt::Display| RigError::Rig(format!("[pipeline]: {what}"));
     let file = run
@@ -107,7 +108,7 @@ pub(super) fn declared(run: &Run<'_>) -> Result<Pipeline, RigError> {
     Own::try_from(source).map(Pipeline::Own).map_err(|error| wrong(&error))
 }
 
-/// A text of so many octets at most.
+/// Reads a text of at most `most` bytes.
 fn text_of(path: &Path, most: usize) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
     let file = std::fs::File::open(path).map_err(failed)?;
@@ -122,21 +123,21 @@ fn text_of(path: &Path, most: usize) -> Result<String, String> {
     Ok(text)
 }
 
-/// What a point of rig `pipeline` sends through what.
+/// Pipeline and traffic of a point of rig `pipeline`.
 #[derive(Debug)]
 pub struct Sent {
-    /// The pipeline.
+    /// Pipeline.
     pub pipeline: Pipeline,
-    /// Traffic that is made for it,
+    /// Generated traffic, used
     pub traffic: Traffic,
     /// unless captures are named.
     pub captures: Vec<PathBuf>,
 }
 
-/// What the first repeat of a point sends; `seed` is the campaign's.
+/// Returns what the first repeat of a point sends; `seed` is the campaign's.
 ///
 /// # Errors
-/// The point's settings, or the files that they name, make no pipeline.
+/// Fails if the settings or the files that they name are not a valid pipeline.
 pub fn sent(point: &Point, seed: u64) -> Result<Sent, RigError> {
     let seed = ranlab_campaign::run::seed_of(seed, point.index, 0);
     let run = Run::new(point, 0, seed, std::time::Duration::ZERO);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_pipeline_is_read_from_beside_its_scenario() {
+    fn shipped_pipeline_is_read_relative_to_its_scenario() {
         let scenario = scenario();
         let points = Plan::new(&scenario, &description()).points;
         let first = sent(&points[0], scenario.measure.seed).unwrap();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_files_is_said() {
+    fn file_errors_are_reported() {
         let scenario = scenario();
         let point = &Plan::new(&scenario, &description()).points[0];
         let said = |path: &str, value: Value| {
@@ -187,7 +188,7 @@ mod tests {
                 .contains("/no/such/file.toml cannot be read")
         );
         assert!(said(FILE, "/".into()).unwrap_err().contains("/ is no file"));
-        // It never ends.
+        // This file never ends.
         assert!(said(FILE, "/dev/zero".into()).unwrap_err().contains("is no file"));
         assert!(said(WITH, "breadth".into()).unwrap_err().contains("must be NAME=VALUE"));
         assert!(

@@ -1,5 +1,5 @@
-//! Tier `ring`: the tester tests itself, then a switch; and every packet that did not come back has a cause, or is said to
-//! have none that anybody knows.
+//! Tier `ring`: a self-test of the tester, then the switch. Every lost packet is attributed to a cause or
+//! counted as unknown.
 
 use std::fmt::Write;
 
@@ -16,16 +16,16 @@ use super::ENGINE;
 use crate::harness::{self, Judged, Side, Stage, Window};
 use crate::noise;
 
-/// What the tester is to the rig.
+/// Role of the tester.
 pub(super) const TESTER: &str = "tester";
-/// The same before anything is tested.
+/// Role of the self-test.
 const SELF_TEST: &str = "tester's own test";
-/// Of what the tester and its rings carry at best, more than this is no load that it can vouch for.
+/// Share of the maximum load of tester and rings beyond which a result is not valid.
 const OF_TESTER_AT_MOST: f64 = 0.9;
-/// Points whose losses are told in words.
+/// Maximum number of points whose losses are described in words.
 const TOLD_MAX: usize = 12;
 
-/// Causes of loss: the metric, and how it is told. They and [`UNKNOWN`] add up to [`LOST`].
+/// Causes of loss: metric and description. Together with [`UNKNOWN`] they add up to [`LOST`].
 const CAUSES: [(&str, &str); 7] = [
     ("lost_late", "not sent because the generator was late"),
     ("lost_ring_full", "not sent because the ring to the switch was full"),
@@ -37,11 +37,11 @@ const CAUSES: [(&str, &str); 7] = [
 ];
 pub(super) const LOST: &str = "lost";
 const UNKNOWN: &str = "lost_unknown";
-/// CPUs that tester and switch share.
+/// Metric for the number of CPUs available to tester and switch.
 pub(super) const CPUS: &str = "cpus_allowed";
 const STEAL: &str = "host.steal_share";
 
-/// Places the tester's own test, the switch, and the tester at its rings, all on one machine.
+/// Starts the self-test, the switch and the tester, all on one machine.
 pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart) -> Result<(), RigError> {
     let itself = RingTesterPart {
         pipeline: part.pipeline.clone(),
@@ -49,7 +49,8 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         trace: part.trace.clone(),
         engine: part.engine.clone(),
         ring: part.ring,
-        // Flows are divided over cores of ours; others' switches divide them themselves, or refuse to have several.
+        // ranlab's engine distributes flows over its cores. Other switches do that themselves or do not
+        // support several cores.
         cores: if [super::NATIVE, super::BARE].contains(&part.engine.as_str()) { part.cores } else { 1 },
         ..RingTesterPart::default()
     };
@@ -59,7 +60,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
         let why = "`sut.tier` \"nic\" has no tester of ours: `load.plugin` names the program that drives one";
         return Err(RigError::Environment(why.to_owned()));
     }
-    // Alone on the machine: what it and the rings carry at best. A plug-in says itself what it vouches for.
+    // The maximum of tester and rings, measured without other load. A plug-in states its own maximum.
     if plugin.is_none() {
         stage.tool(SELF_TEST, "sut.at", Part::RingTester(Box::new(itself.clone())))?;
     }
@@ -88,7 +89,7 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
     stage.tool(TESTER, "sut.at", Part::RingTester(Box::new(tester))).map(drop)
 }
 
-/// What both sides counted, and what that makes of the repeat.
+/// Records the counters of both sides, and determines the outcome of the repeat.
 pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
     let (switch, tester) = (window.report(ENGINE)?, window.report(TESTER)?);
     harness::copy_all(recorder, switch);
@@ -155,7 +156,7 @@ pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder
     Ok(judged)
 }
 
-/// Every packet that was due and did not come back, by its cause: the sum first, what nobody knows last.
+/// Returns the lost packets by cause: the sum first, the unknown ones last.
 fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static str, u64)>, RigError> {
     if !counters.adds_up() {
         let why = format!(
@@ -183,7 +184,7 @@ fn books(outcome: &RingOutcome, counters: &RingCounters) -> Result<Vec<(&'static
     Ok(all)
 }
 
-/// A loss in words, with the CPU time that others took meanwhile.
+/// Describes a loss in words, with the CPU time stolen by other virtual machines.
 fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     let mut text = format!("of {due:.0} packets {:.0} did not come back: ", value(LOST));
     for (name, words) in CAUSES {
@@ -197,14 +198,15 @@ fn told(due: f64, value: &dyn Fn(&str) -> f64, steal: f64) -> String {
     text
 }
 
-/// What ours dropped of what it was fed from memory, by reason; and where, in words. Other switches count no such thing there.
+/// Records the packets that ranlab's engine dropped in tier `mem`, by reason; returns a description by table.
+/// Other switches have no such counters.
 pub(super) fn from_memory(report: &Report, recorder: &mut Recorder) -> Option<String> {
     let counters: RingCounters = report.detail().ok().filter(|own: &RingCounters| !own.places.is_empty())?;
     by_reason(&counters, recorder);
     Some(by_table(&counters))
 }
 
-/// A switch fed from memory that drops every packet of its trace, with the reasons where it counts them.
+/// Reports a switch in tier `mem` that drops every packet of its trace, with the reasons where available.
 pub(super) fn nothing_leaves(report: &Report) -> Option<Breach> {
     report.numbers.get("drop_ratio").filter(|ratio| **ratio >= 1.0)?;
     let counters: RingCounters = report.detail().unwrap_or_default();
@@ -238,7 +240,7 @@ fn by_reason(counters: &RingCounters, recorder: &mut Recorder) {
     }
 }
 
-/// Which tables dropped how many: the most first.
+/// Describes the drops by table, largest first.
 fn by_table(counters: &RingCounters) -> String {
     let of = if counters.places.is_empty() { &counters.dropped } else { &counters.places };
     let mut each: Vec<_> = of.iter().collect();
@@ -251,7 +253,7 @@ fn by_table(counters: &RingCounters) -> String {
     }
 }
 
-/// What each core took, and what of it did not leave; nothing of a switch that counts as one.
+/// Describes the packets taken and not sent by each core; `None` for a switch that counts as one.
 fn by_core(counters: &RingCounters) -> Option<String> {
     let each = |(index, core): (usize, &RingCounters)| {
         let lost = core.ledger(0).causes();
@@ -265,7 +267,7 @@ fn dropped_by(reason: DropReason) -> String {
     format!("lost_dropped_{}", reason.name())
 }
 
-/// The losses of each point in rings, all repeats together.
+/// Returns the losses of each point in tier `ring`, over all repeats.
 pub(super) fn verdict(results: &Results) -> Vec<String> {
     let of = |point: &PointResult| {
         let sum = |name: &str| {
@@ -289,7 +291,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
     all
 }
 
-/// What is measured in rings alone.
+/// Returns the metrics that only tier `ring` has.
 pub(super) fn metrics() -> Vec<Metric> {
     let mut all = metrics! {
         Scalar Higher "carried_mpps" "Mpps" "tier ring: packets that came back while packets were sent, in a second of that time; of a plug-in that does not report it, by the time to the last one back";

@@ -1,21 +1,22 @@
-//! What more cores are worth: the rate on several of them by the rate on one, of points that differ in nothing else. In rings it
-//! is the load that a search found, or what was carried of a load that was too much for either; and only where the tester and
-//! each core had a CPU of its own.
+//! Speedup by cores: the rate on several cores divided by the rate on one, of points that differ in nothing
+//! else. In tier `ring` the rate is the load found by a search, or the carried rate of an excessive load, and
+//! counts only if the tester and each core had their own CPU.
 
 use ranlab_campaign::results::{PointResult, Results};
 use ranlab_campaign::stats::Estimate;
 use ranlab_campaign::value::{Value, short};
 
 const CORES: &str = "sut.cores";
-/// The rate by which cores are compared: what all of them carry of one mix of flows.
+/// Rate by which cores are compared: the total over all cores for one mix of flows.
 const RATE: &str = "mpps";
-/// In rings: the load found, and without a search what came back of one that was too much.
+/// In tier `ring`: the load found by a search, or without search the carried rate of an excessive load.
 const FOUND: &str = "search.load";
 const CARRIED: &str = "carried_mpps";
-/// Points that are told; the tables have all.
+/// Maximum number of points described; the tables contain all.
 const TOLD_MAX: usize = 12;
 
-/// A sentence for each number of cores beyond one, with its interval, or why it was not measured; none without such points.
+/// Returns a sentence per number of cores above one, with its confidence interval, or the reason why it was
+/// not measured.
 pub(super) fn verdict(results: &Results) -> Vec<String> {
     let cores = |point: &PointResult| point.point.settings.get(CORES).and_then(Value::number);
     let mut several: Vec<&PointResult> =
@@ -46,12 +47,12 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
     several.iter().filter_map(of).take(TOLD_MAX).collect()
 }
 
-/// What a point carries.
+/// Returns the rate of a point.
 fn rate(results: &Results, point: &PointResult) -> Option<Estimate> {
     [RATE, FOUND, CARRIED].into_iter().find_map(|name| results.estimate(point, name))
 }
 
-/// Whether the rates of two points in rings say something of their cores; of other tiers they do.
+/// Checks whether the rates of two points in tier `ring` reflect their cores; always true in other tiers.
 fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<(), String> {
     let of = |point: &PointResult, name: &str| results.estimate(point, name).map(|own| own.value);
     let Some(cpus) = of(point, super::ring::CPUS) else { return Ok(()) };
@@ -69,7 +70,7 @@ fn apart(results: &Results, point: &PointResult, alone: &PointResult) -> Result<
     Ok(())
 }
 
-/// Whether two points differ in their cores alone.
+/// Returns whether two points differ only in their cores.
 fn alike(a: &PointResult, b: &PointResult) -> bool {
     let rest = |point: &PointResult| -> Vec<(String, String)> {
         let others = point.point.settings.iter().filter(|(path, _)| path.as_str() != CORES);
@@ -95,12 +96,13 @@ mod tests {
 
     use super::*;
 
-    /// Three repeats of a device of a known law of scaling, of points with these cores; nothing: the machine has not so many.
+    /// Returns three repeats of a device with a known scaling law, for these numbers of cores; `false`: the
+    /// machine has too few.
     fn results(cores: &[(i64, bool)]) -> Results {
         results_by(RATE, cores, &[])
     }
 
-    /// The same by another rate, with other numbers beside it.
+    /// Like `results`, with another rate and further metrics.
     fn results_by(rate_name: &str, cores: &[(i64, bool)], beside: &[(&str, f64)]) -> Results {
         let law = Usl { lambda: 5.0, sigma: 0.1, kappa: 0.0 };
         let description = MockRig::default().describe();
@@ -140,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_compared_with_one_and_what_is_not_there_is_said() {
-        // By the law: 2 / 1.1 and 4 / 1.3.
+    fn speedup_is_relative_to_one_core() {
+        // By the scaling law: 2 / 1.1 and 4 / 1.3.
         let told = verdict(&results(&[(4, true), (1, true), (8, false), (2, true)]));
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].starts_with("sut.cores=2: 1.818 times one core (1.81"), "{told:?}");
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn in_rings_each_core_needs_a_cpu_and_the_load_has_to_be_too_much() {
+    fn ring_speedup_needs_own_cpus_and_excessive_load() {
         use super::super::ring::{CPUS, LOST};
         let both = [(1, true), (2, true)];
         let told = |rate: &str, beside: &[(&str, f64)]| verdict(&results_by(rate, &both, beside)).remove(0);

@@ -1,4 +1,4 @@
-//! The rig, and the engine behind a worker of this process.
+//! Tests of the rig, with the engine behind a worker in this process.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::collections::BTreeMap;
@@ -28,16 +28,16 @@ fn recorded(numbers: &[(&str, f64)]) -> (Result<Outcome, RigError>, BTreeMap<Str
     (outcome, recorder.finish().metrics)
 }
 
-/// A second in which the switch took 1,500 changes.
+/// One second in which the switch applied 1,500 changes.
 #[test]
-fn the_rate_of_changes_that_was_reached_is_told() {
+fn applied_change_rate_is_recorded() {
     let numbers: Vec<_> = NUMBERS.into_iter().chain([("updates_sent", 1_500.0)]).collect();
     assert_eq!(recorded(&numbers).1["updates_per_s"], 1_500.0);
     assert!(!recorded(&NUMBERS).1.contains_key("updates_per_s"));
 }
 
 #[test]
-fn changes_that_were_due_and_not_taken_degrade_a_repeat() {
+fn missed_changes_degrade_a_repeat() {
     let of = |due: f64, sent: f64| {
         let numbers: Vec<_> =
             NUMBERS.into_iter().chain([("updates_due", due), ("updates_sent", sent)]).collect();
@@ -51,7 +51,7 @@ fn changes_that_were_due_and_not_taken_degrade_a_repeat() {
 }
 
 #[test]
-fn a_switch_that_drops_everything_is_no_result() {
+fn switch_that_drops_everything_fails() {
     let numbers: Vec<_> = NUMBERS.into_iter().chain([("drop_ratio", 1.0), ("trace_packets", 4.0)]).collect();
     let lab = Lab::new("ranlab");
     let point = fake::point(&Bench::new(&lab, Pipeline), &[]);
@@ -70,10 +70,10 @@ fn a_switch_that_drops_everything_is_no_result() {
 }
 
 #[test]
-fn what_the_engine_reports_decides_and_what_it_leaves_out_is_named() {
+fn engine_report_determines_the_outcome() {
     let (outcome, metrics) = recorded(&NUMBERS);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    // 10 Mpps of 64 octets are 5,120 Mbit/s: 1,706.7 users of 3 Mbit/s, on each of 24 cores.
+    // 10 Mpps of 64 bytes are 5,120 Mbit/s: 1,706.7 users with 3 Mbit/s each, on each of 24 cores.
     assert!((metrics["users_per_blade"] - 5_120.0 / 3.0 * 24.0).abs() < 1e-6, "{metrics:?}");
     for (name, value, expected) in [
         ("updates_not_taken", 1.0, Outcome::Overloaded),
@@ -92,7 +92,7 @@ fn what_the_engine_reports_decides_and_what_it_leaves_out_is_named() {
 }
 
 #[test]
-fn an_engine_on_another_machine_is_measured() {
+fn remote_engine_is_measured() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), Pipeline);
     let point = fake::point(
         &rig,
@@ -111,7 +111,7 @@ fn an_engine_on_another_machine_is_measured() {
     run.duration = Duration::from_millis(200);
     rig.prepare(&run).unwrap();
     let declared = rig.describe().metric_names();
-    // A busy machine may take a whole window away.
+    // A busy machine may disturb a whole window.
     let found = (0..20).find(|_| {
         let mut recorder = Recorder::default();
         let outcome = rig.measure(&run, &mut recorder).unwrap();
@@ -121,7 +121,7 @@ fn an_engine_on_another_machine_is_measured() {
         metrics["mpps"] > 0.0 && metrics["updates_sent"] > 0.0
     });
     assert!(found.is_some());
-    // Another pipeline is another engine, as a search would ask for; one that cannot be is an error that says why.
+    // Another pipeline restarts the engine, as in a search; an invalid one is an error with a reason.
     let mut other = point.clone();
     other.settings.insert("sut.cores".to_owned(), Value::Int(128));
     let mut recorder = Recorder::default();
@@ -133,7 +133,7 @@ fn an_engine_on_another_machine_is_measured() {
 }
 
 #[test]
-fn what_no_pipeline_can_be_is_said_before_anything_runs() {
+fn invalid_settings_are_rejected_before_start() {
     for (path, value, why) in [
         ("sut.engine", "eswitch", "`sut.engine` \"eswitch\" is a line of the published figures"),
         (
@@ -156,9 +156,10 @@ fn what_no_pipeline_can_be_is_said_before_anything_runs() {
     }
 }
 
-/// Every parameter of every pipeline can be set from a scenario, and none is offered that a pipeline does not have.
+/// A scenario can set every parameter of every pipeline, and offers no parameter that a pipeline does not
+/// have.
 #[test]
-fn parameters_are_those_of_the_pipelines() {
+fn keys_match_the_pipelines_parameters() {
     for pipeline in Declared::all() {
         let serde_json::Value::Object(map) = serde_json::to_value(&pipeline).unwrap() else {
             panic!("a map")
@@ -179,9 +180,9 @@ fn parameters_are_those_of_the_pipelines() {
     }
 }
 
-/// The published figures' scenarios are valid, and each of their points is a pipeline with traffic.
+/// The scenarios of published figures are valid, and each of their points is a pipeline with traffic.
 #[test]
-fn published_scenarios_are_sound() {
+fn published_scenarios_are_valid() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tipsy");
     let description = Pipeline.describe();
     let mut files = 0;

@@ -1,4 +1,4 @@
-//! What the rig can be told, and what it finds.
+//! Keys and metrics of rig `upf`.
 
 use ranlab_campaign::metrics;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
@@ -10,11 +10,11 @@ use crate::{keys, noise, readback, stranger};
 
 const DESIGNS: [&str; 5] = ["cp-offload", "software", "dp-offload", "bare", EXTERNAL];
 const OWN: &[&str] = &["cp-offload", "software", "dp-offload", "bare"];
-/// Where a UPF of ours serves, and its habits, unless a scenario says otherwise: of another one its profile's come first.
+/// Default address and dialect of ranlab's UPF; for another UPF, its profile takes precedence.
 pub(super) const N4: &str = "127.8.0.8:8805";
 pub(super) const N3: &str = "127.8.0.8:2152";
 pub(super) const DIALECT: &str = "strict-rel17";
-/// The design of a UPF that runs already.
+/// Design value for a UPF that already runs.
 pub(super) const EXTERNAL: &str = "external";
 const MODES: [&str; 7] = ["control", "blind", "sessions", "mixed", "handover", "paging", "qos"];
 
@@ -71,7 +71,7 @@ fn keys_of_upf() -> Vec<Key> {
     keys
 }
 
-/// Settings of the load that have no default here: what a scenario does not say is as the verb has it.
+/// Load settings without a default here; the default is that of `ranlab load upf`.
 const AS_THE_VERB: &[&str] = &[
     "io",
     "pin",
@@ -174,7 +174,7 @@ pub(super) fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// Latencies of each kind of request.
+/// Returns the latency metrics of each request type.
 fn latencies() -> Vec<Metric> {
     let latency =
         |name: String, comment: &str| Metric::new(&name, "us", MetricKind::Scalar, Better::Lower, comment);

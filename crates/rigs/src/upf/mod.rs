@@ -1,6 +1,8 @@
-//! Rig `upf`: a user plane function (ours in one of its designs, a mock, or one that runs already) under sessions and
-//! packets. Both ends are parts in workers of their own, on this machine or others. The load sends its smoke packets and
-//! sets its sessions up before it measures, and ends by itself.
+//! Rig `upf`: a user plane function (ranlab's in one of its designs, a mock, or one that already runs) under
+//! sessions and packets.
+//!
+//! UPF and load are components in separate workers, on this machine or others. The load sends smoke packets
+//! and sets its sessions up before it measures, and ends by itself.
 
 mod describe;
 mod record;
@@ -25,7 +27,7 @@ const GTPU: u16 = 2152;
 const UPF: &str = "UPF";
 const LOAD: &str = "load";
 
-/// The rig.
+/// Rig.
 pub(crate) struct Upf;
 
 impl Experiment for Upf {
@@ -51,7 +53,7 @@ impl Experiment for Upf {
         false
     }
 
-    /// A closed loop has no schedule to be late for.
+    /// A closed loop has no schedule, and therefore no send delay.
     fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
         let open = run.text("load.arrivals") != Some("closed") || run.text("load.mode") != Some("control");
         open.then_some(harness::SEND_DELAY)
@@ -65,7 +67,7 @@ impl Experiment for Upf {
         let own = own()?;
         let upf = stage.sut(UPF, "sut.at", upf(run, own)?)?;
         let (load, host, pid) = (load(run, own)?, upf.host.clone(), upf.ready.pid);
-        // Where both are on one machine, the load itself sees what the UPF costs it, and its end.
+        // If both run on one machine, the load itself meters the UPF's process and detects its end.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, Host::Tcp { .. });
             Part::UpfLoad(Box::new(UpfLoadPart { upf_pid: pid.filter(|_| beside), ..load.clone() }))
@@ -92,15 +94,15 @@ impl Experiment for Upf {
     }
 }
 
-/// N6 of a UPF of ours, beside its N3.
+/// Returns the N6 address of ranlab's UPF, next to its N3 address.
 fn n6_of(n3: SocketAddr) -> SocketAddr {
     SocketAddr::new(n3.ip(), n3.port() + 1)
 }
 
-/// Campaigns of this rig at once on a machine, each with loopback addresses of its own.
+/// Maximum number of concurrent campaigns of this rig on one machine, each with its own loopback addresses.
 const CAMPAIGNS_MAX: u8 = 64;
 
-/// Which loopback addresses are this campaign's.
+/// Returns the number of this campaign's loopback addresses.
 fn own() -> Result<u8, RigError> {
     ranlab_net::own_loopback(8, CAMPAIGNS_MAX).map_err(|error| {
         let why = format!(
@@ -110,7 +112,7 @@ fn own() -> Result<u8, RigError> {
     })
 }
 
-/// An address of the defaults, 127.8.0.0/24, as this campaign has it; any other one as it is.
+/// Maps a default address (127.8.0.0/24) to this campaign's; other addresses stay unchanged.
 fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(v4) if v4.octets()[..3] == [127, 8, 0] => {
@@ -120,7 +122,7 @@ fn of_own(address: SocketAddr, own: u8) -> SocketAddr {
     }
 }
 
-/// The UPF as the point says, or what meters it.
+/// Returns the UPF as the point configures it, or a meter for an external one.
 fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
     if keys::text(run, "sut.design")? == EXTERNAL {
         return stranger::part(run);
@@ -131,7 +133,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
         "own" => {
             let peer = of_own(keys::parsed(run, "load.network")?, own);
             let server = UpfLoadPart::read(run, "load")?.server;
-            // Each place of the load has a data network and a server of its own.
+            // Each location of the load has its own data network and server.
             let route = |place| (nth(server, place).ip(), nth(peer, place));
             let routes = (1..keys::places(run, "load.at")?.len()).map(route).collect();
             N6::Udp { local: n6_of(part.n3), peer, routes }
@@ -141,7 +143,7 @@ fn upf(run: &Run<'_>, own: u8) -> Result<Part, RigError> {
     Ok(Part::Upf(Box::new(part)))
 }
 
-/// The load as the point says.
+/// Returns the load as the point configures it.
 fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     let mut part = UpfLoadPart::read(run, "load")?;
     let address = |path: &str, default, of: fn(&Peer) -> &str| {
@@ -151,7 +153,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     part.n4 = address("sut.n4", describe::N4, |peer| &peer.addresses.n4)?;
     part.n3 = address("sut.n3", describe::N3, |peer| &peer.addresses.n3)?;
     let mut network: SocketAddr = keys::parsed(run, "load.network")?;
-    // One that runs already is where it is.
+    // An external UPF keeps its address.
     if keys::text(run, "sut.design")? != EXTERNAL {
         let ours = of_own(part.n4, 1) != part.n4;
         (part.n4, part.n3, network) = (of_own(part.n4, own), of_own(part.n3, own), of_own(network, own));
@@ -159,7 +161,7 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
             part.smf.get_or_insert_with(|| SocketAddr::from(([127, 9, own, 1], part.n4.port())));
         }
         if ours && run.value("load.gnb").is_none() {
-            // Four times as many: there may be a thousand.
+            // Factor four leaves room for up to 1,000 gNBs.
             part.gnb = Some(SocketAddr::from(([127, 10, own * 4, 1], GTPU)));
         }
     }
@@ -176,13 +178,13 @@ fn load(run: &Run<'_>, own: u8) -> Result<UpfLoadPart, RigError> {
     Ok(part)
 }
 
-/// Records what the UPF used.
+/// Records the CPU usage of the UPF.
 fn used(window: &Window<'_>, recorder: &mut Recorder, told: &UpfLoadReport) -> Result<(), RigError> {
     let Some(process) = &window.report(UPF)?.process else { return Ok(()) };
     recorder.scalar("sut.rss_mb", process.rss_bytes as f64 / 1e6);
     let control = &told.load.control;
     let whole = control.completed + told.load.set_up.as_ref().map_or(0, |set_up| set_up.completed);
-    // Where the load tells apart what setting up has cost, only the rest counts.
+    // If the load separates the cost of the setup, only the rest counts.
     let measured = control.upf_cpu_s.filter(|_| control.completed > 0);
     let (cpu_s, sessions) = measured.map_or((process.cpu_s, whole), |cpu_s| (cpu_s, control.completed));
     if sessions > 0 {

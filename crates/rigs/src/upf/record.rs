@@ -1,4 +1,4 @@
-//! What a load's report makes of a repeat.
+//! Metrics and outcome of a repeat, from the report of the load.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use ranlab_emulator::load::{ControlSummary, DataSummary, LoadReport, StepSummary
 
 use crate::harness::{self, BACKLOG_AT_MOST};
 
-/// The kinds of requests that a session is made of.
+/// Request types of a session.
 const KINDS: [&str; 3] = ["establishment", "modification", "deletion"];
 
-/// Records what the load found, and says what that makes of the repeat.
+/// Records the report of the load, and determines the outcome of the repeat.
 pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport) -> Outcome {
     let control = &report.control;
     latencies(recorder, report);
@@ -43,7 +43,7 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     ] {
         put(recorder, name, value);
     }
-    // Whether a UPF answers a release is a habit, and no loss.
+    // UPFs differ in whether they respond to a release; a missing response is not a loss.
     let asked = || control.requests.iter().filter(|(kind, _)| *kind != "release").map(|(_, of_kind)| of_kind);
     let (sent, lost) =
         asked().fold((0, 0), |(sent, lost), of_kind| (sent + of_kind.sent, lost + of_kind.lost));
@@ -55,14 +55,14 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     let sides = report.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
     let backlog_ratio = backlog_share(control);
     recorder.scalar("backlog_ratio", backlog_ratio);
-    // Chance alone makes a queue a little longer at the end than in the middle.
+    // Random arrivals alone make the queue slightly longer at the end than in the middle.
     let behind = if backlog_ratio > BACKLOG_AT_MOST { backlog_ratio } else { 0.0 };
     let lost_or_late = lost_ratio.max(failed_ratio).max(behind);
     let worst = sides.filter_map(DataSummary::lost_ratio).fold(lost_or_late, f64::max);
     recorder.scalar("loss_ratio", worst);
     recorder.scalar("tool.unsent_ratio", unsent_share(run, report));
     let packets_lost = if run.text("load.mode") == Some("qos") { 0 } else { packets_lost };
-    // Only what left can have been too much for it.
+    // Only requests that were sent can have overloaded it.
     let refused = control.requests_refused().min(lost);
     let overloaded =
         Breach::above("requests_lost_ratio", (lost - refused) as f64 / (sent - refused).max(1) as f64, 0.5);
@@ -79,26 +79,27 @@ pub(super) fn record(run: &Run<'_>, recorder: &mut Recorder, report: &LoadReport
     ])
 }
 
-/// The backlog by the sessions that were due in the half of the window in which it grew; 0 where none is due then.
+/// Returns the growth of the backlog as a share of the sessions due in the second half of the window; 0 if
+/// none is due then.
 fn backlog_share(control: &ControlSummary) -> f64 {
     let half = (control.due / 2).max(1);
     (control.backlog as f64 / half as f64).min(1.0)
 }
 
-/// How late requests or packets left, the worst kind.
+/// Returns the send delay of requests or packets, whichever is worse.
 fn send_delay_us_p99(report: &LoadReport) -> Option<f64> {
     let sides = report.steps.iter().flat_map(|step| [&step.uplink, &step.downlink]).flatten();
     let delays = sides.map(|side| &side.lag_us).chain([&report.control.lag_us]);
     delays.flatten().map(|delay| delay.p99).reduce(f64::max)
 }
 
-/// A silence of the UPF, one that ended or one that did not.
+/// Reports a period without responses of the UPF, ended or not.
 fn silent(report: &LoadReport, ended: bool) -> Option<Breach> {
     let silence = report.silence.filter(|silence| silence.ended == ended)?;
     Breach::said(true, &silence.to_string())
 }
 
-/// What became of sessions second by second; a last one that is not whole has no rate.
+/// Records session counts per second; an incomplete last second has no rate.
 fn seconds(recorder: &mut Recorder, run: &Run<'_>, report: &LoadReport) {
     for (n, second) in report.control.seconds.iter().enumerate() {
         let at = Duration::from_secs(n as u64 + 1);
@@ -109,14 +110,14 @@ fn seconds(recorder: &mut Recorder, run: &Run<'_>, report: &LoadReport) {
     }
 }
 
-/// The share of what was due, packets of a direction or sessions, that was not sent, the worst.
+/// Returns the unsent share of the due packets per direction or sessions, whichever is worse.
 fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
     let steps = report.steps.iter();
     let sides =
         steps.flat_map(|step| [&step.uplink, &step.downlink].map(|side| (step.seconds, side.as_ref())));
     let packets = sides.filter_map(|(seconds, side)| Some(packets_unsent(seconds, side?)));
     let control = &report.control;
-    // Sessions that the UPF's backlog held back are its fault.
+    // Sessions held back because of the UPF's backlog are the UPF's fault.
     let begun = control.started + control.held_back;
     let sessions = sessions_due(run).map(|due| 1.0 - begun as f64 / due.max(1.0));
     let refused = control.requests_offered.saturating_sub(control.requests_accepted) as f64;
@@ -125,18 +126,18 @@ fn unsent_share(run: &Run<'_>, report: &LoadReport) -> f64 {
     packets.chain(sessions).chain([requests]).chain(paced).fold(0.0, f64::max)
 }
 
-/// Share of what was due that was not done.
+/// Returns the share of due items that were not done.
 fn shortfall(done: u64, due: u64) -> f64 {
     due.saturating_sub(done) as f64 / due.max(1) as f64
 }
 
-/// Sessions that an open loop must have begun at least; `None`: there is no schedule that says so.
+/// Returns the minimum number of sessions that an open loop must begin; `None` if no schedule requires it.
 fn sessions_due(run: &Run<'_>) -> Option<f64> {
     let rate = run.number("load.rate").filter(|_| run.text("load.mode") == Some("control"))?;
     let rate = match run.text("load.arrivals")? {
         "constant" => rate,
         "ramp" => (rate + run.number("load.rate_to")?) / 2.0,
-        // Chance begins fewer at times: four standard deviations of their number.
+        // Random arrivals may be fewer: four standard deviations.
         "poisson" => rate - 4.0 * (rate / run.duration.as_secs_f64().max(1e-3)).sqrt(),
         _ => return None,
     };
@@ -144,7 +145,8 @@ fn sessions_due(run: &Run<'_>) -> Option<f64> {
     Some(run.number("load.sessions").map_or(due, |most| due.min(most)))
 }
 
-/// The share of a direction's packets that was due and was not sent; what no session was live for is not the generator's.
+/// Returns the share of a direction's due packets that were not sent; packets without a live session are not
+/// the generator's fault.
 fn packets_unsent(seconds: f64, side: &DataSummary) -> f64 {
     let sent = side.sent as f64;
     let asked = side.asked_pps.unwrap_or(0.0) * seconds - side.idle as f64;
@@ -177,7 +179,7 @@ fn latencies(recorder: &mut Recorder, report: &LoadReport) {
     }
 }
 
-/// One step with packets; packets lost.
+/// Records one step with packets; returns the number of lost packets.
 fn packets(recorder: &mut Recorder, step: &StepSummary) -> u64 {
     let mut lost = 0;
     for (name, side) in [("uplink", &step.uplink), ("downlink", &step.downlink)] {
@@ -220,14 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_were_due_and_not_sent_are_missing_load() {
+    fn unsent_packets_are_missing_load() {
         let share = |sent, unsent, idle| packets_unsent(2.0, &side(sent, unsent, idle));
         assert_eq!((share(1000, 0, 0), share(600, 0, 400), share(1200, 0, 0)), (0.0, 0.0, 0.0));
         assert_eq!((share(750, 0, 0), share(750, 250, 0)), (0.25, 0.25));
         assert_eq!(packets_unsent(2.0, &DataSummary::default()), 0.0, "nothing was due");
     }
 
-    /// A repeat of a mode with this report: outcome, and what was recorded.
+    /// Returns outcome and recording of a repeat with this mode and report.
     fn recorded(mode: &str, arrivals: &str, report: &LoadReport) -> (Outcome, Recording) {
         let settings = [
             ("load.mode", Value::from(mode)),
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unanswered_release_is_no_loss_and_another_request_is() {
+    fn unanswered_release_is_not_a_loss() {
         let mut report = sound();
         report.control.requests.insert("release".to_owned(), requests(1, 1));
         assert_eq!(recorded("control", "closed", &report).0, Outcome::Ok);
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn send_delay_is_that_of_the_latest_kind_of_packet() {
+    fn send_delay_is_the_worst_of_all_packet_types() {
         let delay = |us: u64| {
             let mut times = ranlab_emulator::load::Times::default();
             times.record(us * 1_000);
@@ -293,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_were_not_begun_are_missing_load() {
+    fn unstarted_sessions_are_missing_load() {
         let mut report = sound();
         report.control.started = 600;
         assert_eq!(recorded("control", "constant", &report).1.metrics["tool.unsent_ratio"], 0.4);
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_fails_a_trial_and_is_no_fault_of_the_generator() {
+    fn backlog_fails_a_trial_as_the_systems_fault() {
         let mut report = sound();
         (report.control.due, report.control.backlog) = (1_000, 4);
         let (outcome, recording) = recorded("control", "constant", &report);
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_packets_degrade_a_repeat_but_where_the_upf_is_to_drop_them() {
+    fn lost_packets_degrade_unless_the_upf_must_drop_them() {
         let mut report = sound();
         let uplink = DataSummary { lost: 5, received_bps: 2e6, ..side(1_000, 0, 0) };
         report.steps.push(StepSummary {
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_sent_nothing_is_none() {
+    fn load_that_sent_nothing_is_invalid() {
         let none = LoadReport { on_schedule: true, ..LoadReport::default() };
         let (outcome, recording) = recorded("control", "closed", &none);
         assert_eq!(outcome, Outcome::Invalid);
@@ -342,12 +344,12 @@ mod tests {
     }
 
     #[test]
-    fn a_upf_is_overloaded_only_by_what_left() {
+    fn only_sent_requests_overload_a_upf() {
         let mut report = sound();
         report.control.requests.insert("establishment".to_owned(), requests(100, 60));
         (report.control.requests_offered, report.control.requests_accepted) = (100, 100);
         assert_eq!(recorded("control", "closed", &report).0, Outcome::Overloaded);
-        // Of those lost, 40 were never its.
+        // 40 of the lost requests were never sent to it.
         report.control.requests_accepted = 60;
         let (outcome, recording) = recorded("control", "closed", &report);
         assert_eq!((outcome, recording.metrics["tool.unsent_ratio"]), (Outcome::Degraded, 0.4));
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_a_reason_with_its_time() {
+    fn silence_is_reported_with_its_time() {
         let silent = |ended| {
             let silence = Some(Silence { at_s: 3.25, for_s: 4.0, ended });
             let (outcome, recording) = recorded("control", "closed", &LoadReport { silence, ..sound() });
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn offered_accepted_and_seen_have_names_of_their_own_and_seconds_are_a_series() {
+    fn offered_and_accepted_rates_have_separate_metrics() {
         let mut report = sound();
         let second = |cycles, live| Second { cycles, live, ..Second::default() };
         report.control.seconds = vec![second(5, 50), second(3, 80)];

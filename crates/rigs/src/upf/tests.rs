@@ -16,7 +16,7 @@ fn rig() -> Bench<Upf> {
 }
 
 #[test]
-fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
+fn every_key_is_described_and_metric_names_are_unique() {
     let description = Upf.describe();
     let names = description.metric_names();
     let once: BTreeSet<&String> = names.iter().collect();
@@ -24,9 +24,9 @@ fn every_key_of_the_load_is_described_and_every_metric_has_one_name() {
     assert!(description.keys.iter().all(|key| !key.comment.is_empty()));
 }
 
-/// What a scenario does not say, a flag's default says: the rig adds addresses of its own, and nothing else.
+/// Without settings, the defaults of the command-line flags apply; the rig only adds addresses.
 #[test]
-fn a_point_that_says_nothing_loads_as_the_verbs_do() {
+fn default_point_equals_the_verbs_defaults() {
     let point = fake::point(&rig(), &[]);
     let run = fake::run(&point);
     let Part::Upf(part) = upf(&run, 0).unwrap() else { panic!("{point:?}") };
@@ -41,7 +41,7 @@ fn a_point_that_says_nothing_loads_as_the_verbs_do() {
 }
 
 #[test]
-fn settings_reach_both_parts_typed() {
+fn settings_reach_both_components() {
     let set = [
         ("sut.design", "software".into()),
         ("sut.workers", 3.into()),
@@ -74,7 +74,7 @@ fn settings_reach_both_parts_typed() {
 }
 
 #[test]
-fn an_external_upf_is_metered_by_its_number_its_name_or_its_group() {
+fn external_upf_is_metered_by_pid_name_or_cgroup() {
     let external = |set: &[(&str, Value)]| {
         let set: Vec<_> =
             [("sut.design", Value::from(EXTERNAL))].into_iter().chain(set.iter().cloned()).collect();
@@ -98,7 +98,7 @@ fn an_external_upf_is_metered_by_its_number_its_name_or_its_group() {
     );
 }
 
-/// A load that has ended with this report, and a UPF, both behind workers over TCP.
+/// Measures a load that has ended with this report, and a UPF, both behind workers over TCP.
 fn measured(
     report: LoadReport,
     dies: bool,
@@ -132,10 +132,10 @@ fn sound() -> LoadReport {
 }
 
 #[test]
-fn a_load_elsewhere_reports_whole_and_ends_its_window() {
+fn remote_load_reports_and_ends_the_window() {
     let (outcome, metrics, asked) = measured(sound(), false);
     assert_eq!(outcome, Ok(Outcome::Ok));
-    // It could not see the UPF's process; its machine did.
+    // The load could not meter the UPF's process; the UPF's machine did.
     assert_eq!(metrics["sut.cpu_us_per_session"], 0.5e6 / 100.0);
     assert_eq!(metrics["unexplained"], 0.0);
     let expected = ["UPF start", "load start", "UPF begin", "load begin", "load end", "UPF end"];
@@ -143,7 +143,7 @@ fn a_load_elsewhere_reports_whole_and_ends_its_window() {
 }
 
 #[test]
-fn a_upf_that_dies_is_the_one_that_failed() {
+fn crashed_upf_is_the_failure() {
     let died = LoadReport { upf_died_s: Some(1.5), ..sound() };
     let error = measured(died, false).0.unwrap_err();
     assert_eq!(error, RigError::Sut("the UPF's process ended 1.50 s into the run".to_owned()));
@@ -151,7 +151,7 @@ fn a_upf_that_dies_is_the_one_that_failed() {
 }
 
 #[test]
-fn no_key_is_optional_that_the_part_cannot_do_without() {
+fn required_settings_are_required_keys() {
     let point = fake::point(&rig(), &[]);
     let described = Upf.describe();
     let required: Vec<_> = described.keys.iter().filter(|key| key.presence == Presence::Required).collect();
@@ -160,9 +160,9 @@ fn no_key_is_optional_that_the_part_cannot_do_without() {
     assert_eq!(load.dialect, Dialect::STRICT_REL17);
 }
 
-/// Two campaigns at once on one machine do not meet; what a scenario says stays as it is said.
+/// Two concurrent campaigns on one machine use different addresses; addresses in a scenario stay unchanged.
 #[test]
-fn a_campaign_has_loopback_addresses_of_its_own() {
+fn campaigns_have_separate_loopback_addresses() {
     let addresses = |set: &[(&str, Value)], own: u8| {
         let point = fake::point(&rig(), set);
         let run = fake::run(&point);
@@ -196,6 +196,6 @@ fn a_campaign_has_loopback_addresses_of_its_own() {
     assert_eq!(addresses(&said, 3), addresses(&said, 0));
     let external = [("sut.design", EXTERNAL.into())];
     assert_eq!(addresses(&external, 3), addresses(&external, 0));
-    // As `ranlab load upf` has them: addresses of the machine that the load runs on, and no data network.
+    // As in `ranlab load upf`: addresses of the load's machine, and no data network.
     assert_eq!(addresses(&external, 0)[2..], ["none", "", ""]);
 }

@@ -1,5 +1,5 @@
-//! Books of a window: what the rig makes of the counters of both sides. The parts themselves run in `ranlab-parts` and in
-//! `tests/e2e/ring.sh`.
+//! Packet accounting of a window, from the counters of both sides. The components themselves are tested in
+//! `ranlab-parts` and in `tests/e2e/ring.sh`.
 
 use std::collections::BTreeMap;
 
@@ -33,13 +33,14 @@ fn recorded(
     let itself = report(&[("tester_mpps", best_mpps)], serde_json::Value::Null);
     window.taken.append(&mut fake::window(&lab, Side::Tool, SELF_TEST, itself).taken);
     let mut recorder = Recorder::default();
-    // One packet a microsecond for 10 ms.
+    // One packet per microsecond for 10 ms.
     let judged = Pipeline.record(&fake::run(&point), &window, &mut recorder);
     let recording = recorder.finish();
     (judged, recording.metrics, recording.reason)
 }
 
-/// 10,000 due, of which 20 were late, 30 found the ring full and 1 no buffer; of 9,949 that left 60 did not come back.
+/// 10,000 packets are due: 20 late, 30 without room in the ring, 1 without buffer; of the 9,949 sent, 60 did
+/// not return.
 fn outcome() -> RingOutcome {
     RingOutcome {
         due: 10_000,
@@ -66,7 +67,7 @@ fn counters() -> RingCounters {
 }
 
 #[test]
-fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
+fn causes_add_up_to_the_loss() {
     let (judged, metrics, reason) = recorded(&outcome(), &counters(), 10.0, "invalid");
     assert_eq!(judged, Ok(Outcome::Degraded));
     let causes: f64 = CAUSES.iter().map(|(name, _)| metrics[*name]).sum();
@@ -78,10 +79,10 @@ fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
     );
     assert_eq!((of("lost_dropped"), of("lost_on_purpose"), of("lost_ring_full_back")), (16.0, 9.0, 11.0));
     assert_eq!(of("lost_dropped_miss"), 7.0);
-    // What the generator left out is not the switch's loss.
+    // Packets omitted by the generator are not losses of the switch.
     assert!((of("loss_ratio") - 91.0 / 9_980.0).abs() < 1e-12 && of("tool.unsent_ratio") == 0.002);
     assert_eq!((of("carried_mpps"), of("tester_share")), (0.9889, 0.1));
-    // What comes back in the drain is not carried at the rate.
+    // Packets that return after the window do not count as carried.
     let late = RingOutcome { window_ns: 10_000_000, received_in_window: 5_000, ..outcome() };
     assert_eq!(recorded(&late, &counters(), 10.0, "invalid").1["carried_mpps"], 0.5);
     for words in [
@@ -95,7 +96,7 @@ fn causes_add_up_to_the_loss_and_what_nobody_names_is_unknown() {
 }
 
 #[test]
-fn counters_that_contradict_each_other_are_no_result() {
+fn contradictory_counters_invalidate_the_repeat() {
     let more = RingCounters { on_purpose: 16, ..counters() };
     let (judged, _, _) = recorded(&outcome(), &more, 10.0, "invalid");
     assert!(
@@ -106,9 +107,9 @@ fn counters_that_contradict_each_other_are_no_result() {
     assert!(matches!(recorded(&short, &counters(), 10.0, "invalid").0, Err(RigError::Rig(_))));
 }
 
-/// What cores say in words, and that a core's counter that is not in the sum is no result.
+/// Descriptions by core; a core's counter that is missing in the sum invalidates the result.
 #[test]
-fn the_books_of_several_cores_are_the_switchs() {
+fn core_counters_add_up_to_the_switch() {
     let core = |received, miss: u64, ring_full| RingCounters {
         received,
         dropped: [("miss".to_owned(), miss)].into(),
@@ -128,7 +129,7 @@ fn the_books_of_several_cores_are_the_switchs() {
 }
 
 #[test]
-fn a_load_beyond_what_the_tester_vouches_for_is_no_result() {
+fn load_beyond_the_testers_maximum_is_invalid() {
     let good = RingOutcome { due: 9_000, sent: 9_000, received: 9_000, ..RingOutcome::default() };
     let whole = RingCounters { received: 9_000, ..RingCounters::default() };
     assert_eq!(recorded(&good, &whole, 1.01, "invalid").0, Ok(Outcome::Ok));
@@ -141,7 +142,7 @@ fn a_load_beyond_what_the_tester_vouches_for_is_no_result() {
 }
 
 #[test]
-fn where_ours_dropped_is_said_by_table_and_summed_by_reason() {
+fn drops_are_described_by_table_and_summed_by_reason() {
     let place = |name: &str, count| (name.to_owned(), count);
     let own = RingCounters {
         dropped: [place("miss", 7), place("metered", 9)].into(),
