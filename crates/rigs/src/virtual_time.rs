@@ -1,5 +1,5 @@
-//! The rig `radio` in virtual time: the parts of one repeat in one thread, as fast as the machine goes, and the same numbers
-//! of it under the same names as live.
+//! Rig `radio` in virtual time: the components of one repeat in one thread, as fast as the machine allows,
+//! with the same metrics as live.
 
 pub mod record;
 pub mod twin;
@@ -20,80 +20,81 @@ pub use ranlab_parts::virtual_time::Witness;
 use crate::radio::{FAULTS, LATENCY, Monitored, Parts, SET_UP, told};
 use crate::{keys, tenants};
 
-/// The rigs that have a form in virtual time.
+/// Rigs that support virtual time.
 const RIGS: [&str; 2] = ["radio", "tenants"];
-/// A window begins at a whole one of these after the start.
+/// Windows begin at a multiple of this time after the start.
 const STEP: Duration = Duration::from_millis(100);
-/// Virtual time between two states that are kept, and between two looks whether somebody wants a stop.
+/// Virtual time between two recorded states, and between two checks for a stop request.
 pub const PERIOD: Duration = Duration::from_millis(500);
-/// How long after the last fault all base stations must be set up again.
+/// Time after the last fault within which all base stations must be set up again.
 pub const RECOVERY: Duration = Duration::from_secs(15);
 
-/// Who is left out.
+/// Component that is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Without {
-    /// Nobody.
+    /// None.
     #[default]
     Nobody,
     /// The xApp.
     Xapp,
-    /// The controller, and with it the xApp that works through it: the RIC is bare. Where operators share a base station, all
-    /// their controllers and the one between.
+    /// The controller, and the xApp that works through it, so that the RIC is bare. If operators share a base
+    /// station: all their controllers and the virtualization controller.
     Controller,
-    /// The controller of the operator of this number, from 0, and with it the xApp that works through it: its RIC is bare.
+    /// The controller of the operator with this index (from 0), and the xApp that works through it, so that
+    /// its RIC is bare.
     Operator(usize),
 }
 
-/// How a repeat is run.
+/// Options of a repeat.
 #[derive(Default)]
 pub struct Wish {
-    /// Who is left out.
+    /// Component that is left out.
     pub without: Without,
-    /// Who hears what happens.
+    /// Observer of events.
     pub witness: Option<Witness>,
-    /// Whether states and controls are kept.
+    /// Whether to record states and controls.
     pub record: bool,
 }
 
-/// What was kept; times are counted from the window's begin.
+/// Recorded states and controls; times are relative to the window's begin.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    /// The UEs at the window's begin, and at the end of each [`PERIOD`].
+    /// States of the UEs at the window's begin, and at the end of each [`PERIOD`].
     pub states: Vec<(Duration, Vec<UeState>)>,
-    /// What the xApp asked the controller to change.
+    /// Changes that the xApp requested from the controller.
     pub controls: Vec<(Duration, Control)>,
 }
 
-/// A repeat that has passed.
+/// Completed repeat.
 #[derive(Debug, Clone)]
 pub struct Passed {
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
-    /// The rig's metrics.
+    /// Metrics of the rig.
     pub recording: Recording,
-    /// What happened at each radio.
+    /// Meters of the radios.
     pub radios: Vec<RadioMeter>,
-    /// The same for the same repeat in any process.
+    /// Digest of the run; the same for the same repeat in any process.
     pub digest: u64,
-    /// Virtual time that passed.
+    /// Virtual time.
     pub passed: Duration,
-    /// How long that took.
+    /// Wall-clock time.
     pub took: Duration,
-    /// What was to be kept.
+    /// Recorded states and controls.
     pub kept: Kept,
 }
 
 impl Passed {
-    /// Virtual time by the time that it took.
+    /// Returns virtual time divided by wall-clock time.
     pub fn real_time_factor(&self) -> f64 {
         self.passed.as_secs_f64() / self.took.as_secs_f64().max(1e-9)
     }
 }
 
-/// Whether a rig runs in virtual time.
+/// Checks whether a rig supports virtual time.
 ///
 /// # Errors
-/// It does not; which one does.
+/// Names the rigs that do.
 pub fn runs(rig: &str) -> Result<(), String> {
     if RIGS.contains(&rig) {
         return Ok(());
@@ -104,10 +105,10 @@ pub fn runs(rig: &str) -> Result<(), String> {
     ))
 }
 
-/// Whether a point does.
+/// Checks whether a point can run in virtual time.
 ///
 /// # Errors
-/// Something of it is at a worker's address.
+/// Fails if a component has the location of a worker.
 pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
     let away = |(path, value): (&String, &Value)| {
         let place = value.to_string();
@@ -119,10 +120,11 @@ pub fn placed(settings: &BTreeMap<String, Value>) -> Result<(), String> {
 }
 
 impl Without {
-    /// By a name of the file's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; of operators by theirs, `sut.A`.
+    /// Parses a name as in the scenario's keys: `xapp`, `xapp.slices`, `sut`, `sut.traffic`; for operators
+    /// with their name, `sut.A`.
     ///
     /// # Errors
-    /// There is no such thing; what there is.
+    /// Names the available components.
     pub fn named(name: &str, settings: &BTreeMap<String, Value>) -> Result<Self, String> {
         let kind = |key: &str| settings.get(key).and_then(Value::text).unwrap_or_default().to_owned();
         let mut there = vec![("sut".to_owned(), Self::Controller)];
@@ -154,7 +156,7 @@ fn trouble(trouble: Trouble) -> RigError {
     }
 }
 
-/// Whether it is of the rig `tenants`.
+/// Returns whether the settings belong to rig `tenants`.
 fn is_shared(settings: &BTreeMap<String, Value>) -> bool {
     settings.contains_key(tenants::INFRASTRUCTURE)
 }
@@ -181,10 +183,11 @@ fn faults(run: &Run<'_>) -> Result<Vec<FaultPlan>, RigError> {
     Ok(all.into_iter().map(|spelled| spelled.value).collect())
 }
 
-/// One repeat of a point, as live: everybody comes up, the window begins, the xApp starts; only that nobody waits.
+/// Runs one repeat of a point like live (components start, the window begins, the xApp starts), without
+/// waiting.
 ///
 /// # Errors
-/// Something does not run in virtual time, does not come up, or does not recover from faults.
+/// Fails if something does not support virtual time, does not start, or does not recover from faults.
 pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     let Wish { without, witness, record } = wish;
     placed(&run.point.settings).map_err(RigError::Rig)?;
@@ -230,7 +233,7 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     Ok(Passed { outcome, recording: recorder.finish(), radios, digest, passed, took, kept })
 }
 
-/// Nothing that went wrong in time stays wrong.
+/// Checks that all temporary faults have been recovered from.
 fn recovered(network: &Network, faults: &[FaultPlan], window: Duration) -> Result<(), RigError> {
     let in_time = faults.iter().all(|fault| fault.end() + RECOVERY <= window);
     if in_time && !network.is_up() {

@@ -1,5 +1,5 @@
-//! No scenario changes its meaning unseen: what each resolves to, beyond defaults, stands in `points.txt` beside this file,
-//! and defaults stand in docs/scenario.schema.json.
+//! Golden test of scenario meanings: `points.txt` contains what each scenario resolves to beyond the
+//! defaults, which are in docs/scenario.schema.json.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,8 @@ fn scenarios(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// How many points, and of every key that is not everywhere its default the values in the order of the points.
+/// Returns the number of points, and for every key with a non-default value its values in the order of the
+/// points.
 fn meaning(scenario: &Scenario, rig: &RigDescription) -> String {
     let points = Plan::new(scenario, rig).points;
     let mut values: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -50,7 +51,7 @@ fn meaning(scenario: &Scenario, rig: &RigDescription) -> String {
 }
 
 #[test]
-fn every_scenario_means_what_it_meant() {
+fn scenario_meanings_are_unchanged() {
     let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
     let mut files = Vec::new();
     scenarios(&root().join("scenarios"), &mut files);

@@ -1,5 +1,5 @@
-//! What is published about the scenario language is true: the schema is the one that the rigs make, and every scenario of
-//! the repository is one.
+//! Checks of the published scenario language: the schema is current, and every scenario of the repository
+//! conforms to it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ fn lab() -> Lab {
     Lab::new("ranlab")
 }
 
-/// As `ranlab bench list --schema` prints it.
+/// Returns the schema, as printed by `ranlab bench list --schema`.
 fn schema() -> Value {
     json_schema(&ranlab_rigs::descriptions(&lab()))
 }
 
-/// Every scenario below scenarios/.
+/// Returns the paths of all scenarios below scenarios/.
 fn scenarios() -> Vec<PathBuf> {
     let mut folders = vec![root().join("scenarios")];
     let mut files = Vec::new();
@@ -42,7 +42,7 @@ fn scenarios() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_expectation_and_figure_has_its_points() {
+fn expectations_and_figures_refer_to_existing_points() {
     let rigs = ranlab_rigs::descriptions(&lab());
     let mut found = Vec::new();
     for file in scenarios() {
@@ -55,12 +55,13 @@ fn every_expectation_and_figure_has_its_points() {
 }
 
 #[test]
-fn the_published_schema_is_the_one_that_the_rigs_make() {
+fn published_schema_is_current() {
     let file = root().join("docs/scenario.schema.json");
     if std::env::var_os("RANLAB_WRITE_SCHEMA").is_some() {
         std::fs::write(&file, serde_json::to_string_pretty(&schema()).unwrap() + "\n").unwrap();
     }
-    // As values: in which order members are written depends on what else is built (serde_json's `preserve_order`).
+    // Compared as values: the order of members depends on other crates in the build (serde_json's
+    // `preserve_order`).
     let published: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     assert!(
         published == schema(),
@@ -70,7 +71,7 @@ fn the_published_schema_is_the_one_that_the_rigs_make() {
 }
 
 #[test]
-fn every_scenario_of_the_repository_is_accepted_and_has_points() {
+fn repository_scenarios_are_accepted() {
     let rigs = ranlab_rigs::descriptions(&lab());
     for file in scenarios() {
         for quick in [false, true] {
@@ -86,7 +87,7 @@ fn every_scenario_of_the_repository_is_accepted_and_has_points() {
 }
 
 #[test]
-fn every_scenario_of_the_repository_validates_against_the_schema() {
+fn repository_scenarios_conform_to_the_schema() {
     let schema = schema();
     for file in scenarios() {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -98,7 +99,7 @@ fn every_scenario_of_the_repository_validates_against_the_schema() {
 }
 
 #[test]
-fn the_schema_refuses_what_the_checker_refuses() {
+fn schema_and_checker_reject_the_same() {
     let schema = schema();
     for (text, where_) in [
         ("rig = \"controller\"\n[load]\nnode = 3", "/load/node"),
@@ -115,8 +116,9 @@ fn the_schema_refuses_what_the_checker_refuses() {
     }
 }
 
-/// Where a value does not follow a schema, for the words of JSON schema that ours uses. An independent validator agrees on
-/// every scenario; this one is here so that no test needs a network.
+/// Returns the positions at which a value violates a schema, for the JSON Schema keywords used here. An
+/// independent validator gives the same result for every scenario; this function avoids the need for network
+/// access in tests.
 fn offences(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut found = Vec::new();
     let object = schema.as_object().unwrap();
@@ -188,7 +190,7 @@ fn has_type(name: &str, value: &Value) -> bool {
     }
 }
 
-/// The one pattern that ours has: a length of time.
+/// Returns whether a text is a duration, the only pattern in the schema.
 fn is_span(text: &str) -> bool {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     text.len() > unit.len() && matches!(unit.trim_start(), "ns" | "us" | "ms" | "s" | "min" | "h")

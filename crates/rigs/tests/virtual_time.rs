@@ -1,5 +1,5 @@
-//! The rig `radio` in virtual time: FlexRIC's figures from the files that are live networks, one digest in any process, the
-//! twin, and what goes wrong on command.
+//! Tests of rig `radio` in virtual time: FlexRIC's figures from the scenarios of live networks,
+//! reproducibility across processes, paired runs, and fault injection.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use ranlab_rigs::virtual_time::{self, Passed, Wish, Without, record};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The points of a scenario, and how long its windows are.
+/// Returns the points of a scenario, and the duration of its windows.
 fn points(file: &str, sets: &[&str]) -> (Vec<Point>, Duration) {
     let rigs = ranlab_rigs::descriptions(&Lab::new("ranlab"));
     let sets = sets.iter().map(|&set| set.to_owned()).collect();
@@ -34,8 +34,8 @@ fn passed(point: &Point, seed: u64, window: Duration) -> Passed {
     virtual_time::run(&run, Wish::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A cell with fading for three UEs under the slicing controller, whose xApp asks for nothing; and what else a test says,
-/// as `PATH=JSON`.
+/// Returns a cell with fading for three UEs under the slicing controller, whose xApp sends no requests;
+/// further settings as `PATH=JSON`.
 fn cell(sets: &[&str]) -> Point {
     let ours =
         ["load.channel=\"sinr:12\"", "load.flows=[\"udp:80\", \"1=voip\"]", "load.stay=[]", "xapp.steps=[]"];
@@ -52,7 +52,7 @@ fn cell(sets: &[&str]) -> Point {
 }
 
 #[test]
-fn figures_11_and_13_come_from_the_files_that_are_live_networks() {
+fn figures_11_and_13_use_the_live_scenarios() {
     let (a, window) = points("flexric/fig13a.toml", &[]);
     let white = passed(&a[0], 1, window);
     let shares: Vec<_> = (1..=4).map(|n| white.recording.metrics[&format!("phase{n}_ue1_share")]).collect();
@@ -71,10 +71,10 @@ fn figures_11_and_13_come_from_the_files_that_are_live_networks() {
     assert!(transparent > 100_000.0 && freed < transparent / 4.0, "{transparent} us and {freed} us");
 }
 
-/// Set in the process that a test starts: print the digests.
+/// Environment variable of a child process of this test: print the digests.
 const CHILD: &str = "RANLAB_VIRTUAL_DIGESTS";
 
-/// Digests of a faulty run and of a twin.
+/// Returns the digests of a run with faults and of a paired run.
 fn digests(seed: u64) -> Vec<u64> {
     let faulty = cell(&["sim.faults=[\"random:6@1s-8s\"]"]);
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2\"]"]);
@@ -84,15 +84,15 @@ fn digests(seed: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_seed_decides_everything_in_any_process() {
+fn same_seed_gives_same_digest_in_any_process() {
     if std::env::var_os(CHILD).is_some() {
         println!("digests {:?}.", digests(7));
         return;
     }
-    // Each process has hash seeds of its own.
+    // Each process has its own hash seeds.
     let child = || {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_seed_decides_everything_in_any_process", "--nocapture"])
+            .args(["--exact", "same_seed_gives_same_digest_in_any_process", "--nocapture"])
             .env(CHILD, "1")
             .output()
             .unwrap();
@@ -115,8 +115,9 @@ fn twin(point: &Point, without: Without, seeds: u64, window: Duration) -> Vec<Di
 }
 
 #[test]
-fn who_does_nothing_is_worth_exactly_nothing_to_every_ue() {
-    // The controller observes three UEs with fading, one of whom comes later, and its xApp never asks for anything.
+fn noop_xapp_has_zero_effect() {
+    // The controller observes three UEs with fading, one of which arrives later, and its xApp never sends a
+    // request.
     for (without, sets) in [
         (Without::Controller, &["xapp.type=\"none\""][..]),
         (Without::Xapp, &[][..]),
@@ -134,26 +135,27 @@ fn who_does_nothing_is_worth_exactly_nothing_to_every_ue() {
 }
 
 #[test]
-fn the_twin_tells_who_gains_from_an_xapp_and_who_pays() {
-    // A slice of 60 % for the first UE, which alone had a third.
+fn paired_run_shows_gains_and_losses_of_an_xapp() {
+    // A slice of 60 % for the first UE, which otherwise has a third.
     let slices = cell(&["xapp.steps=[\"1s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let all = twin(&slices, Without::Xapp, 3, SECOND * 6);
     let told: BTreeMap<_, _> =
         all.iter().filter(|it| it.of.kpi == "mbps").map(|it| (it.of.ue, (it.told, it))).collect();
     assert_eq!([1, 2, 3].map(|ue| told[&ue].0), [Told::Gains, Told::Pays, Told::Pays], "{all:?}");
-    // Slices cost the scheduler's choice among channels: the others pay more than one gains.
+    // Slices restrict the scheduler's choice among channels, so the other UEs lose more than the first one
+    // gains.
     let sum: f64 = told.values().map(|(_, it)| it.summary.mean).sum();
     let gain = told[&1].1;
     assert!(gain.summary.mean > 2.0 && sum < 0.0, "{sum}: {all:?}");
-    // Common random numbers: a seed that is good without is good with.
+    // Common random numbers: a favourable seed is favourable in both runs.
     assert!(gain.correlation.unwrap() > 0.9, "{gain:?}");
 }
 
 #[test]
-fn an_xapp_over_e42_hears_all_and_is_worth_nothing() {
+fn e42_xapp_receives_all_reports_and_has_zero_effect() {
     let (all, window) = points("sim/watched.toml", &[]);
     let with = passed(&all[0], 1, window).recording;
-    // Four models ten times a second; each way, over E2 and over E42, takes `sim.latency`, 100 us.
+    // Four models with ten reports per second; each hop, E2 and E42, takes `sim.latency` (100 us).
     assert!((396.0..=404.0).contains(&with.metrics["xapp_indications"]), "{:?}", with.metrics);
     assert_eq!(with.metrics["xapp_lost"], 0.0);
     let age = |name: &str| with.metrics[&format!("xapp_age_us_{name}")];
@@ -167,11 +169,11 @@ fn an_xapp_over_e42_hears_all_and_is_worth_nothing() {
         difference.iter().all(|it| it.told == Told::Same && it.differences == [0.0, 0.0]),
         "{difference:?}"
     );
-    // What goes wrong between RIC and xApp is the RIC's: while it is away nothing comes, and afterwards all does again.
+    // A crash of the RIC interrupts the reports to the xApp, which resume after its restart.
     let (faulty, _) = points("sim/watched.toml", &["sim.faults=[\"crash:ric@1s-4s\"]"]);
     let heard = passed(&faulty[0], 1, window).recording.metrics["xapp_indications"];
     assert!((180.0..290.0).contains(&heard), "{heard}");
-    // Who is not served is told so.
+    // Unsupported combinations are rejected with a reason.
     for (path, value, why) in
         [("sut.type", "slicing", "over E42"), ("xapp.type", "traffic", "over a controller's REST")]
     {
@@ -183,7 +185,7 @@ fn an_xapp_over_e42_hears_all_and_is_worth_nothing() {
 }
 
 #[test]
-fn operators_controllers_can_be_left_out_one_by_one_or_all() {
+fn operators_controllers_can_be_left_out() {
     let (all, _) = points("flexric/fig15.toml", &["load.channel=sinr:15"]);
     for (point, mode) in all.iter().zip(["dedicated", "shared"]) {
         let of = |name: &str| {
@@ -191,10 +193,10 @@ fn operators_controllers_can_be_left_out_one_by_one_or_all() {
             let all = twin(point, without, 2, SECOND * 15);
             all.into_iter().filter(|it| it.of.kpi == "mbps").collect::<Vec<_>>()
         };
-        // B's controller looks and commands nothing.
+        // B's controller only observes.
         let b = of("sut.B");
         assert!(b.len() == 4 && b.iter().all(|it| it.told == Told::Same && it.with > 1.0), "{mode}: {b:?}");
-        // A's is worth to A's UEs what its xApp is, and B pays nothing that would be told.
+        // The effect of A's controller on A's UEs equals that of its xApp, and B loses nothing significant.
         let (a, xapp) = (of("sut.A"), of("xapp.slice"));
         let means = |all: &[Difference]| all.iter().map(|it| it.summary.mean).collect::<Vec<_>>();
         assert_eq!(means(&a), means(&xapp), "{mode}");
@@ -202,7 +204,7 @@ fn operators_controllers_can_be_left_out_one_by_one_or_all() {
         let b: f64 = means(&a)[2..].iter().sum();
         let had: f64 = a[2..].iter().map(|it| it.without).sum();
         assert!((b / had).abs() < 0.01, "{mode}: {b} of {had}: {a:?}");
-        // All of them: who shares then is not parted.
+        // Without all controllers, the sharing operators are not separated.
         assert!(of("sut").iter().any(|it| it.told != Told::Same), "{mode}");
     }
     let why = Without::named("sut.C", &all[0].settings).unwrap_err();
@@ -210,7 +212,7 @@ fn operators_controllers_can_be_left_out_one_by_one_or_all() {
 }
 
 #[test]
-fn every_column_of_the_tables_stands_in_the_documentation() {
+fn table_columns_are_documented() {
     let docs = include_str!("../../../docs/explanation/virtual-time.md");
     for (name, table) in record::Tables::new(4).named() {
         let from = docs.find(&format!("| `{name}.parquet` |")).unwrap();
@@ -221,7 +223,7 @@ fn every_column_of_the_tables_stands_in_the_documentation() {
     }
 }
 
-/// A column's numbers where another column has this one.
+/// Returns a column's values in the rows in which another column has this value.
 fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f64>> {
     let column = |name: &str| &table.columns.iter().find(|(own, _)| own == name).unwrap().1;
     let number = |name: &str, row| match column(name).get(row) {
@@ -234,14 +236,14 @@ fn where_is(table: &Table, name: &str, (other, is): (&str, f64)) -> Vec<Option<f
 }
 
 #[test]
-fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() {
+fn recorded_controls_and_states_match_the_radio() {
     let slices = cell(&["xapp.steps=[\"2.2s:1=0.6+2=0.4:1=1+2=2+3=2\"]"]);
     let run = Run::new(&slices, 0, 5, SECOND * 6);
     let pair = pair(&run, Without::Xapp, true).unwrap();
     let mut tables = record::Tables::new(4);
     tables.take(3, 5, &pair.with, Some(&pair.without));
     let [(_, states), (_, controls)] = tables.named();
-    // Two worlds, twelve periods, three UEs.
+    // Two runs, twelve periods, three UEs.
     assert_eq!(states.rows(), 2 * 12 * 3);
     let mbps = where_is(states, "mbps", ("ue", 1.0));
     let mean = |all: &[Option<f64>]| all.iter().flatten().sum::<f64>() / all.len() as f64;
@@ -249,7 +251,7 @@ fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() 
         let bytes = passed.radios[0].ues[0].bytes;
         assert!((mean(world) - bytes as f64 * 8e-6 / 6.0).abs() < 1e-6, "{world:?}");
     }
-    // Four were asked for: the slices, and three UEs; before that, both worlds are one.
+    // Four requests: the slices, and three UEs. Before the first request both runs are identical.
     assert_eq!(controls.rows(), 4 * 3);
     assert_eq!(mbps[..4], mbps[12..16]);
     let of = |name: &str| where_is(controls, name, ("ue", 1.0));
@@ -267,7 +269,7 @@ fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() 
     close(of("prbs_before"), mean(&prbs[..4]));
     close(of("prbs_after"), mean(&prbs[5..9]));
     close(of("prbs_without"), mean(&prbs[17..21]));
-    // Who has gone into a slice is in it; the other world knows none.
+    // An associated UE is in its slice; the run without the xApp has no slices.
     let slice = where_is(states, "slice", ("ue", 1.0));
     assert_eq!((slice[3], slice[4], slice[11], slice[23]), (None, Some(1.0), Some(1.0), None));
     let mut alone = record::Tables::new(4);
@@ -276,7 +278,7 @@ fn controls_are_kept_with_their_effects_and_states_are_what_the_radio_counted() 
 }
 
 #[test]
-fn what_goes_wrong_on_command_is_told_and_passes() {
+fn injected_faults_are_reported_and_recovered() {
     let everything = [
         "crash:ric@1s-2s",
         "vanish:agent@4s-5s",
@@ -311,19 +313,19 @@ fn what_goes_wrong_on_command_is_told_and_passes() {
         assert!(told.contains(said), "no {said:?} in\n{told}");
     }
     assert_eq!(told.matches("agent starts").count(), 2, "{told}");
-    // An xApp that asks while nobody is there ends, and that is the repeat's end.
+    // An xApp that sends a request to a crashed controller exits, which ends the repeat.
     let point = cell(&["sim.faults=[\"crash:ric@1s-3s\"]", "xapp.steps=[\"2s:1=1:1=1\"]"]);
     let error = virtual_time::run(&Run::new(&point, 0, 3, SECOND * 4), Wish::default()).unwrap_err();
     assert!(matches!(&error, RigError::Environment(why) if why.contains("refused")), "{error}");
 }
 
-/// Worlds with a cell, a controller and random faults.
+/// Number of seeds, each with a cell, a controller and random faults.
 const SEEDS: u64 = 200;
 
-/// Random faults of all kinds, and everybody is back in time, whatever the seed.
+/// After random faults of all kinds, all components recover in time, for every seed.
 #[test]
 fn networks_recover_from_random_faults() {
-    // Without an xApp: one that asks while the controller is dead ends, as it would live.
+    // Without an xApp, because one that sends a request to a crashed controller would exit.
     let point = cell(&["sim.faults=[\"random:8@0s-8s\"]", "load.flows=[\"voip\"]", "xapp.type=\"none\""]);
     let broken = |first: u64| -> Vec<String> {
         let one = |seed| {
@@ -340,7 +342,7 @@ fn networks_recover_from_random_faults() {
 }
 
 #[test]
-fn what_does_not_run_in_virtual_time_is_refused_by_name() {
+fn unsupported_settings_are_named() {
     let refused = |sets: &[&str]| {
         let run = |point: &Point| virtual_time::run(&Run::new(point, 0, 1, SECOND), Wish::default());
         run(&cell(sets)).unwrap_err().to_string()
@@ -353,7 +355,7 @@ fn what_does_not_run_in_virtual_time_is_refused_by_name() {
     assert!(refused(&["sim.faults=[\"cut:agent2@1s\"]"]).contains("agent2, which is not there"));
     assert!(virtual_time::runs("upf").unwrap_err().contains("\"upf\""));
     assert!(virtual_time::runs("radio").is_ok());
-    // And what is for virtual time alone is refused live.
+    // Keys for virtual time are rejected in a live run.
     let lab = Lab::new("ranlab");
     let rig = ranlab_rigs::by_name(&lab, "radio").unwrap();
     let faulty = cell(&["sim.faults=[\"cut:agent@1s\"]"]);
@@ -362,7 +364,7 @@ fn what_does_not_run_in_virtual_time_is_refused_by_name() {
 }
 
 #[test]
-fn who_is_left_out_is_named_as_the_file_names_it() {
+fn left_out_component_has_the_scenarios_name() {
     let settings = cell(&[]).settings;
     for (name, without) in [
         ("xapp", Without::Xapp),

@@ -1,4 +1,5 @@
-//! What a repeat was, as tables to learn from: states of UEs, and controls with their effects. docs/explanation/virtual-time.md has the columns.
+//! Tables of a repeat: states of UEs, and controls with their effects. docs/explanation/virtual-time.md
+//! describes the columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::{Kept, PERIOD, Passed};
 /// Base station and UE.
 type Who = (usize, u32);
 
-/// What a UE did in a period.
+/// Activity of a UE in a period.
 #[derive(Debug, Clone, Copy)]
 struct Did {
     rnti: u16,
@@ -21,10 +22,10 @@ struct Did {
     backlog_bytes: u64,
 }
 
-/// The UEs at a time.
+/// States of the UEs at a time.
 type State = (Duration, Vec<UeState>);
 
-/// What each UE did in a period, by its end.
+/// End of a period, and each UE's activity in it.
 type Period = (Duration, BTreeMap<Who, Did>);
 
 fn periods(kept: &Kept) -> Vec<Period> {
@@ -32,7 +33,7 @@ fn periods(kept: &Kept) -> Vec<Period> {
     let one = |((from, then), (until, now)): (&State, &State)| {
         let seconds = until.saturating_sub(*from).as_secs_f64().max(1e-9);
         let did = |it: &UeState| {
-            // Who came meanwhile, or came again as another, begins at 0.
+            // A UE that arrived in the meantime, or returned with another RNTI, starts at 0.
             let same = |old: &&UeState| (old.station, old.ue, old.rnti) == (it.station, it.ue, it.rnti);
             let (bytes, prbs) = then.iter().find(same).map_or((0, 0), |old| (old.bytes, old.prbs));
             let did = Did {
@@ -49,7 +50,7 @@ fn periods(kept: &Kept) -> Vec<Period> {
     pairs.map(one).collect()
 }
 
-/// Mean throughput, PRBs and backlog of a UE over some periods; `None`: it was in none of them.
+/// Returns mean throughput, PRBs and backlog of a UE over some periods; `None` if it was absent.
 fn means<'a>(periods: impl Iterator<Item = &'a Period>, who: Who) -> [Option<f64>; 3] {
     let there: Vec<&Did> = periods.filter_map(|(_, ues)| ues.get(&who)).collect();
     let mean = |of: fn(&Did) -> f64| {
@@ -80,7 +81,7 @@ const INT: Column = Column::Int(Vec::new());
 const FLOAT: Column = Column::Float(Vec::new());
 const TEXT: Column = Column::Text(Vec::new());
 
-/// Columns of the states; seeds have 64 bits, which a number of a table has not.
+/// Columns of the states; seeds are texts, because they have 64 bits and table numbers do not.
 const STATES: [(&str, Column); 11] = [
     ("point", INT),
     ("seed", TEXT),
@@ -121,7 +122,7 @@ fn table(columns: &[(&str, Column)]) -> Table {
     Table { columns: columns.iter().map(|(name, of)| ((*name).to_owned(), of.clone())).collect() }
 }
 
-/// A repeat by its point and seed.
+/// Point and seed of a repeat.
 type Which<'a> = (usize, &'a str);
 
 /// Rows of both tables.
@@ -133,12 +134,12 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Empty ones; effects are means over so many periods.
+    /// Returns empty tables; effects are means over `span` periods.
     pub fn new(span: usize) -> Self {
         Self { span, states: table(&STATES), controls: table(&CONTROLS) }
     }
 
-    /// Takes a repeat in that was recorded, and the one without somebody, if there was one.
+    /// Adds a recorded repeat, and its counterpart without the left-out component, if any.
     pub fn take(&mut self, point: usize, seed: u64, with: &Passed, without: Option<&Passed>) {
         let (own, other) = (periods(&with.kept), without.map(|without| periods(&without.kept)));
         let which = (point, &*seed.to_string());
@@ -156,7 +157,7 @@ impl Tables {
             periods.iter().flat_map(|(at, ues)| ues.iter().map(move |ue| (at, ue)))
         {
             let mut columns = self.states.columns.iter_mut().map(|(_, column)| column);
-            // In the order of the columns, which are all there.
+            // In the order of the columns, all of which exist.
             let mut next = |put: &mut dyn FnMut(&mut Column)| columns.next().map_or((), put);
             next(&mut |c| put_int(c, Some(point)));
             next(&mut |c| put_text(c, Some(seed)));
@@ -206,7 +207,7 @@ impl Tables {
         }
     }
 
-    /// Both by their names.
+    /// Returns both tables with their names.
     pub fn named(&self) -> [(&'static str, &Table); 2] {
         [("states", &self.states), ("controls", &self.controls)]
     }

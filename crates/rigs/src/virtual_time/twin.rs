@@ -1,6 +1,8 @@
-//! The twin: one seed twice, with somebody and without. The model draws each of its numbers by what it is for (UE, flow,
-//! slot), never by who asked before, so that both worlds are the same but for what the other one does: the difference is
-//! its doing, to the last bit.
+//! Paired runs: the same seed twice, with and without a component.
+//!
+//! The model draws each random number by its purpose (UE, flow, slot), independent of the order of draws.
+//! Both runs are therefore identical except for the effects of the component, and the difference is exactly
+//! its effect.
 
 use std::collections::BTreeMap;
 
@@ -11,75 +13,75 @@ use serde::Serialize;
 
 use super::{Passed, Wish, Without};
 
-/// One seed with and without.
+/// Paired run of one seed.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// With everybody.
+    /// With all components.
     pub with: Passed,
-    /// Without the one.
+    /// Without the component.
     pub without: Passed,
 }
 
-/// What is compared: which base station and UE, and which number of it, better so.
+/// Compared value: base station, UE and KPI.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Kpi {
-    /// From 1.
+    /// Number of the base station, from 1.
     pub station: usize,
-    /// From 1.
+    /// Number of the UE, from 1.
     pub ue: u32,
-    /// `mbps`, or `voip_rtt_us_p99` and the like of a flow.
+    /// `mbps`, or a flow's KPI such as `voip_rtt_us_p99`.
     pub kpi: String,
 }
 
-/// Whom the one that was left out helps.
+/// Effect of the component on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
-    /// Better with it, with the whole interval.
+    /// Better with it, over the whole confidence interval.
     Gains,
-    /// Worse.
+    /// Worse with it.
     Pays,
-    /// The same in every seed, exactly.
+    /// Exactly the same in every seed.
     Same,
-    /// The interval has both in it, or there is one seed and so none.
+    /// The confidence interval includes 0, or there is only one seed.
     Unclear,
 }
 
-/// What a number is with and without, over the seeds.
+/// Value with and without the component, over all seeds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Difference {
-    /// Whose.
+    /// Compared value.
     #[serde(flatten)]
     pub of: Kpi,
-    /// Mean with everybody.
+    /// Mean with all components.
     pub with: f64,
-    /// Mean without the one.
+    /// Mean without the component.
     pub without: f64,
-    /// With minus without, of each seed in which both are.
+    /// Difference (with minus without) of each seed that has both values.
     pub differences: Vec<f64>,
-    /// Their mean and Student's interval: seeds are paired.
+    /// Mean of the differences, and Student's confidence interval for paired samples.
     pub summary: Summary,
-    /// How alike seeds fare with and without; near 0 the numbers that both have in common are not; absent where nothing
-    /// differs among seeds, or they are fewer than three.
+    /// Correlation between the values with and without, over the seeds. Near 0 the pairing does not reduce
+    /// variance. Absent if there is no variation or there are fewer than three seeds.
     pub correlation: Option<f64>,
-    /// What that means.
+    /// Effect.
     pub told: Told,
 }
 
-/// How a number's difference is distributed among UEs.
+/// Distribution of a KPI's effects over the UEs.
 #[derive(Debug, Clone, Serialize)]
 pub struct Spread {
-    /// Which number.
+    /// KPI.
     pub kpi: String,
-    /// UEs that gain, pay, have exactly the same, or of whom it is unclear.
+    /// Number of UEs with a better value.
     pub gains: usize,
-    /// See there.
+    /// Number of UEs with a worse value.
     pub pays: usize,
-    /// See there.
+    /// Number of UEs with exactly the same value.
     pub same: usize,
-    /// See there.
+    /// Number of UEs with an unclear effect.
     pub unclear: usize,
-    /// Least, quartiles and greatest of the UEs' mean differences.
+    /// Minimum, quartiles and maximum of the UEs' mean differences.
     pub quartiles: [f64; 5],
 }
 
@@ -95,28 +97,28 @@ pub fn pair(run: &Run<'_>, without: Without, record: bool) -> Result<Pair, InWor
     Ok(Pair { with: one(Without::Nobody)?, without: one(without)? })
 }
 
-/// What went wrong, and in which world.
+/// Error in one of the two runs.
 #[derive(Debug)]
 pub struct InWorld {
-    /// Who was left out in it.
+    /// Component that was left out in this run.
     pub without: Without,
-    /// What.
+    /// Error.
     pub error: RigError,
 }
 
-/// What is better of a number.
+/// Returns whether higher or lower values of a KPI are better.
 fn better(kpi: &str) -> Better {
     if kpi.ends_with("mbps") { Better::Higher } else { Better::Lower }
 }
 
-/// All numbers of a repeat.
+/// Returns all KPIs of a repeat.
 fn numbers(radios: &[RadioMeter]) -> BTreeMap<Kpi, f64> {
     let mut all = BTreeMap::new();
     for (station, radio) in (1..).zip(radios) {
         let seconds = radio.seconds.max(1e-6);
         for ue in &radio.ues {
             let of = Kpi { station, ue: ue.ue, kpi: "mbps".to_owned() };
-            // A UE that came again has several entries.
+            // A UE that returned has several entries.
             *all.entry(of).or_default() += ue.bytes as f64 * 8e-6 / seconds;
         }
         for flow in radio.flows.iter().filter(|flow| !flow.rtt_us.is_empty()) {
@@ -136,7 +138,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Pearson's, of at least three pairs that differ.
+/// Returns Pearson's correlation coefficient of at least three pairs with variation.
 fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 3 {
         return None;
@@ -163,7 +165,7 @@ fn told(kpi: &str, differences: &[f64], summary: &Summary) -> Told {
     if up == (better(kpi) == Better::Higher) { Told::Gains } else { Told::Pays }
 }
 
-/// What the one who was left out makes of every number, UE by UE.
+/// Returns the effect on every value, UE by UE.
 pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
     let seeds: Vec<_> =
         pairs.iter().map(|pair| (numbers(&pair.with.radios), numbers(&pair.without.radios))).collect();
@@ -183,7 +185,7 @@ pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
     kpis.into_iter().filter_map(one).collect()
 }
 
-/// Who gains and who pays, number by number.
+/// Returns the distribution of the effects, KPI by KPI.
 pub fn spreads(differences: &[Difference]) -> Vec<Spread> {
     let mut by_kpi: BTreeMap<&str, Vec<&Difference>> = BTreeMap::new();
     for difference in differences {
@@ -226,8 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn who_gains_and_who_pays_is_told_by_paired_seeds() {
-        // The second UE pays what the first one's round trip gains; throughput of the first is the same to the bit.
+    fn paired_seeds_show_gains_and_losses() {
+        // The second UE loses what the first one's round trip gains; the first one's throughput is exactly
+        // the same.
         let pair = |seed: u64| Pair {
             with: passed([seed * 500_000, 1_000_000 + 100 * seed], 20_000 + seed),
             without: passed([seed * 500_000, 1_250_000 + 100 * seed], 200_000 + 2 * seed),
@@ -243,7 +246,7 @@ mod tests {
         assert!(gained.summary.half_width.unwrap() > 0.0 && gained.correlation.unwrap() > 0.999);
         let mbps = spreads(&all).into_iter().find(|spread| spread.kpi == "mbps").unwrap();
         assert_eq!((mbps.gains, mbps.pays, mbps.same, mbps.unclear), (0, 1, 1, 0));
-        // One seed has no interval: what differs is unclear, what does not is the same.
+        // One seed has no confidence interval: different values are unclear, identical ones are the same.
         let one = differences(&pairs[..1], 0.95);
         let told: Vec<_> = one.iter().map(|it| it.told).collect();
         assert_eq!(told, [Told::Same, Told::Same, Told::Unclear, Told::Unclear, Told::Unclear]);
