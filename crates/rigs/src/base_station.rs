@@ -1,6 +1,8 @@
-//! Rig `base-station`: what an agent costs the base station that it is in. The base station is the user-plane model in real
-//! time, in a process of its own; with no agent, with ranlab's under its RIC, or with FlexRAN's under a controller after it.
-//! There is no physical layer: what the agent adds is absolute, and no share of what a whole base station needs.
+//! Rig `base-station`: cost of an agent for the base station that contains it.
+//!
+//! The base station is the user-plane model in real time, in its own process: without agent, with ranlab's
+//! agent under its RIC, or with FlexRAN's agent under a FlexRAN-style controller. There is no physical layer,
+//! so the agent's cost is absolute and not a share of a complete base station.
 
 use std::time::Duration;
 
@@ -20,15 +22,16 @@ use crate::{keys, noise, sut};
 const STATION: &str = "base station";
 const CONTROLLER: &str = "controller";
 const XAPP: &str = "xApp";
-/// How long the base station may take to be up, and its reports to be subscribed.
+/// Time limit for the setup of the base station and the subscription of its reports.
 const SET_UP: Duration = Duration::from_secs(20);
 
-/// The rig.
+/// Rig.
 pub(crate) struct BaseStation;
 
 impl Experiment for BaseStation {
     fn describe(&self) -> RigDescription {
-        // A radio in coarse steps takes nobody's time; the others base stations of FlexRAN do not have.
+        // A coarse radio model would not consume time; the other excluded keys do not exist for FlexRAN base
+        // stations.
         let of_both = |key: &&str| !["fidelity", "plmn", "stage_key", "dus"].contains(key);
         let ours: Vec<_> = RADIO_KEYS.into_iter().filter(of_both).chain(["ues", "sm"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 3_i64);
@@ -79,7 +82,7 @@ impl Experiment for BaseStation {
                 stage.sut(STATION, "sut.at", Part::SouthFleet(part))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
             }
-            // A base station that nobody looks into.
+            // Base station without agent.
             _ => {
                 stage.sut(STATION, "sut.at", Part::Fleet(FleetPart { connect: Vec::new(), ..fleet }))?;
                 stage.wait(STATION, "the base station up", SET_UP, |n| n.get("alive") == Some(&1.0))
@@ -111,7 +114,7 @@ impl Experiment for BaseStation {
     }
 }
 
-/// ranlab's agent, under its RIC and an xApp that subscribes all it offers.
+/// ranlab's agent, under its RIC, and an xApp that subscribes to everything the agent offers.
 fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigError> {
     let listen = || vec![Listen::At(loopback(0))];
     let ric = RicPart { e2: listen(), e42: listen(), ..RicPart::default() };
@@ -128,7 +131,8 @@ fn e2(run: &Run<'_>, stage: &mut Stage<'_>, fleet: FleetPart) -> Result<(), RigE
 }
 
 fn metrics() -> Vec<Metric> {
-    // What others measure of a controller is the base station's here, its agent included.
+    // CPU metrics that other rigs measure for the controller are those of the base station with its agent
+    // here.
     let of_station = |metric: Metric| {
         let comment = metric.comment.replace("the controller", "the base station, its agent included,");
         Metric { comment, ..metric }

@@ -1,8 +1,8 @@
 //! Behaviour versions of rigs and of the components that they measure with.
 //!
-//! **Raise a number in the commit that changes what is measured**: another load, another clock, another definition of a
-//! metric. Results that were measured with a lower number are then judged `stale`. A change that measures the same (a rename,
-//! a faster build) leaves it. `scripts/house-rules.sh` asks for it.
+//! **Raise a number in the commit that changes what is measured**: another load, clock or definition of a
+//! metric. Results with a lower number are then judged `stale`. A change without effect on measurements (a
+//! rename, a faster build) keeps the number. `scripts/house-rules.sh` reminds of it.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use ranlab_campaign::scenario::Scenario;
 
 use crate::{Lab, by_name};
 
-/// A rig: name, behaviour version, components.
+/// Rig: name, behaviour version, components.
 type Entry = (&'static str, u32, &'static [&'static str]);
 
-/// Rigs: `crates/rigs/src/`.
+/// Rigs in `crates/rigs/src/`.
 const RIGS: &[Entry] = &[
     ("base-station", 1, &["model", "agent", "ran-load"]),
     ("e2-statistics", 2, &["model", "agent", "ric", "ran-load"]),
@@ -29,7 +29,7 @@ const RIGS: &[Entry] = &[
     ("mock", 1, &[]),
 ];
 
-/// Components: name, behaviour version, and where it is.
+/// Components: name, behaviour version, folder.
 pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
     ("model", 1, "crates/model/src"),
     ("agent", 1, "crates/e2/src/agent"),
@@ -41,9 +41,9 @@ pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
     ("dataplane", 1, "crates/dataplane/src"),
 ];
 
-/// What this version measures a scenario with; `None`: there is no such rig.
+/// Returns the behaviour versions for a scenario; `None` if its rig is unknown.
 pub fn behaviour(scenario: &Scenario) -> Option<Behaviour> {
-    // No part is started for it, so any laboratory will do.
+    // Nothing is started, so the laboratory does not matter.
     let name = by_name(&Lab::new(""), &scenario.rig)?.describe().name;
     let (_, rig, components) = RIGS.iter().find(|(rig, ..)| *rig == name)?;
     let with = |name: &&str| {

@@ -16,16 +16,16 @@ use crate::harness::{
 };
 use crate::{keys, noise, readback, sut, wire};
 
-/// How long all base stations may take to be up, beyond the ramp, and all subscriptions to be admitted.
+/// Time limit, in addition to the ramp, for the setup of all base stations and subscriptions.
 const SET_UP: Duration = Duration::from_secs(20);
-/// A controller that delivers less of what it was sent cannot follow.
+/// Share of delivered reports below which a controller is overloaded.
 const OVERLOADED_BELOW: f64 = 0.5;
 
-/// What the parts are to the rig.
+/// Roles of the components.
 const FLEET: &str = "base stations";
 const XAPP: &str = "xApp";
 
-/// The rig.
+/// Rig.
 pub(crate) struct Controller;
 
 impl Experiment for Controller {
@@ -74,7 +74,7 @@ impl Experiment for Controller {
         let sm_encoding = fleet.sm_encoding;
         let monitor =
             MonitorPart { connect, e2ap, encoding, sm_encoding, dialect, ..MonitorPart::read(run, "load")? };
-        // What statistics bear is the campaign's time, wherever they come from.
+        // All timestamps in statistics use the campaign's clock, on every machine.
         let fleet = |worker: &Worker| {
             Part::Fleet(FleetPart { ahead_us: worker.clock_offset_us as i64, ..fleet.clone() })
         };
@@ -90,7 +90,7 @@ impl Experiment for Controller {
         })
     }
 
-    /// A report that is later than its period belongs to the next one.
+    /// A report that is delayed by more than a period belongs to the next one.
     fn send_delay_at_most(&self, run: &Run<'_>) -> Option<Duration> {
         run.span("load.period").map(|period| period.max(harness::SEND_DELAY))
     }
@@ -99,7 +99,7 @@ impl Experiment for Controller {
         let (fleet, monitor) = (window.report(FLEET)?, window.report(XAPP)?);
         let clocks = [XAPP, FLEET].map(|role| window.find(role));
         if let [Some(xapp), Some(fleet)] = clocks {
-            // Each may be wrong by its own bound, and the difference by both.
+            // Each clock has its own error, and the difference has both.
             recorder.scalar("clock_error_us", fleet.clock_error_us + xapp.clock_error_us);
             recorder.scalar("clock_drift_us", xapp.clock_drift_us - fleet.clock_drift_us);
         }
@@ -140,15 +140,16 @@ fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// Share of the indications sent that are still under way at the end. Those of one period are left out: the windows of base
-/// stations and xApp begin and end a little apart, and a period's indications leave together.
+/// Share of the sent indications that are still in transit at the end. Those of one period are excluded: the
+/// windows of base stations and xApp begin and end at slightly different times, and the indications of a
+/// period are sent together.
 fn backlog_share(run: &Run<'_>, sent_per_s: f64, accounted: f64, seconds: f64) -> f64 {
     let period_s = run.span("load.period").map_or(0.0, |period| period.as_secs_f64());
     let due = sent_per_s * seconds;
     ((due - accounted - sent_per_s * period_s) / due.max(1.0)).max(0.0)
 }
 
-/// Records what base stations and xApp saw, and says what that makes of the repeat.
+/// Records the results of base stations and xApp, and determines the outcome of the repeat.
 fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,
@@ -159,7 +160,7 @@ fn record(
     let seconds = monitor.wall_s.max(1e-3);
     let (arrived, sent) = (monitor.number("indications")?, fleet.number("sent")?);
     let (dropped, skipped) = (fleet.number("dropped")?, fleet.number("skipped")?);
-    // Base stations that number nothing leave losses unknown.
+    // Without sequence numbers, losses are unknown.
     let lost = monitor.numbers.get("lost").copied();
     recorder.scalar("indications_per_s", arrived / seconds);
     recorder.scalar("payload_mbps", monitor.number("bytes")? * 8e-6 / seconds);

@@ -1,4 +1,5 @@
-//! Rig `e2-rtt`: round trips of pings through the service model HW, one hop (iApp) or two (xApp over the RIC).
+//! Rig `e2-rtt`: round-trip time of pings with the service model HW, over one hop (iApp) or two (xApp through
+//! the RIC).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,28 +23,28 @@ use ranlab_sdk::wire::flat::Coding;
 use crate::harness::{self, BACKLOG_AT_MOST, Experiment, Judged, Stage, Window, copy};
 use crate::{keys, noise, readback, sut, wire};
 
-/// How long the base station may take to be up, and the first echo to come.
+/// Time limit for the setup of the base station and the first echo.
 const SET_UP: Duration = Duration::from_secs(20);
 
-/// The encoding that stands for the FlexRAN protocol.
+/// Value of the encoding key that selects the FlexRAN protocol.
 const FLEXRAN: &str = "flexran";
 
-/// What the parts are to the rig.
+/// Roles of the components.
 const CONTROLLER: &str = "FlexRAN controller";
 const NODE: &str = "base station";
 const XAPP: &str = "xApp";
 
-/// The rig.
+/// Rig.
 pub(crate) struct E2Rtt;
 
-/// Who pings.
+/// Component that sends the pings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pinging {
-    /// An xApp, over the RIC.
+    /// An xApp, through the RIC.
     Xapp,
     /// An iApp in the RIC.
     IApp,
-    /// A FlexRAN controller itself.
+    /// A FlexRAN controller.
     Flexran,
 }
 
@@ -69,7 +70,7 @@ impl Pinging {
 }
 
 impl Pinging {
-    /// The part that pings.
+    /// Returns the role of the component that sends pings.
     fn role(self) -> &'static str {
         match self {
             Self::Xapp => XAPP,
@@ -79,7 +80,7 @@ impl Pinging {
     }
 }
 
-/// Our RIC with a pinging iApp; where its base stations connect.
+/// Starts the RIC with a pinging iApp; returns its address for base stations.
 fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Result<Address, RigError> {
     let (size, interval, window) = (ping.size, ping.interval, ping.window);
     let (iapp, sm_encoding) = (vec![HostedIApp::Ping], ping.sm_encoding);
@@ -87,7 +88,7 @@ fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Resul
     sut::address(&stage.sut(sut::RIC, "sut.at", Part::Ric(part))?.ready.addresses, "e2")
 }
 
-/// A FlexRAN controller that pings; where its agent connects.
+/// Starts a FlexRAN controller that sends pings; returns its address for agents.
 fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
     if keys::text(run, "sut.transport")? != "tcp" {
         return Err(RigError::Rig("FlexRAN runs over TCP: `sut.transport` must be \"tcp\"".to_owned()));
@@ -98,7 +99,7 @@ fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
     sut::address(&controller.ready.addresses, "southbound")
 }
 
-/// The base station of E2, which needs no UEs to echo.
+/// Returns the E2 base station; echoes need no UEs.
 fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
     let part = keys::fleet(run, connect, e2ap, encoding)?;
@@ -131,7 +132,7 @@ impl Experiment for E2Rtt {
             ("load.encoding", Coding::kind(), "of the service model").or("per");
         });
         keys.extend([
-            // Several are refused by the rig, which can say why.
+            // Several locations are rejected by the rig, with a reason.
             Key { kind: Kind::OneOrMore(Box::new(Kind::Text)), ..keys::place("load.at", "the base station") },
             keys::place("xapp.at", "the xApp"),
         ]);
@@ -234,7 +235,7 @@ fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// Octets of signalling, without the transport's.
+/// Bytes of signalling, without transport headers.
 struct Octets {
     down: f64,
     up: f64,
@@ -255,7 +256,8 @@ impl Octets {
         let codings = [encoding, keys::setting(run, "load.encoding")?];
         let each_down = control_bytes(size, e2ap, codings).ok_or_else(odd)? as f64;
         let each_up = indication_bytes(size, codings).ok_or_else(odd)? as f64;
-        // What the base station sent is counted there; what it got is what was sent, each of a size that the codec gives.
+        // The base station counts the bytes that it sends. The received bytes are the number of messages
+        // times the size computed by the codec.
         Ok(Self { down: each_down * sent, up: node.number("sent_bytes")?, each_down, each_up })
     }
 }

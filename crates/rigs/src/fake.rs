@@ -1,4 +1,5 @@
-//! Workers of the tests: they speak the protocol over TCP, hold no part, and report what a test says.
+//! Test workers: they implement the worker protocol over TCP, run no component, and report what a test
+//! specifies.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
 use std::collections::BTreeMap;
@@ -17,27 +18,27 @@ use serde_json::{Value as Json, json};
 
 use crate::harness::{Side, Taken, Window};
 
-/// What fake workers were asked, in the order of their answers: `load start`, `load begin`, ….
+/// Requests to test workers, in the order of their responses: `load start`, `load begin`, ….
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
-/// What a fake part does.
+/// Behaviour of a simulated component.
 #[derive(Clone, Default)]
 pub(crate) struct Acts {
-    /// Its numbers whenever it is looked at.
+    /// Values of each snapshot.
     pub(crate) look: BTreeMap<&'static str, f64>,
-    /// Where it listens.
+    /// Addresses it listens on.
     pub(crate) addresses: BTreeMap<&'static str, &'static str>,
-    /// What it reports of a window.
+    /// Report of a window.
     pub(crate) report: Report,
-    /// It is dead at the first look in a window.
+    /// Whether it is dead at the first snapshot in a window.
     pub(crate) dies: bool,
-    /// Its connection ends at the first look in a window.
+    /// Whether its connection ends at the first snapshot in a window.
     pub(crate) vanishes: bool,
-    /// Somebody stops the campaign when its first window begins.
+    /// Stops the campaign when the first window begins.
     pub(crate) stops: Option<Stop>,
 }
 
-/// A worker that acts; its place.
+/// Starts a test worker; returns its location.
 pub(crate) fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("tcp://{}", listener.local_addr().unwrap());
@@ -83,7 +84,8 @@ fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
     }
 }
 
-/// A worker as `ranlab worker --listen` is one, in this process: it holds real parts, and trusts nobody.
+/// Starts a worker like `ranlab worker --listen` in this process: it runs real components and has no trusted
+/// peers.
 pub(crate) fn real() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = format!("tcp://{}", listener.local_addr().unwrap());
@@ -98,7 +100,7 @@ pub(crate) fn real() -> String {
     place
 }
 
-/// A window in which one part did what a test says.
+/// Returns a window with the report of one component.
 pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: Report) -> Window<'a> {
     let taken = Taken {
         side,
@@ -112,7 +114,8 @@ pub(crate) fn window<'a>(lab: &'a Lab, side: Side, role: &'static str, report: R
     Window { lab, taken: vec![taken] }
 }
 
-/// A report of a second in which a process used `cpu_s` of a machine with two CPUs that were busy for `busy_s`.
+/// Returns a report of one second in which a process used `cpu_s` on a machine with two CPUs that were busy
+/// for `busy_s`.
 pub(crate) fn report(cpu_s: f64, busy_s: f64, numbers: &[(&str, f64)]) -> Report {
     Report {
         wall_s: 1.0,
@@ -123,7 +126,7 @@ pub(crate) fn report(cpu_s: f64, busy_s: f64, numbers: &[(&str, f64)]) -> Report
     }
 }
 
-/// A point with a rig's defaults and what a test sets.
+/// Returns a point with a rig's defaults and these settings.
 pub(crate) fn point(rig: &dyn Rig, set: &[(&str, Value)]) -> Point {
     let defaults = rig.describe().keys.into_iter().filter_map(|key| match key.presence {
         Presence::Default(value) => Some((key.path, value)),
@@ -134,7 +137,7 @@ pub(crate) fn point(rig: &dyn Rig, set: &[(&str, Value)]) -> Point {
     Point { index: 0, axes: Vec::new(), settings }
 }
 
-/// A short run of it.
+/// Returns a short run of a point.
 pub(crate) fn run(point: &Point) -> Run<'_> {
     Run::new(point, 0, 1, Duration::from_millis(10))
 }

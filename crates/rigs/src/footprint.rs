@@ -1,4 +1,4 @@
-//! Rig `footprint`: what has to be stored and held in memory before anything is done with it.
+//! Rig `footprint`: disk space and idle memory.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ranlab_parts::{Listen, Part, RicPart};
 use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{keys, sut};
 
-/// The rig.
+/// Rig.
 pub(crate) struct Footprint;
 
 impl Experiment for Footprint {
@@ -25,7 +25,7 @@ impl Experiment for Footprint {
                 ("sut.path", Kind::Text, "the file or the folder").when("sut.component", &["file", "folder"]);
             },
             metrics: metrics! {
-                // The file is the same wherever it lies.
+                // File size is independent of the location.
                 Scalar Lower "size_mb" "MB" "bytes on disk" .exact();
                 Scalar Lower "idle_rss_mb" "MB" "resident memory of a RIC that serves nobody";
                 Scalar Lower "idle_pss_mb" "MB" "the same, pages shared with others counted in proportion";
@@ -54,7 +54,7 @@ impl Experiment for Footprint {
             "ranlab" => window.lab.program.clone(),
             _ => keys::text(run, "sut.path")?.into(),
         };
-        // What it is called by may be a link to it.
+        // The path may be a symbolic link to the file.
         let bytes = path.canonicalize().and_then(|file| size(&file, 0)).map_err(|why| lacking(&path, why))?;
         recorder.scalar("size_mb", bytes as f64 / 1e6);
         let ric = window.find(sut::RIC).and_then(|ric| ric.report.process.as_ref());
@@ -68,10 +68,10 @@ impl Experiment for Footprint {
     }
 }
 
-/// The deepest folder that is looked into.
+/// Maximum depth of folders.
 const DEPTH_MAX: usize = 64;
 
-/// Bytes of a file, or of all files below a folder; links are not followed.
+/// Returns the size of a file, or of all files below a folder, in bytes; symbolic links are not followed.
 fn size(path: &std::path::Path, depth: usize) -> std::io::Result<u64> {
     let about = std::fs::symlink_metadata(path)?;
     if !about.is_dir() || depth > DEPTH_MAX {

@@ -1,29 +1,30 @@
-//! Design guidelines for controllers: what the counters show of one under load, and what follows from it (MARC §V, VI).
+//! Design guidelines for controllers: symptoms in the counters of a controller under load, with advice (MARC
+//! paper, sections V and VI).
 
 use ranlab_campaign::expect::short;
 use ranlab_campaign::results::{PointResult, Results};
 
-/// On which side of its bound a metric shows the sign.
+/// Bound beyond which a metric shows a symptom.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// A sign in the counters and the advice that follows from it.
+/// Symptom in the counters, with the resulting advice.
 struct Guide {
     metric: &'static str,
     bound: Bound,
-    /// What must have been measured beside it for the advice to follow.
+    /// Condition on another metric.
     premise: Option<(&'static str, Bound)>,
-    /// What the controller does then.
+    /// Description of the symptom.
     sign: &'static str,
     advice: &'static str,
-    /// Section of MARC's paper that the advice comes from.
+    /// Section of the MARC paper that gives the advice.
     section: &'static str,
 }
 
-/// In the order in which a reader should think of them: what is lost first, costs last.
+/// In order of importance for the reader: losses first, costs last.
 const GUIDES: [Guide; 7] = [
     Guide {
         metric: "overload_drops",
@@ -88,7 +89,7 @@ const GUIDES: [Guide; 7] = [
     },
 ];
 
-/// A sentence or three for each sign that was seen; one that says so if none was.
+/// Returns one to three sentences per symptom found, or one sentence that there is no symptom.
 pub(crate) fn sentences(results: &Results) -> Vec<String> {
     let seen: Vec<String> = GUIDES.iter().filter_map(|guide| guide.sentence(results)).collect();
     if !seen.is_empty() || results.points.iter().all(|point| point.runs.is_empty()) {
@@ -98,7 +99,7 @@ pub(crate) fn sentences(results: &Results) -> Vec<String> {
 }
 
 impl Guide {
-    /// The value that shows the sign at that point, if it does.
+    /// Returns the metric's value at a point if it shows the symptom.
     fn seen(&self, point: &PointResult, confidence: f64) -> Option<f64> {
         let within = |metric: &str, bound: Bound| {
             let mean = point.summary(metric, confidence)?.mean;
@@ -117,7 +118,7 @@ impl Guide {
         let with_value = |point| Some((point, self.seen(point, confidence)?));
         let seen: Vec<(&PointResult, f64)> = results.points.iter().filter_map(with_value).collect();
         let (first, value) = seen.first()?;
-        // A sign by yes and no has no unit, and its value says nothing more.
+        // A yes/no metric has no unit, and its value adds nothing.
         let value = match results.unit(self.metric) {
             "" => String::new(),
             unit => format!(", {} {unit} of {}", short(*value), self.metric),
@@ -149,12 +150,12 @@ mod tests {
         crate::by_name(&Lab::new("ranlab"), "southbound").unwrap().describe()
     }
 
-    /// Two points, of 10 and 50 base stations, with these numbers of a metric.
+    /// Returns results of two points, with 10 and 50 base stations and these values of a metric.
     fn results(metric: &str, values: [f64; 2]) -> Results {
         results_with(metric, values, &[])
     }
 
-    /// The same, with what else was measured at both.
+    /// Like `results`, with further metrics at both points.
     fn results_with(metric: &str, values: [f64; 2], others: &[(&str, f64)]) -> Results {
         let text = "title = \"t\"\nrig = \"southbound\"\n[sweep.axes]\n\"load.nodes\" = [10, 50]\n[measure]\nrepeats = 1";
         let over = Overrides { sets: Vec::new(), quick: false };
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sign_is_a_metric_of_the_rig() {
+    fn every_symptom_is_a_metric_of_the_rig() {
         for guide in &GUIDES {
             assert!(rig().metric(guide.metric).is_some(), "{}", guide.metric);
             assert!(
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_is_told_where_it_was_seen() {
+    fn symptom_is_reported_with_its_point() {
         let told = sentences(&results("overload_drops", [0.0, 1.0]));
         assert_eq!(told.len(), 1);
         assert!(told[0].contains("drops messages at 1 of 2 points (first at "), "{}", told[0]);
@@ -203,7 +204,7 @@ mod tests {
             "{}",
             told[0]
         );
-        // Small messages cost nothing by themselves, and nobody waits behind reports that were not asked for.
+        // Small messages alone are no symptom, and neither are unrequested reports without a delay.
         for (metric, values, others) in [
             ("rx_bytes_per_message", [60.0, 60.0], &[("sut.cpu_cores", 0.01)][..]),
             ("rx_bytes_per_message", [60.0, 60.0], &[]),

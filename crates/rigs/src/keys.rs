@@ -1,4 +1,4 @@
-//! Settings that several rigs have, and how they are read.
+//! Settings shared by several rigs, and functions to read them.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,28 +13,29 @@ use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::Version;
 use ranlab_sdk::wire::flat::Coding;
 
-/// The key that says what a disturbed repeat is. `--quick` sets it to `warn`: a smoke run is never counted.
+/// Key for the treatment of disturbed repeats. `--quick` sets it to `warn`, because a quick run is never a
+/// result.
 pub const WHEN_NOISY: &str = "host.when_noisy";
 
-/// Where a part runs.
+/// Returns the key for the location of a component.
 pub(crate) fn place(path: &str, what: &str) -> Key {
     let comment = format!("machine of {what}: local, ssh://[user@]host[/path/to/ranlab], tcp://host:port");
     Key::new(path, Kind::Text, &comment).or("local")
 }
 
-/// Where the parts of a load run; whether several places divide it, the rig says when they are named.
+/// Returns the key for the locations of a load; the rig decides whether several locations can share it.
 pub(crate) fn load_places(what: &str) -> Key {
     let key = place("load.at", what);
     let comment = format!("{}; a list of places divides it", key.comment);
     Key { kind: Kind::OneOrMore(Box::new(key.kind)), comment, ..key }
 }
 
-/// A list of statistics service models.
+/// Returns the kind for a list of statistics service models.
 pub(crate) fn statistics() -> Kind {
     Kind::List(Box::new(Kind::choice(&ranlab_parts::statistics())))
 }
 
-/// Base stations of E2, but for the version, which is that of the controller.
+/// Returns the keys of E2 base stations, except the version, which is the controller's.
 pub(crate) fn of_fleet() -> Section {
     let ramp = |key: Key| Key { comment: "time over which they start; 0s: 1 ms each".to_owned(), ..key };
     FleetPart::keys("load")
@@ -45,7 +46,7 @@ pub(crate) fn of_fleet() -> Section {
         .change("sm", |key| Key { kind: statistics(), ..key })
 }
 
-/// Those base stations, towards a controller.
+/// Returns the E2 base stations of a run, connected to a controller.
 pub(crate) fn fleet(
     run: &Run<'_>,
     connect: &Address,
@@ -57,7 +58,7 @@ pub(crate) fn fleet(
     Ok(FleetPart { connect: vec![connect.clone()], e2ap, encoding, ramp, seed: Seed(run.seed), ..part })
 }
 
-/// What the measurement does on a machine that others use too.
+/// Returns the keys for measurements on a shared machine.
 pub(crate) fn host() -> Vec<Key> {
     keys! {
         (WHEN_NOISY, Kind::choice(&["invalid", "warn"]), "a repeat on a machine that others disturb").or("invalid");
@@ -66,33 +67,33 @@ pub(crate) fn host() -> Vec<Key> {
     }
 }
 
-/// A text that the schema has as required or with a default.
+/// Reads a text that is required by the schema or has a default.
 pub(crate) fn text<'a>(run: &'a Run<'_>, path: &str) -> Result<&'a str, RigError> {
     run.text(path).ok_or_else(|| missing(path))
 }
 
-/// A whole number within the bounds of its key.
+/// Reads an integer within the bounds of its key.
 pub(crate) fn int<T: TryFrom<i64>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     match run.value(path) {
         Some(Value::Int(int)) => T::try_from(*int).map_err(|_| missing(path)),
-        // A search replaces it by a number that it rounded.
+        // A search supplies a rounded floating-point number.
         Some(Value::Float(float)) => T::try_from(float.round() as i64).map_err(|_| missing(path)),
         _ => Err(missing(path)),
     }
 }
 
-/// A setting of a type that parts know.
+/// Reads a setting of a component's type.
 pub(crate) fn setting<T: Setting>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     let value = run.value(path).ok_or_else(|| missing(path))?;
     T::from_value(value).map_err(|allowed| RigError::Rig(format!("`{path}` must be {allowed}")))
 }
 
-/// A text that stands for something: an address, a way.
+/// Parses a text such as an address.
 pub(crate) fn parsed<T: FromStr<Err: std::fmt::Display>>(run: &Run<'_>, path: &str) -> Result<T, RigError> {
     text(run, path)?.parse().map_err(|error| RigError::Rig(format!("`{path}`: {error}")))
 }
 
-/// The machines of a part: a list, or text with commas between; without such a key, this one.
+/// Reads the locations of a component: a list, or comma-separated text; local without such a key.
 pub(crate) fn places(run: &Run<'_>, path: &str) -> Result<Vec<Host>, RigError> {
     let texts: Vec<&str> = match run.value(path) {
         None => return Ok(vec![Host::Local]),

@@ -1,16 +1,17 @@
-//! One file for each rig: joins the experimenter with the systems below it.
+//! Rigs: each file connects the experiment engine with the systems that it measures.
 //!
 //! ```text
-//!  campaign::run -> Rig (controller, e2_rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one part each
+//!  campaign::run -> Rig (controller, e2_rtt, …) -> Worker --lines of JSON--> `ranlab worker`: one component each
 //!                                                   (child process, ssh, TCP)  (RIC, fleet, xApp, relay) + its meters
 //! ```
 //!
-//! A rig never runs load in its own process: every part of an experiment (the system under test, the base stations, the
-//! xApp) is a process of its own ([`ranlab_parts::worker`]), on this machine or another, and is metered where it runs. So
-//! a part that dies takes nothing with it, a killed campaign leaves nothing behind (a worker ends when its input does), and
-//! one protocol serves a laptop and a laboratory.
+//! A rig never generates load in its own process. Every component of an experiment (the system under test,
+//! the base stations, the xApp) is a separate process ([`ranlab_parts::worker`]), on this machine or
+//! another, and is metered where it runs. A component that crashes therefore affects no other process, a
+//! killed campaign leaves no processes behind (a worker ends when its input closes), and the same protocol
+//! serves a laptop and a laboratory.
 //!
-//! To add a rig: write its file, enter it in [`all`]. [`all`] is what `bench list`, `bench new` and `doctor` show.
+//! To add a rig, write its file and add it to [`all`], which `bench list`, `bench new` and `doctor` show.
 #![deny(missing_docs)]
 
 mod base_station;
@@ -54,7 +55,7 @@ pub use ranlab_parts::readback::Question;
 pub use ranlab_parts::{Host, HostError, Lab};
 pub use stranger::{Planned, commands, notes};
 
-/// Every rig there is, in the order in which people meet them.
+/// Returns all rigs, in the order of presentation.
 pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
     vec![
         Box::new(Bench::new(lab, base_station::BaseStation)),
@@ -71,21 +72,21 @@ pub fn all(lab: &Lab) -> Vec<Box<dyn Rig>> {
     ]
 }
 
-/// A scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
+/// Scenario that decides whether a UPF passes, for a CI job (`bench new gate`).
 pub const GATE: &str = include_str!("starters/gate.toml");
 
-/// The rig of that name, or that had it before.
+/// Returns the rig with this name or former name.
 pub fn by_name(lab: &Lab, name: &str) -> Option<Box<dyn Rig>> {
     all(lab).into_iter().find(|rig| rig.describe().is(name))
 }
 
-/// What a campaign found in words ([`Rig::verdict`]); nothing of a rig that is not known here.
+/// Returns the findings of a campaign in words ([`Rig::verdict`]); empty for an unknown rig.
 pub fn verdict(results: &Results) -> Vec<String> {
-    // No part is started for it, so any laboratory will do.
+    // Nothing is started, so the laboratory does not matter.
     by_name(&Lab::new(""), &results.scenario.rig).map_or_else(Vec::new, |rig| rig.verdict(results))
 }
 
-/// What each rig says about itself: checking scenarios, templates, `doctor`.
+/// Returns the descriptions of all rigs, for checking scenarios, templates and `doctor`.
 pub fn descriptions(lab: &Lab) -> Vec<RigDescription> {
     all(lab).iter().map(|rig| rig.describe()).collect()
 }
@@ -98,9 +99,9 @@ mod tests {
     use ranlab_campaign::plan::Plan;
     use ranlab_campaign::scenario::{Overrides, Scenario, starter, template};
 
-    /// Files and results of before name rigs as they were called then.
+    /// Older files and results refer to rigs by former names.
     #[test]
-    fn a_rig_is_found_by_the_names_that_it_had_and_no_name_is_two_rigs() {
+    fn former_rig_names_are_found_and_unique() {
         let lab = Lab::new("ranlab");
         let rigs = descriptions(&lab);
         let names: Vec<_> = rigs.iter().flat_map(|rig| rig.aliases.iter().chain([&rig.name])).collect();
@@ -109,7 +110,7 @@ mod tests {
             assert_eq!(by_name(&lab, before).unwrap().describe().name, now);
             let text = format!("title = \"t\"\nrig = \"{before}\"\n");
             let scenario = Scenario::parse(&text, "old.toml", &Overrides::default(), &rigs).unwrap();
-            // As written: a campaign of before goes on.
+            // Unchanged, so that an older campaign can be continued.
             assert_eq!(scenario.rig, before);
         }
         assert!(by_name(&lab, "controler").is_none());
@@ -120,9 +121,10 @@ mod tests {
             .unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"))
     }
 
-    /// `bench new RIG` and then `bench check` of it: what a newcomer does first. With every key it is the same scenario.
+    /// `bench new RIG` followed by `bench check`, the first steps of a new user. With every key written out,
+    /// the scenario is the same.
     #[test]
-    fn the_scenario_that_each_rig_starts_with_can_be_run_within_two_minutes() {
+    fn starter_scenarios_run_within_two_minutes() {
         let lab = Lab::new(std::path::PathBuf::from("ranlab"));
         let rigs = descriptions(&lab);
         for (rig, description) in all(&lab).iter().zip(&rigs) {
@@ -148,11 +150,11 @@ mod tests {
         }
     }
 
-    /// The commented `[search]` of each, taken instead of its axes, is one.
+    /// The commented `[search]` of each starter, used instead of its axes, is valid.
     #[test]
-    fn the_search_that_each_rig_proposes_is_valid() {
+    fn starter_searches_are_valid() {
         let rigs = descriptions(&Lab::new(std::path::PathBuf::from("ranlab")));
-        // What is never loaded is not searched.
+        // A rig without load has no search.
         for rig in rigs.iter().filter(|rig| rig.keys.iter().any(|key| key.section() == "load")) {
             let text = rig.starter;
             let (settings, rest) = text.split_once("[sweep.axes]").unwrap();

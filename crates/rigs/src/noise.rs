@@ -1,4 +1,4 @@
-//! Whether a measurement can be trusted: what others did on the machines meanwhile.
+//! Trustworthiness of a measurement: activity of other processes on the machines.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use ranlab_parts::worker::Report;
 use crate::keys::WHEN_NOISY;
 use crate::stranger;
 
-/// Whether a repeat that was disturbed, or whose load came late, is no result.
+/// Returns whether a repeat with a disturbance or a late load is invalid.
 pub(crate) fn refused(run: &Run<'_>) -> bool {
     run.text(WHEN_NOISY) != Some("warn")
 }
 
 const FOREIGN: &str = "host.foreign_cores";
 const WATTS: &str = "host.watts";
-/// Time in which the load stood still, of several places the longest.
+/// Time for which the load stalled; the longest of several locations.
 pub(crate) const STOOD_STILL: &str = "tool.stood_still_s";
 const PRESSURE: &str = "host.cpu_pressure";
 
@@ -38,7 +38,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
     }
 }
 
-/// Records what others did on each machine; says whether that is too much for a result.
+/// Records the activity of other processes on each machine; returns an outcome if it exceeds the limits.
 pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Report)]) -> Option<Outcome> {
     #[derive(Default)]
     struct Machine {
@@ -64,14 +64,15 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     }
     let worst = |of: &dyn Fn(&Machine) -> f64| machines.values().map(of).fold(0.0, f64::max);
     let steal = worst(&|machine| machine.steal);
-    // Meters of machine and processes are not read at one instant: a little below zero is zero.
+    // The meters of machine and processes are not read at the same time; small negative differences count as
+    // zero.
     let foreign = worst(&|machine| (machine.busy - machine.ours).max(0.0));
     let share = worst(&|machine| (machine.busy - machine.ours).max(0.0) / machine.cpus.max(1) as f64);
     recorder.scalar(STEAL, steal);
     recorder.scalar(FOREIGN, foreign);
     recorder.scalar(FOREIGN_SHARE, share);
     recorder.scalar(PRESSURE, worst(&|machine| machine.pressure));
-    // A sum without one of them would be none.
+    // The sum is recorded only if all machines report a value.
     if let Some(watts) = machines.values().map(|machine| machine.watts).sum::<Option<f64>>()
         && watts > 0.0
     {
@@ -93,7 +94,8 @@ pub(crate) fn judge(run: &Run<'_>, recorder: &mut Recorder, parts: &[(&Host, &Re
     Some(recorder.judge(broken.map(|breach| (Outcome::Invalid, breach))))
 }
 
-/// Several workers of one kernel are one machine, and where that is not known, those at one destination.
+/// Identifies a machine: several workers on one kernel are one machine; if the kernel is unknown, those at
+/// one destination.
 fn machine_name(host: &Host, report: &Report) -> String {
     match (&report.boot, host) {
         (Some(boot), _) => boot.clone(),
@@ -105,7 +107,7 @@ fn machine_name(host: &Host, report: &Report) -> String {
     }
 }
 
-/// Marks the repeats of a stored result, which keeps what others did and not whether that was too much.
+/// Marks disturbed repeats in stored results, which contain the activity but not the judgement.
 pub fn mark_disturbed(results: &mut Results) {
     for point in &mut results.points {
         let limit =
@@ -120,13 +122,12 @@ pub fn mark_disturbed(results: &mut Results) {
     }
 }
 
-/// What a reader of the results should know about the machines, one sentence each: what changes the reading of every
-/// number first.
+/// Returns remarks about the machines, one sentence each, most important first.
 pub fn warnings(results: &Results) -> Vec<String> {
     [disturbances(results), remarks(results)].concat()
 }
 
-/// In how many repeats a metric was above a limit, and by how much at the worst.
+/// Returns the number of repeats in which a metric exceeded a limit, and the worst value.
 fn beyond(results: &Results, metric: &str, limit: f64) -> Option<(String, f64)> {
     let runs = || results.points.iter().flat_map(|point| &point.runs);
     let values = runs().filter_map(|run| run.recording.metrics.get(metric).copied());
@@ -135,7 +136,7 @@ fn beyond(results: &Results, metric: &str, limit: f64) -> Option<(String, f64)> 
     beyond.into_iter().reduce(f64::max).map(|worst| (count, worst))
 }
 
-/// What others did on the machines, beyond the scenario's limits.
+/// Returns the disturbances beyond the scenario's limits.
 pub fn disturbances(results: &Results) -> Vec<String> {
     if let Some(kept) = &results.kept {
         return kept.warnings.clone();
@@ -154,7 +155,7 @@ pub fn disturbances(results: &Results) -> Vec<String> {
     steal.into_iter().chain(foreign).collect()
 }
 
-/// How exact the measurement was: load that was left out within its limit, clocks, and what is not to be believed.
+/// Returns remarks on accuracy: load omitted within its limit, clock errors, and unreliable metrics.
 pub fn remarks(results: &Results) -> Vec<String> {
     if results.kept.is_some() {
         return Vec::new();
@@ -212,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parts_use_themselves_is_not_foreign() {
+    fn own_cpu_time_is_not_foreign() {
         let (sut, load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
         let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
         assert_eq!(outcome, None);
         assert!((foreign - 0.05).abs() < 1e-9, "{foreign}");
-        // On two machines each has its own work alone.
+        // On two machines, each component counts on its own machine only.
         let far = "ssh://far".parse().unwrap();
         let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&far, &load)]);
         assert_eq!(outcome, Some(Outcome::Invalid));
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn power_is_of_all_machines_or_of_none() {
+    fn power_is_recorded_only_if_all_machines_report_it() {
         let watts = |parts: &[(&Host, &Report)]| {
             let point = Point { index: 0, axes: Vec::new(), settings: BTreeMap::new() };
             let mut recorder = Recorder::default();

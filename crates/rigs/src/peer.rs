@@ -1,8 +1,9 @@
-//! Systems of others as they are: how they are run and asked, how they differ, what of them is not to be believed.
+//! Profiles of third-party systems: how to run and query them, how they differ, and which of their numbers
+//! are unreliable.
 //!
-//! A scenario names a profile (`sut.peer`), so that a reader knows what was measured. Profiles are files `peers/<name>.toml`;
-//! those of this repository are part of the program, another one is named by its path. What a user has to say himself, such
-//! as where the system was built, the profile asks for by name (`[fill]`, `sut.fill`).
+//! A scenario names a profile (`sut.peer`), so that readers know what was measured. Profiles are files
+//! `peers/<name>.toml`; those of this repository are built in, others are named by path. Values that only the
+//! user knows, such as the build folder, are requested by name (`[fill]`, `sut.fill`).
 
 mod values;
 
@@ -17,14 +18,14 @@ use serde::de::DeserializeOwned;
 
 use values::{Unfit, Values};
 
-/// A profile that is part of the program: its name, the names that it has besides, its text.
+/// Lists built-in profiles: name, aliases, text.
 macro_rules! built_in {
     ($($name:literal $(or $alias:literal)*),* $(,)?) => {
         [$(($name, &[$($alias),*] as &[&str], include_str!(concat!("../../../peers/", $name, ".toml")))),*]
     };
 }
 
-/// Profiles that are part of the program.
+/// Built-in profiles.
 const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
     "ranlab",
     "flexric",
@@ -37,196 +38,196 @@ const BUILT_IN: [(&str, &[&str], &str); 9] = built_in![
     "eupf",
 ];
 
-/// A system.
+/// Profile of a third-party system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// As scenarios name it.
+    /// Name in scenarios.
     pub name: String,
-    /// As people name it.
+    /// Display name.
     pub title: String,
-    /// The version that the profile speaks of.
+    /// Version that the profile describes.
     pub version: String,
-    /// Where it comes from.
+    /// Origin.
     #[serde(default)]
     pub source: String,
-    /// Its licence, and what that forbids.
+    /// Licence, and its restrictions.
     #[serde(default)]
     pub licence: String,
-    /// What its user should know, a sentence each.
+    /// Notes for users, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What a scenario has to say of it in `sut.fill`, by name; `{name}` stands for it below.
+    /// Values that a scenario provides in `sut.fill`, by name; `{name}` is replaced in the fields below.
     #[serde(default)]
     pub fill: BTreeMap<String, Fill>,
-    /// Its commands.
+    /// Commands.
     #[serde(default)]
     pub run: Commands,
-    /// When it serves.
+    /// Readiness condition.
     #[serde(default)]
     pub ready: ReadyWhen,
-    /// What of it is metered.
+    /// Processes to meter.
     #[serde(default)]
     pub meter: MeterBy,
-    /// Where it serves.
+    /// Addresses.
     #[serde(default)]
     pub addresses: Addresses,
-    /// It is a vBBU: the programs of its CU and its DU, which rig `xhaul` puts on its network. They may name `{cu}`, `{du}` (addresses)
-    /// and `{interface}`.
+    /// vBBU: programs of its CU and DU, which rig `xhaul` runs on its network. They may contain `{cu}`,
+    /// `{du}` (addresses) and `{interface}`.
     #[serde(default)]
     pub vbbu: Option<OwnVbbu>,
-    /// How it differs on the wire.
+    /// Deviations on the wire.
     #[serde(default)]
     pub dialect: Dialect,
-    /// What it says of itself.
+    /// Values read back from the system.
     #[serde(default)]
     pub read_back: Vec<ReadBack>,
-    /// Numbers that are not to be believed of it.
+    /// Unreliable metrics.
     #[serde(default)]
     pub distrust: Vec<Distrust>,
-    /// Lines of its output that qualify a result.
+    /// Output lines that qualify a result.
     #[serde(default)]
     pub warn: Vec<WarnLine>,
-    /// What it has to be told so that it can be compared, by the name of its setting.
+    /// Settings that make it comparable, by setting name.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// What it cannot do, or does badly, that a measurement meets.
+    /// Missing or poor features that affect a measurement.
     #[serde(default)]
     pub limits: Vec<Limit>,
 }
 
-/// Something that a scenario has to say.
+/// Value that a scenario provides.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
-    /// What it is.
+    /// Description.
     pub about: String,
-    /// What holds if a scenario does not say it; none: it must.
+    /// Default; required if absent.
     #[serde(default)]
     pub default: Option<String>,
 }
 
-/// Where a system serves; empty: a scenario says it, or there is no such door.
+/// Addresses of a system; an empty one is given by the scenario or does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Addresses {
-    /// Base stations of E2, as a URL (`tcp://127.0.0.1:36421`).
+    /// E2 interface, as a URL (`tcp://127.0.0.1:36421`).
     pub e2: String,
-    /// xApps, likewise.
+    /// E42 interface (xApps), as a URL.
     pub e42: String,
-    /// Base stations of FlexRAN or 5G-EmPOWER: IP:PORT.
+    /// FlexRAN or 5G-EmPOWER interface, as IP:PORT.
     pub southbound: String,
-    /// PFCP: IP:PORT.
+    /// PFCP, as IP:PORT.
     pub n4: String,
-    /// GTP-U: IP:PORT.
+    /// GTP-U, as IP:PORT.
     pub n3: String,
 }
 
-/// How a system differs on the wire.
+/// Deviations of a system on the wire.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Dialect {
-    /// Versions of E2AP that it can be built for.
+    /// E2AP versions that it can be built for.
     pub e2ap: Vec<String>,
-    /// Transports of E2, by the scheme of an address.
+    /// E2 transports, by address scheme.
     pub transports: Vec<String>,
-    /// Whose E42 its xApps speak; empty: it has no E42.
+    /// E42 dialect of its xApps; empty: no E42.
     pub e42: String,
-    /// Whether its indications are numbered, so that losses can be counted.
+    /// Whether indications carry sequence numbers, so that losses can be counted.
     pub numbers_indications: bool,
-    /// The protocol of its base stations, as rig `sd-ran` calls it.
+    /// Protocol of its base stations, as named by rig `sd-ran`.
     pub southbound: String,
-    /// Its habits on N4, as `ranlab load upf --dialect` calls them.
+    /// N4 dialect, as named by `ranlab load upf --dialect`.
     pub n4: String,
 }
 
-/// A number that is not to be believed.
+/// Unreliable metric.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distrust {
-    /// Which metric, of ours or of its own read-back.
+    /// Metric of the rig or of its read-back values.
     pub metric: String,
-    /// Why.
+    /// Reason.
     pub why: String,
 }
 
-/// What a system cannot do.
+/// Limitation of a system.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// What, in a few words.
+    /// Short description.
     pub what: String,
-    /// What a measurement does about it.
+    /// Consequence for the measurement.
     pub effect: String,
 }
 
-/// The profile cannot be used: its author's or the scenario's fault.
+/// Error in a profile or its use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// No such profile.
+    /// Unknown profile.
     #[error("there is no profile \"{0}\"; known are {list}, or a path such as \"./mine.toml\"", list = names().join(", "))]
     Unknown(String),
     /// The file cannot be read.
     #[error("the profile {file} cannot be read: {why}")]
     File {
-        /// Which.
+        /// Path.
         file: String,
-        /// Why.
+        /// Cause.
         why: String,
     },
-    /// Something in it is wrong.
+    /// The content is invalid.
     #[error("the profile {peer}: {why}")]
     Wrong {
-        /// Which.
+        /// Profile.
         peer: String,
-        /// The key and what is allowed.
+        /// Key and allowed values.
         why: String,
     },
-    /// The scenario does not say what it asks for.
+    /// The scenario lacks a required value.
     #[error(
         "the profile {peer} asks for `{name}` ({about}): say it in the scenario, `sut.fill = [\"{name}=…\"]`"
     )]
     Unfilled {
-        /// Which.
+        /// Profile.
         peer: String,
-        /// What.
+        /// Name of the value.
         name: String,
-        /// What that is.
+        /// Description of the value.
         about: String,
     },
-    /// The scenario says what it does not ask for.
+    /// The scenario provides a value that the profile does not request.
     #[error("the profile {peer} does not ask for \"{given}\" in `sut.fill`; {allowed}")]
     NotAsked {
-        /// Which.
+        /// Profile.
         peer: String,
-        /// What was said.
+        /// Provided value.
         given: String,
-        /// What may be.
+        /// Allowed values.
         allowed: String,
     },
-    /// Its commands would be run by a worker that whoever reaches it can talk to.
+    /// The profile's commands would run on a worker that accepts unauthenticated connections.
     #[error(
         "the profile {peer} has commands, and the worker at {at} takes none: `sut.at` must be local or ssh://"
     )]
     OverTcp {
-        /// Which.
+        /// Profile.
         peer: String,
-        /// Where.
+        /// Location of the worker.
         at: String,
     },
 }
 
-/// Names of the profiles that are part of the program.
+/// Returns the names of the built-in profiles.
 pub fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|(name, ..)| *name).collect()
 }
 
 impl Peer {
-    /// The profile of that name, or at that path if there is a slash in it.
+    /// Loads the profile with this name, or from this path if it contains a slash.
     ///
     /// # Errors
-    /// There is none, or it is no profile.
+    /// Fails if there is no such profile or the file is invalid.
     pub fn load(name: &str) -> Result<Self, PeerError> {
         let failed = |why: String| PeerError::File { file: name.to_owned(), why };
         let text = if name.contains('/') {
@@ -267,10 +268,10 @@ impl Peer {
             .try_for_each(|(index, one)| one.check().map_err(|why| wrong(index, why)))
     }
 
-    /// The same with everything said that it asks for: each `NAME=VALUE` of `sut.fill`, or its default.
+    /// Substitutes the values of `sut.fill` (`NAME=VALUE`), or their defaults.
     ///
     /// # Errors
-    /// Something that is used is not said, or said that it does not ask for.
+    /// Fails if a required value is missing or an unknown one is provided.
     pub fn filled<'a>(self, said: impl IntoIterator<Item = &'a str>) -> Result<Self, PeerError> {
         let mut values = BTreeMap::new();
         for given in said {
@@ -316,30 +317,30 @@ impl Peer {
         for text in own.into_iter().chain(urls) {
             *text = values.fill(text).map_err(wrong)?;
         }
-        // A build that tells nothing there: `NAME=` in `sut.fill`.
+        // A build without these metrics: `NAME=` in `sut.fill`.
         filled.read_back.retain(|one| !one.url.is_empty());
         filled.check().map_err(|why| wrong(Unfit::Wrong(why)))?;
         Ok(filled)
     }
 
-    /// The same of a system that runs already: nothing is run, and its output is not seen.
+    /// Returns the profile for a system that already runs: no commands, no output.
     pub fn running(self) -> Self {
         let ready = ReadyWhen { command: Vec::new(), line: String::new(), ..self.ready };
         Self { run: Commands::default(), ready, ..self }
     }
 
-    /// Whether it has commands to run.
+    /// Returns whether there are commands to run.
     pub fn runs(&self) -> bool {
         !self.program().commands().is_empty()
     }
 
-    /// The part that runs its commands, or watches until it serves.
+    /// Returns the component that runs the commands, or waits until the system is ready.
     pub fn program(&self) -> ProgramPart {
         let (run, ready, meter) = (self.run.clone(), self.ready.clone(), self.meter.clone());
         ProgramPart { name: self.name.clone(), run, ready, meter, log: None, warn: self.warn.clone() }
     }
 
-    /// Why it cannot be met over addresses of that scheme, if it cannot.
+    /// Returns the reason if the system does not support addresses of this scheme.
     pub fn refuses(&self, scheme: &str) -> Option<String> {
         let allowed = match &self.dialect.transports[..] {
             [] => "no E2".to_owned(),
@@ -350,7 +351,7 @@ impl Peer {
     }
 }
 
-/// A profile out of its text; the error says the line, and what is allowed there.
+/// Parses a profile; the error names the line and what is allowed there.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);

@@ -1,6 +1,9 @@
-//! Rig `radio`: a base station with a radio of its own (the user-plane model) under the slicing or the traffic controller
-//! and its sample xApp, or under a bare RIC with an xApp that takes statistics over E42. Everything that UEs get is counted in the radio's own time: a machine that cannot follow makes a
-//! repeat long, and its controllers late, but no share wrong. The same parts run in virtual time, too ([`crate::virtual_time`]).
+//! Rig `radio`: a base station with a radio (the user-plane model) under the slicing or traffic controller
+//! and its sample xApp, or under a bare RIC with an xApp that subscribes over E42.
+//!
+//! UE metrics are counted in the radio's own time: a machine that is too slow makes a repeat longer and
+//! controllers late, but does not distort shares. The same components also run in virtual time
+//! ([`crate::virtual_time`]).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,24 +30,24 @@ const CONTROLLER: &str = "controller";
 const FLEET: &str = "base station";
 const XAPP: &str = "xApp";
 
-/// How long the base station may take to be up.
+/// Time limit for the setup of the base station.
 pub(crate) const SET_UP: Duration = Duration::from_secs(20);
-/// UEs and slices that have metrics of their own.
+/// Number of UEs and slices with individual metrics.
 const COUNTED: u32 = 4;
-/// Phases of a window, at most.
+/// Maximum number of phases in a window.
 const PHASES_MAX: i64 = 4;
-/// What of a phase is not counted: until what began it has an effect, and from when on what ends it may.
+/// Time excluded at both ends of a phase: until its change takes effect, and from when the next change may.
 const SETTLE: Duration = Duration::from_secs(2);
 const UNSETTLE: Duration = Duration::from_secs(3);
 
-/// Keys that are for virtual time alone.
+/// Keys used only in virtual time.
 pub(crate) const LATENCY: &str = "sim.latency";
 pub(crate) const FAULTS: &str = "sim.faults";
 
-/// The rig.
+/// Rig.
 pub(crate) struct Radio;
 
-/// What is there, before it is wired.
+/// Components before they are connected.
 pub(crate) struct Parts {
     pub(crate) controller: Part,
     pub(crate) fleet: FleetPart,
@@ -81,7 +84,7 @@ impl Parts {
     }
 }
 
-/// Whether this xApp works over what this controller serves.
+/// Checks whether this xApp works with this controller.
 fn together(controller: &str, xapp: &str) -> Result<(), String> {
     match (controller, xapp) {
         (_, "none") | ("ric", "monitor") => Ok(()),
@@ -95,13 +98,13 @@ fn together(controller: &str, xapp: &str) -> Result<(), String> {
     }
 }
 
-/// What an xApp over E42 heard in a window.
+/// Results of an xApp over E42 in a window.
 #[derive(Debug, Clone)]
 pub(crate) struct Monitored {
     pub(crate) indications: f64,
-    /// `None`: a base station numbers nothing.
+    /// `None` if a base station sends no sequence numbers.
     pub(crate) lost: Option<f64>,
-    /// How often each age of statistics was counted, us.
+    /// Distribution of the age of statistics: age in us, and count.
     pub(crate) ages_us: Vec<(u64, u64)>,
 }
 
@@ -118,7 +121,7 @@ impl Monitored {
     }
 }
 
-/// What virtual time alone has.
+/// Returns the keys used only in virtual time.
 pub(crate) fn sim_keys() -> Vec<Key> {
     keys! {
         (LATENCY, Kind::Span, "in virtual time: how long a message takes from one to another").or(Duration::from_micros(100));
@@ -126,7 +129,7 @@ pub(crate) fn sim_keys() -> Vec<Key> {
     }
 }
 
-/// Where no time is virtual, nothing goes wrong on command.
+/// Rejects fault injection, which exists only in virtual time.
 pub(crate) fn faultless(faults: Option<&Value>) -> Result<(), String> {
     match faults {
         Some(Value::List(all)) if !all.is_empty() => {
@@ -138,7 +141,7 @@ pub(crate) fn faultless(faults: Option<&Value>) -> Result<(), String> {
 
 impl Experiment for Radio {
     fn describe(&self) -> RigDescription {
-        // Controllers steer slots alone, and no xApp here brings stages.
+        // Controllers need a slot-level radio, and the xApps here load no stages.
         let keys = RADIO_KEYS.into_iter().filter(|key| !["fidelity", "stage_key", "dus"].contains(key));
         let ours: Vec<_> = keys.chain(["ues"]).collect();
         let load = FleetPart::keys("load").only(&ours).or("radio", "nr:106").or("ues", 2_i64);
@@ -170,7 +173,7 @@ impl Experiment for Radio {
         }
     }
 
-    /// UEs come, and flows begin, at times of their own.
+    /// UEs arrive and flows begin at configured times, so there is no warm-up.
     fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
     }
@@ -227,7 +230,7 @@ impl Experiment for Radio {
     }
 }
 
-/// What the radios' meters say.
+/// Records the meters of the radios.
 pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let radio = radios.first().ok_or_else(|| RigError::Rig("the base station has no radio".to_owned()))?;
     record(recorder, radio);
@@ -302,7 +305,7 @@ fn record(recorder: &mut Recorder, radio: &RadioMeter) {
     }
 }
 
-/// What the first UE got in each phase: its share, and what it gained from the first to the last.
+/// Records the first UE's share in each phase, and its gain from the first to the last phase.
 fn phases(recorder: &mut Recorder, samples: &[Sample], window: Duration, phases: u32) {
     let mut got = Vec::new();
     for n in 0..phases {
@@ -330,10 +333,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_counted_without_their_ends() {
+    fn phases_exclude_their_ends() {
         let sample = |half: u32| {
             let (at_s, second) = (f64::from(half) / 2.0, half / 2);
-            // The first UE has half, then three quarters of 40; at the change nonsense.
+            // The first UE has 50 %, then 75 % of 40 Mbit/s; values around the change are arbitrary.
             let one = if (18..=22).contains(&half) {
                 0.0
             } else if second < 10 {

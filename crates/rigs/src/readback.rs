@@ -1,4 +1,4 @@
-//! What a system under test says of itself over REST: the proof that it took in what it was sent.
+//! Values that a system under test reports over REST, as evidence of what it received.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use ranlab_parts::readback::{ReadBack, Readings, What, read};
 
 use crate::{keys, stranger};
 
-/// Asked besides a profile, or without one.
+/// Keys for queries in addition to a profile, or without one.
 pub(crate) fn keys(external: &[&str]) -> Vec<Key> {
     keys! {
         ("sut.rest", Kind::Text, "where it tells what it knows, e.g. http://127.0.0.1:9999/stats_manager/enb_config; read once after the measurement").optional().when("sut.type", external);
@@ -39,10 +39,10 @@ pub(crate) fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// What is to be read: by the scenario's own keys, else by the profile.
+/// Returns the queries: from the scenario's keys, else from the profile.
 ///
 /// # Errors
-/// The scenario's fault: an address or a path that is none.
+/// Fails if an address or path in the scenario is invalid.
 pub(crate) fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
     if run.value("sut.rest").is_none() {
         return Ok(stranger::peer(run)?.map(|peer| peer.read_back).unwrap_or_default());
@@ -61,10 +61,10 @@ pub(crate) fn wanted(run: &Run<'_>) -> Result<Vec<ReadBack>, RigError> {
     checked.collect()
 }
 
-/// Asks, if anything is to be asked; the sentence says what was not answered, or does not agree.
+/// Sends the queries, if any; returns a sentence about missing or contradictory responses.
 ///
 /// # Errors
-/// As [`wanted`].
+/// As for [`wanted`].
 pub(crate) fn record(
     run: &Run<'_>,
     recorder: &mut Recorder,
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// A controller that gives these answers, one connection each; what it was asked.
+    /// Starts a controller that gives these responses, one per connection; its thread returns the requests.
     fn controller(answers: &'static [&'static str]) -> (String, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_asked_once_and_its_answer_recorded() {
+    fn controller_is_queried_once_and_its_response_recorded() {
         let (url, asked) =
             controller(&["HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\n{\"eNB_config\": [{\"ues\": 100}]} "]);
         let (result, metrics) = read_back(&[
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told_from_one() {
+    fn invalid_responses_are_reported() {
         for (answer, why) in [
             ("HTTP/1.1 500 Internal\r\nContent-Length: 0\r\n\r\n", "500"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":", "no JSON"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_named() {
+    fn invalid_setting_is_named() {
         let (url, login) = ("http://127.0.0.1:1/", "RANLAB_TEST_NO_SUCH_VARIABLE");
         for (settings, named) in [
             (&[("sut.rest", "127.0.0.1:9999"), ("sut.rest_ues", "/")][..], "http://"),

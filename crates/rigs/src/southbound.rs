@@ -1,5 +1,6 @@
-//! Rig `sd-ran`: base stations of FlexRAN or 5G-EmPOWER at a controller: MARC's benchmark without its defects; and
-//! the same over E2 at our RIC, with its monitoring application inside as theirs is.
+//! Rig `sd-ran`: base stations of FlexRAN or 5G-EmPOWER at a controller, i.e. the benchmark of the MARC paper
+//! without its defects; and the same over E2 at ranlab's RIC, with its monitoring iApp as the counterpart of
+//! their monitoring application.
 
 mod outcome;
 
@@ -27,23 +28,23 @@ use crate::harness::{Experiment, Judged, Stage, Window};
 use crate::{guides, keys, readback, stranger, sut};
 use outcome::{Probe, Seen, Told};
 
-/// Version of E2AP between `ric` and its base stations.
+/// E2AP version between the RIC and its base stations.
 const E2AP: Version = Version::V2_03;
-/// Between two looks whether one more base station is served.
+/// Interval at which the additional base station is checked.
 const PROBE: Duration = Duration::from_millis(50);
 
-/// MARC's laws of UEs.
+/// UE laws of the MARC paper.
 const ACTIVATION: &str = "exponential:10s";
 const HOLDING: &str = "constant:500s";
 
-/// What the parts are to the rig.
+/// Roles of the components.
 const CONTROLLER: &str = "controller";
 const FLEET: &str = "base stations";
 
-/// The rig.
+/// Rig.
 pub(crate) struct SdRan;
 
-/// Whether the controller is our RIC, over E2.
+/// Returns whether the controller is ranlab's RIC, over E2.
 fn is_ric(run: &Run<'_>) -> Result<bool, RigError> {
     Ok(keys::text(run, "sut.type")? == "ric")
 }
@@ -60,7 +61,7 @@ fn protocol(run: &Run<'_>) -> Result<Southbound, RigError> {
     })
 }
 
-/// When base stations report; `None`: as the controller asks.
+/// Returns the reporting period; `None`: as requested by the controller.
 fn period(run: &Run<'_>) -> Result<Option<Duration>, RigError> {
     if keys::setting(run, "load.honour")? {
         return Ok(None);
@@ -85,9 +86,9 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
                 e2ap: E2AP,
                 iapp: vec![HostedIApp::Monitor],
                 sm: fleet.sm,
-                // E2's statistics know no finer period, and none that the RIC asks for by itself.
+                // E2 statistics support no shorter period, and the RIC always requests one.
                 period: period(run)?.unwrap_or_default().max(Duration::from_millis(1)),
-                // One more for a base station that comes last.
+                // Room for the additional base station.
                 max_nodes: part.max_nodes.max(u64::from(fleet.nodes) + 1),
                 ..part
             })
@@ -102,13 +103,13 @@ fn controller(run: &Run<'_>) -> Result<Part, RigError> {
     })
 }
 
-/// Base stations towards a controller.
+/// Returns the base stations, connected to a controller.
 fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     if is_ric(run)? {
         return keys::fleet(run, connect, E2AP, Coding::Per).map(Part::Fleet);
     }
     let part = SouthFleetPart::read_but(run, "load", &["period", "taken_back"])?;
-    // MARC's laws, which stand in every scenario, are those of its own service alone.
+    // The UE laws of the MARC paper, which are the defaults of every scenario, apply to its own service only.
     let marc = part.service == Profile::Marc;
     let of_service = |law: Option<Law>, of_marc: &str| law.filter(|law| marc || of_marc.parse() != Ok(*law));
     let taken_back = run.value("load.return").map(|_| keys::setting(run, "load.return")).transpose()?;
@@ -134,7 +135,7 @@ fn base_stations(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     }
 }
 
-/// Where the controller serves base stations.
+/// Returns the controller's address for base stations.
 fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, RigError> {
     match keys::text(run, "sut.type")? {
         "external" => {
@@ -148,7 +149,8 @@ fn address(run: &Run<'_>, told: &BTreeMap<String, String>) -> Result<Address, Ri
     }
 }
 
-/// One more base station without UEs, as MARC's m + 1st; `None` if there is none in this protocol.
+/// Starts one more base station without UEs, the (m+1)th of the MARC paper; `None` if the protocol does not
+/// support it.
 fn probe(
     run: &Run<'_>,
     window: &Window<'_>,
@@ -177,13 +179,13 @@ fn probe(
     }
 }
 
-/// A key with other words.
+/// Returns a key with another comment.
 fn said(comment: &str) -> impl FnOnce(Key) -> Key {
     let comment = comment.to_owned();
     |key| Key { comment, ..key }
 }
 
-/// What our controllers after the published ones can be told.
+/// Returns the keys of the reference controllers.
 fn reference_keys() -> Vec<Key> {
     let flexran = FlexranPart::keys("sut")
         .without(&["leak_limit_mib", "forget_dead"])
@@ -206,7 +208,7 @@ fn reference_keys() -> Vec<Key> {
 }
 
 fn sut_keys() -> Vec<Key> {
-    // What a type does not use is ignored, so that one sweep can go over several types.
+    // Keys that a type does not use are ignored, so that one sweep can cover several types.
     let external = &["external"][..];
     let mut keys = keys! {
         ("sut.type", Kind::choice(&["flexran", "alt-flexran", "empower", "ric", "external"]), "our references after the published controllers (alt-flexran: flexran with a RIB share of 0.8); ric: our RIC with its monitoring iApp, over E2 and with all UEs from the start; external: one that runs already").or("flexran");
@@ -223,7 +225,7 @@ fn sut_keys() -> Vec<Key> {
     keys
 }
 
-/// What the base stations can be told.
+/// Returns the keys of the base stations.
 fn load_keys() -> Vec<Key> {
     let stations = |max: i64| move |key: Key| Key { kind: Kind::Int { min: 1, max }, ..key };
     let period = "reporting period; 0s: MARC's, 50 ms FlexRAN and 500 ms 5G-EmPOWER";
@@ -292,7 +294,7 @@ impl Experiment for SdRan {
             numbers.get("alive").is_some_and(|alive| *alive >= f64::from(nodes))
         });
         match up {
-            // A controller that does not get them all up is what is measured, not an error.
+            // A controller that does not get all base stations up is a result, not an error.
             Ok(()) | Err(RigError::Sut(_)) => {}
             Err(error) => return Err(error),
         }
@@ -310,7 +312,8 @@ impl Experiment for SdRan {
             _ => Told::Reference,
         };
         let probe = match window.find(CONTROLLER) {
-            // How long a base station of E2 takes is not taken here: the fleet looks too seldom.
+            // The time of an E2 base station is not measured here: the snapshots of the fleet are too
+            // infrequent.
             Some(controller) if told != Told::Ric && !patience.is_zero() => {
                 probe(run, window, &address(run, &controller.addresses)?, patience)?
             }
@@ -323,7 +326,7 @@ impl Experiment for SdRan {
             load: window.report(FLEET)?,
             controller: window.report(CONTROLLER)?,
             told,
-            // Base stations of E2 tell of none.
+            // E2 base stations report no incidents.
             radios: detail.iter().flat_map(|detail| detail.radios.clone()).collect(),
             incidents: detail.iter().flat_map(|detail| detail.incidents.clone()).collect(),
         };

@@ -1,4 +1,5 @@
-//! A stranger as system under test, in any rig: its profile filled in, its commands, and what it says of itself.
+//! Third-party systems under test, for all rigs: profile with substituted values, commands, and read-back
+//! values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -18,16 +19,16 @@ use serde::Serialize;
 use crate::peer::{Distrust, Peer, PeerError};
 use crate::readback;
 
-/// The key that names a profile.
+/// Key that names a profile.
 const PEER: &str = "sut.peer";
-/// The key that says what it asks for.
+/// Key for the values that the profile requests.
 const FILL: &str = "sut.fill";
-/// The key that says whether the profile's commands are run.
+/// Key that permits the profile's commands to run.
 const RUN: &str = "sut.run";
-/// How long something of the system was stopped by a signal, s.
+/// Time for which a process of the system was stopped by a signal, in seconds.
 pub(crate) const STOPPED_S: &str = "sut.stopped_s";
 
-/// Names a profile, where another key has one of these values.
+/// Returns the keys for a profile, effective if the key `path` has one of these values.
 pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
     let peer = "its profile: a name that `bench list` shows, or a path to a file like those in peers/";
     let fill = "what its profile asks for, each \"name=value\", e.g. \"folder=/opt/flexran-rtc\"";
@@ -44,19 +45,20 @@ pub(crate) fn keys(path: &str, values: &[&str]) -> Vec<Key> {
     ]
 }
 
-/// The same without [`RUN`]: what is measured is always started.
+/// Like [`keys`] without [`RUN`], for systems that are always started.
 pub(crate) fn keys_of_started(path: &str, values: &[&str]) -> Vec<Key> {
     let mut all = keys(path, values);
     all.retain(|key| key.path != RUN);
     all
 }
 
-/// The key of a rig that takes no stranger, whose reason who names one is told.
+/// Returns the key for a rig without support for third-party systems; a scenario that uses it is rejected
+/// with the reason.
 pub(crate) fn refused_key(why: &str) -> Key {
     Key::new(PEER, Kind::Text, &format!("no profile can be measured here: {why}")).optional()
 }
 
-/// That reason, if a point names one.
+/// Returns that reason if a point names a profile.
 pub(crate) fn refused(settings: &BTreeMap<String, Value>, why: &str) -> Option<Result<String, String>> {
     settings
         .contains_key(PEER)
@@ -75,12 +77,12 @@ fn loaded<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Result<Option<Peer>,
     peer.filled(said).map(Some)
 }
 
-/// The profile that a run names, with everything filled in.
+/// Returns the profile of a run, with all values substituted.
 pub(crate) fn peer(run: &Run<'_>) -> Result<Option<Peer>, RigError> {
     loaded(|path| run.value(path)).map_err(|error| RigError::Rig(error.to_string()))
 }
 
-/// What the scenario says, unless it says no more than the default, and the profile does.
+/// Returns the scenario's setting, unless it equals the default and the profile has another value.
 pub(crate) fn said(
     run: &Run<'_>,
     path: &str,
@@ -98,7 +100,7 @@ pub(crate) fn said(
     }
 }
 
-/// What runs already, or what the profile's commands start.
+/// Returns the component for a running system, or the profile's commands.
 pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
     let attach = AttachPart::read(run, "sut")?;
     Ok(match peer(run)? {
@@ -107,7 +109,7 @@ pub(crate) fn part(run: &Run<'_>) -> Result<Part, RigError> {
     })
 }
 
-/// What the scenario says is metered comes before what the profile says.
+/// The scenario's metering settings take precedence over the profile's.
 fn part_of(peer: Peer, attach: AttachPart) -> Part {
     let mut program = peer.program();
     if attach != AttachPart::default() {
@@ -122,7 +124,8 @@ fn part_of(peer: Peer, attach: AttachPart) -> Part {
     Part::Attach(AttachPart { pid, command, cgroup })
 }
 
-/// Lets a program's commands be run if that is allowed, its output kept beside the campaign; whether it stays between repeats.
+/// Permits a program's commands to run if allowed, with its output stored in the campaign's folder; returns
+/// whether it keeps running between repeats.
 pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, RigError> {
     if let (false, Some(plugin)) = (lab.commands, part.plugin()) {
         let why = format!("the plug-in {plugin} may not be run: that takes `--allow-commands`");
@@ -147,18 +150,19 @@ pub(crate) fn admit(part: &mut Part, lab: &Lab, host: &Host) -> Result<bool, Rig
     Ok(program.run.each == Each::Campaign && !program.run.start.is_empty())
 }
 
-/// Readings of counters when a window begins; `None`: the system does not count.
+/// Reads counters at the beginning of a window; `None` if the system has none.
 pub(crate) fn before(run: &Run<'_>) -> Result<Option<(Instant, Readings)>, RigError> {
     let mut all = readback::wanted(run)?;
     all.retain(|one| one.total);
     if all.is_empty() {
         return Ok(None);
     }
-    // One that does not answer now is told afterwards.
+    // A failure to respond now is reported after the window.
     Ok(ranlab_parts::readback::read(&all).ok().map(|readings| (Instant::now(), readings)))
 }
 
-/// What of a stranger speaks against a repeat: it was stopped, it does not answer, its answers do not agree.
+/// Returns reasons against a repeat: the system was stopped, does not respond, or its values contradict each
+/// other.
 pub(crate) fn judge<'a>(
     recorder: &mut Recorder,
     outcome: Outcome,
@@ -188,15 +192,15 @@ pub(crate) fn judge<'a>(
     }
 }
 
-/// What a reader has to know of the profiles in use, a sentence each: metrics that are not to be believed, and that a system
-/// does not tell what it took in.
+/// Returns remarks on the profiles in use, a sentence each: unreliable metrics, and systems that do not
+/// report what they received.
 pub(crate) fn remarks(results: &Results) -> Vec<String> {
     let points = results.points.iter().map(|point| &point.point.settings);
     let named =
         points.filter_map(|settings| Some((settings.get(PEER)?.text()?, settings.contains_key("sut.rest"))));
     let mut told = Vec::new();
     for (name, asked) in named.collect::<BTreeSet<_>>() {
-        // One that is not there any more can say nothing.
+        // A profile that no longer exists gives no remarks.
         let Ok(peer) = Peer::load(name) else { continue };
         let of = format!("{} {}", peer.title, peer.version);
         if peer.read_back.is_empty() && !asked {
@@ -211,22 +215,22 @@ pub(crate) fn remarks(results: &Results) -> Vec<String> {
     told
 }
 
-/// A command of a profile, as it will be run.
+/// Command of a profile that will be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Planned {
-    /// The profile.
+    /// Profile.
     pub peer: String,
-    /// The machine.
+    /// Location.
     pub at: String,
-    /// What for: `start`, `ready`, `reset`, `stop`; of a vBBU `cu`, `du`.
+    /// Purpose: `start`, `ready`, `reset`, `stop`; of a vBBU `cu`, `du`.
     pub name: &'static str,
-    /// When it is run.
+    /// When it runs.
     pub when: &'static str,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub argv: Vec<String>,
-    /// Its working folder; none: that of the campaign.
+    /// Working folder; default: the campaign's.
     pub folder: Option<String>,
-    /// What is added to the environment.
+    /// Additional environment variables.
     pub environment: Vec<String>,
 }
 
@@ -240,10 +244,10 @@ impl std::fmt::Display for Planned {
     }
 }
 
-/// The commands that a plan runs, each once.
+/// Returns the commands that a plan runs, without duplicates.
 ///
 /// # Errors
-/// A profile cannot be used, or its commands would have to be run by a worker that is reached over TCP.
+/// Fails if a profile is invalid, or its commands would have to run on a worker that is reached over TCP.
 pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
     let mut all: Vec<Planned> = Vec::new();
     for point in &plan.points {
@@ -277,7 +281,7 @@ pub fn commands(plan: &Plan) -> Result<Vec<Planned>, PeerError> {
     Ok(all)
 }
 
-/// What users of the profiles in a plan should know, a sentence each.
+/// Returns the notes of the profiles in a plan.
 pub fn notes(plan: &Plan) -> Vec<String> {
     let peers = plan.points.iter().filter_map(|point| Peer::load(point.settings.get(PEER)?.text()?).ok());
     let told: BTreeSet<String> = peers

@@ -1,4 +1,4 @@
-//! Controllers under test: ours, the reference that decodes twice, or one that somebody else runs.
+//! Controllers under test: ranlab's RIC, the reference that decodes twice, or a running third-party one.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ use crate::harness::Stage;
 use crate::peer::Peer;
 use crate::{keys, stranger};
 
-/// Says what stands between base stations and xApps.
+/// Returns the keys for the system between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
     let (own, external) = (&["ranlab", "double-decode"], &["external"]);
     let comment = "version of E2AP";
@@ -45,7 +45,7 @@ pub(crate) fn keys() -> Vec<Key> {
     keys
 }
 
-/// Recorded wherever a rig has it: see [`record`].
+/// CPU usage, recorded by every rig that lists it: see [`record`].
 pub(crate) const CPU_CORES: &str = "sut.cpu_cores";
 
 pub(crate) fn metrics() -> Vec<Metric> {
@@ -62,20 +62,20 @@ pub(crate) fn metrics() -> Vec<Metric> {
     }
 }
 
-/// Where a controller serves.
+/// Addresses of a controller.
 pub(crate) struct Sut {
-    /// Base stations.
+    /// For base stations.
     pub(crate) e2: Address,
-    /// xApps.
+    /// For xApps.
     pub(crate) e42: Address,
-    /// Whether it speaks FlexRIC's E42.
+    /// E42 dialect.
     pub(crate) dialect: Dialect,
 }
 
-/// What our RIC is to a rig.
+/// Role of ranlab's RIC.
 pub(crate) const RIC: &str = "RIC";
 
-/// Places the controller that the point names.
+/// Starts the controller that the point names.
 pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     let kind = keys::text(run, "sut.type")?;
     if language(run)?.1 == Coding::Flat && kind != "ranlab" {
@@ -94,12 +94,12 @@ pub(crate) fn place(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigErro
     }
 }
 
-/// Version and encoding of E2AP.
+/// Returns version and encoding of E2AP.
 pub(crate) fn language(run: &Run<'_>) -> Result<(Version, Coding), RigError> {
     Ok((keys::setting(run, "sut.e2ap")?, keys::setting(run, "sut.encoding")?))
 }
 
-/// Why the controller that a point names cannot be met from here, as far as its settings tell.
+/// Returns the reason if the controller of a point cannot be reached, as far as its settings show.
 pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     let text = |path: &str| settings.get(path).and_then(Value::text);
     if text("sut.type") != Some("external") {
@@ -107,7 +107,7 @@ pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     }
     let addresses = ["sut.e2", "sut.e42"].into_iter().filter_map(text).collect::<Vec<_>>();
     if addresses.is_empty() {
-        // Of another protocol.
+        // Controller with another protocol.
         return None;
     }
     let peer = match Peer::load(text("sut.peer").unwrap_or("ranlab")) {
@@ -126,7 +126,7 @@ pub(crate) fn refused(settings: &BTreeMap<String, Value>) -> Option<String> {
     })
 }
 
-/// Our RIC as the point says, to be completed.
+/// Returns ranlab's RIC as the point configures it, not yet complete.
 pub(crate) fn ric_part(run: &Run<'_>) -> Result<RicPart, RigError> {
     Ok(RicPart { e2: vec![listen(run)?], ..RicPart::read(run, "sut")? })
 }
@@ -155,7 +155,7 @@ fn external(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError> {
     Ok(sut)
 }
 
-/// Where an external controller serves.
+/// Returns the addresses of an external controller.
 fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
     let Some(peer) = stranger::peer(run)? else { return Err(keys::missing("sut.peer")) };
     let address = |path: &str, of: fn(&Peer) -> &str| {
@@ -172,7 +172,7 @@ fn doors(run: &Run<'_>) -> Result<Sut, RigError> {
     Ok(Sut { e2, e42, dialect })
 }
 
-/// Why a point cannot be run: its controller is not met over such addresses.
+/// Returns the reason why a point cannot run: its controller does not support such addresses.
 pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<String, String>> {
     let point = Point { index: 0, axes: Vec::new(), settings: settings.clone() };
     let run = Run::new(&point, 0, 0, Duration::ZERO);
@@ -180,7 +180,7 @@ pub(crate) fn preview(settings: &BTreeMap<String, Value>) -> Option<Result<Strin
     external.then(|| doors(&run).err()).flatten().map(|error| Err(error.to_string()))
 }
 
-/// The sum over the processes, sample by sample: their clocks tick in step within some milliseconds.
+/// Records the sum over the processes, sample by sample; their clocks agree within some milliseconds.
 pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Duration) {
     let metered: Vec<_> =
         reports.iter().filter_map(|report| Some((*report, report.process.as_ref()?))).collect();
@@ -189,7 +189,7 @@ pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Dur
         metered.iter().map(|(_, process)| of(process)).sum()
     };
     for index in 0..samples {
-        // A sample at the very end comes a moment after it.
+        // The last sample may be taken just after the end.
         let at = Duration::from_secs_f64(metered[0].1.series[index].0).min(duration);
         recorder.sample(CPU_CORES, at, sum(&|process| process.series[index].1));
         recorder.sample("sut.rss_mb", at, sum(&|process| process.series[index].2 as f64 / 1e6));
@@ -208,7 +208,7 @@ pub(crate) fn record(recorder: &mut Recorder, reports: &[&Report], duration: Dur
     }
 }
 
-/// Where the controller is to listen.
+/// Returns the addresses that the controller is to listen on.
 fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
     if keys::text(run, "sut.transport")? == "unix" {
         return Ok(Listen::Own);
@@ -216,14 +216,14 @@ fn listen(run: &Run<'_>) -> Result<Listen, RigError> {
     Ok(Listen::At(Address::Tcp { host: ip(run)?.to_string(), port: 0 }))
 }
 
-/// The IP address at which the controller is to listen.
+/// Returns the IP address that the controller is to listen on.
 pub(crate) fn ip(run: &Run<'_>) -> Result<IpAddr, RigError> {
     let text = keys::text(run, "sut.listen")?;
     let wrong = |_| RigError::Rig(format!("`sut.listen` must be an IP address, \"{text}\" is none"));
     text.parse().map_err(wrong)
 }
 
-/// Where a part listens, of the addresses that it told.
+/// Returns an address of a component from those it reported.
 pub(crate) fn address(told: &BTreeMap<String, String>, name: &str) -> Result<Address, RigError> {
     let missing = || RigError::Rig(format!("the part does not say where it listens as `{name}`"));
     let text = told.get(name).ok_or_else(missing)?;
@@ -235,14 +235,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_met_is_not_promised() {
+    fn unreachable_controllers_are_rejected_in_preview() {
         let of = |kind: &str, peer: &str, e2: &str| {
             let settings = [("sut.type", kind), ("sut.peer", peer), ("sut.e2", e2), ("sut.e42", e2)];
             refused(&settings.map(|(path, text)| (path.to_owned(), Value::Text(text.to_owned()))).into())
         };
         let told = of("external", "flexric", "unix:///run/e2").unwrap();
         assert!(told.contains("speaks sctp, shim, tcp and not unix"), "{told}");
-        // Of the gateway in front of it.
+        // Addresses of the gateway in front of it.
         assert_eq!(of("external", "flexric", "tcp://10.0.0.9:36421"), None);
         assert_eq!(of("external", "flexric", "shim:///run/e2/10.0.0.9:36421"), None);
         assert_eq!(of("external", "ranlab", "tcp://10.0.0.9:36421"), None);

@@ -1,6 +1,8 @@
-//! Rig `tenants`: operators that share a base station through the virtualization controller, or have one each with their
-//! share of the carrier. Each has a slicing controller, one of them an xApp. Live, and in virtual time
-//! ([`crate::virtual_time`]). Base stations and UEs are those of the rig `radio`.
+//! Rig `tenants`: operators that share a base station through the virtualization controller, or have one base
+//! station each with their share of the carrier.
+//!
+//! Each operator has a slicing controller, one of them with an xApp. Runs live and in virtual time
+//! ([`crate::virtual_time`]). Base stations and UEs are those of rig `radio`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,12 +28,12 @@ use crate::radio::{FAULTS, SET_UP, faultless};
 use crate::virtual_time::Without;
 use crate::{keys, sut};
 
-/// Whether they share.
+/// Key that selects shared or separate base stations.
 pub(crate) const INFRASTRUCTURE: &str = "sut.infrastructure";
-/// What is below all in virtual time.
+/// Name of the lowest RIC in virtual time.
 const RIC: &str = "ric";
 const VIRT: &str = "virtualization controller";
-/// Their controllers, base stations of their own, and metrics.
+/// Roles and metrics of the operators' controllers.
 const CONTROLLERS: [&str; 4] = [
     "first operator's controller",
     "second operator's controller",
@@ -41,21 +43,21 @@ const CONTROLLERS: [&str; 4] = [
 const FLEETS: [&str; 4] =
     ["base station", "second operator's base station", "third's base station", "fourth's base station"];
 const XAPP: &str = "xApp";
-/// UEs with metrics of their own.
+/// Number of UEs with individual metrics.
 const UES: u32 = 8;
 const PHASES: usize = 6;
 
-/// The rig.
+/// Rig.
 pub(crate) struct Tenants;
 
-/// What is there, before it is wired.
+/// Components before they are connected.
 struct Parts {
     tenants: Vec<TenantPlan>,
     virt: VirtPart,
-    /// All UEs in one, or each operator's in one of its own.
+    /// One fleet with all UEs, or one per operator.
     fleets: Vec<FleetPart>,
     xapp: SliceXappPart,
-    /// Whose xApp it is.
+    /// Index of the operator with the xApp.
     asks: usize,
     shared: bool,
 }
@@ -75,7 +77,8 @@ fn list(texts: impl IntoIterator<Item = String>) -> Value {
     Value::List(texts.into_iter().map(Value::Text).collect())
 }
 
-/// What of a text `UES=WHAT` or `UES@WHEN` is about UEs `of`, numbered from 1 among them; `None`: nothing.
+/// Returns the part of a text `UES=SETTING` or `UES@TIME` that concerns the UEs `of`, renumbered from 1;
+/// `None` if it concerns none of them.
 fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
     let Some((ues, rest)) =
         text.split_once(mark).filter(|(ues, _)| ues.starts_with(|c: char| c.is_ascii_digit()))
@@ -83,7 +86,7 @@ fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
         return Some(text.to_owned());
     };
     let (first, last) = ues.split_once('-').unwrap_or((ues, ues));
-    // What is none is told by who reads it.
+    // An invalid text is reported by its reader.
     let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
         return Some(text.to_owned());
     };
@@ -91,7 +94,7 @@ fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
     (first <= last).then(|| format!("{}-{}{mark}{rest}", first - of.start + 1, last - of.start + 1))
 }
 
-/// A carrier with a share of another's PRBs.
+/// Returns a carrier with a share of the PRBs of another.
 fn part_of(carrier: &str, share: f64) -> String {
     let cut = |(kind, prbs): (&str, &str)| Some((kind.to_owned(), prbs.parse::<f64>().ok()? * share));
     let cut = carrier.split_once(':').and_then(cut);
@@ -115,7 +118,7 @@ impl Parts {
             let mut fleet = FleetPart { seed: Seed(run.seed), first, ..FleetPart::read(run, "load")? };
             let kept =
                 |path: &str, mark| list(texts(run, path).iter().filter_map(|text| about(text, mark, &of)));
-            // Each operator's UEs follow each other, and chose the first of its subscribers' networks.
+            // The UEs of each operator have consecutive numbers and select the first PLMN of its subscribers.
             let network =
                 |tenant: &TenantPlan| tenant.subscribers.iter().find(|it| it.contains('.')).cloned();
             let networks: Option<Vec<_>> = owners.iter().map(network).collect();
@@ -149,7 +152,7 @@ impl Parts {
         Ok(Self { tenants, virt, fleets, xapp, asks, shared })
     }
 
-    /// The virtualization controller towards these controllers.
+    /// Returns the virtualization controller, connected to these controllers.
     fn virt(&self, controllers: impl Iterator<Item = String>) -> Result<Part, RigError> {
         let plan = |(tenant, at): (&TenantPlan, String)| {
             let TenantPlan { name, share, subscribers, .. } = tenant;
@@ -160,14 +163,14 @@ impl Parts {
     }
 }
 
-/// The operators' names, as far as they have some.
+/// Returns the operators' names, where configured.
 pub(crate) fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
     let Some(Value::List(all)) = settings.get("sut.tenants") else { return Vec::new() };
     let name = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
     all.iter().filter_map(Value::text).map(name).collect()
 }
 
-/// Who is there in virtual time, but for somebody.
+/// Returns the machines in virtual time, except the one that is left out.
 pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
     let parts = Parts::of(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
@@ -186,24 +189,24 @@ pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result
     let fleets = parts.fleets.iter().enumerate().map(|(n, fleet)| (fleet.clone(), above(n))).collect();
     let xapp =
         ("xapp.slices".to_owned(), Part::SliceXapp(parts.xapp.clone()), own(&parts.tenants[parts.asks]));
-    // One without whom it works asks a controller that is there.
+    // An xApp that still has its controller sends its requests to it.
     let works = without == Without::Nobody || matches!(without, Without::Operator(n) if n != parts.asks);
     let xapps = Some(xapp).filter(|_| works).into_iter().collect();
     Ok(Cast { controllers, fleets, xapps, latency })
 }
 
-/// `8s-11s`.
+/// Parses a phase such as `8s-11s`.
 fn phase(text: &str) -> Option<Range<Duration>> {
     let (from, until) = text.split_once('-')?;
     let (from, until) = (parse_span(from)?, parse_span(until)?);
     (from < until).then_some(from..until)
 }
 
-/// What the radios' meters say, UEs numbered over all of them.
+/// Records the meters of the radios, with UEs numbered over all of them.
 pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder) -> Judged {
     let each: u32 = keys::int(run, "load.ues")?;
     let tenants = texts(run, "sut.tenants").len();
-    // Each base station counts its UEs from a number of its own on.
+    // Each base station numbers its UEs from its own offset.
     let number = |n: usize, ue: u32| ue - first_ue(n as u16) + 1 + n as u32 * each;
     let mut samples: BTreeMap<u64, BTreeMap<u32, f64>> = BTreeMap::new();
     for (n, radio) in radios.iter().enumerate() {
@@ -235,7 +238,7 @@ pub(crate) fn told(run: &Run<'_>, radios: &[RadioMeter], recorder: &mut Recorder
             let inside = samples.iter().filter(|(at, _)| span.contains(&Duration::from_millis(**at)));
             let got: Vec<f64> = inside.map(|(_, ues)| of_tenant(ues, n)).collect();
             if got.is_empty() {
-                // A quick run ends before.
+                // A quick run ends earlier.
                 continue;
             }
             let mean = got.iter().sum::<f64>() / got.len() as f64;
@@ -321,7 +324,7 @@ impl Experiment for Tenants {
         }
     }
 
-    /// UEs come, and flows begin, at times of their own.
+    /// UEs arrive and flows begin at configured times, so there is no warm-up.
     fn warms_up(&self, _run: &Run<'_>) -> bool {
         false
     }
@@ -386,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_operators_ues_are_numbered_among_its_own() {
+    fn ues_are_numbered_per_operator() {
         for (text, mark, of, own) in [
             ("udp:80", '=', 3..5, Some("udp:80")),
             ("3=udp:80@5s", '=', 3..5, Some("1-1=udp:80@5s")),

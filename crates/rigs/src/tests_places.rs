@@ -1,4 +1,4 @@
-//! Loads that several places divide.
+//! Tests of loads that are divided among several locations.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{controller, e2_rtt, southbound};
 
 /// Two workers over TCP, each with its share of real base stations.
 #[test]
-fn base_stations_at_two_places_are_all_there_once_and_whatever_they_send_arrives() {
+fn divided_base_stations_are_complete_and_unique() {
     let mut rig = Bench::new(&Lab::new("no-such-program"), controller::Controller);
     let places: Vec<_> = (0..2).map(|_| Value::Text(fake::real())).collect();
     let set = [
@@ -31,13 +31,13 @@ fn base_stations_at_two_places_are_all_there_once_and_whatever_they_send_arrives
     let outcome = rig.measure(&run, &mut recorder);
     let metrics = recorder.finish().metrics;
     assert!(matches!(outcome, Ok(Outcome::Ok)), "{outcome:?} {metrics:?}");
-    // Had two of them one identity, the RIC would refuse one, and all subscriptions would never be admitted.
+    // If two had the same identity, the RIC would refuse one, and not all subscriptions would be admitted.
     assert_eq!((metrics["nodes_lost"], metrics["lost"]), (0.0, 0.0));
     assert!(metrics["indications_per_s"] > 0.0);
 }
 
 #[test]
-fn what_is_one_is_not_divided_and_what_can_be_is_only_as_far_as_it_goes() {
+fn indivisible_loads_are_rejected() {
     let list = |places: usize| Value::List(vec!["local".into(); places]);
     let refused = |rig: &dyn Rig, set: &[(&str, Value)]| {
         rig.preview(&fake::point(rig, set).settings).and_then(Result::err).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! Rigs of the RAN side with workers that only act: what they bring up where, and what they make of the reports.
+//! Tests of the RAN rigs with test workers: which components they start where, and how they interpret the
+//! reports.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +21,7 @@ const ADDRESSES: [(&str, &str); 4] = [
     ("relay", "tcp://10.0.0.1:4"),
 ];
 
-/// A part that looks so and reports so.
+/// Returns a component with these snapshot and report values.
 fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> Acts {
     Acts {
         look: look.iter().copied().collect(),
@@ -30,7 +31,7 @@ fn acts(look: &[(&'static str, f64)], report: &[(&str, f64)]) -> Acts {
     }
 }
 
-/// Measures a point whose parts act at `places`; outcome, metrics, and what was asked.
+/// Measures a point with test workers at `places`; returns outcome, metrics, and requests.
 fn measured<E: Experiment>(
     experiment: E,
     places: &[(&str, Acts)],
@@ -63,7 +64,8 @@ fn measured<E: Experiment>(
     (outcome, metrics, asked)
 }
 
-/// Ten base stations that sent a thousand indications, and the xApp that got them, but for these numbers.
+/// Returns ten base stations that sent 1,000 indications, and the xApp that received them, with these
+/// changes.
 fn statistics(fleet: &[(&str, f64)], xapp: &[(&str, f64)]) -> [(&'static str, Acts); 3] {
     let sent = [
         ("alive", 10.0),
@@ -81,7 +83,7 @@ fn statistics(fleet: &[(&str, f64)], xapp: &[(&str, f64)]) -> [(&'static str, Ac
 }
 
 #[test]
-fn statistics_that_arrive_are_ok_and_what_is_missing_has_its_outcome() {
+fn missing_statistics_determine_the_outcome() {
     let of = |fleet: &[(&str, f64)], xapp: &[(&str, f64)]| {
         measured(controller::Controller, &statistics(fleet, xapp), &[])
     };
@@ -91,7 +93,7 @@ fn statistics_that_arrive_are_ok_and_what_is_missing_has_its_outcome() {
     assert_eq!(values.map(|name| metrics[name]), [1_000.0, 1.0, 5e4 * 8e-6, 900.0, 1.0]);
     assert_eq!((metrics["sut.cpu_us_per_indication"], metrics["tool.cpu_cores"]), (100.0, 0.2));
     assert_eq!((metrics["e2_rx_messages_per_s"], metrics["e2_tx_messages_per_s"]), (1_001.0, 4.0));
-    // The xApp goes first, so that the controller has nobody left who asks for anything.
+    // The xApp is stopped first, so that the controller loses its subscriber before its base stations.
     assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
     assert_eq!(asked[asked.len() - 3..], ["xapp stop", "load stop", "sut stop"]);
     for (fleet, xapp, expected) in [
@@ -117,7 +119,7 @@ fn statistics_that_arrive_are_ok_and_what_is_missing_has_its_outcome() {
 }
 
 #[test]
-fn uncounted_losses_are_absent_and_a_part_that_is_silent_is_an_error() {
+fn uncounted_losses_are_absent() {
     let mut places = statistics(&[], &[]);
     places[2].1.report.numbers.remove("lost");
     let (outcome, metrics, _) = measured(controller::Controller, &places, &[]);
@@ -129,7 +131,7 @@ fn uncounted_losses_are_absent_and_a_part_that_is_silent_is_an_error() {
 }
 
 #[test]
-fn two_relays_stand_around_the_ric_and_are_the_systems() {
+fn relays_count_as_system_under_test() {
     let places = statistics(&[], &[]);
     let (outcome, metrics, asked) =
         measured(controller::Controller, &places, &[("sut.type", "double-decode".into())]);
@@ -139,7 +141,7 @@ fn two_relays_stand_around_the_ric_and_are_the_systems() {
 }
 
 #[test]
-fn an_external_controller_is_met_as_its_profile_allows() {
+fn external_controller_follows_its_profile() {
     let places = statistics(&[], &[]);
     let with = |more: &[(&str, Value)]| {
         let external =
@@ -156,7 +158,7 @@ fn an_external_controller_is_met_as_its_profile_allows() {
     assert!(nowhere.contains("`sut.e2` is not set"), "{nowhere}");
 }
 
-/// Whoever pings, and the base station.
+/// Returns the component that sends pings, and the base station.
 fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, Acts)> {
     let all = [
         ("sent", 100.0),
@@ -178,7 +180,7 @@ fn pings(pinging: &str, but: &[(&str, f64)]) -> Vec<(&'static str, Acts)> {
 }
 
 #[test]
-fn round_trips_are_recorded_whoever_pings() {
+fn round_trips_are_recorded_for_each_sender() {
     let one = |places: &[(&str, Acts)], set: &[(&str, Value)]| measured(e2_rtt::E2Rtt, places, set);
     let (outcome, metrics, asked) = one(&pings("xapp", &[]), &[]);
     assert_eq!(outcome, Ok(Outcome::Ok));
@@ -189,7 +191,7 @@ fn round_trips_are_recorded_whoever_pings() {
     assert_eq!((metrics["sut.cpu_us_per_ping"], metrics["tool.cpu_cores"]), (1_000.0, 0.2));
     assert!(metrics["e2_bytes_per_control"] > 1_500.0 && metrics["e2_bytes_per_indication"] > 1_500.0);
     assert_eq!(asked[..3], ["sut start", "load start", "xapp start"]);
-    // The RIC's own pings are the RIC's: the base station alone is the tool's.
+    // Pings of the iApp belong to the RIC, so only the base station counts as tool.
     let iapp = [("load.path", Value::from("iapp"))];
     let (outcome, metrics, asked) = one(&pings("iapp", &[]), &iapp);
     assert_eq!((outcome, metrics["tool.cpu_cores"], asked[1].as_str()), (Ok(Outcome::Ok), 0.1, "load start"));
@@ -205,7 +207,7 @@ fn round_trips_are_recorded_whoever_pings() {
 }
 
 #[test]
-fn pings_that_cannot_be_are_refused_in_words() {
+fn unsupported_pings_are_rejected_with_a_reason() {
     for (set, told) in [
         (&[("sut.encoding", "flexran")][..], "`load.path` must be \"iapp\""),
         (&[("load.path", "iapp"), ("sut.type", "double-decode")], "`sut.type` must be \"ranlab\""),
@@ -227,7 +229,7 @@ fn pings_that_cannot_be_are_refused_in_words() {
 }
 
 #[test]
-fn a_footprint_is_a_files_size_or_a_folders_or_our_own_and_a_rics_memory() {
+fn footprint_measures_size_and_idle_memory() {
     let mut ric = acts(&[], &[]);
     if let Some(process) = &mut ric.report.process {
         (process.rss_bytes, process.pss_bytes) = (7_000_000, Some(3_000_000));
@@ -236,7 +238,7 @@ fn a_footprint_is_a_files_size_or_a_folders_or_our_own_and_a_rics_memory() {
     assert_eq!(outcome, Ok(Outcome::Ok));
     assert_eq!((metrics["idle_rss_mb"], metrics["idle_pss_mb"]), (7.0, 3.0));
     assert!(metrics["size_mb"] > 0.1);
-    // Noise is nothing to it: no time is measured.
+    // Noise does not matter, because no time is measured.
     assert!(!metrics.keys().any(|name| name.starts_with("host.")), "{metrics:?}");
     let folder = std::env::temp_dir().join(format!("ranlab-test-{}-image", std::process::id()));
     std::fs::create_dir_all(folder.join("lib")).unwrap();
@@ -255,7 +257,8 @@ fn a_footprint_is_a_files_size_or_a_folders_or_our_own_and_a_rics_memory() {
     assert!(matches!(of("file", path).0, Err(RigError::Environment(why)) if why.contains(path)));
 }
 
-/// A FlexRAN fleet of two and a controller, but for these numbers of the fleet.
+/// Returns a FlexRAN fleet with two base stations and a controller, with these changes of the fleet's
+/// numbers.
 fn sd_ran(but: &[(&str, f64)]) -> [(&'static str, Acts); 2] {
     let numbers = [
         ("alive", 2.0),
@@ -298,7 +301,7 @@ fn one_more_base_station_is_timed_after_the_window() {
         assert_eq!(outcome, Ok(Outcome::Ok), "{kind}");
         assert_eq!((metrics["init_delay_ms"], metrics["init_requests_ms"]), (5.0, 4.0), "{kind}");
         assert_eq!(metrics.contains_key("ingested_ratio"), ours, "{kind}");
-        // The probe comes after everything was measured, and goes before all others.
+        // The additional base station starts after the window and stops before all others.
         let begun: Vec<_> = asked.iter().filter(|asked| asked.ends_with("start")).collect();
         assert_eq!(begun, ["sut start", "load start", "load start"], "{kind}");
     }
@@ -306,9 +309,9 @@ fn one_more_base_station_is_timed_after_the_window() {
     assert!(!measured(southbound::SdRan, &sd_ran(&[]), &none).1.contains_key("init_delay_ms"));
 }
 
-/// Two places with half of everything each; what went wrong at either is what went wrong.
+/// Two locations with half of the load each; a fault at either is a fault of the repeat.
 #[test]
-fn base_stations_of_an_sd_ran_at_two_places_are_one_load() {
+fn divided_sd_ran_load_acts_as_one() {
     let log = Log::default();
     let [(_, controller), (_, mut half)] = sd_ran(&[]);
     half.look.insert("alive", 1.0);
@@ -351,7 +354,7 @@ fn base_stations_of_an_sd_ran_at_two_places_are_one_load() {
 }
 
 #[test]
-fn base_stations_that_do_not_all_come_up_are_what_is_measured() {
+fn incomplete_start_of_base_stations_is_a_result() {
     let set = [
         ("load.nodes", Value::Int(4)),
         ("load.settle", Value::Span(Duration::from_millis(30))),
@@ -364,7 +367,7 @@ fn base_stations_that_do_not_all_come_up_are_what_is_measured() {
 }
 
 #[test]
-fn over_e2_the_monitoring_iapp_tells_and_nobody_is_timed() {
+fn over_e2_the_monitoring_iapp_provides_the_counters() {
     let mut places = sd_ran(&[]);
     let fleet: Report =
         fake::report(0.1, 0.3, &["alive", "ues", "sent", "sent_bytes", "reports"].map(|name| (name, 2.0)));

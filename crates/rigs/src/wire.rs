@@ -1,14 +1,15 @@
-//! Messages, bytes and packets between a controller and its peers, each direction for itself, as the controller sees them.
+//! Messages, bytes and packets between a controller and its peers, per direction as seen by the controller.
 //!
-//! A message is what the protocol says; bytes are those of the connections, the frames around messages included; packets
-//! are TCP segments by the kernel's counters of those connections. Published rates have mixed the three up.
+//! Messages are protocol messages. Bytes are those of the connections, including message framing. Packets are
+//! TCP segments from the kernel's counters for these connections. Published rates do not always distinguish
+//! the three.
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Better, Metric, MetricKind};
 
 use ranlab_parts::worker::Report;
 
-/// What is counted in each direction: ending of the name, unit, and words for people.
+/// Quantities counted per direction: suffix of the name, unit, and description.
 const COUNTED: [(&str, &str, &str); 4] = [
     ("messages_per_s", "1/s", "protocol messages"),
     ("kbps", "kbit/s", "bytes of the connections: messages with their 4-byte lengths, no headers below"),
@@ -16,7 +17,7 @@ const COUNTED: [(&str, &str, &str); 4] = [
     ("data_packets_per_s", "1/s", "TCP segments that carried data"),
 ];
 
-/// The metrics of an interface (`e2`, `e42`) to some peers.
+/// Returns the metrics of an interface (`e2`, `e42`).
 pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
     let mut metrics = Vec::new();
     for (direction, way) in [("rx", "to the controller from"), ("tx", "from the controller to")] {
@@ -30,14 +31,14 @@ pub(crate) fn metrics(interface: &str, peers: &str) -> Vec<Metric> {
     metrics
 }
 
-/// Records what the peers at the other end of an interface counted. Packets of sockets that have none are left out.
+/// Records the counters of the peers of an interface. Sockets without packet counters are omitted.
 pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
     let seconds = peers.wall_s.max(1e-3);
     let mut scalar = |direction: &str, counted: usize, value: f64| {
         let (name, _, _) = COUNTED[counted];
         recorder.scalar(&format!("{interface}_{direction}_{name}"), value / seconds);
     };
-    // What a peer sends, the controller receives.
+    // The controller receives what a peer sends.
     for (direction, name) in [("rx", "messages_sent"), ("tx", "messages_received")] {
         if let Some(messages) = peers.numbers.get(name) {
             scalar(direction, 0, *messages);
@@ -49,7 +50,7 @@ pub(crate) fn record(recorder: &mut Recorder, interface: &str, peers: &Report) {
     record_packets(recorder, &format!("{interface}_"), peers);
 }
 
-/// Metrics of [`record_packets`].
+/// Returns the metrics of [`record_packets`].
 pub(crate) fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
     let way = [("rx", "to the controller from"), ("tx", "from the controller to")];
     let of_way = |(direction, way)| {
@@ -67,7 +68,7 @@ pub(crate) fn packets(prefix: &str, peers: &str) -> Vec<Metric> {
     way.into_iter().flat_map(of_way).collect()
 }
 
-/// Records packets alone, for a rig that counts messages and octets itself.
+/// Records only packets, for a rig that counts messages and bytes itself.
 pub(crate) fn record_packets(recorder: &mut Recorder, prefix: &str, peers: &Report) {
     let Some(wire) = peers.wire else { return };
     for (direction, packets, data) in [
@@ -86,7 +87,7 @@ mod tests {
     use ranlab_host::traffic::Carried;
 
     #[test]
-    fn what_peers_send_the_controller_receives() {
+    fn sent_by_peers_is_received_by_the_controller() {
         let wire = Carried {
             connections: 2,
             sent_bytes: 1_000_000,
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn without_packets_there_are_none() {
+    fn missing_packet_counters_are_omitted() {
         let mut recorder = Recorder::default();
         let numbers = [("messages_sent".to_owned(), 7.0)].into();
         record(&mut recorder, "e42", &Report { wall_s: 1.0, numbers, ..Report::default() });

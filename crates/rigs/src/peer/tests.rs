@@ -9,12 +9,12 @@ fn of(rest: &str) -> Result<Peer, String> {
 }
 
 #[test]
-fn every_built_in_profile_reads_and_is_named_as_its_file() {
+fn built_in_profiles_are_valid_and_named_as_their_files() {
     for name in names() {
         let peer = Peer::load(name).unwrap();
         assert_eq!(peer.name, name);
         assert!(!peer.version.is_empty());
-        // What it asks for is all that is missing.
+        // Only the required values are missing.
         let asked = peer.fill.iter().filter(|(_, fill)| fill.default.is_none());
         let said: Vec<_> = asked.map(|(fill, _)| format!("{fill}=/x")).collect();
         let filled = peer.filled(said.iter().map(String::as_str)).unwrap();
@@ -31,7 +31,7 @@ fn every_built_in_profile_reads_and_is_named_as_its_file() {
 }
 
 #[test]
-fn what_is_no_profile_is_said() {
+fn invalid_profiles_are_reported() {
     let error = Peer::load("flexran2").unwrap_err().to_string();
     assert!(error.contains("known are ranlab, flexric"), "{error}");
     assert!(Peer::load("./nothing.toml").unwrap_err().to_string().contains("cannot be read"));
@@ -42,7 +42,7 @@ fn what_is_no_profile_is_said() {
 }
 
 #[test]
-fn a_wrong_profile_names_the_line_the_key_and_what_is_allowed() {
+fn profile_errors_name_line_key_and_allowed_values() {
     for (rest, said) in [
         ("[run]\nstrat = [\"x\"]", &["line 5", "strat", "start"][..]),
         ("[run]\neach = \"point\"", &["line 5", "point", "`repeat` or `campaign`"]),
@@ -64,7 +64,7 @@ fn a_wrong_profile_names_the_line_the_key_and_what_is_allowed() {
 }
 
 #[test]
-fn what_a_profile_asks_for_is_filled_in_everywhere() {
+fn fill_values_are_substituted_everywhere() {
     let text = "[fill.folder]\nabout = \"where it was built\"\n[fill.port]\nabout = \"its port\"\ndefault = \"2210\"\n\
                 [run]\nstart = [\"{folder}/rtc\", \"-p\", \"{port}\", \"{ \\\"a\\\": {} }\"]\nfolder = \"{folder}\"\n\
                 [ready]\nports = [\"tcp:{port}\"]\n[addresses]\nsouthbound = \"127.0.0.1:{port}\"\n\
@@ -88,10 +88,10 @@ fn what_a_profile_asks_for_is_filled_in_everywhere() {
         (&filled.read_back[0].url[..], &filled.read_back[0].pattern[..]),
         ("http://127.0.0.1:2211/", "x{2}")
     );
-    // What tells nothing is not asked.
+    // Read-back without an address is dropped.
     let open5gs = Peer::load("open5gs").unwrap().filled(["program=/x", "config=/y", "metrics="]).unwrap();
     assert!(open5gs.read_back.is_empty());
-    // What runs already needs no more than is used.
+    // A running system needs only the values that are used.
     let running = of(&text.replace("folder = \"{folder}\"\n", "")).unwrap().running().filled([]).unwrap();
     assert!(!running.runs() && running.ready.ports == ["tcp:2210"]);
     let error = of("[run]\nstart = [\"{foldr}/rtc\"]").unwrap().filled([]).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Texts of a profile with what a scenario says in them.
+//! Substitution of a scenario's values in a profile.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde::de::DeserializeOwned;
 
 use super::Fill;
 
-/// What a profile asks for, and what was said.
+/// Values requested by a profile, and those provided.
 pub(super) struct Values<'a> {
     pub(super) said: BTreeMap<String, String>,
     pub(super) asked: &'a BTreeMap<String, Fill>,
 }
 
-/// Why a text cannot be filled in.
+/// Error of a substitution.
 pub(super) enum Unfit {
     Unfilled { name: String, about: String },
     Wrong(String),
 }
 
 impl Values<'_> {
-    /// The same with each `{name}` in its texts filled in.
+    /// Returns a copy with each `{name}` in its texts replaced.
     pub(super) fn within<T: serde::Serialize + DeserializeOwned>(&self, of: &T) -> Result<T, Unfit> {
         let wrong = |error: serde_json::Error| Unfit::Wrong(error.to_string());
         let mut json = serde_json::to_value(of).map_err(wrong)?;
@@ -37,7 +37,7 @@ impl Values<'_> {
         Ok(())
     }
 
-    /// `{name}` becomes its value; braces around anything else stay.
+    /// Replaces `{name}` by its value; other braces stay.
     pub(super) fn fill(&self, text: &str) -> Result<String, Unfit> {
         let is_name = |name: &str| {
             name.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,4 +1,4 @@
-//! What the rig measures, and what that makes of a repeat.
+//! Metrics of the rig, and the outcome of a repeat.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use ranlab_parts::worker::Report;
 use crate::harness::metric_of_places;
 use crate::{noise, readback, sut, wire};
 
-/// A controller whose base stations are fewer than this cannot follow.
+/// Share of base stations below which a controller is overloaded.
 const ALIVE_AT_LEAST: f64 = 0.5;
-/// Incidents that a reason tells of.
+/// Maximum number of incidents in a reason.
 const REASONS: usize = 3;
 
 pub(super) fn metrics() -> Vec<Metric> {
@@ -73,27 +73,27 @@ pub(super) fn metrics() -> Vec<Metric> {
     metrics
 }
 
-/// What a controller tells of itself.
+/// Counters that a controller provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nothing: it is somebody else's.
+    /// None: a third-party controller.
     Nothing,
-    /// What our monitoring iApp took in.
+    /// Counters of the monitoring iApp.
     Ric,
-    /// The counters of a controller after the published ones.
+    /// Counters of a reference controller.
     Reference,
 }
 
-/// A window as base stations and controller saw it.
+/// Results of a window from base stations and controller.
 pub(super) struct Seen<'a> {
-    /// Base stations that there should be.
+    /// Number of base stations.
     pub(super) nodes: f64,
     pub(super) load: &'a Report,
     pub(super) controller: &'a Report,
     pub(super) told: Told,
-    /// What went wrong with the controller, as base stations saw it.
+    /// Incidents at the controller, as reported by base stations.
     pub(super) incidents: Vec<Incident>,
-    /// What happened at their radios, if they have any.
+    /// Meters of the base stations' radios, if any.
     pub(super) radios: Vec<RadioMeter>,
 }
 
@@ -104,19 +104,20 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// What became of one more base station.
+/// Result of one more base station.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Probe {
-    /// Time until reports were asked for, and until the last configuration request, us.
+    /// Time until its reports were requested, and until the last configuration request, in us.
     Served(f64, f64),
-    /// It was not asked for reports.
+    /// Its reports were not requested.
     Unserved,
-    /// The controller ended its connections.
+    /// The controller closed its connections.
     HungUp,
 }
 
 impl Probe {
-    /// Records how long it took, and says what is wrong with that. Who has no load is not overloaded.
+    /// Records the result and returns the violated limit, if any. Without load a controller is not
+    /// overloaded.
     pub(super) fn record(self, recorder: &mut Recorder, patience: Duration) -> Option<Breach> {
         let patience_us = patience.as_secs_f64() * 1e6;
         let (reporting_us, requests_us) = match self {
@@ -142,13 +143,15 @@ impl Seen<'_> {
         self.load.number(name)
     }
 
-    /// A controller is overloaded by what it had: as many as it should keep alive were asked for reports once. One that never
-    /// asked them is another's case: it did not know them, or does not ask again who connects again.
+    /// Returns whether the controller had load: enough base stations received a request for reports once. A
+    /// controller that never sent them did not know the base stations, or does not repeat requests after a
+    /// reconnect.
     fn had_load(&self) -> Result<bool, RigError> {
         Ok(!self.tells_shortfall() || self.of("served")? >= self.nodes * ALIVE_AT_LEAST)
     }
 
-    /// Base stations of E2 do not tell what of the load is on its way.
+    /// Returns whether the base stations report the part of the load that is in transit; E2 base stations do
+    /// not.
     fn tells_shortfall(&self) -> bool {
         self.told != Told::Ric
     }
@@ -182,7 +185,7 @@ impl Seen<'_> {
         self.record_shortfall(recorder)?;
         limits.push((Outcome::Degraded, self.record_radios(recorder)?));
         self.record_told(recorder, &mut limits)?;
-        // Base stations of E2 see no more than that the kernel took a report.
+        // E2 base stations only know when the kernel accepted a report.
         let taken = if self.tells_shortfall() { "taken_us" } else { "lateness_us" };
         recorder.scalar("tool.lateness_us_p99", self.p99(taken)?);
         let skipped = self.of("skipped")?;
@@ -194,7 +197,7 @@ impl Seen<'_> {
         })
     }
 
-    /// What of the load did not reach the controller, and what came back.
+    /// Records the part of the load that did not reach the controller, and what it sent back.
     fn record_shortfall(&self, recorder: &mut Recorder) -> Result<(), RigError> {
         if !self.tells_shortfall() {
             return Ok(());
@@ -217,7 +220,7 @@ impl Seen<'_> {
         Ok(())
     }
 
-    /// What became of users and of the controller's commands, where there are radios.
+    /// Records the results of UEs and controls, if there are radios.
     fn record_radios(&self, recorder: &mut Recorder) -> Result<Option<Breach>, RigError> {
         let seconds = self.load.wall_s.max(1e-3);
         let Some(slowest) = self.radios.iter().map(|radio| radio.real_time_factor).reduce(f64::min) else {
@@ -251,7 +254,7 @@ impl Seen<'_> {
         Ok(Breach::below("real_time_factor", slowest, 1.0))
     }
 
-    /// What only a controller of ours tells, and the limits that it broke by that.
+    /// Records counters of ranlab's controllers, and the limits that they violate.
     fn record_told(&self, recorder: &mut Recorder, limits: &mut Limits) -> Result<(), RigError> {
         let its = |name: &str| self.controller.number(name);
         let sign = |shown: bool| f64::from(u8::from(shown));
@@ -284,7 +287,8 @@ impl Seen<'_> {
         Ok(())
     }
 
-    /// 99th percentile of a distribution of all places of the load; of what one place counted, if there is none.
+    /// Returns the 99th percentile of a distribution over all locations of the load, or else of the count at
+    /// one location.
     fn p99(&self, name: &str) -> Result<f64, RigError> {
         let Some(counts) = self.load.distributions.get(name) else {
             return self.of(&format!("{name}_p99"));
@@ -297,7 +301,7 @@ impl Seen<'_> {
         Ok(reached.map_or(0.0, |(value, _)| *value as f64))
     }
 
-    /// Where less was sent, or to fewer, than was meant to be.
+    /// Returns the limits violated because less load, or fewer base stations, were present than configured.
     fn short(&self, alive: f64) -> Result<[Option<Breach>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
             let (told, ues) = (self.of("announced_ues")?, self.of("ues")?);
@@ -320,8 +324,8 @@ impl Seen<'_> {
         ])
     }
 
-    /// A run in which nothing reached the controller measured nothing: it took nothing, refused everybody, or there was no
-    /// load.
+    /// Returns an outcome if nothing reached the controller: it read nothing, refused all base stations, or
+    /// there was no load.
     fn unloaded(&self) -> Result<Option<(Outcome, &'static str)>, RigError> {
         let (sent, alive, reports) = (self.of("sent")?, self.of("alive")?, self.of("reports")?);
         let mut kept = self.of("dropped")?;

@@ -12,7 +12,7 @@ use super::*;
 use crate::fake::{self, Acts, Log};
 use crate::harness::{Bench, Experiment, Stage, Window};
 
-/// A program that is started so often, and nothing else.
+/// Experiment that only starts a program, per repeat or once.
 struct Program(Each);
 
 impl Experiment for Program {
@@ -55,7 +55,7 @@ fn asked(log: &Log) -> Vec<String> {
 }
 
 #[test]
-fn a_program_that_stays_is_reset_and_goes_with_the_campaign_and_another_one_with_the_repeat() {
+fn program_lifetime_follows_its_profile() {
     let (mut rig, point, log) = rig(Each::Campaign, true, Acts::default());
     let run = fake::run(&point);
     for _ in 0..3 {
@@ -75,7 +75,7 @@ fn a_program_that_stays_is_reset_and_goes_with_the_campaign_and_another_one_with
 }
 
 #[test]
-fn no_command_is_run_that_nobody_allowed() {
+fn commands_need_permission() {
     let (mut rig, point, log) = rig(Each::Repeat, false, Acts::default());
     let error = rig.prepare(&fake::run(&point)).unwrap_err();
     assert!(matches!(&error, RigError::Environment(why) if why.contains("--allow-commands")), "{error}");
@@ -83,7 +83,7 @@ fn no_command_is_run_that_nobody_allowed() {
 }
 
 #[test]
-fn a_program_that_was_stopped_is_told_by_name_and_time() {
+fn stopped_program_is_reported_with_name_and_time() {
     let stop = Stopped { who: "strange (python3, process 7)".to_owned(), from_s: 0.51, seconds: 1.25 };
     for (stops, outcome) in [(vec![stop], Outcome::Degraded), (Vec::new(), Outcome::Ok)] {
         let mut report = fake::report(0.5, 1.0, &[]);
@@ -105,7 +105,7 @@ fn a_program_that_was_stopped_is_told_by_name_and_time() {
 }
 
 #[test]
-fn a_line_that_qualifies_a_result_degrades_the_repeat() {
+fn warning_line_degrades_the_repeat() {
     for (warnings, outcome) in
         [(vec!["strange printed 3 lines".to_owned()], Outcome::Degraded), (Vec::new(), Outcome::Ok)]
     {
@@ -121,7 +121,7 @@ fn a_line_that_qualifies_a_result_degrades_the_repeat() {
 }
 
 #[test]
-fn a_worker_over_tcp_takes_no_command() {
+fn tcp_worker_rejects_commands() {
     let place: Host = fake::real().parse().unwrap();
     let run = Commands { start: vec!["true".to_owned()], ..Commands::default() };
     let part = Part::Program(Box::new(ProgramPart { run, ..ProgramPart::default() }));
@@ -131,7 +131,7 @@ fn a_worker_over_tcp_takes_no_command() {
     assert!(error.contains("`start` names something of the worker's machine"), "{error}");
 }
 
-/// A scenario of a rig with this profile, and the commands that it would run.
+/// Returns the commands of a scenario with this profile.
 fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
     let rigs = crate::descriptions(&Lab::new("x"));
     let text = format!("title = 't'\nrig = '{rig}'\n[sut]\n{sut}\n");
@@ -142,7 +142,7 @@ fn planned(rig: &str, sut: &str) -> Result<Vec<String>, PeerError> {
 }
 
 #[test]
-fn every_rig_that_meets_strangers_shows_what_their_profiles_run() {
+fn rigs_show_the_commands_of_profiles() {
     for (rig, sut) in [
         ("sd-ran", "type = 'external'\npeer = 'flexran-rtc'\nfill = ['folder=/x']"),
         ("e2-statistics", "type = 'external'\npeer = 'flexric'\nfill = ['program=/x']"),
@@ -164,14 +164,14 @@ fn every_rig_that_meets_strangers_shows_what_their_profiles_run() {
 }
 
 #[test]
-fn a_rig_that_takes_no_stranger_says_why() {
+fn rig_without_third_party_support_gives_a_reason() {
     for (name, said) in [
         ("pipeline", "`sut.peer`: no profile can be measured by this rig: "),
         ("xhaul", "`sut.peer` ranlab: its profile has no [vbbu]"),
     ] {
         let rig = crate::by_name(&Lab::new("x"), name).unwrap();
         let mut point = fake::point(&*rig, &[(PEER, "ranlab".into())]);
-        // Its other answers run no programs.
+        // The other tiers run no programs.
         point.settings.insert("sut.tier".to_owned(), "live".into());
         let why = rig.preview(&point.settings).unwrap().unwrap_err();
         assert!(why.contains(said), "{name}: {why}");
@@ -179,7 +179,7 @@ fn a_rig_that_takes_no_stranger_says_why() {
 }
 
 #[test]
-fn a_vbbus_commands_are_shown_and_need_to_be_allowed() {
+fn vbbu_commands_are_shown_and_need_permission() {
     let profile = format!("{}/../../peers/vbbu/profile.toml", env!("CARGO_MANIFEST_DIR"));
     let of = |at: &str| planned("xhaul", &format!("tier = 'live'\npeer = '{profile}'{at}"));
     let all = of("").unwrap();
@@ -201,7 +201,7 @@ fn a_vbbus_commands_are_shown_and_need_to_be_allowed() {
 }
 
 #[test]
-fn what_the_scenario_does_not_say_is_as_the_profile_has_it() {
+fn profile_values_apply_by_default() {
     let said = |default: &str, set: &[(&str, Value)]| {
         let settings = set.iter().map(|(path, value)| ((*path).to_owned(), value.clone())).collect();
         let point = Point { index: 0, axes: Vec::new(), settings };

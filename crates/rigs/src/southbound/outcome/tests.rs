@@ -1,6 +1,6 @@
 use super::*;
 
-/// What base stations of FlexRAN report if all is well, but for these numbers.
+/// Returns a successful report of FlexRAN base stations, with these changes.
 fn load(but: &[(&str, f64)]) -> Report {
     let mut report = Report { wall_s: 2.0, ..Report::default() };
     for (name, value) in [
@@ -42,7 +42,7 @@ fn load(but: &[(&str, f64)]) -> Report {
     report
 }
 
-/// What a controller of ours reports if all is well, but for these numbers.
+/// Returns a successful report of a reference controller, with these changes.
 fn reference(but: &[(&str, f64)]) -> Report {
     let mut report = Report::default();
     for name in ["dropped", "lost_at_batch_end", "leaked_bytes", "declared_dead", "throttled"] {
@@ -75,15 +75,16 @@ fn of_controller(but: &[(&str, f64)]) -> Outcome {
 }
 
 #[test]
-fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
+fn run_without_load_at_the_controller_is_not_ok() {
     assert_eq!(of_load(&[]), Outcome::Ok);
-    // It was refused everywhere; it does not read; reports that fit into no message, as of 3,000 UEs.
+    // Refused connections; a controller that does not read; reports that exceed the message size, as with
+    // 3,000 UEs.
     let none = [("connected", 0.0), ("alive", 0.0), ("sent", 0.0), ("offered", 0.0), ("reports", 0.0)];
     assert_eq!(of_load(&[&none[..], &[("refused", 12.0)]].concat()), Outcome::SutFailed);
     let unread = [("sent", 0.0), ("offered", 9.0), ("waiting", 5.0), ("dropped", 4.0)];
     assert_eq!(of_load(&unread), Outcome::Overloaded);
     assert_eq!(of_load(&[("sent", 0.0), ("offered", 0.0), ("faults", 160.0)]), Outcome::Invalid);
-    // It stands still from before the window to after it, and its kernel takes everything.
+    // The controller stalls from before the window until after it, and its kernel buffers everything.
     assert_eq!(of_load(&[("read", 0.0)]), Outcome::SutFailed);
     assert_eq!(of_load(&[("read", 0.0), ("readers_seen", 0.0)]), Outcome::Ok);
     assert_eq!(of_load(&[("sent", 2.0), ("reports", 0.0)]), Outcome::Invalid);
@@ -91,7 +92,7 @@ fn a_run_in_which_nothing_reached_the_controller_is_not_ok() {
 }
 
 #[test]
-fn what_did_not_arrive_whole_is_degraded() {
+fn incomplete_delivery_is_degraded() {
     for but in
         [("faults", 1.0), ("announced_ues", 7.0), ("dropped", 1.0), ("reconnects", 1.0), ("alive", 1.0)]
     {
@@ -99,9 +100,9 @@ fn what_did_not_arrive_whole_is_degraded() {
     }
 }
 
-/// 5G-EmPOWER asks nobody again who was connected before: hellos alone, and 1.2 % of a core.
+/// 5G-EmPOWER does not repeat requests after a reconnect: only hellos, and 1.2 % of a core.
 #[test]
-fn a_controller_that_never_had_the_load_is_not_overloaded() {
+fn controller_without_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
     let (load, none) = (load(&[("alive", 0.0), ("served", 0.0)]), Report::default());
@@ -135,7 +136,7 @@ fn a_controller_that_never_had_the_load_is_not_overloaded() {
 }
 
 #[test]
-fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
+fn incidents_are_described_in_the_reason() {
     let incident = Incident {
         what: ranlab_parts::SouthboundTrouble::StoppedReading,
         at_s: 12.3,
@@ -160,11 +161,11 @@ fn what_went_wrong_with_the_controller_is_the_reason_in_words() {
 }
 
 #[test]
-fn signs_of_overload_are_the_controllers_own_words() {
+fn overload_symptoms_come_from_the_controller() {
     assert_eq!(of_controller(&[]), Outcome::Ok);
     assert_eq!(of_controller(&[("dropped", 3.0)]), Outcome::Overloaded);
     assert_eq!(of_controller(&[("declared_dead", 1.0)]), Outcome::Overloaded);
-    // Starved applications and kept memory are signs without an outcome of their own.
+    // Delayed applications and leaked memory are symptoms that do not affect the outcome.
     let but = [("throttled", 3_000.0), ("leaked_bytes", 2e6)];
     let (outcome, metrics) = judged(&load(&[]), &reference(&but), Told::Reference);
     assert_eq!(outcome, Ok(Outcome::Ok));
@@ -174,7 +175,7 @@ fn signs_of_overload_are_the_controllers_own_words() {
 }
 
 #[test]
-fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
+fn missing_counters_are_errors_except_over_e2() {
     let numbers = ["alive", "ues", "sent", "sent_bytes", "reports", "dropped", "skipped", "reconnects"];
     let all = load(&[]).numbers;
     let numbers = numbers.map(|name| (name.to_owned(), all[name])).into();
@@ -195,7 +196,7 @@ fn base_stations_of_e2_count_less_and_what_others_do_not_count_is_an_error() {
 }
 
 #[test]
-fn a_base_station_that_is_not_served_is_recorded_as_long_as_it_was_waited_for() {
+fn unserved_base_station_is_recorded_with_the_timeout() {
     let mut recorder = Recorder::default();
     assert!(Probe::Unserved.record(&mut recorder, Duration::from_secs(3)).is_some());
     assert_eq!(recorder.finish().metrics["init_delay_ms"], 3_000.0);
@@ -215,7 +216,7 @@ fn every_metric_is_declared() {
 }
 
 #[test]
-fn what_became_of_commands_and_slices_is_counted_at_radios() {
+fn controls_and_slices_are_counted_at_radios() {
     let radio = |first: f64, second: f64| RadioMeter {
         seconds: 2.0,
         real_time_factor: 3.0,
