@@ -1,4 +1,4 @@
-//! What a CI job gets from a campaign: thresholds, one number, a JUnit file, an exit code.
+//! Results of a campaign for CI: thresholds, one number, a JUnit file, an exit code.
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use ranlab_parts::check::{TestCase, TestResult, junit_of};
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// Arguments of a run that decides something.
+/// Arguments of a run that passes or fails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Gate {
     /// Exit with 1 for these verdicts and outcomes too: inconclusive, differs, unmeasurable, stale; degraded, overloaded,
@@ -22,7 +22,7 @@ pub(crate) struct Gate {
     junit: Option<PathBuf>,
 }
 
-/// A verdict of an expectation, or an outcome of a point, that fails a run.
+/// Verdict of an expectation, or outcome of a point, that fails a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FailOn(String);
 
@@ -47,18 +47,18 @@ impl Gate {
         self.fail_on.iter().any(|fail_on| fail_on.0 == name)
     }
 
-    /// Whether a verdict fails the run.
+    /// Returns whether a verdict fails the run.
     fn is_failure(&self, verdict: Verdict) -> bool {
         verdict == Verdict::Fails || self.fails_on(verdict.name())
     }
 
-    /// Writes the JUnit file, if there is to be one.
+    /// Writes the JUnit file, if requested.
     pub(super) fn write_junit(&self, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         let Some(file) = &self.junit else { return Ok(()) };
         write(file, &junit_of(&results.scenario.title, &self.cases(results, judged)))
     }
 
-    /// One case for each expectation; of points those with an outcome that fails the run.
+    /// Returns one test case per expectation, and one per point with an outcome that fails the run.
     fn cases(&self, results: &Results, judged: &[Judged]) -> Vec<TestCase> {
         let expectation = |row: &Judged| {
             let statement = format!("{} at {}: {}", row.metric, row.place, row.paper);
@@ -87,10 +87,10 @@ impl Gate {
         with_outcome.filter(|(_, outcome)| self.fails_on(outcome.name()))
     }
 
-    /// Why the run does not end with 0, if it does not.
+    /// Returns the reason why the run fails, if it does.
     pub(crate) fn decide(&self, results: &Results, judged: &[Judged]) -> Result<(), Failure> {
         let failed: Vec<&Judged> = judged.iter().filter(|row| self.is_failure(row.verdict)).collect();
-        // A required one is named first.
+        // A failed required expectation is named first.
         if let Some(first) =
             failed.iter().find(|row| row.verdict == Verdict::Fails).or_else(|| failed.first())
         {
@@ -119,10 +119,10 @@ impl Gate {
     }
 }
 
-/// Metrics whose bounds `host.when_noisy` relaxes.
+/// Metrics whose limits `host.when_noisy` relaxes.
 const EXCUSED: [&str; 3] = ["host.steal_share", "host.foreign_share", "tool.lateness_us"];
 
-/// Fails if no point has numbers: with 1 if the system is why, with 3 if the machine is.
+/// Fails if no point has numbers: with exit code 1 if the system is the cause, with 3 if the machine is.
 fn measured(results: &Results) -> Result<(), Failure> {
     let outcomes: Vec<Outcome> = results.points.iter().filter_map(PointResult::outcome).collect();
     if outcomes.iter().any(|outcome| outcome.counts()) {
@@ -130,7 +130,7 @@ fn measured(results: &Results) -> Result<(), Failure> {
     }
     let why = results.points.first().map_or("the campaign has no point", |point| point.reason());
     let invalid = outcomes.iter().all(|outcome| *outcome == Outcome::Invalid);
-    // Only what other work explains is excused.
+    // Only disturbances by other processes are relaxed.
     let excused = invalid && EXCUSED.iter().any(|metric| why.contains(metric));
     let hint = if excused && results.scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
         format!("; `{} = \"warn\"` keeps such numbers, with a warning", ranlab_rigs::WHEN_NOISY)
@@ -147,7 +147,7 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::Environment(format!("{} cannot be written: {error}", file.display())))
 }
 
-/// Prints how many expectations hold, by class, then each of them: what decides comes first.
+/// Prints the number of expectations by verdict, then each of them, decisive ones first.
 pub(crate) fn print_thresholds(output: &mut Output, judged: &[Judged]) -> Result<(), Failure> {
     if judged.is_empty() {
         return Ok(());
@@ -156,7 +156,7 @@ pub(crate) fn print_thresholds(output: &mut Output, judged: &[Judged]) -> Result
     super::run::tell_judged(output, judged)
 }
 
-/// The one number that stands for a campaign: the first metric that its figures draw, at its best point.
+/// Returns the headline number of a campaign: the first metric in its figures, at its best point.
 pub(super) fn headline(results: &Results, metric: &str) -> Option<(String, serde_json::Value)> {
     let better = results.metric(metric)?.better;
     let answers = results.points.iter().filter_map(|point| Some((point, results.answer(point, metric)?)));
@@ -164,7 +164,7 @@ pub(super) fn headline(results: &Results, metric: &str) -> Option<(String, serde
     let best = |first: f64, second: f64| match better {
         Better::Lower => second.total_cmp(&first),
         Better::Higher => first.total_cmp(&second),
-        // Neither is good: the last point of the plan.
+        // Without a better direction: the last point of the plan.
         Better::Neither => std::cmp::Ordering::Less,
     };
     let (point, answer) = answers.iter().max_by(|(_, first), (_, second)| best(first.value, second.value))?;

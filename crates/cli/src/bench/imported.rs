@@ -1,4 +1,4 @@
-//! Results of other tools: tables as CSV, and hyperfine's JSON.
+//! Results of other tools: CSV tables, and JSON of hyperfine.
 use std::path::Path;
 
 use ranlab_campaign::import;
@@ -7,24 +7,24 @@ use ranlab_campaign::results::Results;
 use super::stored::text_of;
 use crate::exit::Failure;
 
-/// Whether a path names a table.
+/// Returns whether a path names a table.
 pub(super) fn is_table(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }
 
-/// A table's results. `axes`: columns that are settings whatever they hold.
+/// Reads a table. `axes`: columns that are settings regardless of their content.
 pub(super) fn table(path: &Path, axes: &[String]) -> Result<Results, Failure> {
     import::csv(&text_of(path)?, &title(path), axes)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// Results of hyperfine.
+/// Reads results of hyperfine.
 pub(super) fn hyperfine(path: &Path, text: &str) -> Result<Results, Failure> {
     import::hyperfine(text, &title(path))
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// Whether results were imported.
+/// Returns whether results were imported.
 pub(super) fn is(results: &Results) -> bool {
     results.scenario.rig == import::RIG
 }

@@ -25,7 +25,7 @@ mod size;
 mod stored;
 mod tables;
 
-/// A campaign's file in its folder.
+/// File name of a campaign in its folder.
 const STORE: &str = "campaign.sqlite";
 
 /// Arguments of `bench`.
@@ -61,7 +61,7 @@ enum What {
     List(scenario::List),
 }
 
-/// Does what is asked for.
+/// Runs the selected subcommand.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.what {
         What::New(arguments) => scenario::new(&arguments, format),
@@ -78,7 +78,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// How a scenario is read.
+/// Options for reading a scenario.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Reading {
     /// The scenario
@@ -93,19 +93,19 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// How to do the same again with this verb.
+    /// Returns the command line that repeats this with a verb.
     pub(crate) fn command(&self, verb: &str) -> String {
         let sets = self.set.iter().map(|set| format!(" --set '{set}'"));
         let quick = if self.quick { " --quick" } else { "" };
         format!("ranlab {verb} {}{quick}{}", self.scenario.display(), sets.collect::<String>())
     }
 
-    /// Whether the scenario is read as its file says, with all its points.
+    /// Returns whether the scenario is read unchanged, with all its points.
     pub(crate) fn is_whole(&self) -> bool {
         self.set.is_empty() && !self.quick
     }
 
-    /// The checked scenario and its rig's description.
+    /// Returns the checked scenario and its rig's description.
     pub(crate) fn read(&self, lab: &Lab) -> Result<(Scenario, RigDescription), Failure> {
         let rigs = ranlab_rigs::descriptions(lab);
         let load = |sets: Vec<String>| {
@@ -119,7 +119,7 @@ impl Reading {
         let rig = rigs.iter().find(|rig| rig.is(&scenario.rig)).ok_or_else(missing)?.clone();
         let judges_noise = rig.keys.iter().any(|key| key.path == ranlab_rigs::WHEN_NOISY);
         if self.quick && judges_noise {
-            // A smoke run counts for nothing, so a busy machine must not fail it.
+            // A quick run is never a result, so a busy machine must not fail it.
             let sets = [self.set.clone(), vec![format!("{}=warn", ranlab_rigs::WHEN_NOISY)]].concat();
             scenario = load(sets)?;
         }
@@ -131,14 +131,14 @@ fn rig(lab: &Lab, name: &str) -> Result<Box<dyn Rig>, Failure> {
     ranlab_rigs::by_name(lab, name).ok_or_else(|| Failure::Usage(format!("there is no rig \"{name}\"")))
 }
 
-/// Parts of experiments on this machine are processes of this very program.
+/// Returns a laboratory whose local components are processes of this program.
 pub(crate) fn lab() -> Result<Lab, Failure> {
     let program = crate::program::path()
         .map_err(|error| Failure::Environment(format!("this program does not find itself: {error}")))?;
     Ok(Lab::new(program))
 }
 
-/// A campaign's file: the file itself, or the one in a campaign's folder.
+/// Returns a campaign's file: the path itself, or the file in a campaign's folder.
 fn store_in(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(STORE) } else { path.to_owned() }
 }
@@ -164,12 +164,12 @@ fn open(path: &Path) -> Result<Store, Failure> {
     Store::read(&file).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Of a campaign, or of a result that is stored as JSON.
+/// Reads the results of a campaign or of a stored JSON file.
 fn results_of(path: &Path, load: Load) -> Result<Results, Failure> {
     results_with(path, load, &[])
 }
 
-/// The same; `axes`: columns of a table that are settings.
+/// Like [`results_of`]; `axes`: columns of a table that are settings.
 fn results_with(path: &Path, load: Load, axes: &[String]) -> Result<Results, Failure> {
     if imported::is_table(path) {
         return imported::table(path, axes);
@@ -182,13 +182,13 @@ fn results_with(path: &Path, load: Load, axes: &[String]) -> Result<Results, Fai
     Ok(results)
 }
 
-/// Why a campaign's results say nothing of what this version measures, if they do not.
+/// Returns the reason why a campaign's results do not represent this version, if any.
 fn stale(results: &Results) -> Option<String> {
     let kept = serde_json::from_value(results.versions["behaviour"].clone()).ok();
     ranlab_rigs::behaviour(&results.scenario)?.stale(kept.as_ref())
 }
 
-/// `1 h 05 min`, `12 min`, `40 s`.
+/// Formats a duration as `1 h 05 min`, `12 min` or `40 s`.
 fn about(time: std::time::Duration) -> String {
     match time.as_secs() {
         seconds @ 0..=99 => format!("{seconds} s"),

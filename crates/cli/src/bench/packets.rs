@@ -1,5 +1,5 @@
-//! `bench trace` and `bench config`: what a scenario of rig `pipeline` sends and expects, and what another switch is told, as files
-//! for testers and machines that ranlab does not drive.
+//! `bench trace` and `bench config`: packets of a scenario of rig `pipeline` and their expected results, and
+//! configurations of other switches, as files for testers and machines that ranlab does not control.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::plan::Plan;
@@ -15,7 +15,7 @@ use super::{Reading, lab};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// Name of the rig whose scenarios have packets.
+/// Name of the rig whose scenarios contain packets.
 const RIG: &str = "pipeline";
 
 /// Arguments of `bench trace`.
@@ -148,7 +148,7 @@ const fn directions(all: Directions) -> &'static [Direction] {
     }
 }
 
-/// What a point of a scenario sends.
+/// Returns what a point of a scenario sends.
 fn sent(reading: &Reading, number: usize) -> Result<Sent, Failure> {
     let (scenario, rig) = reading.read(&lab()?)?;
     if rig.name != RIG {

@@ -1,5 +1,5 @@
-//! A campaign under way on a page: points done and to come, curves so far, the search's trials, the report of what is kept; stop and
-//! resume. The campaign never waits for a page, but for one that has stopped it.
+//! Live page of a campaign: completed and pending points, intermediate curves, the trials of a search, the
+//! report so far; stop and resume. The campaign never waits for a page, except after a stop from a page.
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,14 +16,14 @@ use ranlab_controllers::board::{Board, LIST_MAX};
 use super::{STORE, about};
 use crate::web::{self, Now, Sampler};
 
-/// How long a campaign that was stopped from its page waits for whoever may resume it; then it ends, resumable as ever.
+/// Time that a campaign stopped from its page waits to be resumed; then it ends and can be resumed later.
 const PAUSE_MAX: Duration = Duration::from_secs(1_800);
-/// Between two looks for Ctrl-C meanwhile.
+/// Interval of checks for Ctrl-C in the meantime.
 const LOOK: Duration = Duration::from_millis(200);
-/// Numbers of the last window that the page shows.
+/// Number of values of the last window that the page shows.
 const NUMBERS_MAX: usize = 8;
 
-/// A point as the page's list has it.
+/// Point in the list of the page.
 struct Listed {
     label: String,
     runs: usize,
@@ -31,7 +31,7 @@ struct Listed {
     reason: String,
 }
 
-/// A holder that panicked left a sentence half written at worst.
+/// Locks a mutex; after a panic the content is still usable, with at most one incomplete text.
 fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
     now.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -42,23 +42,23 @@ fn going(now: &mut Now) {
     now.actions = vec![("stop", "Stop after this repeat")];
 }
 
-/// The page of a campaign.
+/// Page of a campaign.
 pub(super) struct Page {
     board: Board,
     wishes: Receiver<&'static str>,
     points: Vec<Listed>,
     repeats: u32,
-    /// What the page is told; the thread that hears wishes tells of a stop at once.
+    /// Current status, shared with the thread that receives actions and reports a stop immediately.
     now: Arc<Mutex<Now>>,
     remaining: Duration,
     latest: Vec<String>,
     windows: usize,
-    /// Ends with the page.
+    /// Stops with the page.
     _sampler: Sampler,
 }
 
 impl Page {
-    /// Tells of a campaign before it begins, or goes on.
+    /// Opens the page of a campaign before it begins or continues.
     pub(super) fn open(
         board: Board,
         before: &Results,
@@ -75,7 +75,7 @@ impl Page {
         let (file, command) = (folder.join(STORE), command.to_owned());
         let make = move || match Store::read(&file).and_then(|store| store.results(Load::All)) {
             Ok(results) => report::document(&results, &super::run::context(&results, command.clone())).json(),
-            // The page says that it is no report.
+            // The page marks such a document as an error.
             Err(error) => serde_json::json!({ "error": error.to_string() }).to_string(),
         };
         let now: Arc<Mutex<Now>> = Arc::default();
@@ -83,7 +83,7 @@ impl Page {
         let (stops, shared, own) = (stop.clone(), Arc::clone(&now), board.clone());
         let hear = move |what| {
             if what != "stop" {
-                // Whoever waits hears of it.
+                // The waiting campaign receives the action.
                 let _ = wish.send(what);
                 return;
             }
@@ -123,7 +123,7 @@ impl Page {
         page
     }
 
-    /// What happened; with `changed`, figures have more to show.
+    /// Applies an event of the campaign; with `changed`, the figures have new data.
     pub(super) fn take(&mut self, event: &Event, watched: &Watched, changed: bool) {
         match event {
             Event::Started { to_do, done_before, expected } => {
@@ -154,7 +154,7 @@ impl Page {
             self.latest = watched.numbers(event, NUMBERS_MAX);
         }
         if changed {
-            // Nobody draws what nobody sees; whoever comes later has it with the next window.
+            // Figures are not drawn without a page; a later page receives them with the next window.
             if self.board.pages() > 0 {
                 self.board.set("figures", &watched.figures());
             }
@@ -187,7 +187,7 @@ impl Page {
             tile("Left", about(self.remaining), "about"),
             tile("Windows", self.windows.to_string(), "of this repeat"),
         ];
-        // `rtt_us_p99 12.5 us`: name, value, unit.
+        // Format: `rtt_us_p99 12.5 us` (name, value, unit).
         for number in &self.latest {
             let mut parts = number.splitn(3, ' ');
             let mut next = || parts.next().unwrap_or_default().to_owned();
@@ -196,7 +196,7 @@ impl Page {
         now.tell(&self.board);
     }
 
-    /// Waits for somebody to resume it, or to end it; whether it goes on.
+    /// Waits until the campaign is resumed or ended from the page; returns whether it continues.
     pub(super) fn paused(&mut self, stop: &Stop) -> bool {
         let minutes = PAUSE_MAX.as_secs() / 60;
         {
@@ -229,7 +229,7 @@ impl Page {
         }
     }
 
-    /// Tells how it ended, and lets pages that look have the whole report.
+    /// Reports the end, and gives connected pages time to fetch the report.
     pub(super) fn end(self, stopped: Result<bool, String>, report: &Path) {
         self.board.document_again();
         let words = match stopped {

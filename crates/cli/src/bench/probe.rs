@@ -1,4 +1,4 @@
-//! What `bench check` tries on this machine: addresses that will be bound or reached, and programs that will be run.
+//! Local checks of `bench check`: addresses to be bound or reached, and programs to be run.
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::path::Path;
@@ -9,19 +9,19 @@ use ranlab_campaign::rig::RigDescription;
 use ranlab_campaign::value::Value;
 use ranlab_rigs::{Host, Planned};
 
-/// How long a worker elsewhere may take to accept.
+/// Time limit for a connection to a remote worker.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Points that are looked at; larger sweeps repeat the same addresses.
+/// Maximum number of points checked; larger sweeps repeat the same addresses.
 const POINTS_MAX: usize = 1_000;
-/// UDP addresses that a rig's own processes bind, unless the system under test is external.
+/// Keys of UDP addresses that a rig's own processes bind, unless the system under test is external.
 const BOUND: [&str; 5] = ["sut.n4", "sut.n3", "load.smf", "load.gnb", "load.network"];
-/// Where an external system takes connections.
+/// Keys of addresses of an external system.
 const REACHED: [&str; 4] = ["sut.e2", "sut.e42", "sut.address", "sut.rest"];
-/// Programs of a rig, by the setting that names one, or that is true where one is needed.
+/// Keys that name a program of a rig, or that are true if one is needed.
 const PROGRAMS: [&str; 2] = ["sut.plugin", "load.plugin"];
 const PROGRAMS_IF: [(&str, &str); 2] = [("live.ping", "ping"), ("live.iperf3", "iperf3")];
 
-/// What is missing here for a scenario, a line each.
+/// Returns what a scenario lacks on this machine, one line each.
 pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -> Vec<String> {
     let mut found: Vec<String> = rig
         .needs
@@ -34,7 +34,7 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -
             if !tried.insert((path.clone(), value.to_string(), is_external(point))) {
                 continue;
             }
-            // A system that a profile's commands start takes no connections yet.
+            // A system that a profile's commands start does not accept connections yet.
             let reached = if commands.is_empty() { connection(point, path, value) } else { None };
             let why = address(point, path, value).or(reached).or_else(|| program(point, path, value));
             found.extend(why.map(|why| format!("{path} = {value}: {why}")));
@@ -50,14 +50,14 @@ pub(super) fn missing(plan: &Plan, rig: &RigDescription, commands: &[Planned]) -
     found
 }
 
-/// Whether the system under test runs already.
+/// Returns whether the system under test already runs.
 fn is_external(point: &Point) -> bool {
     ["sut.design", "sut.type"].iter().any(|path| {
         point.settings.get(*path).and_then(Value::text).is_some_and(|design| design == "external")
     })
 }
 
-/// Why an address of a setting cannot be used here; `None` if it can, or if the value is not an address.
+/// Returns the reason why an address cannot be used here; `None` if it can, or the value is not an address.
 fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     if path.ends_with(".at") {
         let text = value.to_string();
@@ -90,14 +90,15 @@ fn address(point: &Point, path: &str, value: &Value) -> Option<String> {
     tried.err().map(|(verb, error)| format!("cannot be {verb}: {error}"))
 }
 
-/// Whether a side's processes run on this machine, in this network namespace.
+/// Returns whether a side's processes run on this machine, in this network namespace.
 fn is_here(point: &Point, side: &str) -> bool {
     let at = point.settings.get(&format!("{side}.at"));
     let is_local = at.is_none_or(|at| matches!(at.to_string().trim_matches(['[', ']']), "local" | ""));
     is_local && !point.settings.contains_key(&format!("{side}.netns"))
 }
 
-/// Why an address of a range such as `127.0.1.1-127.0.1.50` is not one of this machine; its ends are tried.
+/// Returns the reason why an address range such as `127.0.1.1-127.0.1.50` does not belong to this machine;
+/// its two ends are checked.
 fn sources(range: &str) -> Option<String> {
     let ends = range.split('-').filter_map(|end| end.trim().parse::<IpAddr>().ok());
     ends.into_iter().find_map(|end| {
@@ -105,7 +106,7 @@ fn sources(range: &str) -> Option<String> {
     })
 }
 
-/// Why an external system does not take connections at an address.
+/// Returns the reason why an external system does not accept connections.
 fn connection(point: &Point, path: &str, value: &Value) -> Option<String> {
     if !REACHED.contains(&path) || !is_here(point, "load") || !is_here(point, "sut") {
         return None;
@@ -121,12 +122,12 @@ fn connection(point: &Point, path: &str, value: &Value) -> Option<String> {
             let refused = TcpStream::connect_timeout(&first, CONNECT_TIMEOUT).err()?;
             Some(format!("no system takes connections there: {refused}"))
         }
-        // Of other transports the rig says what is missing.
+        // For other transports, the rig reports what is missing.
         _ => None,
     }
 }
 
-/// Why a program of a setting cannot be run here.
+/// Returns the reason why a program cannot be run here.
 fn program(point: &Point, path: &str, value: &Value) -> Option<String> {
     if !is_here(point, path.split('.').next()?) {
         return None;
@@ -137,7 +138,7 @@ fn program(point: &Point, path: &str, value: &Value) -> Option<String> {
     (!is_program(name)).then(|| format!("there is no program {name}"))
 }
 
-/// Why a worker cannot be had at a place.
+/// Returns the reason why a worker cannot be used.
 fn worker(place: &str) -> Option<String> {
     match place.parse::<Host>() {
         Err(error) => Some(error.to_string()),
@@ -156,7 +157,7 @@ fn worker(place: &str) -> Option<String> {
     }
 }
 
-/// Whether a program can be run: a path that is a file, or a name on the search path.
+/// Returns whether a program exists: as a file, or on the search path.
 fn is_program(program: &str) -> bool {
     if program.contains('/') {
         return Path::new(program).is_file();
@@ -181,21 +182,21 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_bound_is_named() {
-        // TEST-NET-1: no machine has it.
+    fn unbindable_address_is_named() {
+        // TEST-NET-1 (RFC 5737), which no machine has.
         let foreign = ("sut.n4", "192.0.2.1:8805");
         assert!(tried(&[foreign], "sut.n4").unwrap().contains("cannot be bound"));
         assert_eq!(tried(&[("sut.n4", "127.0.0.1:0")], "sut.n4"), None);
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
         assert!(tried(&[("sut.n4", address.as_str())], "sut.n4").is_some());
-        // Elsewhere, or of a system that runs already, it is not bound here.
+        // The address is not bound here if the system runs elsewhere or is external.
         assert_eq!(tried(&[foreign, ("sut.at", "tcp://lab:7000")], "sut.n4"), None);
         assert_eq!(tried(&[("sut.n4", "127.0.0.1:1"), ("sut.design", "external")], "sut.n4"), None);
     }
 
     #[test]
-    fn an_external_system_that_takes_no_connections_is_named() {
+    fn unreachable_external_system_is_named() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let open = format!("tcp://{}", listener.local_addr().unwrap());
         let tried = |path: &str, text: &str| {
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_to_listen_at_and_to_send_from_are_tried() {
+    fn listen_and_source_addresses_are_checked() {
         assert_eq!(tried(&[("sut.listen", "127.0.0.1")], "sut.listen"), None);
         assert!(tried(&[("sut.listen", "192.0.2.1")], "sut.listen").is_some());
         assert_eq!(tried(&[("load.sources", "127.0.1.1-127.0.1.50")], "load.sources"), None);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_a_rig_needs_are_named() {
+    fn missing_programs_are_named() {
         let needed = |path: &str, value: Value| {
             let point =
                 Point { index: 0, axes: Vec::new(), settings: [(path.to_owned(), value.clone())].into() };
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_does_not_listen_is_named() {
+    fn unreachable_worker_is_named() {
         assert!(worker("tcp://127.0.0.1:1").unwrap().contains("no worker listens"));
         assert_eq!(worker("local"), None);
         assert!(worker("nowhere").is_some());

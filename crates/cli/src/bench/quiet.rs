@@ -1,4 +1,4 @@
-//! Whether the machine is quiet enough, looked at before a campaign starts.
+//! Check for other activity on the machine before a campaign starts.
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use ranlab_host::MachineInterval;
 use crate::doctor;
 use crate::exit::Failure;
 
-/// How long the machine is watched; of a short campaign a tenth of its expected time.
+/// Duration of the check; for a short campaign, a tenth of its expected duration.
 const WATCH: Duration = Duration::from_secs(2);
-/// What a scenario allows unless it says otherwise.
+/// Default limit of a scenario.
 const STEAL_AT_MOST: f64 = 0.02;
 const BUSY_AT_MOST: f64 = 0.1;
 
@@ -21,7 +21,7 @@ const BUSY_AT_MOST: f64 = 0.1;
 /// # Errors
 /// The machine is busy and the user does not want to continue.
 pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failure> {
-    // A rig that measures no time has no limits for noise.
+    // A rig without time measurements has no limits for noise.
     if !scenario.settings.contains_key(ranlab_rigs::WHEN_NOISY) {
         return Ok(());
     }
@@ -51,7 +51,7 @@ pub(super) fn check(scenario: &Scenario, expected: Duration) -> Result<(), Failu
     Err(Failure::Environment("the machine is busy, and nothing was measured".to_owned()))
 }
 
-/// Shares of the machine that others may take.
+/// Shares of the machine that other processes may use.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     steal: f64,

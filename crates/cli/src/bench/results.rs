@@ -1,4 +1,4 @@
-//! `bench report`, `query`, `compare`: campaigns after they ran.
+//! `bench report`, `query`, `compare`: evaluation of completed campaigns.
 use std::path::PathBuf;
 
 use ranlab_campaign::compare::{
@@ -17,7 +17,7 @@ use super::{imported, open, results_of, results_with, run};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// Rows of a comparison that text shows; `--format json` has all.
+/// Maximum number of rows of a comparison in text; `--format json` has all.
 const SHOWN_MAX: usize = 40;
 
 /// Arguments of `bench report`.
@@ -114,7 +114,7 @@ pub(super) fn report(arguments: &Report, format: Format) -> Result<(), Failure> 
         None => file.parent().map(PathBuf::from).unwrap_or_default(),
     };
     let folder = arguments.out.clone().unwrap_or(beside);
-    // What measured it, not what draws it.
+    // The command that measured the results, not the one that draws them.
     let command = match results.versions["command"].as_str() {
         Some(command) => command.to_owned(),
         None => format!("ranlab bench report {}", arguments.campaign.display()),
@@ -174,11 +174,11 @@ fn filtered(arguments: &Query) -> Result<Table, Failure> {
     Ok((columns, rows, false))
 }
 
-/// Columns as wide as what they hold.
+/// Prints columns with the width of their content.
 fn print(output: &mut Output, columns: &[String], lines: &[Vec<String>]) -> Result<(), Failure> {
     let width = |index: usize| {
         let cells = lines.iter().map(|line| line[index].chars().count());
-        // Formatting knows no wider column; a cell may be.
+        // Formatting widths are limited to `u16`; a cell may be wider.
         cells.chain([columns[index].chars().count()]).max().unwrap_or(0).min(usize::from(u16::MAX))
     };
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
@@ -223,7 +223,7 @@ pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure
     failed_thresholds(&comparison)
 }
 
-/// Exit code 1 if a change is beyond a threshold; 2 if settings differ that were not meant to.
+/// Fails with exit code 1 if a change exceeds a threshold, with 2 if settings differ unintentionally.
 fn failed_thresholds(comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<String> = comparison
         .thresholds
@@ -290,12 +290,12 @@ fn print_comparison(output: &mut Output, comparison: &Comparison) -> Result<(), 
     Ok(())
 }
 
-/// A probability with three digits, small ones as `4.94e-10`.
+/// Formats a probability with three digits, small ones as `4.94e-10`.
 fn probability(p: f64) -> String {
     if p > 0.0 && p < 1e-3 { format!("{p:.2e}") } else { format!("{p:.3}") }
 }
 
-/// The points with a setting such as `sut.engine=native`; all without one.
+/// Returns the points with a setting such as `sut.engine=native`; all points without one.
 fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure> {
     let Some(setting) = setting else { return Ok(results) };
     let wrong = |what: &str| Failure::Usage(format!("`{setting}` {what}"));
@@ -312,7 +312,7 @@ fn one_side(results: Results, setting: Option<&str>) -> Result<Results, Failure>
     side(&results, path, &value).ok_or_else(|| wrong("is nowhere in the campaign"))
 }
 
-/// Writes the pictures that are asked for; where they are.
+/// Writes the requested pictures; returns their paths.
 fn pictures(arguments: &Compare, (a, b): (&Results, &Results)) -> Result<Vec<PathBuf>, Failure> {
     let Some(folder) = &arguments.out else { return Ok(Vec::new()) };
     let cannot =

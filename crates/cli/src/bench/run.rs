@@ -1,4 +1,4 @@
-//! `bench run`: measures, keeps, judges, reports.
+//! `bench run`: measures a scenario, stores and judges the results, and writes the report.
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -24,9 +24,9 @@ use crate::exit::Failure;
 use crate::output::{Format, Output};
 use crate::web::Web;
 
-/// Points and verdicts that text shows; the report and `--format json` have all.
+/// Maximum number of points and verdicts in text; the report and `--format json` have all.
 const SHOWN_MAX: usize = 40;
-/// Numbers of the last window that a terminal shows.
+/// Number of values of the last window shown on a terminal.
 const NUMBERS_MAX: usize = 5;
 
 /// Arguments of `bench run`.
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     tables: Tables,
 }
 
-/// Runs a scenario, or goes on with it.
+/// Runs a scenario, or continues its campaign.
 pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let mut lab = lab()?;
     let (scenario, description) = arguments.reading.read(&lab)?;
@@ -130,7 +130,8 @@ pub(crate) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     decided
 }
 
-/// Measures until it is done or stopped for good; while it is stopped from the page, nothing is up.
+/// Measures until all points are done or the campaign is stopped. While it is stopped from the page, no
+/// component runs.
 fn measure(
     mut rig: Box<dyn Rig>,
     (lab, scenario, plan): (&Lab, &Scenario, &Plan),
@@ -162,7 +163,7 @@ fn measure(
     }
 }
 
-/// Opens the campaign's file, or makes it; with `fresh`, the old one is put aside.
+/// Opens or creates the campaign's file; with `fresh`, the old one is renamed.
 fn open(
     folder: &Path,
     fresh: bool,
@@ -210,10 +211,11 @@ fn of_run(error: RunError) -> Failure {
     }
 }
 
-/// `results/` and the path of the scenario, so that two of one name do not meet: `results/marc/fig7` of
-/// `scenarios/marc/fig7.toml`, `results/my` of `my.toml`; of a smoke run `results/my.quick`.
+/// Returns the default folder: `results/` and the path of the scenario, so that scenarios with the same name
+/// do not collide. Examples: `results/marc/fig7` for `scenarios/marc/fig7.toml`, `results/my` for `my.toml`,
+/// `results/my.quick` for a quick run.
 ///
-/// What leads to a folder `scenarios` is left out, as is the working directory.
+/// The path up to a folder `scenarios`, and the working directory, are omitted.
 fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> PathBuf {
     let near = scenario.strip_prefix(working_directory).unwrap_or(scenario);
     let names = |path: &Path| -> Vec<OsString> {
@@ -229,13 +231,13 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
     parents[below..].iter().fold(PathBuf::from("results"), |folder, parent| folder.join(parent)).join(name)
 }
 
-/// What a report says beside its results.
+/// Returns the context of a report: command and environment.
 pub(super) fn context(results: &Results, command: String) -> Context {
     let (warnings, remarks) = (ranlab_rigs::disturbances(results), ranlab_rigs::remarks(results));
     Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command }
 }
 
-/// Judges, draws and writes.
+/// Judges the results, draws the figures and writes the report.
 pub(crate) fn report(
     results: &Results,
     command: String,
@@ -247,7 +249,7 @@ pub(crate) fn report(
     Ok((judge(results), written))
 }
 
-/// The object that DESIGN promises, and the same for people.
+/// Prints the summary, as JSON object or text.
 pub(super) fn tell(
     format: Format,
     campaign: &Path,
@@ -311,7 +313,7 @@ pub(super) fn tell(
     output.finish(&object)
 }
 
-/// A line for each expectation.
+/// Prints a line per expectation.
 pub(super) fn tell_judged(output: &mut Output, judged: &[Judged]) -> Result<(), Failure> {
     for expect in judged.iter().take(SHOWN_MAX) {
         let reason = if expect.reason.is_empty() { String::new() } else { format!(" ({})", expect.reason) };
@@ -333,7 +335,7 @@ pub(super) fn tell_judged(output: &mut Output, judged: &[Judged]) -> Result<(), 
     Ok(())
 }
 
-/// A line for each point: its label, its outcome, the metrics shown, in columns under their names.
+/// Prints a line per point in columns: label, outcome, and the selected metrics.
 pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), Failure> {
     let metrics = shown_metrics(results);
     let title = |name: &String| match results.unit(name) {
@@ -355,7 +357,7 @@ pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), 
         match is_measured {
             true if qualified.is_empty() => {}
             true => row.push(format!("[{}]", qualified.join(", "))),
-            // Why there is nothing to show takes the place of the values.
+            // Without values, the reason is shown instead.
             false => row.splice(2.., [point.reason().to_owned()]).for_each(drop),
         }
         rows.push(row);
@@ -369,7 +371,7 @@ pub(crate) fn tell_points(output: &mut Output, results: &Results) -> Result<(), 
     Ok(())
 }
 
-/// Rows as lines whose first columns begin below each other. A row with fewer cells, such as a reason, makes no column wider.
+/// Aligns rows by column. A row with fewer cells, such as a reason, does not widen a column.
 fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     let whole = || rows.iter().filter(|row| row.len() >= columns);
     let width = |column: usize| {
@@ -387,9 +389,9 @@ fn aligned(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// What the plots draw, else the first metrics of the rig: as many as fit a line.
+/// Returns the metrics in the plots, else the first metrics of the rig, as many as fit a line.
 fn shown_metrics(results: &Results) -> Vec<String> {
-    // What a search found comes first.
+    // Results of a search come first.
     let found = ["search.load", "search.best"].into_iter().filter(|name| results.metric(name).is_some());
     let mut names: Vec<String> =
         if results.scenario.search.is_some() { found.map(str::to_owned).collect() } else { Vec::new() };
@@ -419,7 +421,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
             .into_iter()
             .filter_map(|name| {
                 let mut value = results.answer(point, name)?.json(results.unit(name));
-                // Of each repeat, where all have it: comparisons and the A/A spread need them.
+                // Comparisons and the A/A variation need the values of each repeat, if all have them.
                 let whole = point.runs.iter().all(|run| run.outcome.counts());
                 let several = results.scenario.measure.paired || point.runs.len() > 1;
                 if several && whole && point.values(name).len() == point.runs.len() {
@@ -448,7 +450,7 @@ pub(crate) fn points(results: &Results) -> Vec<serde_json::Value> {
     results.points.iter().map(one).collect()
 }
 
-/// Distributions that figures draw whole: boxes and curves of their own values.
+/// Returns the metrics whose complete distribution is drawn: boxes and cumulative curves.
 fn whole_metrics(results: &Results) -> impl Iterator<Item = &str> {
     let whole = |kind| matches!(kind, PlotKind::Box | PlotKind::Cdf);
     let names: std::collections::BTreeSet<&str> =
@@ -464,7 +466,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_begin_below_each_other_and_a_reason_widens_none() {
+    fn columns_are_aligned_and_reasons_do_not_widen_them() {
         let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>();
         let rows = [
             row(&["point", "outcome", "cpu (cores)", "rate"]),
@@ -482,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn campaigns_of_two_scenarios_do_not_meet_in_one_folder() {
+    fn scenarios_have_separate_campaign_folders() {
         for (scenario, quick, folder) in [
             ("my.toml", false, "results/my"),
             ("./my.toml", true, "results/my.quick"),
@@ -505,9 +507,10 @@ mod tests {
         entries.flat_map(of).filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect()
     }
 
-    /// In JSON the choice `"100ms"` and that time are one text: a campaign that has it could not be resumed.
+    /// In JSON, the choice `"100ms"` and that duration are the same text; a campaign with such a setting must
+    /// still be resumable.
     #[test]
-    fn the_same_command_resumes_every_scenario_of_the_repository_and_another_setting_is_refused() {
+    fn same_command_resumes_and_other_settings_are_refused() {
         let rigs = ranlab_rigs::descriptions(&lab().unwrap());
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let folder = std::env::temp_dir().join(format!("ranlab-resumed-{}", std::process::id()));
@@ -526,7 +529,7 @@ mod tests {
             drop(opened(&begun).unwrap_or_else(|why| panic!("{}: {why:?}", file.display())));
             let store =
                 opened(&read(&[])).unwrap_or_else(|why| panic!("{} goes on: {why:?}", file.display()));
-            // What is read back is what was written, as people compare it.
+            // The stored settings equal the written ones.
             let kept = store.results(Load::Metrics).unwrap().scenario.settings;
             assert!(kept.keys().eq(begun.settings.keys()), "{}", file.display());
             let same = |(path, value): (&String, &Value)| value.same(&kept[path]);
@@ -537,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_reads_as_a_time_is_set_by_the_command_line_and_tells_campaigns_apart() {
+    fn duration_like_choice_can_be_set_on_the_command_line() {
         let rigs = ranlab_rigs::descriptions(&lab().unwrap());
         let read = |set: &str| {
             let text = "title = \"t\"\nrig = \"xhaul\"\n[user]\nkind = \"udp\"\n";

@@ -1,4 +1,4 @@
-//! `bench new`, `check`, `list`: scenarios before they run.
+//! `bench new`, `check`, `list`: scenarios before they are run.
 use ranlab_campaign::plan::Plan;
 use ranlab_campaign::rig::{Rig, RigDescription};
 use ranlab_campaign::scenario::{Unanswered, json_schema, starter, template, unanswered};
@@ -9,7 +9,7 @@ use super::{Reading, about, lab, probe};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// Points that `check` shows; `--format json` has all.
+/// Maximum number of points that `check` shows; `--format json` has all.
 const SHOWN_MAX: usize = 20;
 
 /// Arguments of `bench new`.
@@ -105,18 +105,18 @@ pub(super) fn check(arguments: &Check, format: Format) -> Result<(), Failure> {
     output.finish(&object)
 }
 
-/// What no point answers, a line each.
+/// Returns the expectations that no point answers, one line each.
 fn in_lines(questions: &[Unanswered]) -> String {
     let lines: Vec<String> = questions.iter().take(SHOWN_MAX).map(Unanswered::to_string).collect();
     lines.join("\n")
 }
 
-/// What the profiles of other systems would run; the scenario's or a profile's fault if that cannot be said.
+/// Returns the commands of third-party profiles in a plan; fails if the scenario or a profile is invalid.
 pub(super) fn commands(plan: &Plan) -> Result<Vec<Planned>, Failure> {
     ranlab_rigs::commands(plan).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// What they would run.
+/// Prints these commands.
 pub(super) fn tell_commands(output: &mut Output, commands: &[Planned]) -> Result<(), Failure> {
     if !commands.is_empty() {
         output.text("commands, run only with --allow-commands:")?;
@@ -124,7 +124,7 @@ pub(super) fn tell_commands(output: &mut Output, commands: &[Planned]) -> Result
     commands.iter().try_for_each(|command| output.text(format_args!("  {command}")))
 }
 
-/// The points, and how long they will take.
+/// Prints the points and the expected duration.
 pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure> {
     for point in plan.points.iter().take(SHOWN_MAX) {
         output.text(format_args!("  point {:<4} {}", point.index, point.label()))?;
@@ -140,7 +140,7 @@ pub(super) fn tell_plan(output: &mut Output, plan: &Plan) -> Result<(), Failure>
     ))
 }
 
-/// What the first and the last point will load the system with, and which points cannot run. Fails if none can.
+/// Prints the load of the first and the last point, and the points that cannot run. Fails if none can.
 pub(super) fn preview(
     plan: &Plan,
     rig: &dyn Rig,

@@ -1,4 +1,5 @@
-//! A campaign under way on a terminal: a bar with the remaining time above the latest numbers; a line a repeat elsewhere; Ctrl-C.
+//! Progress of a campaign: on a terminal a bar with the remaining time and the latest values, otherwise a
+//! line per repeat; handling of Ctrl-C.
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -9,16 +10,16 @@ use ranlab_campaign::run::Event;
 use super::about;
 use crate::web::Machine;
 
-/// How often the bar moves while nothing happens.
+/// Interval at which the bar is redrawn without events.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Draws on the standard error, so that the standard output stays for results.
+/// Progress display on stderr; stdout is reserved for results.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     label: String,
     done: usize,
     total: usize,
-    /// Expected remaining time when the last repeat ended.
+    /// Expected remaining time at the end of the last repeat.
     remaining: Duration,
     machine: Machine,
 }
@@ -31,7 +32,7 @@ impl Progress {
         Self { bar, label: String::new(), done: 0, total: 0, remaining: Duration::ZERO, machine }
     }
 
-    /// What happened, and the numbers that it reports: those of its own point only.
+    /// Applies an event with the values of its point.
     pub(crate) fn take(&mut self, event: Event, numbers: &[String]) {
         match event {
             Event::Started { to_do, done_before, expected } => {
@@ -43,7 +44,7 @@ impl Progress {
                 };
                 if let Some(bar) = &self.bar {
                     bar.set_length(to_do as u64);
-                    // A constant template that the crate accepts.
+                    // The template is constant and valid.
                     if let Ok(style) = ProgressStyle::with_template(
                         "{spinner} {bar:24} {pos}/{len}  {elapsed}  {wide_msg}\n  {prefix}",
                     ) {
@@ -63,7 +64,7 @@ impl Progress {
             Event::Measured { .. } => {
                 let numbers = self.numbers(numbers);
                 if let Some(bar) = &self.bar {
-                    // A line that is longer than the terminal is wide is two, which nobody takes away.
+                    // A line wider than the terminal wraps and would not be erased.
                     let columns =
                         ranlab_host::terminal_size(std::io::stderr()).map_or(80, |(_, columns)| columns);
                     bar.set_prefix(numbers.chars().take(columns.saturating_sub(3)).collect::<String>());
@@ -96,7 +97,7 @@ impl Progress {
         }
     }
 
-    /// The numbers, and what the machine did since the last.
+    /// Returns the values and the activity of the machine since the last call.
     fn numbers(&mut self, numbers: &[String]) -> String {
         let sample = self.machine.sample();
         let share = |name: &str, words: &str| Some(format!("{words} {:.1} %", sample.get(name)?.as_f64()?));
@@ -104,7 +105,7 @@ impl Progress {
         numbers.iter().cloned().chain(machine.into_iter().flatten()).collect::<Vec<_>>().join("  ")
     }
 
-    /// How long it will take comes first: on a narrow terminal the end is cut.
+    /// The remaining time comes first, because a narrow terminal cuts off the end.
     fn show(&self, repeat: u32) {
         if let Some(bar) = &self.bar {
             let left = about(self.remaining);
@@ -126,7 +127,8 @@ impl Progress {
     }
 }
 
-/// Turns Ctrl-C and SIGTERM into a wish to stop, and says what is done then; a second one ends at once (workers end with us in either case).
+/// Converts Ctrl-C and SIGTERM to a stop request and prints what happens then; a second signal ends the
+/// process immediately. Workers end with this process in both cases.
 pub(crate) fn stop_at_signal(what: &'static str) -> Stop {
     let stop = Stop::never();
     let wish = stop.clone();

@@ -1,4 +1,5 @@
-//! `bench sharing`: what sharing a network card costs on this machine, as a profile for the Xhaul's simulation.
+//! `bench sharing`: measures the cost of sharing a network card on this machine, as a profile for the Xhaul
+//! simulation.
 use std::path::PathBuf;
 
 use ranlab_parts::xhaul::{ROUNDS, measure_sharing};

@@ -1,4 +1,4 @@
-//! `bench size`: from a demand and measured capacity to blades, racks and power.
+//! `bench size`: computes blades, racks and power from a demand and measured capacity.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::answer::Bound;
@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     output.finish(&answer)
 }
 
-/// What a point of a campaign says of a core, told.
+/// Returns the capacity per core at a point of a campaign, and prints it.
 fn at_point(at: &At, profile: &Path, output: &mut Output) -> Result<Measured, Failure> {
     let results = super::results_of(&beside(&at.campaign, profile), Load::Metrics)?;
     let said = at.measured(&results);
@@ -124,13 +124,13 @@ fn at_point(at: &At, profile: &Path, output: &mut Output) -> Result<Measured, Fa
     Ok(measured)
 }
 
-/// A campaign's path is relative to the profile, or to where one stands.
+/// Resolves a campaign's path relative to the profile, or to the working directory.
 fn beside(campaign: &Path, profile: &Path) -> PathBuf {
     let beside = profile.parent().map(|folder| folder.join(campaign)).filter(|path| path.exists());
     beside.unwrap_or_else(|| campaign.to_owned())
 }
 
-/// The campaign's answer; its path is relative to the profile.
+/// Returns the result of a campaign, whose path is relative to the profile.
 fn measured(from: &Within, profile: &Path) -> Result<Served, Failure> {
     let results = super::results_of(&beside(&from.campaign, profile), Load::Metrics)?;
     let served = match (&from.axis, &from.metric, from.at_most) {
@@ -182,7 +182,7 @@ fn told(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), short)
 }
 
-/// Price, and what nobody measured.
+/// Returns the price, and marks for values that were not measured.
 fn marks(deployment: &Deployment) -> String {
     let price = deployment.price.zip(deployment.price_per_user);
     [

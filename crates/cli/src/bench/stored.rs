@@ -1,4 +1,4 @@
-//! Results that are kept as JSON beside a repository's scenarios: opened as a campaign is.
+//! Results stored as JSON next to a repository's scenarios, opened like a campaign.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::import::is_hyperfine;
@@ -10,15 +10,15 @@ use ranlab_campaign::stored::Stored;
 use super::lab;
 use crate::exit::Failure;
 
-/// A result is read by people; a larger file is something else.
+/// Maximum size of a stored result, in bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Whether a path names such a file.
+/// Returns whether a path names a stored result.
 pub(super) fn is(path: &Path) -> bool {
     path.is_file() && path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// Its results. What `bench run --format json` printed leads to its campaign.
+/// Reads a stored result. Output of `bench run --format json` refers to its campaign.
 pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
     let text = text_of(path)?;
@@ -47,7 +47,7 @@ pub(super) fn results(path: &Path, load: Load) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// The text of a file, unless it is too large.
+/// Reads a file of limited size.
 pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     let fault = |what: String| Failure::Usage(format!("{}: {what}", path.display()));
     let size = path.metadata().map_err(|error| fault(error.to_string()))?.len();
@@ -59,7 +59,8 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| fault(error.to_string()))
 }
 
-/// The scenario that a result names: beside the folders above it, or below the working directory.
+/// Finds the scenario that a result names: relative to one of its parent folders, or to the working
+/// directory.
 fn scenario_of(path: &Path, name: &str) -> Option<PathBuf> {
     let path = path.canonicalize().ok()?;
     let here = std::env::current_dir().ok();

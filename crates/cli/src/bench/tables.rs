@@ -1,4 +1,4 @@
-//! `--csv` and `--parquet`: a campaign as tables for other tools.
+//! `--csv` and `--parquet`: exports of a campaign as tables for other tools.
 use std::path::{Path, PathBuf};
 
 use ranlab_campaign::export::{self, FileKind};
@@ -6,7 +6,7 @@ use ranlab_campaign::results::Results;
 
 use crate::exit::Failure;
 
-/// Which tables to write.
+/// Requested tables.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct Tables {
     /// Also write tables/{points,repeats,series,distributions}.csv
@@ -18,12 +18,12 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Whether any is asked for.
+    /// Returns whether any table is requested.
     pub(super) fn any(self) -> bool {
         self.csv || self.parquet
     }
 
-    /// Writes what is asked for below the report's folder; says which files.
+    /// Writes the requested tables below the report's folder; returns their paths.
     pub(super) fn write(self, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let folder = folder.join("tables");
         let asked = [(self.csv, FileKind::Csv), (self.parquet, FileKind::Parquet)];

@@ -6,7 +6,7 @@ use ranlab_campaign::scenario::{Overrides, Scenario};
 
 use super::*;
 
-/// What a mock that fails in this way measured, with this expectation.
+/// Returns the results of a mock that fails in this way, with this expectation.
 fn results(fails: &str, expect: &str) -> Results {
     let text = format!(
         "title = \"<t>\"\nrig = \"mock\"\n[sut]\nnoise = 0.0\n[load]\nfails = \"{fails}\"\n[measure]\nrepeats = 1\n{expect}"
@@ -33,7 +33,7 @@ fn fail_on(names: &[&str]) -> Gate {
 const MISSED: &str = "[[expect]]\nmetric = \"throughput\"\nat_least = 1e9\n";
 
 #[test]
-fn exit_codes_say_whose_fault_it_is() {
+fn exit_codes_distinguish_system_and_machine() {
     let required = format!("{MISSED}required = true\n");
     for (fails, expect, wanted) in [
         ("never", "", 0),
