@@ -1,4 +1,4 @@
-//! `ranlab sim`: a scenario's network in virtual time.
+//! `ranlab sim`: runs a scenario's network in virtual time.
 mod page;
 mod twin;
 
@@ -27,9 +27,10 @@ use crate::bench::{Reading, lab, run as bench};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// Lines that `--events` tells of a repeat.
+/// Maximum number of lines that `--events` prints per repeat.
 const EVENTS_MAX: usize = 100_000;
-/// Virtual time by the clock's for a cell of a few UEs: for the first guess how long it will take.
+/// Ratio of virtual time to wall-clock time for a cell with a few UEs, used for the first estimate of the
+/// duration.
 const USUAL_FACTOR: f64 = 100.0;
 
 /// Arguments of `sim`.
@@ -71,24 +72,24 @@ pub struct Arguments {
     events: bool,
 }
 
-/// What is to be run.
+/// Runs to execute.
 struct Job {
     scenario: Scenario,
     plan: Plan,
     results: Results,
-    /// Point and seed, in order; the repeat is the number among those of the point.
+    /// Point, repeat within the point, and seed, in order.
     runs: Vec<(usize, u32, u64)>,
     command: String,
 }
 
-/// What is recorded, and where it goes.
+/// Recorded tables and their folder.
 struct Record {
     folder: PathBuf,
     tables: Tables,
 }
 
 impl Record {
-    /// Writes it; says which files.
+    /// Writes the tables; returns their paths.
     fn write(record: Option<&Self>) -> Result<Vec<PathBuf>, Failure> {
         let Some(Self { folder, tables }) = record else { return Ok(Vec::new()) };
         let lacking = |error: std::io::Error| {
@@ -141,11 +142,11 @@ impl Job {
     }
 
     fn point(&self, index: usize) -> &Point {
-        // All runs are of points of the plan.
+        // All runs belong to points of the plan.
         self.plan.points.iter().find(|point| point.index == index).unwrap_or(&self.plan.points[0])
     }
 
-    /// A repeat as the rig is asked for it.
+    /// Returns the run for a repeat.
     fn run<'a>(&self, point: &'a Point, repeat: u32, seed: u64, stop: &Stop) -> Run<'a> {
         let (_, duration) = self.scenario.measure.windows();
         let mut run = Run::new(point, repeat, seed, duration);
@@ -153,12 +154,12 @@ impl Job {
         run
     }
 
-    /// The command that runs one repeat again, and tells what happens.
+    /// Returns the command that repeats one run and prints its events.
     fn replay(&self, point: usize, seed: u64) -> String {
         format!("{} --point {point} --seed {seed} --events", self.command)
     }
 
-    /// Does all runs, as many at once as there are CPUs, and takes what each came to in their order.
+    /// Executes all runs in parallel on all CPUs, and passes the results to `take` in their order.
     fn each<T: Send>(
         &self,
         work: impl Fn(usize, &Run<'_>) -> T + Sync,
@@ -185,7 +186,7 @@ impl Job {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         run(at).map(|(index, run)| (at, work(index, &run)))
                     });
-                    // Nobody waits any more if one has failed.
+                    // After a failure the receiver is gone.
                     all.map(|result| sender.send(result)).take_while(Result::is_ok).for_each(drop);
                 });
             }
@@ -203,7 +204,7 @@ impl Job {
                 if stop.wished() {
                     return Err(Failure::Interrupted("stopped before the end".to_owned()));
                 }
-                // A thread that panicked says so at the scope's end.
+                // If a thread panicked, the scope reports it at its end.
                 let Some(taken) = taken else { return Ok(()) };
                 let (outcome, reason) = taken.inspect_err(|_| stop.wish())?;
                 let left = total - at - 1;
@@ -220,7 +221,7 @@ impl Job {
     }
 }
 
-/// Does what is asked for.
+/// Runs the verb.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let job = Job::new(arguments)?;
     let tables = || Tables::new(arguments.periods.into());
@@ -231,7 +232,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// What happened in a repeat, in words, and how often more than can be kept.
+/// Events of a repeat as text, and the number of further ones that were dropped.
 type Told = (Vec<(f64, String)>, u64);
 
 fn witness(told: &Rc<RefCell<Told>>) -> virtual_time::Witness {
@@ -257,7 +258,7 @@ fn tell_events(output: &mut Output, (lines, more): &Told) -> Result<(), Failure>
     output.flush()
 }
 
-/// Every point and seed once, in the world that there is, or in the one without somebody.
+/// Runs every point and seed once, optionally without a component.
 fn alone(
     mut job: Job,
     arguments: &Arguments,
@@ -286,7 +287,7 @@ fn alone(
     job.each(work, |index, run, (told, mut passed)| {
         if let (Some(record), Ok(passed)) = (&mut record, &mut passed) {
             record.tables.take(index, run.seed, passed, None);
-            // It is in the tables now.
+            // The tables contain it now.
             passed.kept = Default::default();
         }
         if events {
@@ -322,12 +323,12 @@ fn is_page(file: &Path) -> bool {
     file.extension().is_some_and(|it| it == "html")
 }
 
-/// Which of the files are tables.
+/// Returns the table files.
 fn tables_of(files: &[PathBuf]) -> Vec<&PathBuf> {
     files.iter().filter(|file| !is_page(file)).collect()
 }
 
-/// Which is the page, if one was wanted.
+/// Returns the page, if any.
 fn report_of(files: &[PathBuf]) -> Option<&PathBuf> {
     files.iter().find(|file| is_page(file))
 }
@@ -337,7 +338,7 @@ fn tell_files(output: &mut Output, files: &[PathBuf]) -> Result<(), Failure> {
     files.iter().try_for_each(|file| output.text(format_args!("{:<8} {}", kind(file), file.display())))
 }
 
-/// What all runs came to.
+/// Prints the summary of all runs.
 fn conclude(
     mut output: Output,
     results: &Results,
@@ -371,7 +372,7 @@ fn conclude(
     }
 }
 
-/// As a campaign keeps it.
+/// Converts a run to a campaign's repeat.
 fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<Passed, RigError>) -> Finished {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (outcome, reason, recording, elapsed) = match passed {
@@ -392,7 +393,7 @@ fn of_run(point: usize, run: &Run<'_>, position: usize, passed: &Result<Passed, 
     }
 }
 
-/// What is said of a repeat beside its metrics.
+/// Returns the attributes of a repeat other than its metrics.
 fn run_json(point: usize, run: &Run<'_>, passed: &Result<Passed, RigError>) -> Json {
     match passed {
         Ok(passed) => json!({

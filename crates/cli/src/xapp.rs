@@ -1,4 +1,4 @@
-//! `ranlab xapp`: xApps that measure, and samples that control.
+//! `ranlab xapp`: xApps for measurement, and sample xApps that control.
 
 use crate::exit::Failure;
 use crate::output::Format;
@@ -37,7 +37,7 @@ enum Kind {
     Traffic(traffic::Arguments),
 }
 
-/// Runs the xApp that is asked for.
+/// Runs the selected xApp.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.kind {
         Kind::Ping(arguments) => ranlab_sdk::run(ping::run(arguments, format)),

@@ -1,4 +1,4 @@
-//! `ranlab load upf`: SMF, base stations and data network towards a user plane function.
+//! `ranlab load upf`: emulates SMF, base stations and data network, connected to a user plane function.
 mod page;
 mod print;
 
@@ -65,14 +65,14 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
-            // In an experiment it is the UPF's fault; here nobody has said that there is one.
+            // In an experiment this is the UPF's fault; here the UPF may not be running.
             LoadError::NoAssociation { .. } => Self::Environment(error.to_string()),
             _ => Trouble::from(error).into(),
         }
     }
 }
 
-/// Set at Ctrl-C or SIGTERM: the load ends early and reports.
+/// Returns a flag that is set at Ctrl-C or SIGTERM: the load ends early and reports.
 fn stopped() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
@@ -132,7 +132,7 @@ fn load(part: &UpfLoadPart, web: &Web, mut output: Output) -> Result<(), Failure
 
 fn network(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
     let stop = stopped();
-    // It ends after the duration, which others may want longer: 0s.
+    // The load ends after its duration; 0s means no limit.
     if !part.duration.is_zero() {
         let (stop, duration) = (Arc::clone(&stop), part.duration);
         std::thread::spawn(move || {
@@ -202,7 +202,7 @@ mod tests {
          reflect-every offered t1 n1 heartbeat no-smoke upf-pid anew run web web-token-file web-host";
 
     #[test]
-    fn no_flag_is_lost_or_new() {
+    fn flags_are_unchanged() {
         let command = Line::command();
         let mut flags: Vec<_> = command.get_arguments().filter_map(|argument| argument.get_long()).collect();
         flags.sort_unstable();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_a_scenario_and_a_message_say_the_same() {
+    fn flags_scenario_and_worker_message_agree() {
         let words = "x --mode qos --arrivals poisson --rate 500 --mbr 10M --offered 12.5M --uplink 2000 --pin 0,1 --t1 200ms \
              --n1 5 --io af-xdp:n3,native --ue 10.45.0.2 --no-smoke --heartbeat 0s --gnbs 4 --live 7";
         let flags = Line::try_parse_from(words.split_whitespace()).unwrap().arguments.load.config;
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_flag_is_answered_with_what_is_allowed() {
+    fn invalid_flag_lists_the_allowed_values() {
         for (words, allowed) in [
             ("x --mbr 10m", "e.g. 10M"),
             ("x --uplink inf", "or max"),

@@ -1,4 +1,4 @@
-//! A load under way on a page: what is begun, answered, sent and seen in each second, and how long it took.
+//! Live page of a load: requests, responses, packets sent and received per second, and latencies.
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ranlab_controllers::board::Board;
@@ -48,17 +48,17 @@ const TIME: [OverTime; 5] = [
     MACHINE,
 ];
 
-/// The page of a load.
+/// Page of a load.
 pub(super) struct Page {
     board: Board,
     latest: Arc<Mutex<Counts>>,
-    /// The data network is ours, and counts.
+    /// Whether the built-in data network counts packets.
     sees: bool,
     sampler: Sampler,
 }
 
 impl Page {
-    /// The load, looked at from now on, and its page.
+    /// Attaches a page to a load.
     pub(super) fn open(board: Board, load: UpfLoad, part: &UpfLoadPart) -> (UpfLoad, Self) {
         let mode = format!("{:?}", part.mode).to_lowercase();
         introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
@@ -66,7 +66,7 @@ impl Page {
         let (glance, latest) = (Arc::new(Glance::default()), Arc::new(Mutex::new(Counts::default())));
         let load = load.watched(Arc::clone(&glance));
         let (shared, told) = (Arc::clone(&latest), board.clone());
-        // Without a data network of ours nobody counts what comes out of the UPF.
+        // Without the built-in data network, packets from the UPF are not counted.
         let sees = part.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
         let fill = move |sample: &mut Map<String, Value>| {
@@ -93,7 +93,7 @@ impl Page {
         (load, Self { board, latest, sees, sampler })
     }
 
-    /// How it ended, for pages that look.
+    /// Reports the end to connected pages.
     pub(super) fn end(self, report: Result<&LoadReport, &LoadError>) {
         drop(self.sampler);
         let words = match report {

@@ -1,4 +1,4 @@
-//! A load's report for people.
+//! Report of a load as text.
 use ranlab_emulator::load::{ControlSummary, DataSummary, Direction, LoadReport, StepSummary, Summary};
 
 use crate::exit::Failure;
@@ -164,7 +164,8 @@ fn packets(output: &mut Output, step: &StepSummary, report: &LoadReport) -> Resu
     Ok(())
 }
 
-/// What a UPF made of a maximum; some count what is outside the user's packet: Ethernet, in uplink IP, UDP and GTP-U too.
+/// Describes how a UPF enforced a maximum bit rate. Some UPFs also count headers outside the user's packet:
+/// Ethernet, and in uplink IP, UDP and GTP-U.
 fn policed(direction: Direction, offered: f64, allowed: f64, side: &DataSummary) -> &'static str {
     let headers = if direction == Direction::Uplink { 58.0 } else { 14.0 };
     let octets = side.received_bps / 8.0 / side.received_pps.max(1e-9);
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_upf_that_counts_headers_polices_as_well() {
+    fn policing_with_counted_headers_is_recognised() {
         let verdict = |direction, offered: f64, got: f64, octets: f64| {
             let (received_bps, received_pps) = (got * 1e6, got * 1e6 / 8.0 / octets);
             let side = DataSummary { received_bps, received_pps, ..DataSummary::default() };

@@ -1,4 +1,4 @@
-//! `ranlab pcap decode`: as lines, and as a sequence diagram in a file or on a page.
+//! `ranlab pcap decode`: messages as lines, and as a sequence diagram in a file or on a page.
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     files: Vec<PathBuf>,
 }
 
-/// Shows the files' messages; fails with code 1 if one cannot be decoded or is not encoded as it came.
+/// Prints the messages of files; fails with code 1 if one cannot be decoded or is not encoded identically.
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let mut trace = Trace::new(
         Known { side: arguments.side, version: arguments.version, model: arguments.sm },
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
             if shown.is_ok() {
                 let line = Line::new(&name, dissected, problem, begin_us, arguments.notation);
                 let written = output.text(&line).and_then(|()| output.item(&line));
-                // Who follows reads each as it comes.
+                // A growing capture is shown message by message.
                 shown = if growing.is_some() { written.and_then(|()| output.flush()) } else { written };
             }
         };
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> 
     )))
 }
 
-/// What follows a capture, where that is wanted.
+/// Returns the follower of a growing capture, if requested.
 fn growing(arguments: &Arguments) -> Result<Option<Growing>, Failure> {
     match &arguments.files[..] {
         _ if !arguments.follow => Ok(None),
@@ -133,7 +133,7 @@ fn title(arguments: &Arguments) -> String {
     names.join(", ")
 }
 
-/// Draws who said what, where that is wanted.
+/// Writes or serves the sequence diagram, if requested.
 fn draw(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<(), Failure> {
     if arguments.html.is_none() && !arguments.web.wanted() {
         return Ok(());
@@ -141,7 +141,7 @@ fn draw(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<
     show(&arguments.web, &write(arguments, sequence, summary)?)
 }
 
-/// The sequence as a document, in a file where that is wanted.
+/// Creates the sequence document, and writes it to a file if requested.
 fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result<Document, Failure> {
     let document = sequence.finish(&title(arguments), summary);
     if let Some(file) = &arguments.html {
@@ -153,7 +153,7 @@ fn write(arguments: &Arguments, sequence: Sequence, summary: &Summary) -> Result
     Ok(document)
 }
 
-/// Serves it until Ctrl-C or SIGTERM.
+/// Serves the document until Ctrl-C or SIGTERM.
 fn show(web: &Web, document: &Document) -> Result<(), Failure> {
     let Some(board) = web.open()? else { return Ok(()) };
     introduce(&board, document.title(), "Capture", &[], &[], "");

@@ -1,4 +1,4 @@
-//! A capture that is still being taken, as if it were whole: where it ends, more is waited for.
+//! Reader of a growing capture: waits for more data at its end.
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,28 +14,28 @@ use crate::exit::Failure;
 use crate::live;
 use crate::web::{Now, Web, introduce, part};
 
-/// Between two looks whether the file has grown.
+/// Interval of checks whether the file has grown.
 const LOOK: Duration = Duration::from_millis(100);
-/// Between two tellings of what came.
+/// Interval of page updates.
 const TELL: Duration = Duration::from_secs(1);
-/// Octets that a capture has from the beginning: what says of which form it is. It is read from there on.
+/// Number of bytes that identify the capture format; reading starts when they exist.
 const BEGINNING: u64 = 28;
 
-/// A file that grows. Where it ends for now it says so once ([`io::ErrorKind::WouldBlock`]), then waits for more.
+/// Growing file. At its current end it returns [`io::ErrorKind::WouldBlock`] once, then waits for more data.
 pub(super) struct Follow<F> {
     file: File,
     over: Arc<AtomicBool>,
-    /// Called between two looks.
+    /// Called between two checks.
     idle: F,
-    /// Something was read since the end was told.
+    /// Whether data was read since the end was last reported.
     fresh: bool,
 }
 
 impl<F: FnMut()> Follow<F> {
-    /// Waits until the capture has begun; ends where the file does once `over` is set.
+    /// Waits until the capture has begun; once `over` is set, the end of the file is the end of the capture.
     ///
     /// # Errors
-    /// What the system says of the file.
+    /// Returns the system's error.
     pub(super) fn begin(file: File, over: Arc<AtomicBool>, mut idle: F) -> io::Result<Self> {
         while file.metadata()?.len() < BEGINNING && !over.load(Ordering::Relaxed) {
             idle();
@@ -51,7 +51,7 @@ impl<F: FnMut()> Read for Follow<F> {
             return Ok(0);
         }
         loop {
-            // In this order: what was written before the end was wished is read.
+            // Read in this order, so that data written before the end is not missed.
             let over = self.over.load(Ordering::Relaxed);
             let read = self.file.read(buf)?;
             if read > 0 || over {
@@ -67,20 +67,20 @@ impl<F: FnMut()> Read for Follow<F> {
     }
 }
 
-/// A capture that goes on, and its page if one is wanted.
+/// Growing capture, with its page if requested.
 #[derive(Clone)]
 pub(super) struct Growing {
     seen: Arc<Mutex<(Sequence, Summary)>>,
     title: String,
     board: Option<Board>,
-    /// Something came since the page was told.
+    /// Whether messages arrived since the last page update.
     fresh: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Instant>>,
 }
 
 impl Growing {
-    /// Until Ctrl-C or SIGTERM.
+    /// Opens the page, if requested; runs until Ctrl-C or SIGTERM.
     ///
     /// # Errors
     /// See [`Web::open`].
@@ -103,7 +103,7 @@ impl Growing {
             introduce(board, title, "Capture", &[], &[], "");
             let own = growing.clone();
             board.document(move || {
-                // The capture is held for as long as a copy takes.
+                // The lock is held only while the state is copied.
                 let (sequence, account) = {
                     let (sequence, account) = &*own.seen();
                     let Summary { pdus, undecodable, .. } = *account;
@@ -121,16 +121,16 @@ impl Growing {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file, to be read as it grows.
+    /// Returns a reader of the growing file.
     ///
     /// # Errors
-    /// What the system says of it.
+    /// Returns the system's error.
     pub(super) fn source(&self, file: File) -> io::Result<impl Read + Send + use<>> {
         let own = self.clone();
         Follow::begin(file, Arc::clone(&self.over), move || own.tell_at_times())
     }
 
-    /// The next message.
+    /// Adds the next message.
     pub(super) fn take(&self, dissected: &Dissected, problem: Option<&Problem>) {
         let (sequence, account) = &mut *self.seen();
         sequence.take(dissected, problem);
@@ -142,7 +142,7 @@ impl Growing {
         self.fresh.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the page what came, once a second at most.
+    /// Updates the page, at most once per second.
     pub(super) fn tell_at_times(&self) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.elapsed() < TELL || !self.fresh.swap(false, Ordering::Relaxed) {
@@ -170,7 +170,8 @@ impl Growing {
         ]
     }
 
-    /// Its end, of a trace with this account: pages that look have the last of it. The whole sequence.
+    /// Ends the capture with its summary: connected pages receive the final state. Returns the whole
+    /// sequence.
     pub(super) fn end(self, summary: &Summary) -> Sequence {
         let sequence = self.seen().0.clone();
         if let Some(board) = &self.board {
@@ -188,7 +189,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn what_is_written_later_is_read_and_the_end_is_the_files() {
+    fn data_written_later_is_read_until_the_end() {
         let folder = std::env::temp_dir().join(format!("ranlab-follow-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("growing.pcap");
@@ -196,7 +197,7 @@ mod tests {
         let over = Arc::new(AtomicBool::new(false));
         let (reader, ends) = (File::open(&path).unwrap(), Arc::clone(&over));
         let mut looks = 0;
-        // What is written is written while the reader waits: no time is assumed.
+        // The data is written while the reader waits, so the test does not depend on timing.
         let idle = move || {
             looks += 1;
             match looks {

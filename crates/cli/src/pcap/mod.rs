@@ -26,7 +26,7 @@ enum Action {
     Record(record::Arguments),
 }
 
-/// Does what the arguments say.
+/// Runs the selected subcommand.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     match arguments.action {
         Action::Decode(arguments) => decode::run(&arguments, format),
@@ -34,7 +34,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// `e2` or `e42`.
+/// Parses `e2` or `e42`.
 fn side() -> impl TypedValueParser<Value = Side> {
     let value = |name: &'static str, help: &'static str| PossibleValue::new(name).help(help);
     PossibleValuesParser::new([

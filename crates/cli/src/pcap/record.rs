@@ -1,4 +1,4 @@
-//! `ranlab pcap record`: a proxy that passes everything on as it is, and writes it down.
+//! `ranlab pcap record`: a transparent proxy that records the messages.
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::live;
 use crate::output::{Format, Output};
 
-/// What is recorded reaches the file after this long at the latest.
+/// Maximum delay until recorded messages are written to the file.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     duration: Option<Duration>,
 }
 
-/// What the verb ends with.
+/// Final summary.
 #[derive(Debug, Default, Clone, Serialize)]
 struct Summary {
     out: String,
@@ -56,7 +56,7 @@ struct Summary {
     seconds: f64,
 }
 
-/// Records until the duration is over or a signal comes.
+/// Records until the duration is over or a signal arrives.
 pub(super) fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     for address in [&arguments.listen, &arguments.connect] {
         if matches!(address, Address::Memory(_)) {
@@ -109,7 +109,7 @@ fn side_of(listen: &Address, connect: &Address) -> Side {
     if is_e42(listen) || is_e42(connect) { Side::E42 } else { Side::E2 }
 }
 
-/// Hands on what was recorded, as often as it should be; ends when the file cannot be written.
+/// Flushes the file periodically; ends when it cannot be written.
 async fn keep(recording: &Recording) {
     let mut flush = tokio::time::interval(FLUSH_PERIOD);
     while recording.state.borrow().failed.is_none() {
@@ -120,7 +120,7 @@ async fn keep(recording: &Recording) {
     }
 }
 
-/// Writes down what passes.
+/// Writer of the recording.
 struct Recording {
     side: Side,
     /// Never borrowed across an await.
@@ -137,13 +137,13 @@ struct State {
 impl Tap for Recording {
     fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>) {
         let mut state = self.state.borrow_mut();
-        // Unix sockets have no ports: the customary one stands for the RIC, the connection's number for its peer.
+        // Unix sockets have no ports: the default port identifies the RIC, the connection's number its peer.
         let peer = Endpoint { address: None, port: passage.connection as u16 };
         let ric = Endpoint { address: None, port: self.side.port() };
         let (from, to) = if passage.forth { (peer, ric) } else { (ric, peer) };
         let source = passage.from.map_or(from, Endpoint::from);
         let destination = passage.to.map_or(to, Endpoint::from);
-        // Addresses come with TCP alone here.
+        // Only TCP peers have addresses here.
         let transport = if source.address.is_some() { Transport::Tcp } else { Transport::Exported };
         let flow = Flow { transport, source, destination };
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Tap for Recording {
         }
     }
 
-    /// On the standard error, once in a row.
+    /// Prints a problem to stderr, without immediate repetitions.
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
         let what = peer.map_or_else(|| why.to_string(), |peer| format!("{peer}: {why}"));
         let mut state = self.state.borrow_mut();

@@ -1,4 +1,4 @@
-//! What a twin told, as a page with figures, and as a table: who gains, who pays, with intervals.
+//! Results of paired runs as a page with figures and as a table: gains and losses with confidence intervals.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use ranlab_rigs::virtual_time::twin::{Difference, spreads};
 use super::twin::{told, who};
 use crate::exit::Failure;
 
-/// UEs of which a figure has room for names; the table has all.
+/// Maximum number of UEs named in a figure; the table contains all.
 const DRAWN_MAX: usize = 40;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:0 auto;padding:28px 20px;background:#fff;color:#1a1b1c}\
@@ -21,7 +21,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.gains{color:#1f7a4
 figure{margin:14px 0;padding:12px;border:1px solid #d8dde2;border-radius:8px}svg{width:100%;height:auto}figcaption{color:#5d6670;font-size:14px}\
 pre{background:#f4f6f8;padding:12px;white-space:pre-wrap;overflow-wrap:anywhere}";
 
-/// A point, how many seeds it has, and what was found there.
+/// Point, number of seeds, and the effects found.
 pub(super) type Found = (String, usize, Vec<Difference>);
 
 fn unit(kpi: &str) -> &'static str {
@@ -32,12 +32,12 @@ fn unit(kpi: &str) -> &'static str {
     }
 }
 
-/// Which point, where there are axes.
+/// Formats a point's label, if there are axes.
 fn at(label: &str) -> String {
     if label.starts_with('(') { String::new() } else { format!(", {label}") }
 }
 
-/// A number's differences, UE by UE.
+/// Returns a figure of a KPI's effects, UE by UE.
 fn figure(kpi: &str, (label, seeds, found): &Found, name: &str, confidence: f64) -> Figure {
     let all: Vec<_> = found.iter().filter(|it| it.of.kpi == kpi).take(DRAWN_MAX).collect();
     let sample = |(x, it): (usize, &&Difference)| {
@@ -66,7 +66,7 @@ fn figure(kpi: &str, (label, seeds, found): &Found, name: &str, confidence: f64)
     }
 }
 
-/// A row for each point, UE and number.
+/// Returns a table with one row per point, UE and KPI.
 fn table(points: &[Found]) -> Table {
     let rows = || points.iter().flat_map(|(label, _, found)| found.iter().map(move |it| (label, it)));
     let text = |of: &dyn Fn(&str, &Difference) -> String| {
@@ -90,7 +90,7 @@ fn table(points: &[Found]) -> Table {
     Table { columns: columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect() }
 }
 
-/// What stands of a point, below its figures.
+/// Appends the rows of a point below its figures.
 fn rows(page: &mut String, (_, _, found): &Found) {
     page.push_str(
         "<table><tr><th>UE<th>number<th class=n>without<th class=n>with<th class=n>difference<th></tr>",
@@ -99,7 +99,7 @@ fn rows(page: &mut String, (_, _, found): &Found) {
         let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
         let (who, kpi, word) = (who(it), escape(&it.of.kpi), told(it.told));
         let (without, with, mean) = (short(it.without), short(it.with), short(it.summary.mean));
-        // Writing to a String never fails.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             page,
             "<tr><td>{who}<td>{kpi}, {}<td class=n>{without}<td class=n>{with}<td class=n>{mean}{half}<td class={word}>{word}</tr>",
@@ -121,11 +121,11 @@ fn rows(page: &mut String, (_, _, found): &Found) {
     }
 }
 
-/// Writes `report.html`, `differences.csv` and each figure as SVG and PNG into a folder, which is made; the page and the table
-/// come back.
+/// Writes `report.html`, `differences.csv`, and each figure as SVG and PNG to a folder, which is created;
+/// returns the paths of page and table.
 ///
 /// # Errors
-/// The medium's fault, or a figure that cannot be drawn.
+/// Fails if a file cannot be written or a figure cannot be drawn.
 pub(super) fn write(
     folder: &Path,
     scenario: &Scenario,

@@ -1,4 +1,4 @@
-//! `ranlab sim --without`: what an xApp or a controller is worth.
+//! `ranlab sim --without`: effect of an xApp or a controller.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::{Job, Record, page};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// UEs whose numbers text tells; `--format json` has all.
+/// Maximum number of UEs in text; `--format json` has all.
 const SHOWN_MAX: usize = 60;
 
-/// Each seed twice.
+/// Runs each seed twice.
 pub(super) fn run(
     job: &Job,
     name: &str,
@@ -24,7 +24,7 @@ pub(super) fn run(
     format: Format,
 ) -> Result<(), Failure> {
     let mut left_out = BTreeMap::new();
-    // A point of an axis may lack what others have; one at least must have it.
+    // Some points may lack the component; at least one must have it.
     let mut why = String::new();
     for point in &job.plan.points {
         match Without::named(name, &point.settings) {
@@ -44,7 +44,7 @@ pub(super) fn run(
             Some(Ok(mut pair)) => {
                 if let Some(record) = &mut record {
                     record.tables.take(index, run.seed, &pair.with, Some(&pair.without));
-                    // It is in the tables now.
+                    // The tables contain it now.
                     (pair.with.kept, pair.without.kept) = Default::default();
                 }
                 let outcome = pair.with.outcome;
@@ -136,7 +136,7 @@ fn line(it: &Difference) -> String {
     format!("  {who} {kpi:<18} {without} -> {with}: {mean}{half}  {told}")
 }
 
-/// What that is, in a word.
+/// Returns the effect in one word.
 pub(super) fn told(told: Told) -> &'static str {
     match told {
         Told::Gains => "gains",
@@ -146,7 +146,7 @@ pub(super) fn told(told: Told) -> &'static str {
     }
 }
 
-/// Whose number it is.
+/// Formats base station and UE of a value.
 pub(super) fn who(it: &Difference) -> String {
     let station = if it.of.station > 1 { format!("station {} ", it.of.station) } else { String::new() };
     format!("{station}UE {}", it.of.ue)

@@ -1,4 +1,4 @@
-//! `ranlab xapp control`: orders of RC to base stations.
+//! `ranlab xapp control`: sends RC controls to base stations.
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,9 @@ use crate::args;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// How long the first base station with RC may take to appear.
+/// Time limit for the first base station with RC.
 const NODE_WAIT: Duration = Duration::from_secs(10);
-/// Between two looks.
+/// Interval of checks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Arguments of `xapp control`.
@@ -121,7 +121,7 @@ impl Arguments {
         effect.map(|periods| Watch { model: *sm, kpis: kpi.clone(), periods, period: *period, slices })
     }
 
-    /// What is ordered of base stations of this network.
+    /// Returns the control for base stations of this PLMN.
     fn order(&self, plmn: Plmn) -> Order {
         let plmn = self.plmn.unwrap_or(plmn);
         if let Some(Handover { cell, .. }) = self.rc_handover {
@@ -134,7 +134,7 @@ impl Arguments {
         Order::SliceQuotas(self.rc_quota.iter().map(quota).collect())
     }
 
-    /// The UE that the header names. A quota is about no UE, but the header has to name one.
+    /// Returns the UE for the header. A quota concerns no UE, but the header requires one.
     fn ue(&self) -> Result<UeNumbers, Failure> {
         let number = self.rc_handover.and_then(|it| it.ue);
         match (&self.ue, number, self.rc_handover) {
@@ -150,7 +150,7 @@ impl Arguments {
         }
     }
 
-    /// Header and message of the control for a base station.
+    /// Returns header and message of the control for a base station.
     fn octets(&self, node: &GlobalE2NodeId, ue: &UeNumbers) -> Result<(Bytes, Bytes), Failure> {
         let order = self.order(node.plmn());
         let (style, action) = order.action();
@@ -177,14 +177,15 @@ struct Summary {
     refused: usize,
 }
 
-/// Whether a base station is named: by its whole identity, by that without its kind, or by its network.
+/// Returns whether a base station matches a name: its complete id, with or without its kind, or its PLMN.
 pub(super) fn is_named(id: &GlobalE2NodeId, text: &str) -> bool {
     let whole = id.to_string();
     let without_kind = whole.split_once(' ').map(|(_, rest)| rest);
     whole == text || without_kind == Some(text) || text.parse() == Ok(id.plmn())
 }
 
-/// Whether a RAN function offers a control style and action. A definition that cannot be read is given the benefit of the doubt.
+/// Returns whether a RAN function offers a control style and action; true if its definition cannot be
+/// decoded.
 fn offers(function: &RanFunctionItem, (style, action): (i64, u16)) -> bool {
     let Ok(definition) = FunctionDefinition::decode_as(Encoding::Per, &function.definition) else {
         return true;
@@ -193,7 +194,7 @@ fn offers(function: &RanFunctionItem, (style, action): (i64, u16)) -> bool {
     of_style.flat_map(|it| it.actions.iter().flatten()).any(|it| it.id == action)
 }
 
-/// Base stations that offer the order, as soon as there is one.
+/// Waits for base stations that offer the control.
 async fn nodes(
     xapp: &XappHandle,
     wanted: Option<&str>,
@@ -225,7 +226,7 @@ async fn nodes(
     }
 }
 
-/// Gives an order; its effect if that is wanted, or why it was not executed.
+/// Sends the control; returns its effect if requested, or the reason why it was not executed.
 async fn give(
     xapp: &XappHandle,
     node: GlobalE2NodeId,
@@ -244,7 +245,7 @@ async fn give(
     })
 }
 
-/// Why an order came to nothing, with the sentence of the RIC (a refusal) or of the base station (an outcome of RC).
+/// Returns the reason of a failed control: the text of the RIC (refusal) or of the base station (RC outcome).
 fn said(why: &ControlFailure) -> String {
     let ControlFailure::Failed { outcome: Some(octets), .. } = why else { return why.to_string() };
     let of_ric = || Refusal::decode_as(Encoding::Per, octets).ok().map(|refusal| refusal.detail);

@@ -1,13 +1,13 @@
-//! The effect of an order as text and JSON: totals, by slice, by UE.
+//! Effect of a control as text and JSON: totals, by slice, by UE.
 use std::collections::BTreeMap;
 
 use ranlab_sdk::e2::effect::{Change, Halves};
 use serde::Serialize;
 
-/// UEs of a KPI that text shows; ndjson has all.
+/// Maximum number of UEs per KPI in text; ndjson has all.
 const UES_SHOWN: usize = 32;
 
-/// A value before and after.
+/// Value before and after the control.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct BeforeAfter {
     before: Option<f64>,
@@ -20,7 +20,7 @@ impl From<Halves> for BeforeAfter {
     }
 }
 
-/// A KPI before and after, as the REST API shows it.
+/// KPI before and after the control, in the form of the REST API.
 #[derive(Debug, Serialize)]
 pub(super) struct Kpi {
     unit: String,
@@ -35,7 +35,7 @@ pub(super) struct Kpi {
 /// KPIs by name.
 pub(super) type Effect = BTreeMap<String, Kpi>;
 
-/// An effect in the form that is shown.
+/// Converts an effect to the printed form.
 pub(super) fn effect(changes: Vec<Change>) -> Effect {
     let groups =
         |groups: Vec<(String, Halves)>| groups.into_iter().map(|(name, it)| (name, it.into())).collect();
@@ -53,7 +53,7 @@ pub(super) fn effect(changes: Vec<Change>) -> Effect {
     changes.into_iter().map(kpi).collect()
 }
 
-/// Lines of text: a table for each KPI.
+/// Returns text lines: a table per KPI.
 pub(super) fn lines(effect: &Effect) -> Vec<String> {
     effect.iter().flat_map(|(name, kpi)| of_kpi(name, kpi)).collect()
 }
@@ -80,7 +80,7 @@ fn of_kpi(name: &str, kpi: &Kpi) -> Vec<String> {
     lines
 }
 
-/// Relative change in %.
+/// Returns the relative change in percent.
 fn percent(it: BeforeAfter) -> Option<f64> {
     let (before, after) = it.before.zip(it.after)?;
     (before != 0.0).then(|| (after - before) / before * 100.0)

@@ -1,4 +1,4 @@
-//! `ranlab xapp monitor`: statistics, and their rates, losses and age.
+//! `ranlab xapp monitor`: statistics with rates, losses and age.
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -16,9 +16,9 @@ use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
 
-/// Seconds after which models that no base station offers are named.
+/// Time in seconds after which models that no base station offers are reported.
 const UNOFFERED_AFTER: u32 = 3;
-/// How long the RIC may take to delete what was subscribed.
+/// Time limit for the deletion of subscriptions at the RIC.
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
 
 /// Arguments of `xapp monitor`.
@@ -76,10 +76,10 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     let watched = watched.await;
     let (report, xapp) = (watcher.report(), watcher.xapp.clone());
     drop(watcher);
-    // First what cannot be had again, whatever ended the watch: leaving takes its time, and at times a second Ctrl-C.
+    // Saves the recording first, because leaving takes time and may be interrupted by a second Ctrl-C.
     let recorded = told.borrow_mut().finish()?;
     watched?;
-    // FlexRIC keeps what an xApp leaves behind, and works for it.
+    // FlexRIC keeps processing subscriptions that an xApp leaves behind.
     let left = tokio::select! {
         left = xapp.leave(LEAVE_WAIT) => left,
         // A second Ctrl-C.
@@ -101,27 +101,27 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     output.finish(&report)
 }
 
-/// Where the values go.
+/// Destination of the values.
 struct Told {
     output: Output,
     screen: Screen,
     recorder: Option<(PathBuf, Recorder)>,
-    /// Values are shown: of text a look each second, of a stream every row.
+    /// Whether values are shown: a table per second in text format, every row in a stream.
     shown: bool,
     format: Format,
-    /// Lines on the terminal that the next look replaces.
+    /// Lines on the terminal that the next update replaces.
     on_terminal: live::Screen,
-    /// Seconds in a row without an indication, after there were some.
+    /// Seconds without indications, after some had arrived.
     silent_s: u64,
-    /// How many of them are reported: the longer of [`SILENT_S`] and three periods.
+    /// Number of such seconds that is reported: the maximum of [`SILENT_S`] and three periods.
     silence_reported_s: u64,
-    /// First reason why a report is not of its model, and the number of such reports.
+    /// First reason why a report could not be decoded, and the number of such reports.
     malformed: Option<(String, u64)>,
-    /// First reason why something of a report was in no row, and how many such reports there were.
+    /// First reason why a part of a report was in no row, and the number of such reports.
     left_out: Option<(String, u64)>,
-    /// Reasons why reports cannot be read that have been reported.
+    /// Decoding errors that have been reported.
     reported: BTreeSet<String>,
-    /// Why nothing more can be written.
+    /// First error of writing.
     failed: Option<Failure>,
 }
 
@@ -148,14 +148,14 @@ impl Told {
         })
     }
 
-    /// Hears a report; what fails is told with the next look.
+    /// Handles a report; errors are reported with the next update.
     fn hear(&mut self, heard: &Heard<'_>, received_us: i64) {
         if self.failed.is_none() {
             self.failed = self.rows(heard, received_us).err();
         }
     }
 
-    /// Streams and records a report's rows.
+    /// Prints and records a report's rows.
     fn rows(&mut self, heard: &Heard<'_>, received_us: i64) -> Result<(), Failure> {
         let streamed = self.shown && self.format == Format::Ndjson;
         if !streamed && self.recorder.is_none() {
@@ -183,7 +183,7 @@ impl Told {
         Ok(())
     }
 
-    /// The look of a second: on a terminal in the place of the one before.
+    /// Shows the values of a second; on a terminal they replace the previous ones.
     fn show(&mut self, values: &Values, report: &MonitorReport, rate: f64) -> Result<(), Failure> {
         self.failed.take().map_or(Ok(()), Err)?;
         if let Some((_, recorder)) = &mut self.recorder {
@@ -207,7 +207,7 @@ impl Told {
         self.output.flush()
     }
 
-    /// Reports why values are not shown, once for each reason.
+    /// Reports why values are not shown, once per reason.
     fn report_unreadable(&mut self, values: &Values) {
         for reason in values.unreadable() {
             if self.reported.len() < REASONS_MAX && self.reported.insert(reason.clone()) {
@@ -223,14 +223,14 @@ impl Told {
             self.output.text(summary)?;
             return self.screen.lines(values).into_iter().try_for_each(|line| self.output.text(line));
         };
-        // A line of the summary, and one for the cursor.
+        // One line for the summary, and one for the cursor.
         let table = self.screen.table(values, Room { lines: lines.saturating_sub(2), columns });
         let lines: Vec<String> = std::iter::once(summary.to_owned()).chain(table).collect();
         let drawn = self.on_terminal.look(&lines, columns);
         self.output.text(drawn)
     }
 
-    /// Ends the file. Says which and how many rows.
+    /// Closes the recording; returns its path and number of rows.
     fn finish(&mut self) -> Result<Option<(PathBuf, u64)>, Failure> {
         if let Some((reason, reports)) = &self.malformed {
             eprintln!("ranlab: {reports} reports cannot be read and are left out; the first: {reason}");
@@ -243,17 +243,18 @@ impl Told {
     }
 }
 
-/// Reasons why reports cannot be read that are reported.
+/// Maximum number of decoding errors reported.
 const REASONS_MAX: usize = 32;
-/// Repeated reports that are not worth a warning.
+/// Minimum number of duplicate reports for a warning.
 const REPEATED_MIN: u64 = 4;
-/// Step of time stamps of whole seconds, microseconds.
+/// Step of timestamps in whole seconds, in microseconds.
 const WHOLE_SECONDS: i64 = 1_000_000;
 
-/// Least number of seconds without an indication that is reported.
+/// Minimum number of seconds without an indication that is reported.
 const SILENT_S: u64 = 3;
 
-/// Warning about a link without indications: losses are found by sequence numbers, so they are not counted meanwhile.
+/// Warns of a link without indications: losses are detected by sequence numbers, so they are not counted in
+/// the meantime.
 fn silence(seconds: u64, report: &MonitorReport) -> String {
     format!(
         "ranlab: no indication for {seconds} s from any of {} subscriptions, after {} indications; losses are not counted meanwhile",
@@ -261,7 +262,7 @@ fn silence(seconds: u64, report: &MonitorReport) -> String {
     )
 }
 
-/// What makes the values or their ages doubtful.
+/// Returns warnings about doubtful values or ages.
 fn warnings(report: &MonitorReport) -> Vec<String> {
     let times = &report.times;
     let mut warnings = Vec::new();
@@ -305,7 +306,7 @@ fn line(report: &MonitorReport, rate: f64) -> String {
     )
 }
 
-/// A base station that numbers nothing leaves losses unknown.
+/// Formats the losses; unknown if a base station sends no sequence numbers.
 fn lost(report: &MonitorReport) -> String {
     report.lost.map_or_else(|| "unknown".to_owned(), |lost| lost.to_string())
 }

@@ -1,4 +1,4 @@
-//! `ranlab xapp nodes`: base stations and what they offer.
+//! `ranlab xapp nodes`: lists base stations and their capabilities.
 use std::time::{Duration, Instant};
 
 use ranlab_parts::joined;
@@ -13,11 +13,11 @@ use super::control::is_named;
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// How long the first base station may take to appear.
+/// Time limit for the first base station.
 const NODE_WAIT: Duration = Duration::from_secs(10);
 /// Time between two checks.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
-/// Names on a line of text.
+/// Number of names per line of text.
 const NAMES_PER_LINE: usize = 6;
 
 /// Arguments of `xapp nodes`.
@@ -65,7 +65,7 @@ struct OfferItem {
     items: Vec<String>,
 }
 
-/// All of them, for JSON.
+/// All base stations, for JSON.
 #[derive(Debug, Serialize)]
 struct Summary {
     nodes: Vec<Node>,
@@ -120,7 +120,7 @@ impl Node {
     }
 }
 
-/// Base stations of that name, as soon as there is one.
+/// Waits for base stations with this name.
 async fn nodes(xapp: &XappHandle, arguments: &Arguments) -> Result<Vec<Node>, Failure> {
     let begin = Instant::now();
     loop {

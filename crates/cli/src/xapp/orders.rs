@@ -1,4 +1,4 @@
-//! `ranlab xapp orders`: numbered controls, and what became of each.
+//! `ranlab xapp orders`: sends numbered controls and reports their outcomes.
 use std::time::Duration;
 
 use ranlab_parts::{Orders, OrdersPlan, Outcome};
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::live;
 use crate::output::{Format, Output};
 
-/// How long answers may take after the last order: longer than an xApp waits for one.
+/// Time limit for responses after the last control; longer than the timeout of a single control.
 const LAST_WAIT: Duration = Duration::from_secs(6);
 
 /// Arguments of `xapp orders`.

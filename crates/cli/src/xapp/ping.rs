@@ -1,4 +1,4 @@
-//! `ranlab xapp ping`: control, and the echo as an indication.
+//! `ranlab xapp ping`: round trips of a control and the echo that returns as an indication.
 use std::time::Duration;
 
 use ranlab_parts::worker::{Fault, Trouble};
@@ -11,7 +11,7 @@ use crate::flags::Flags;
 use crate::live;
 use crate::output::{Format, Output};
 
-/// Pings where neither a number nor a time is given.
+/// Default number of pings.
 const COUNT: u32 = 1000;
 
 /// Arguments of `xapp ping`.
@@ -58,7 +58,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     ended.map_err(away)
 }
 
-/// Who starts a ping by hand has a RIC or a base station too few; only a campaign calls that the system's fault.
+/// For a manual start, a missing RIC or base station is a fault of the environment; only a campaign
+/// attributes it to the system under test.
 fn away(trouble: Trouble) -> Failure {
     match trouble.fault {
         Fault::Sut => Failure::Environment(trouble.what),

@@ -1,4 +1,4 @@
-//! `ranlab xapp slice`: slices, asked for over REST.
+//! `ranlab xapp slice`: configures slices over REST.
 use ranlab_parts::SliceXappPart;
 
 use crate::exit::Failure;

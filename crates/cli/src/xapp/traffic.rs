@@ -1,4 +1,4 @@
-//! `ranlab xapp traffic`: a low-latency flow, helped when it waits too long.
+//! `ranlab xapp traffic`: protects a low-latency flow when its delay is too long.
 use std::time::Duration;
 
 use ranlab_parts::{TrafficXapp, TrafficXappPart};
