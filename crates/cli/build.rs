@@ -1,4 +1,4 @@
-//! Passes the commit that is built to `ranlab --version`, if this is a checkout.
+//! Provides the commit of a checkout to `ranlab --version`.
 use std::path::Path;
 use std::process::Command;
 

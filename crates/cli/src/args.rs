@@ -1,6 +1,6 @@
-//! Types of arguments that several verbs take; each error names what is allowed.
+//! Argument types shared by several verbs; each error names the allowed values.
 //!
-//! Use them with clap as they are: `#[arg(long, value_parser = args::duration)] duration: Duration`,
+//! Use them with clap directly: `#[arg(long, value_parser = args::duration)] duration: Duration`,
 //! `#[arg(long)] connect: Address`.
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ranlab_campaign::value::{UNITS_ALLOWED, parse_span};
 pub use ranlab_emulator::socket_address;
 pub use ranlab_sdk::transport::Address;
 
-/// Who this process is under `tls://`, whichever end it is: files in PEM.
+/// Identity of this process for `tls://`, as client and server: PEM files.
 #[cfg(feature = "tls")]
 #[derive(Debug, Clone, clap::Args)]
 pub struct TlsFiles {
@@ -26,10 +26,10 @@ pub struct TlsFiles {
 
 #[cfg(feature = "tls")]
 impl TlsFiles {
-    /// Tells the transport.
+    /// Sets the identity of the TLS transport.
     ///
     /// # Errors
-    /// A file is missing or is none; key and certificate do not go together.
+    /// Fails if a file is missing or invalid, or key and certificate do not match.
     pub fn identify(&self) -> Result<(), crate::exit::Failure> {
         use ranlab_sdk::transport::{Identity, identify};
         let usage = |what: String| Err(crate::exit::Failure::Usage(what));
@@ -49,22 +49,22 @@ impl TlsFiles {
     }
 }
 
-/// The longest duration of any argument.
+/// Maximum duration of all arguments.
 pub const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 
-/// Why a text is no argument of its type.
+/// Invalid argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
-    /// Not a number and a unit.
+    /// The text is not a number with a unit.
     #[error("\"{0}\" is not a duration; write a number and one of {UNITS_ALLOWED}, e.g. 10s, 50ms or 10min")]
     Duration(String),
-    /// Beyond [`MAX_DURATION`].
+    /// The duration exceeds [`MAX_DURATION`].
     #[error("\"{0}\" is too long; at most 366d is allowed")]
     TooLong(String),
 }
 
-/// `10s`, `50ms`, `0.5s`, `10min`: as scenarios write it.
+/// Parses a duration: `10s`, `50ms`, `0.5s`, `10min`, as in scenarios.
 pub fn duration(text: &str) -> Result<Duration, ArgumentError> {
     let span = parse_span(text).ok_or_else(|| ArgumentError::Duration(text.to_owned()))?;
     if span > MAX_DURATION { Err(ArgumentError::TooLong(text.to_owned())) } else { Ok(span) }

@@ -26,7 +26,7 @@ pub struct Arguments {
     junit: Option<PathBuf>,
 }
 
-// Parsed once in a process: its size costs nothing.
+// Parsed once per process, so the size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum What {
@@ -119,7 +119,7 @@ pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// The address, which only a list does without.
+/// Returns the address, which is optional only for a list.
 fn given<A>(address: Option<A>) -> Result<A, Failure> {
     address.ok_or_else(|| Failure::Usage("the address of what is checked is missing".to_owned()))
 }

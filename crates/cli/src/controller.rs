@@ -1,5 +1,5 @@
-//! `ranlab controller`: specialised controllers over E2, and controllers of other SD-RAN protocols, to be measured and to
-//! compare with.
+//! `ranlab controller`: specialised controllers over E2, and controllers of other SD-RAN protocols for
+//! measurement and comparison.
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -22,7 +22,7 @@ pub struct Arguments {
     which: Which,
 }
 
-// Parsed once in a process: its size costs nothing.
+// Parsed once per process, so the size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Which {

@@ -1,4 +1,5 @@
-//! `ranlab demo`: a RIC, base stations and two xApps as processes of this machine, watched for a while.
+//! `ranlab demo`: runs a RIC, base stations and two xApps as processes on this machine, and shows their
+//! activity.
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,15 +16,15 @@ use crate::exit::Failure;
 use crate::live::Screen;
 use crate::output::{Format, Output};
 
-/// Between two looks.
+/// Interval of snapshots.
 const LOOK: Duration = Duration::from_millis(500);
-/// In a pipe, between two lines.
+/// Interval of lines if stdout is not a terminal.
 const LINE: Duration = Duration::from_secs(2);
-/// Time between two pings, if each is answered sooner.
+/// Interval of pings, if responses arrive within it.
 const PING: Duration = Duration::from_millis(10);
-/// How long a part may take until it serves: other work may leave us a tenth of a CPU.
+/// Time limit for the start of a component, even if only a tenth of a CPU is available.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Less than this share of what the base stations should report: the machine is too busy, and the demo says so.
+/// Share of the expected reports below which the demo reports that the machine is too busy.
 const BUSY_BELOW: f64 = 0.9;
 
 /// Arguments of `demo`.
@@ -47,21 +48,22 @@ pub struct Arguments {
     web: bool,
 }
 
-/// One process and what it last said.
+/// Process and its last snapshot.
 struct Actor {
     worker: Worker,
     meter: Option<ProcessMeter>,
     latest: Numbers,
-    /// When it said so.
+    /// Time of the last snapshot.
     at: Instant,
     cpu_s: f64,
-    /// When watching began.
+    /// CPU time when the display began, in seconds.
     cpu_s_before: f64,
     cpu_share: f64,
     rss_mb: f64,
 }
 
-/// All of it; dropped in this order: xApps first, so that nobody is left without whom it talks to.
+/// All processes. They are stopped in this order, xApps first, so that no process loses the one it depends
+/// on.
 struct Scene {
     ping: Actor,
     monitor: Actor,
@@ -74,7 +76,7 @@ struct Summary {
     nodes: u64,
     indications: u64,
     indications_per_s: f64,
-    /// What the base stations report if nothing keeps them from it.
+    /// Expected number of reports per second without disturbances.
     expected_per_s: f64,
     lost: Option<u64>,
     dropped: u64,
@@ -95,12 +97,12 @@ struct PartSummary {
     rss_peak_mb: f64,
 }
 
-/// Runs the demo; fails with code 1 if nothing arrived or something was lost that nobody dropped.
+/// Runs the demo; fails with code 1 if no indications arrived or some were lost unintentionally.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let summary = show(arguments, format).map_err(failure)?;
     print(&summary, format)?;
     match summary.lost {
-        // What a lost connection held, nobody counts.
+        // Indications lost with a connection are not counted.
         Some(lost) if lost > summary.dropped && summary.reconnects == 0 => Err(Failure::Check(format!(
             "{lost} indications are lost, only {} were dropped on purpose",
             summary.dropped
@@ -116,7 +118,7 @@ fn failure(error: RigError) -> Failure {
     }
 }
 
-/// Everything up to the end of the parts.
+/// Runs the demo until its processes are stopped.
 fn show(arguments: &Arguments, format: Format) -> Result<Summary, RigError> {
     let mut scene = Scene::start(arguments, format == Format::Text)?;
     let (earlier, before, begin) = (scene.monitor.number("indications")?, scene.monitor.at, Instant::now());
@@ -127,7 +129,7 @@ fn show(arguments: &Arguments, format: Format) -> Result<Summary, RigError> {
 }
 
 impl Scene {
-    /// Starts the parts one after the other; returns when statistics arrive.
+    /// Starts the processes one after the other; returns when statistics arrive.
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking = |error| RigError::Environment(format!("cannot tell this program's path: {error}"));
         let lab = Lab::new(crate::program::path().map_err(lacking)?);
@@ -139,7 +141,7 @@ impl Scene {
         let http = arguments.web.then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let ric = Actor::start(&lab, "ric", Part::Ric(RicPart { e2, e42, http, ..RicPart::default() }))?;
         if let Some(page) = ric.worker.ready.addresses.get("http") {
-            // Beside what a program reads, too: whoever asks for the page wants to know where it is.
+            // Printed even if a program reads stdout, because the address of the page is needed.
             let told = format!("  the page: {page}/");
             if talk { println!("{told}") } else { eprintln!("{told}") }
         }
@@ -155,7 +157,7 @@ impl Scene {
         Ok(Self { ping, monitor, fleet, ric })
     }
 
-    /// In the order of starting.
+    /// Returns the processes in start order.
     fn actors(&self) -> [&Actor; 4] {
         [&self.ric, &self.fleet, &self.monitor, &self.ping]
     }
@@ -181,7 +183,7 @@ impl Actor {
         told.ok_or_else(|| RigError::Rig(format!("the {} does not tell where it listens", self.worker.role)))
     }
 
-    /// Waits with [`PATIENCE`] until a number is so high.
+    /// Waits up to [`PATIENCE`] until a number is at least `least`.
     fn wait_until(&mut self, what: &str, name: &str, least: f64) -> Result<(), RigError> {
         let enough = |numbers: &Numbers| numbers.get(name).is_some_and(|number| *number >= least);
         self.latest = self.worker.wait_until(what, PATIENCE, &Stop::never(), enough)?;
@@ -189,14 +191,14 @@ impl Actor {
         Ok(())
     }
 
-    /// What it says now; one that has ended is an error.
+    /// Takes a snapshot; a process that has exited is an error.
     fn ask(&mut self) -> Result<(), RigError> {
         self.latest = self.worker.look(&Stop::never())?;
         self.at = Instant::now();
         Ok(())
     }
 
-    /// Looks at the meters.
+    /// Reads the meters.
     fn look(&mut self, since: Duration) {
         if let Some(Ok(sample)) = self.meter.as_ref().map(ProcessMeter::sample) {
             self.cpu_share = (sample.cpu_s() - self.cpu_s) / since.as_secs_f64().max(1e-3);
@@ -211,7 +213,7 @@ impl Actor {
 }
 
 impl Scene {
-    /// Draws until the time is over: in place on a terminal, line by line elsewhere.
+    /// Shows the activity until the time is over: in place on a terminal, otherwise line by line.
     fn watch(&mut self, duration: Duration, talk: bool) -> Result<(), RigError> {
         let begin = Instant::now();
         let terminal = std::io::stdout().is_terminal();
@@ -244,13 +246,13 @@ impl Scene {
                 }
                 None => println!("{}", one_line(self, begin.elapsed(), rate)?),
             }
-            // A closed terminal is no reason to stop the demo; its end will tell.
+            // If the terminal is closed, the demo continues and reports at its end.
             let _ = std::io::stdout().flush();
         }
         Ok(())
     }
 
-    /// What the parts said last; rates since the monitor said `earlier`.
+    /// Returns the last snapshots, with rates since `earlier`.
     fn summary(
         &self,
         arguments: &Arguments,
@@ -285,7 +287,7 @@ impl Scene {
         })
     }
 
-    /// A base station that numbers nothing leaves losses unknown.
+    /// Formats the losses; unknown if a base station sends no sequence numbers.
     fn lost(&self) -> String {
         self.monitor.number("lost").map_or_else(|_| "unknown".to_owned(), |lost| lost.to_string())
     }
@@ -303,11 +305,12 @@ fn one_line(scene: &Scene, elapsed: Duration, rate: f64) -> Result<String, RigEr
     ))
 }
 
-/// What the page's first view tells, too: stations and rates, what is lost or dropped on purpose, delays and round trips.
+/// Returns the values in the first view of the page: stations and rates, losses and intentional drops,
+/// delays, and round-trip times.
 fn numbers(scene: &Scene, rate: f64) -> Result<[String; 4], RigError> {
     let Scene { ric, fleet, monitor, ping } = scene;
     let dropped = ric.number("dropped")? + fleet.number("dropped")?;
-    // The first pings may be under way.
+    // No ping may have returned yet.
     let trip = |name: &str| ping.number(name).map_or_else(|_| "-".to_owned(), |us| format!("{us:.0}"));
     Ok([
         format!("{} nodes", monitor.number("nodes")?),

@@ -1,4 +1,4 @@
-//! `ranlab doctor`: what this machine has, lacks, and what to do about it.
+//! `ranlab doctor`: checks the machine, and suggests remedies.
 use std::time::Duration;
 
 use ranlab_host::doctor::{Check, Status, checks};
@@ -27,29 +27,29 @@ struct Summary<'a> {
     facts: &'a Facts,
 }
 
-/// Whether `bench` can run a rig here.
+/// Whether `bench` can run a rig on this machine.
 #[derive(Debug, Serialize)]
 struct RigReady {
     rig: String,
     ready: bool,
-    /// What is missing, why it is needed, and how to get it.
+    /// Missing programs or features, why they are needed, and how to install them.
     lacks: Vec<String>,
 }
 
-/// Whether another switch is here, for rig `pipeline`.
+/// Whether another switch is available, for rig `pipeline`.
 #[derive(Debug, Serialize)]
 struct SwitchReady {
     engine: &'static str,
     ready: bool,
-    /// A program that it needs and that is not here.
+    /// Required program that is missing.
     lacks: Option<&'static str>,
-    /// How to get it.
+    /// How to install it.
     install: &'static str,
-    /// Whether this version runs it; if not, `bench config` writes its configuration.
+    /// Whether this version runs the switch; otherwise `bench config` writes its configuration.
     run: bool,
 }
 
-/// Prints the checks; fails with code 3 if something is missing that the programs promise.
+/// Prints the checks; fails with code 3 if something required is missing.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let facts = Facts::read();
     let lately = watch(arguments.watch);
@@ -91,7 +91,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     Err(Failure::Environment(format!("this machine lacks what the programs need: {}", missing.join(", "))))
 }
 
-/// What each rig of `bench` says it needs.
+/// Returns the requirements of each rig.
 fn rigs() -> Vec<RigReady> {
     let Ok(program) = crate::program::path() else { return Vec::new() };
     let ready = |rig: ranlab_campaign::rig::RigDescription| {
@@ -105,7 +105,7 @@ fn rigs() -> Vec<RigReady> {
     ranlab_rigs::descriptions(&ranlab_rigs::Lab::new(program)).into_iter().map(ready).collect()
 }
 
-/// What each switch that a pipeline can be compared on needs.
+/// Returns the requirements of each switch that a pipeline can be compared on.
 fn switches() -> Vec<SwitchReady> {
     let ready = |backend: &&dyn ranlab_dataplane::backends::Backend| {
         let lacks = ranlab_parts::missing_program(*backend);
@@ -115,7 +115,7 @@ fn switches() -> Vec<SwitchReady> {
     ranlab_dataplane::backends::all().iter().map(ready).collect()
 }
 
-/// `None` if nothing is to be watched, or the kernel does not let us.
+/// Watches the machine; `None` if `period` is 0, or the kernel does not permit it.
 pub(crate) fn watch(period: Duration) -> Option<ranlab_host::MachineInterval> {
     if period.is_zero() {
         return None;

@@ -1,4 +1,4 @@
-//! `ranlab emulate`: base stations and their UEs towards a controller.
+//! `ranlab emulate`: emulates base stations and their UEs, connected to a controller.
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::live;
 use crate::output::{Format, Output};
 use crate::web::Web;
 
-/// The language of the base stations.
+/// Protocol of the base stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 enum Protocol {
     /// E2 of O-RAN
@@ -67,7 +67,7 @@ pub struct Arguments {
     web: Web,
 }
 
-/// What is told each second.
+/// Values printed each second.
 #[derive(serde::Serialize)]
 struct Told<'a> {
     #[serde(flatten)]
@@ -147,7 +147,7 @@ async fn emulate(mut arguments: Arguments, format: Format) -> Result<(), Failure
     verdict(&report, arguments.fleet.config.nodes)
 }
 
-/// The base stations, which [`start`] starts.
+/// Returns the base stations, not yet started.
 fn stations(arguments: &Arguments) -> Result<Stations, Failure> {
     let mut fleet = Stations::new(&arguments.fleet.config)?;
     if let Some(file) = &arguments.log_pings {
@@ -156,8 +156,8 @@ fn stations(arguments: &Arguments) -> Result<Stations, Failure> {
     Ok(fleet)
 }
 
-/// Starts the base stations; tries again as long as no controller is reached and `--wait` allows. `waiting` has the reason
-/// meanwhile.
+/// Starts the base stations; retries while no controller is reached and `--wait` allows. `waiting` contains
+/// the reason in the meantime.
 async fn start(
     fleet: &mut Stations,
     arguments: &Arguments,
@@ -178,15 +178,15 @@ async fn start(
             eprintln!("ranlab: {trouble}; trying again until it is reached (--wait 0s: once)");
         }
         tokio::time::sleep(TRY_AGAIN).await;
-        // What the failed attempt has left is not to be counted.
+        // Remains of the failed attempt must not be counted.
         *fleet = stations(arguments)?;
     }
 }
 
-/// Between two attempts to reach a controller.
+/// Delay between two attempts to reach a controller.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// Whether the base stations are set up as requested.
+/// Checks that the base stations were set up as requested.
 fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     if report.alive > 0 && report.never_set_up > 0 {
         return Err(Failure::Check(format!(
@@ -207,10 +207,11 @@ fn verdict(report: &FleetReport, requested: u32) -> Result<(), Failure> {
     )))
 }
 
-/// Unanswered setups in a row that are worth a line: one may be lost while a controller starts.
+/// Number of consecutive unanswered setups that is reported; a single one may be lost while a controller
+/// starts.
 const UNANSWERED_REPORTED: u32 = 2;
 
-/// Reports on stderr why setups fail, once for each cause; `reported` has the causes so far.
+/// Reports on stderr why setups fail, once per cause; `reported` contains the causes so far.
 fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: &mut BTreeSet<String>) {
     let mut causes = BTreeMap::<String, (GlobalE2NodeId, Duration, usize)>::new();
     for (node, failure) in failures {
@@ -245,7 +246,7 @@ fn report_setup_failures(failures: &[(GlobalE2NodeId, SetupFailure)], reported: 
     }
 }
 
-/// What all of it came to.
+/// Prints the final summary.
 fn conclude(output: &mut Output, report: &FleetReport) -> Result<(), Failure> {
     output.text(format_args!(
         "{} nodes, {} alive, {} reconnects, {} indications sent, {} dropped, {} skipped, lateness p99 {} us",

@@ -1,4 +1,4 @@
-//! Emulated base stations on a page: how many are served, what they send, and how late.
+//! Live page of emulated base stations: number served, messages sent, and send delay.
 use ranlab_controllers::board::Board;
 use ranlab_emulator::FleetReport;
 use ranlab_emulator::southbound::{Southbound, SouthboundReport};
@@ -14,7 +14,7 @@ const LATE: OverTime = OverTime {
     lines: &[("late_p99", "99th percentile")],
 };
 
-/// What a page draws of base stations of E2.
+/// Figures of E2 base stations.
 const E2: [OverTime; 5] = [
     OverTime {
         title: "Base stations",
@@ -38,7 +38,7 @@ const E2: [OverTime; 5] = [
     MACHINE,
 ];
 
-/// What it draws of those of FlexRAN and 5G-EmPOWER.
+/// Figures of FlexRAN and 5G-EmPOWER base stations.
 const SOUTH: [OverTime; 7] = [
     OverTime {
         title: "Base stations",
@@ -74,26 +74,26 @@ const SOUTH: [OverTime; 7] = [
     MACHINE,
 ];
 
-/// Name, value, what belongs to it, whether it is bad.
+/// Name, value, detail, and whether the value is bad.
 type Tile = (String, String, String, bool);
 
 fn tile(name: &str, value: u64, note: &str, bad: bool) -> Tile {
     (name.to_owned(), value.to_string(), note.to_owned(), bad)
 }
 
-/// What happened in a second of so much of what is counted.
+/// Returns the rate of a counter, per second.
 fn rate(now: u64, before: u64, seconds: f64) -> f64 {
     now.saturating_sub(before) as f64 / seconds
 }
 
-/// The page of a fleet.
+/// Page of a fleet.
 pub(crate) struct Page {
     board: Board,
     machine: Machine,
 }
 
 impl Page {
-    /// Of base stations of E2; `None` if none is wanted.
+    /// Opens the page for E2 base stations; `None` if no page is requested.
     ///
     /// # Errors
     /// See [`Web::open`].
@@ -101,7 +101,7 @@ impl Page {
         Self::of(web, "Emulated base stations", connect.iter().map(Address::to_string), &E2)
     }
 
-    /// Of base stations of another protocol; `None` if none is wanted.
+    /// Opens the page for base stations of another protocol; `None` if no page is requested.
     ///
     /// # Errors
     /// See [`Web::open`].
@@ -129,7 +129,7 @@ impl Page {
         Ok(Some(page))
     }
 
-    /// What the last second was.
+    /// Adds the values of the last second.
     pub(crate) fn second(&mut self, now: &FleetReport, before: &FleetReport, seconds: f64) {
         self.sample(&[
             ("nodes", f64::from(now.nodes)),
@@ -144,7 +144,8 @@ impl Page {
         self.running(words, (now.alive, now.nodes), tiles(now));
     }
 
-    /// As [`second`](Self::second), of another protocol; `shown`: what the controller turned out to speak.
+    /// Like [`second`](Self::second), for another protocol; `shown`: protocol version of the controller, once
+    /// known.
     pub(crate) fn southern_second(
         &mut self,
         now: &SouthboundReport,
@@ -185,13 +186,13 @@ impl Page {
         Now { phase: "running", words, done, tiles, ..Now::default() }.tell(&self.board);
     }
 
-    /// How it ended, for pages that look.
+    /// Reports the end to connected pages.
     pub(crate) fn end(&self, report: &FleetReport) {
         let words = format!("Done: {} indications sent, {} dropped.", report.sent, report.dropped);
         part(&self.board, &words, tiles(report));
     }
 
-    /// As [`end`](Self::end), of another protocol.
+    /// Like [`end`](Self::end), for another protocol.
     pub(crate) fn southern_end(&self, report: &SouthboundReport) {
         let SouthboundReport { sent, acknowledged, read, dropped, .. } = report;
         let words = format!(

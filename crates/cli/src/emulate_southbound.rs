@@ -15,7 +15,7 @@ use crate::live;
 use crate::output::{Format, Output};
 use crate::web::Web;
 
-/// What only base stations of these protocols take.
+/// Options specific to these protocols.
 #[derive(Debug, clap::Args)]
 pub struct Southern {
     #[command(flatten, next_help_heading = "With --protocol flexran or empower")]
@@ -54,7 +54,7 @@ struct Summary {
     probe_requests_us: Option<u64>,
 }
 
-/// What the controller knows by its own words.
+/// Number of base stations and UEs reported by the controller.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 struct Told {
     known_nodes: Option<f64>,
@@ -62,7 +62,7 @@ struct Told {
 }
 
 impl Told {
-    /// Asks it; base stations go on meanwhile.
+    /// Queries the controller while the base stations keep running.
     async fn ask(nodes: Option<Question>, ues: Option<Question>) -> Result<Self, Failure> {
         let mut told = [None; 2];
         for (told, question) in told.iter_mut().zip([nodes, ues]) {
@@ -134,7 +134,7 @@ pub async fn run(
         }
     }
     if let Some((name, title)) = fleet.shown() {
-        // FlexRAN's base stations speak as they hear; others can only be told.
+        // FlexRAN base stations adapt to the controller's version; others need it as an option.
         output.text(format_args!("the controller speaks as {title} does: --protocol {name}"))?;
     }
     for incident in &incidents {
@@ -161,7 +161,7 @@ pub async fn run(
     judge(&report, fleet.shown().map(|(name, _)| name), fleet.last_fault(), told?)
 }
 
-/// The base stations' Ethernet addresses.
+/// Prints the base stations' Ethernet addresses.
 fn identities(part: &SouthFleetPart, output: &mut Output) -> Result<(), Failure> {
     for index in part.first..part.first.saturating_add(part.nodes) {
         let mac = Identity::new(index).mac.to_string();
@@ -171,7 +171,7 @@ fn identities(part: &SouthFleetPart, output: &mut Output) -> Result<(), Failure>
     output.finish(&serde_json::json!({ "nodes": part.nodes }))
 }
 
-/// A line a second until the end.
+/// Prints a line per second until the end.
 async fn watch(
     fleet: &SouthFleet,
     output: &mut Output,
@@ -232,7 +232,7 @@ fn last_line(report: &SouthboundReport) -> String {
     )
 }
 
-/// What of the load has not reached the controller, if anything.
+/// Describes the part of the load that did not reach the controller.
 fn shortfall(report: &SouthboundReport) -> String {
     let mut text = String::new();
     if report.connected < report.nodes {
@@ -264,7 +264,7 @@ fn shortfall(report: &SouthboundReport) -> String {
     text
 }
 
-/// A run without a load is no success, nor one after which nobody is there.
+/// Fails a run without load, or without connected base stations at its end.
 fn judge(
     report: &SouthboundReport,
     shown: Option<&str>,

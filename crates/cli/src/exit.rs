@@ -1,4 +1,4 @@
-//! How a verb ends: an exit code that scripts can rely on, and one sentence for people.
+//! Result of a verb: an exit code for scripts, and a one-sentence message.
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
@@ -14,29 +14,29 @@ use crate::help;
 /// Exit code of a verb that Ctrl-C or SIGTERM stopped, as shells report it (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
 
-/// Why a verb did not end well. The text is one sentence that says whose fault it was and what is allowed.
+/// Failure of a verb. The text is one sentence that names the cause and the allowed values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// What was to be checked does not hold: exit code 1.
+    /// A check failed: exit code 1.
     #[error("{0}")]
     Check(String),
-    /// The command line or an input file is wrong: exit code 2.
+    /// The command line or an input file is invalid: exit code 2.
     #[error("{0}")]
     Usage(String),
     /// The machine or the network lacks something: exit code 3.
     #[error("{0}")]
     Environment(String),
-    /// The user or a signal stopped it before its end: exit code 130.
+    /// The verb was stopped by the user or a signal: exit code 130.
     #[error("{0}")]
     Interrupted(String),
-    /// The reader of our output has gone, which is its right: exit code 0.
+    /// The reader of stdout has closed it: exit code 0.
     #[error("the output was closed")]
     OutputClosed,
 }
 
 impl Failure {
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         match self {
             Self::OutputClosed => 0,
@@ -47,7 +47,7 @@ impl Failure {
         }
     }
 
-    /// As programs read it: `{"code": 2, "kind": "usage", "message": ...}`; `None` where nothing failed.
+    /// Returns the failure as JSON: `{"code": 2, "kind": "usage", "message": ...}`; `None` if nothing failed.
     pub fn json(&self) -> Option<serde_json::Value> {
         let kind = match self {
             Self::OutputClosed => return None,
@@ -59,7 +59,7 @@ impl Failure {
         Some(serde_json::json!({ "code": self.code(), "kind": kind, "message": self.to_string() }))
     }
 
-    /// Of writing to the standard output.
+    /// Converts an error of writing to stdout.
     pub fn of_output(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
@@ -90,12 +90,12 @@ impl From<Trouble> for Failure {
     }
 }
 
-/// Says on the standard error what went wrong, if anything did, and gives the exit code.
+/// Prints the failure, if any, to stderr, and returns the exit code.
 pub fn report(result: Result<(), Failure>) -> ExitCode {
     ExitCode::from(code(result))
 }
 
-/// As [`report`], the code as a number.
+/// Like [`report`], with the code as a number.
 pub fn code(result: Result<(), Failure>) -> u8 {
     let Err(failure) = result else { return 0 };
     if failure.code() != 0 {
@@ -104,7 +104,7 @@ pub fn code(result: Result<(), Failure>) -> u8 {
     failure.code()
 }
 
-/// What clap reports of a command line: help goes to the standard output, anything else becomes one sentence with an example.
+/// Converts clap's result: help goes to stdout; any error becomes one sentence with an example.
 pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failure> {
     use clap::error::ErrorKind;
     match error.kind() {
@@ -126,7 +126,7 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> Result<(), Failur
     }
 }
 
-/// The command that the words of a command line reach, and its path.
+/// Returns the command selected by a command line, and its path.
 fn reached<'a>(root: &'a Command, arguments: &[OsString]) -> (&'a Command, String) {
     let mut command = root;
     let mut path = "ranlab".to_owned();
@@ -157,7 +157,7 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
     if let Some(near) = nearest(word, names()) {
         return format!("there is no command `{path} {word}`; did you mean `{path} {near}`?");
     }
-    // A command of a command, without the first one.
+    // Subcommand without its parent command.
     let holder = command.get_subcommands().find(|below| below.find_subcommand(word).is_some());
     if let Some(holder) = holder {
         return format!(
@@ -169,7 +169,7 @@ fn unknown_command(error: &clap::Error, arguments: &[OsString]) -> String {
     format!("there is no command `{path} {word}`; commands: {}", names.join(", "))
 }
 
-/// Clap's paragraphs up to the usage, as one line.
+/// Joins clap's paragraphs up to the usage into one line.
 fn sentence(rendered: &str) -> String {
     let told = rendered
         .lines()

@@ -1,6 +1,6 @@
-//! Flags of a part: made from the fields of its config at run time.
+//! Command-line flags generated at run time from the fields of a component's configuration.
 //!
-//! `#[command(flatten)] fleet: Flags<FleetPart>` in a verb's arguments is all that it takes.
+//! `#[command(flatten)] fleet: Flags<FleetPart>` in a verb's arguments is sufficient.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::error::ErrorKind;
@@ -9,10 +9,10 @@ use ranlab_campaign::schema::{Kind, Presence};
 use ranlab_campaign::value::{Value, parse_span};
 use ranlab_parts::{Config, Field, Role};
 
-/// A part's config as the command line gives it; every field is a flag.
+/// Configuration of a component from the command line; every field is a flag.
 #[derive(Debug, Clone, Default)]
 pub struct Flags<C> {
-    /// The config.
+    /// Configuration.
     pub config: C,
 }
 
@@ -43,7 +43,7 @@ fn argument(field: &Field) -> Arg {
         Presence::Default(Value::List(list)) => {
             argument.default_value(list.iter().map(Value::to_string).collect::<Vec<_>>().join(","))
         }
-        // An empty text as default says nothing to a reader.
+        // An empty text as default is not worth showing.
         Presence::Default(Value::Text(text)) if text.is_empty() => argument,
         Presence::Default(value) => argument.default_value(value.to_string()),
         Presence::Required => argument.required(true),
@@ -64,7 +64,7 @@ fn value_name(kind: &Kind, field: &Field) -> String {
     }
 }
 
-/// One of a closed set, which help lists and shells complete; or any other kind.
+/// Returns the parser of a kind; a closed set is listed in the help and completed by shells.
 fn closed_or(kind: Kind) -> ValueParser {
     match kind {
         Kind::Choice(choices) => PossibleValuesParser::new(choices).map(Value::Text).into(),
@@ -72,7 +72,7 @@ fn closed_or(kind: Kind) -> ValueParser {
     }
 }
 
-/// Text of that kind, or what is allowed.
+/// Parses a text of that kind, or returns the allowed values.
 fn parser(kind: Kind) -> ValueParser {
     ValueParser::from(move |text: &str| {
         read(&kind, text).ok_or_else(|| format!("it must be {}", kind.allowed()))
@@ -90,13 +90,13 @@ fn read(kind: &Kind, text: &str) -> Option<Value> {
     kind.accept(&value).ok()
 }
 
-/// The fields that are flags.
+/// Returns the fields that are flags.
 fn flags<C: Config>() -> impl Iterator<Item = Field> {
     C::fields().into_iter().filter(|field| field.role != Role::Inner)
 }
 
 impl<C: Config> clap::Args for Flags<C> {
-    /// A flag that another part of the same verb has already is of both.
+    /// A flag of several components of one verb applies to all of them.
     fn augment_args(command: Command) -> Command {
         let there = |command: &Command, field: &Field| {
             command.get_arguments().any(|argument| argument.get_id() == field.name)
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_the_fields_of_a_config() {
+    fn flags_match_the_fields_of_a_configuration() {
         assert_eq!(parse(&[]).unwrap().config, Example::default());
         let words = ["--count", "9", "--period", "1s", "--models", "b,c", "--models", "d", "--no-smoke"];
         let flags = parse(&[&words[..], &["--record", "10s"]].concat()).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_answered_with_the_allowed_ones() {
+    fn invalid_value_lists_the_allowed_ones() {
         let error = parse(&["--count", "10"]).unwrap_err();
         assert!(error.contains("--count") && error.contains("a whole number from 1 to 9"), "{error}");
         let error = parse(&["--period", "10"]).unwrap_err();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn help_tells_comment_and_default() {
+    fn help_contains_comment_and_default() {
         let help = Line::try_parse_from(["x", "--help"]).unwrap_err().to_string();
         assert!(help.contains("How many") && help.contains("[default: 3]"), "{help}");
         assert!(help.contains("--record") && help.contains("[default: 50ms]"), "{help}");

@@ -1,4 +1,4 @@
-//! `ranlab gateway`: joins programs that speak SCTP to our transports.
+//! `ranlab gateway`: connects programs that use SCTP to ranlab's transports.
 use std::time::Duration;
 
 use ranlab_parts::{Gateway, GatewayPart};
@@ -22,7 +22,7 @@ pub struct Arguments {
     duration: Option<Duration>,
 }
 
-/// Passes on until Ctrl-C, SIGTERM or the end of the duration.
+/// Forwards until Ctrl-C, SIGTERM or the end of the duration.
 pub fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     live::raise_limits();
     ranlab_sdk::run(serve(arguments, format))

@@ -1,14 +1,14 @@
-//! The form of help texts: 80 columns, options in groups, placeholders that name a form, examples for every command.
+//! Format of help texts: 80 columns, options in groups, placeholders, and examples for every command.
 use clap::Command;
 
-/// Columns of help texts, whatever the terminal has.
+/// Width of help texts in columns, regardless of the terminal.
 pub const COLUMNS: usize = 80;
-/// Examples that a command takes over from its subcommands.
+/// Number of examples that a command takes from its subcommands.
 const BORROWED: usize = 3;
-/// How far the further lines of an example are indented.
+/// Indentation of the continuation lines of an example.
 const CONTINUED: &str = "      ";
 
-/// Gives a command and all below it their form.
+/// Formats a command and all its subcommands.
 pub fn arrange(command: Command) -> Command {
     let command = command.term_width(COLUMNS).mut_subcommands(arrange).mut_args(|argument| {
         let id = argument.get_id().as_str().to_owned();
@@ -40,7 +40,7 @@ pub fn arrange(command: Command) -> Command {
     }
 }
 
-/// The first example of a command, on one line.
+/// Returns the first example of a command, on one line.
 pub fn example(command: &Command) -> Option<String> {
     let text = command.get_after_help()?.to_string();
     let mut lines = text.lines().map(str::trim).skip_while(|line| !line.starts_with("ranlab "));
@@ -51,7 +51,7 @@ pub fn example(command: &Command) -> Option<String> {
     Some(example)
 }
 
-/// Under which heading an option is listed, by its name; `None`: under "Options".
+/// Returns the heading of an option, by its name; `None`: "Options".
 fn heading(id: &str) -> Option<&'static str> {
     Some(match id {
         "format" | "verbose" | "help" | "version" => "Global options",
@@ -77,7 +77,7 @@ fn heading(id: &str) -> Option<&'static str> {
     })
 }
 
-/// What stands for an option's value, by the option's name; `None`: what the option says itself.
+/// Returns the placeholder for an option's value, by the option's name; `None`: the option's own.
 fn placeholder(id: &str) -> Option<&'static str> {
     Some(match id {
         "http" | "n4" | "n3" | "smf" | "gnb" | "server" | "rmr" | "slicing" => "ADDRESS:PORT",
@@ -107,7 +107,7 @@ fn placeholder(id: &str) -> Option<&'static str> {
     })
 }
 
-/// A text of examples within the columns: a command that is longer goes on in the next line.
+/// Wraps examples to the width: longer commands continue on the next line.
 fn fit(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let is_command = line.starts_with("  ") && line.chars().count() > COLUMNS;
@@ -116,14 +116,14 @@ fn fit(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A long command over several lines, broken between words and not within quotes.
+/// Splits a long command into several lines, between words and outside quotes.
 fn continued(line: &str) -> String {
     let indent: String = line.chars().take_while(|c| *c == ' ').collect();
     let mut lines = vec![indent.clone()];
     for word in words(line.trim_start()) {
         let width = lines.last().map_or(0, |last| last.chars().count());
         let is_first = lines.last().is_some_and(|last| last.trim().is_empty());
-        // Two columns are for the backslash.
+        // Two columns are needed for the backslash.
         if !is_first && width + 1 + word.chars().count() + 2 > COLUMNS {
             if let Some(last) = lines.last_mut() {
                 last.push_str(" \\");
@@ -137,7 +137,7 @@ fn continued(line: &str) -> String {
     lines.join("\n")
 }
 
-/// Words as a shell separates them, quotes kept.
+/// Splits a command into words like a shell, keeping quotes.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -173,7 +173,7 @@ mod tests {
     fn every_help_fits_80_columns() {
         let mut wide = Vec::new();
         let mut all = crate::verbs::command();
-        // Gives each command the flags that its parents share.
+        // Copies the flags that parents share to each command.
         all.build();
         each(&all, "ranlab", &mut |command, path| {
             for text in [command.clone().render_long_help(), command.clone().render_help()] {
@@ -192,7 +192,7 @@ mod tests {
             None if path != "ranlab help" => wrong.push(format!("{path} has no example")),
             None => {}
             Some(line) => {
-                // A shell's own signs end the command.
+                // Shell operators end the command.
                 let words = words(&line).into_iter().map(|word| word.replace(['\'', '"'], ""));
                 let words: Vec<String> =
                     words.take_while(|word| !["&&", "&", ">", "|", "#"].contains(&word.as_str())).collect();

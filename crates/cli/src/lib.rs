@@ -1,12 +1,12 @@
-//! What the binary `ranlab` is made of: one module for each verb, and what they share.
+//! Implementation of the binary `ranlab`: one module per verb, and shared modules.
 //!
 //! ```text
 //!  verbs::run --clap--> Verb::{Pcap, Doctor, …} --> Result<(), Failure> --exit::report--> exit code, one sentence
 //! ```
 //!
-//! * [`args`]: types of arguments that several verbs take.
-//! * [`flags`]: flags of a part, made from its config.
-//! * [`exit`]: how a verb ends; [`output`]: how it prints.
+//! * [`args`]: argument types of several verbs.
+//! * [`flags`]: flags generated from a component's configuration.
+//! * [`exit`]: exit codes and failures; [`output`]: printing.
 pub mod args;
 pub mod bench;
 pub mod check;

@@ -1,11 +1,11 @@
-//! What the long-running verbs share: limits, ends, folders.
+//! Common functions of long-running verbs: limits, end conditions, folders, screen updates.
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::exit::Failure;
 
-/// Asks for as many open files as the system grants: one connection is one file.
+/// Raises the limit of open files to the maximum, because each connection needs one.
 pub fn raise_limits() {
     if let Err(error) = ranlab_net::raise_open_files() {
         eprintln!("ranlab: the limit of open files stays as it is: {error}");
@@ -35,7 +35,8 @@ pub async fn end(duration: Option<Duration>) {
     }
 }
 
-/// Calls `tell` about once a second, with the time since the last call in seconds, until [`end`] resolves or it fails.
+/// Calls `tell` about once per second, with the time since the last call in seconds, until [`end`] resolves
+/// or `tell` fails.
 pub async fn each_second(
     duration: Option<Duration>,
     tell: impl FnMut(f64) -> Result<(), Failure>,
@@ -62,17 +63,18 @@ pub async fn until(
     }
 }
 
-/// What is shown on a terminal in the place of what was there before; elsewhere every look is written after the last.
+/// Display that replaces its previous content on a terminal; otherwise each update is appended.
 #[derive(Debug, Default)]
 pub struct Screen {
-    /// Lines that the next look replaces.
+    /// Number of lines that the next update replaces.
     lines: usize,
 }
 
 impl Screen {
-    /// The text of a look, without a line feed at its end: no line is longer than the terminal is wide, so that none is two.
+    /// Returns the text of an update, without final line feed. Lines are cut to the width of the terminal, so
+    /// that none wraps.
     pub fn look(&mut self, lines: &[String], columns: usize) -> String {
-        // Up to the first line of the last look; what is from there on is erased (ECMA-48 CPL, ED).
+        // Moves to the first line of the last update and erases from there (ECMA-48 CPL, ED).
         let over = if self.lines > 0 { format!("\x1b[{}F\x1b[J", self.lines) } else { String::new() };
         self.lines = lines.len();
         let cut = |line: &String| line.chars().take(columns).collect::<String>();
@@ -80,7 +82,7 @@ impl Screen {
     }
 }
 
-/// A folder for sockets of this user's alone.
+/// Returns a folder for sockets that only this user can access.
 pub fn runtime_folder() -> io::Result<PathBuf> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
     let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
@@ -90,7 +92,7 @@ pub fn runtime_folder() -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // Somebody else's folder of that name in a shared /tmp would be a trap.
+    // In a shared /tmp, another user could have created a folder with this name.
     let found = std::fs::symlink_metadata(&folder)?;
     if !found.is_dir() || found.uid() != me || found.permissions().mode() & 0o077 != 0 {
         let why = format!("{} exists and is not this user's alone", folder.display());
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_takes_the_place_of_the_last_and_no_line_is_two() {
+    fn update_replaces_the_last_and_lines_do_not_wrap() {
         let mut screen = Screen::default();
         let lines = |all: &[&str]| all.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         assert_eq!(screen.look(&lines(&["äbcdef", "g"]), 4), "äbcd\ng");

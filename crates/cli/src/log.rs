@@ -1,4 +1,4 @@
-//! What happens inside, as lines on the standard error: `-v`, `-vv`, or `RANLAB_LOG`.
+//! Log lines on stderr: `-v`, `-vv`, or `RANLAB_LOG`.
 
 use std::io::{self, IsTerminal};
 
@@ -7,10 +7,10 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::exit::Failure;
 
-/// The environment variable that says more exactly than `-v` what is told.
+/// Environment variable that selects log levels in more detail than `-v`.
 const VARIABLE: &str = "RANLAB_LOG";
 
-/// Starts telling. Without `-v` only what went wrong in a way that nothing else reports; workers inherit the variable.
+/// Starts logging. Without `-v`, only faults that are not reported otherwise; workers inherit the variable.
 pub fn start(verbose: u8) -> Result<(), Failure> {
     let level = match verbose {
         0 => "error",
@@ -28,7 +28,7 @@ pub fn start(verbose: u8) -> Result<(), Failure> {
     let lines =
         tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
     let subscriber = tracing_subscriber::registry().with(lines).with(filter);
-    // Whoever runs verbs twice in one process has said so already.
+    // A process that runs several verbs has already set a subscriber.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }

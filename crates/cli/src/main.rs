@@ -1,4 +1,4 @@
-//! The binary `ranlab`: parses, composes, prints; nothing else.
+//! Binary `ranlab`: calls the library.
 use ranlab_cli::{exit, verbs};
 
 fn main() -> std::process::ExitCode {

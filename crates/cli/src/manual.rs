@@ -1,4 +1,4 @@
-//! `ranlab completions` and `ranlab man`: what shells and `man` want to know, made from the verbs themselves.
+//! `ranlab completions` and `ranlab man`: shell completions and manual pages, generated from the verbs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,14 +26,14 @@ pub struct ManArguments {
     folder: PathBuf,
 }
 
-/// Writes the completions of a shell to the standard output.
+/// Writes the completions for a shell to stdout.
 pub fn completions(arguments: &CompletionsArguments, mut command: clap::Command) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "ranlab", &mut text);
     std::io::stdout().write_all(&text).map_err(|error| Failure::of_output(&error))
 }
 
-/// Writes the pages.
+/// Writes the manual pages.
 pub fn man(arguments: &ManArguments, command: clap::Command) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let written = std::fs::create_dir_all(folder)

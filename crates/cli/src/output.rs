@@ -1,4 +1,4 @@
-//! The standard output: text for people, JSON for programs.
+//! Standard output: text, or JSON for programs.
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::exit::Failure;
 
-/// `--format`.
+/// Output format, `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -20,22 +20,23 @@ pub enum Format {
     Ndjson,
 }
 
-/// Whether the verb's last object is written: an error after it has its place in it, or follows on the standard error alone.
+/// Whether the final object has been written. An error before it is part of it; a later one appears on stderr
+/// only.
 static FINISHED: AtomicBool = AtomicBool::new(false);
 
-/// Forgets what an earlier verb of this process wrote.
+/// Resets the state of an earlier verb of this process.
 pub fn begin() {
     FINISHED.store(false, Ordering::Relaxed);
 }
 
-/// Writes `{"error": ...}` in JSON if a verb failed before it wrote its object.
+/// Writes `{"error": ...}` in a JSON format if a verb failed before it wrote its final object.
 pub fn error_object(format: Format, failure: &Failure) {
     let Some(error) = failure.json().filter(|_| !FINISHED.load(Ordering::Relaxed)) else { return };
-    // The exit code and the standard error say what failed, even where this cannot be written.
+    // Exit code and stderr report the failure even if this write fails.
     let _ = Output::new(format).finish(&serde_json::json!({ "error": error }));
 }
 
-/// A buffered standard output; what is not yet written when it is dropped is written then, without a check.
+/// Buffered stdout; dropping it writes the rest without checking for errors.
 #[derive(Debug)]
 pub struct Output {
     format: Format,
@@ -43,12 +44,12 @@ pub struct Output {
 }
 
 impl Output {
-    /// The output of this process.
+    /// Returns the output of this process.
     pub fn new(format: Format) -> Self {
         Self { format, out: BufWriter::new(io::stdout().lock()) }
     }
 
-    /// One line of text; nothing in the other formats.
+    /// Writes a line in text format; nothing in other formats.
     pub fn text(&mut self, line: impl fmt::Display) -> Result<(), Failure> {
         match self.format {
             Format::Text => self.written(|out| writeln!(out, "{line}")),
@@ -56,7 +57,7 @@ impl Output {
         }
     }
 
-    /// One object of a stream; nothing in the other formats.
+    /// Writes an object of a stream in ndjson format; nothing in other formats.
     pub fn item(&mut self, item: &impl Serialize) -> Result<(), Failure> {
         match self.format {
             Format::Ndjson => self.object(item),
@@ -64,12 +65,12 @@ impl Output {
         }
     }
 
-    /// Hands on what was written: what happens slowly shall be seen at once.
+    /// Flushes the buffer, so that slow output is visible immediately.
     pub fn flush(&mut self) -> Result<(), Failure> {
         self.written(|out| out.flush())
     }
 
-    /// The object that a verb ends with, and everything before it; only the latter in text.
+    /// Writes the final object of a verb, unless the format is text, and flushes.
     pub fn finish(&mut self, summary: &impl Serialize) -> Result<(), Failure> {
         match self.format {
             Format::Text => {}

@@ -1,20 +1,21 @@
-//! The program whose processes hold parts: this one, unless whoever embeds the verbs names another.
+//! Program for the processes of components: this one, unless a program that embeds the verbs names another.
 use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the program that has the verbs, where this process' own file does not; the first one named stays.
+/// Sets the program that contains the verbs, if it is not this process' executable; only the first call has
+/// an effect.
 pub fn is(program: PathBuf) {
-    // The first one stays.
+    // Only the first call has an effect.
     let _ = PROGRAM.set(program);
 }
 
-/// The program.
+/// Returns the program.
 ///
 /// # Errors
-/// This process' file is not known.
+/// Fails if the executable of this process is unknown.
 pub fn path() -> io::Result<PathBuf> {
     PROGRAM.get().map_or_else(std::env::current_exe, |program| Ok(program.clone()))
 }

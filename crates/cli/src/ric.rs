@@ -1,4 +1,4 @@
-//! `ranlab ric`: a near-RT RIC for base stations and xApps.
+//! `ranlab ric`: runs a near-RT RIC for base stations and xApps.
 use std::time::Duration;
 
 use ranlab_parts::{E2_PORT, E42_PORT, Listen, Ric, RicPart, RicReport, loopback};
@@ -60,7 +60,7 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     .await
 }
 
-/// Tells where a RIC listens and what happens, until the end.
+/// Prints where a RIC listens and its events, until the end.
 pub(crate) async fn attend(
     ric: &Ric,
     duration: Option<Duration>,
@@ -101,7 +101,7 @@ pub(crate) async fn attend(
     output.finish(&report)
 }
 
-/// Loopback TCP at the usual port, and a Unix socket that only this user may open.
+/// Returns the default listeners: loopback TCP at the default port, and a Unix socket for this user only.
 fn defaults(name: &str, port: u16) -> Result<Vec<Listen>, Failure> {
     let folder = live::runtime_folder().map_err(|error| {
         Failure::Environment(format!(
@@ -111,7 +111,7 @@ fn defaults(name: &str, port: u16) -> Result<Vec<Listen>, Failure> {
     Ok([loopback(port), Address::Unix(folder.join(format!("{name}.sock")))].map(Listen::At).to_vec())
 }
 
-/// Whoever reads the lines as a history must know that it has a hole.
+/// Reports missed events, so that the output is not mistaken for a complete history.
 fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Failure> {
     if missed > before {
         let untold = missed - before;
@@ -123,7 +123,7 @@ fn tell_missed(output: &mut Output, before: u64, missed: u64) -> Result<u64, Fai
     Ok(missed)
 }
 
-/// When an event was, as far as who compares several RICs needs to know.
+/// Returns the time of events that are compared between several RICs.
 fn time_of(event: &RicEvent) -> Option<Time> {
     match event {
         RicEvent::Owned { at, .. } | RicEvent::Disowned { at, .. } | RicEvent::Lawful { at, .. } => Some(*at),

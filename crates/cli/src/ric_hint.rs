@@ -1,9 +1,9 @@
-//! What to write into the configuration of somebody else's base station so that it finds this RIC.
+//! Configuration snippets for third-party base stations and xApps, to connect them to this RIC.
 use clap::ValueEnum;
 use ranlab_parts::{E2_PORT, Listen};
 use ranlab_sdk::transport::Address;
 
-/// Whose base station.
+/// Third-party peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Peer {
     /// OpenAirInterface's gNB, CU or DU
@@ -20,7 +20,7 @@ pub(crate) enum Peer {
     OranSc,
 }
 
-/// What each reads: `{ip}` and `{port}` are the RIC's, `#` or `//` begins what is for people.
+/// Snippets: `{ip}` and `{port}` are the RIC's; lines with `#` or `//` are explanations.
 const OAI: &str = "\
 // In the configuration file (-O FILE), at the top level of CU and DU alike; or as flags:
 //   --e2_agent.near_ric_ip_addr {ip} --e2_agent.sm_dir /usr/local/lib/flexric/
@@ -97,7 +97,7 @@ export RMR_SEED_RT=THAT-FILE RMR_RTG_SVC=-1 RMR_SRC_ID=THE-XAPPS-ADDRESS LD_LIBR
 # RMR port, and another RMR_CTL_PORT than 4561.
 ";
 
-/// The configuration to paste, for a RIC that listens at these places.
+/// Returns the configuration snippet for a RIC with these listeners.
 pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
     if peer == Peer::OranSc {
         return ORAN_SC.to_owned();
@@ -105,7 +105,7 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
     let (ip, port) = reached(e2);
     let open = matches!(ip.as_str(), "0.0.0.0" | "::");
     let told = if open { "THIS-MACHINE'S-ADDRESS".to_owned() } else { ip.clone() };
-    // A peer on the loopback binds there; elsewhere it knows its own address best.
+    // A peer on loopback binds there; elsewhere its address is unknown.
     let bind = if ip.starts_with("127.") { ip.clone() } else { "ITS-OWN-ADDRESS".to_owned() };
     let (template, comment) = match peer {
         Peer::Oai => (OAI, "//"),
@@ -124,12 +124,12 @@ pub(crate) fn text(peer: Peer, e2: &[Listen]) -> String {
     head + &fill(template)
 }
 
-/// The first place with an address and a port.
+/// Returns the first listener with an address and a port.
 fn reached(e2: &[Listen]) -> (String, u16) {
     let place = |listen: &Listen| match listen {
         Listen::At(Address::Tcp { host, port }) => Some((host.clone(), *port)),
         other => {
-            // sctp://HOST:PORT and its like, whatever this build has of them.
+            // sctp://HOST:PORT and similar, depending on the features of this build.
             let text = other.to_string();
             let (host, port) = text.split_once("://")?.1.rsplit_once(':')?;
             let host = host.rsplit('/').next()?.trim_matches(['[', ']']);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn every_peer_gets_the_rics_address_and_nothing_is_left_open() {
+    fn every_snippet_contains_the_rics_address() {
         assert!(text(Peer::OranSc, &[]).contains("rte|12040|127.0.0.1:4560"));
         for peer in Peer::value_variants().iter().filter(|peer| **peer != Peer::OranSc) {
             let text = text(*peer, &at("tcp://10.1.2.3:36499"));

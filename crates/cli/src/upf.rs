@@ -1,4 +1,5 @@
-//! `ranlab upf`: a user plane function to load, to learn from, and to measure the measuring with.
+//! `ranlab upf`: runs a user plane function, as a target for load, for learning, and to calibrate
+//! measurements.
 use std::time::Duration;
 
 use ranlab_parts::{Upf, UpfPart};

@@ -1,4 +1,4 @@
-//! The verbs, and the command line around them.
+//! Verbs and the command line.
 use std::ffi::OsString;
 
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -51,7 +51,7 @@ struct CommandLine {
     verb: Verb,
 }
 
-// Parsed once in a process: its size costs nothing.
+// Parsed once per process, so the size does not matter.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -89,12 +89,12 @@ enum Verb {
     Man(manual::ManArguments),
 }
 
-/// The command line as clap knows it: for completions, pages and tests.
+/// Returns the command line for clap: for completions, manual pages and tests.
 pub fn command() -> clap::Command {
     help::arrange(CommandLine::command())
 }
 
-/// Parses a command line, the program's name first, and does what it says.
+/// Parses a command line, including the program's name, and runs it.
 pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result<(), Failure> {
     output::begin();
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
@@ -110,7 +110,7 @@ pub fn run(arguments: impl IntoIterator<Item: Into<OsString> + Clone>) -> Result
     dispatch(command_line).inspect_err(|failure| output::error_object(format, failure))
 }
 
-/// The format of a command line that could not be parsed.
+/// Returns the format requested by a command line that could not be parsed.
 fn written_format(arguments: &[OsString]) -> Format {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let value = words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix("--format") {
@@ -121,7 +121,7 @@ fn written_format(arguments: &[OsString]) -> Format {
     value.and_then(|value| Format::from_str(value, false).ok()).unwrap_or_default()
 }
 
-/// Does what a parsed command line says.
+/// Runs a parsed command line.
 fn dispatch(command_line: CommandLine) -> Result<(), Failure> {
     #[cfg(feature = "tls")]
     command_line.tls.identify()?;

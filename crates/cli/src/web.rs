@@ -1,4 +1,4 @@
-//! `--web`: a page that shows what a verb does while it does it.
+//! `--web`: live page of a running verb.
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use serde_json::{Map, Value, json};
 
 use crate::exit::Failure;
 
-/// Between two samples of what goes on.
+/// Interval of samples.
 const SAMPLE: Duration = Duration::from_secs(1);
-/// How long it is listened for wishes before it is looked whether to sample, or to end.
+/// Time to wait for actions between checks for the next sample or the end.
 const LISTEN: Duration = Duration::from_millis(100);
-/// How long pages that look may take for the last document, once a verb is done.
+/// Time that connected pages have to fetch the last document after a verb has ended.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Where and for whom.
+/// Address and access options of a page.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Web {
     /// Show what happens on a page: on loopback at a port that the system chooses, or at this address
@@ -38,15 +38,16 @@ pub struct Web {
 }
 
 impl Web {
-    /// Whether a page is wanted.
+    /// Returns whether a page is requested.
     pub fn wanted(&self) -> bool {
         self.web.is_some()
     }
 
-    /// Serves the page, and tells its address on the standard error; `None` if none is wanted.
+    /// Serves the page, and prints its address to stderr; `None` if no page is requested.
     ///
     /// # Errors
-    /// The token's file holds none; it cannot listen there, or others could ask there and there is no token.
+    /// Fails if the token file is invalid, the address cannot be bound, or is beyond loopback and there is no
+    /// token.
     pub fn open(&self) -> Result<Option<Board>, Failure> {
         let Some(address) = self.web else { return Ok(None) };
         let token = self.web_token_file.as_deref().map(Token::read).transpose().map_err(Failure::Usage)?;
@@ -65,14 +66,15 @@ impl Web {
     }
 }
 
-/// Serves a board on a thread of its own until the process ends: verbs have no runtime, or none to spare. The address is the one bound.
+/// Serves a page on a separate thread until the process ends, because verbs may have no runtime. Returns the
+/// bound address.
 fn serve(board: Board, config: board::Config) -> io::Result<SocketAddr> {
     let (told, bound) = sync_channel(1);
     std::thread::Builder::new().name("page".to_owned()).spawn(move || {
         ranlab_sdk::run(async {
             let served = board::serve(board, config).await;
             let serves = served.is_ok();
-            // Whoever started it waits for this.
+            // The starting thread waits for this.
             let _ = told.send(served);
             if serves {
                 std::future::pending::<()>().await;
@@ -82,20 +84,20 @@ fn serve(board: Board, config: board::Config) -> io::Result<SocketAddr> {
     bound.recv().unwrap_or_else(|_| Err(io::Error::other("the page's thread has ended")))
 }
 
-/// Values over time that a page draws: names of the samples' fields, and what to call them.
+/// Figure over time: names of the samples' fields, and their labels.
 #[derive(Debug, Clone, Copy)]
 pub struct OverTime {
-    /// Above the figure.
+    /// Title above the figure.
     pub title: &'static str,
-    /// Below it.
+    /// Caption below the figure.
     pub caption: &'static str,
-    /// Of all lines; empty, `%`, `us`, `bit/s`, `/s`.
+    /// Unit of all lines: empty, `%`, `us`, `bit/s` or `/s`.
     pub unit: &'static str,
-    /// Fields and their names.
+    /// Fields and their labels.
     pub lines: &'static [(&'static str, &'static str)],
 }
 
-/// What the machine does, whatever the verb.
+/// Figure of the machine's load, for all verbs.
 pub const MACHINE: OverTime = OverTime {
     title: "Machine and tool, % of all processors",
     caption: "Stolen: wanted here and given to another by the hypervisor. This program: all that this process does, its page among it.",
@@ -103,7 +105,7 @@ pub const MACHINE: OverTime = OverTime {
     lines: &[("busy", "busy"), ("steal", "stolen"), ("own", "this program")],
 };
 
-/// Tells who the page is of: its title, what stands below it, and what is drawn over time.
+/// Sets the page's title, facts, figures and list.
 pub fn introduce(board: &Board, title: &str, kind: &str, facts: &[String], time: &[OverTime], list: &str) {
     let figure = |of: &OverTime| {
         let OverTime { title, caption, unit, lines } = of;
@@ -113,7 +115,7 @@ pub fn introduce(board: &Board, title: &str, kind: &str, facts: &[String], time:
     board.set("about", &json!({ "title": title, "kind": kind, "facts": facts, "time": time, "list": list }));
 }
 
-/// Samples each second until it is dropped; afterwards it tells nothing more.
+/// Sampler with a period of one second; dropping it stops it.
 #[derive(Debug)]
 pub struct Sampler {
     over: Arc<AtomicBool>,
@@ -123,13 +125,13 @@ pub struct Sampler {
 impl Drop for Sampler {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // A thread that panicked has told its last already.
+        // After a panic of the thread there is nothing more to report.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Sampler {
-    /// `fill` adds what the verb knows; `wish` hears what somebody asks for on the page.
+    /// Starts sampling. `fill` adds the verb's values; `wish` receives actions requested on the page.
     pub fn start(
         board: Board,
         mut fill: impl FnMut(&mut Map<String, Value>) + Send + 'static,
@@ -155,7 +157,7 @@ impl Sampler {
     }
 }
 
-/// Meters and what they said last.
+/// Meters with their last values.
 #[derive(Default)]
 pub struct Machine {
     meter: MachineMeter,
@@ -163,7 +165,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The time and, from the second call on, shares of all processors in per cent.
+    /// Returns the time and, from the second call on, the shares of all processors in percent.
     pub fn sample(&mut self) -> Map<String, Value> {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut sample = Map::from_iter([("t".to_owned(), json!(unix.as_secs_f64()))]);
@@ -183,25 +185,25 @@ impl Machine {
     }
 }
 
-/// What holds now: see `web/live.js`.
+/// Current status, see `web/live.js`.
 #[derive(Debug, Clone, Default)]
 pub struct Now {
-    /// `measuring`, `stopping`, `paused`, `done`.
+    /// `measuring`, `stopping`, `paused` or `done`.
     pub phase: &'static str,
-    /// In a sentence.
+    /// Status as a sentence.
     pub words: String,
-    /// So many of so many; of 0 nothing is shown.
+    /// Completed and total number; a total of 0 is not shown.
     pub done: (usize, usize),
-    /// Name, value, what belongs to it, whether it is bad.
+    /// Name, value, detail, and whether the value is bad.
     pub tiles: Vec<(String, String, String, bool)>,
-    /// Sentences that matter, and whether they are bad.
+    /// Important messages, and whether they are bad.
     pub notes: Vec<(String, bool)>,
-    /// What may be asked for, and the button's words.
+    /// Available actions and their button labels.
     pub actions: Vec<(&'static str, &'static str)>,
 }
 
 impl Now {
-    /// Tells the page, and lets it ask for the actions.
+    /// Sends the status to the page, and offers the actions.
     pub fn tell(&self, board: &Board) {
         let actions: Vec<&'static str> = self.actions.iter().map(|(name, _)| *name).collect();
         board.offer(&actions);
@@ -217,7 +219,7 @@ impl Now {
     }
 }
 
-/// The verb is done, as `words` say; pages that look have the last document before the process ends.
+/// Reports that the verb is done; waits until connected pages have fetched the last document.
 pub fn part(board: &Board, words: &str, tiles: Vec<(String, String, String, bool)>) {
     let now = Now { phase: "done", words: words.to_owned(), tiles, ..Now::default() };
     now.tell(board);

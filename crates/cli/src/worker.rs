@@ -1,4 +1,4 @@
-//! `ranlab worker`: holds a part of an experiment for a campaign that runs elsewhere.
+//! `ranlab worker`: runs a component of an experiment for a remote campaign.
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use ranlab_parts::{Allowed, Host, Lab, found};
 use crate::exit::Failure;
 use crate::output::{Format, Output};
 
-/// Parts held at the same time by one listener; a connection beyond is closed at once.
+/// Maximum number of components per listener; further connections are closed immediately.
 const PARTS_MAX: usize = 64;
 
 /// Arguments of `worker`.
@@ -47,11 +47,12 @@ pub struct Arguments {
     socket: bool,
 }
 
-/// How long what is held may take to end in order once the campaign has gone, if it has no [`grace`] of its own.
+/// Time for a component to end after the campaign has disconnected, unless it has its own [`grace`].
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The input of a campaign. With its end this process ends too, within [`GRACE`] or its part's own, and with it, by the kernel's word, what it has
-/// started: a part that is being brought up may wait for a program far longer than that, and does not look at the input.
+/// Input from a campaign. When it ends, this process exits within [`GRACE`] or the component's own time, and
+/// with it all processes that it started (by the kernel's parent-death signal). This is needed because a
+/// component that is starting may wait much longer for a program without reading the input.
 struct Watched<R>(R);
 
 impl<R: Read> Read for Watched<R> {
@@ -67,7 +68,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// Where workers are told of.
+/// NATS server for worker discovery.
 #[derive(Debug, Clone)]
 struct Bus {
     server: String,
@@ -77,7 +78,7 @@ struct Bus {
 impl FromStr for Bus {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        // Workers are found at NATS alone, so the scheme may be left out.
+        // Only NATS is supported, so the scheme is optional.
         let url = if text.contains("://") { text.to_owned() } else { format!("nats://{text}") };
         match url.parse() {
             Ok(Host::Bus { server, group }) => Ok(Self { server, group }),
@@ -86,7 +87,7 @@ impl FromStr for Bus {
     }
 }
 
-/// Serves until the input ends, or for ever.
+/// Serves until the input ends, or forever.
 pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     if let Some(bus) = &arguments.find {
         return find(bus, format);
@@ -96,7 +97,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
         None => {
             let trust = if arguments.socket { Trust::PartsOnly } else { Trust::Full };
             match serve(Watched(io::stdin()), io::stdout().lock(), trust) {
-                // The campaign has gone.
+                // The campaign has disconnected.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
                 Err(error) => Err(Failure::of_output(&error)),
                 Ok(()) => Ok(()),
@@ -105,7 +106,7 @@ pub fn run(arguments: &Arguments, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Each connection gets a process of its own, as with ssh: what it holds ends with it.
+/// Starts a process per connection, as ssh does, so that the component ends with the connection.
 fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<(), Failure> {
     let allow = &arguments.allow;
     if allow.is_empty() && !address.ip().is_loopback() {
@@ -160,7 +161,7 @@ fn listen(address: SocketAddr, arguments: &Arguments, format: Format) -> Result<
     }
 }
 
-/// Who answers, what it has, and how wrong its clock may be: what a campaign would have.
+/// Lists the workers that respond, their features, and their clock errors.
 fn find(bus: &Bus, format: Format) -> Result<(), Failure> {
     let hosts = found::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
     let lab = Lab::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);

@@ -1,4 +1,4 @@
-//! The binary as people and scripts meet it: help, exit codes, sentences.
+//! Tests of the binary: help, exit codes, messages.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use std::process::{Command, Output, Stdio};
 
@@ -10,7 +10,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Every verb as the words that one types.
+/// Collects every verb as a list of words.
 fn verbs(command: &clap::Command, words: &[String], found: &mut Vec<Vec<String>>) {
     for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
         let words = [words, &[verb.get_name().to_owned()]].concat();
@@ -30,7 +30,7 @@ fn help_of_every_verb_has_an_example() {
         for word in &words {
             verb = verb.find_subcommand(word).unwrap();
         }
-        // Those that only gather others show the others.
+        // Commands with subcommands show these instead.
         if verb.has_subcommands() && !words.is_empty() {
             continue;
         }
@@ -44,7 +44,7 @@ fn help_of_every_verb_has_an_example() {
 }
 
 #[test]
-fn shells_and_man_learn_every_verb() {
+fn completions_and_man_pages_cover_every_verb() {
     let output = ranlab(&["completions", "bash"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
@@ -58,14 +58,14 @@ fn shells_and_man_learn_every_verb() {
     let page = std::fs::read_to_string(folder.join("ranlab-bench-run.1")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(page.contains(".TH ranlab-bench-run 1") && page.contains("dry"), "{page}");
-    // A file where the folder should be.
+    // A file at the path of the folder.
     let output = ranlab(&["man", "/dev/null"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("/dev/null"));
 }
 
 #[test]
-fn what_happens_inside_is_told_to_who_asks() {
+fn verbose_logs_refused_connections() {
     let (e2, e42) = ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");
     let ric = |more: &[&str], log: Option<&str>| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
@@ -78,7 +78,7 @@ fn what_happens_inside_is_told_to_who_asks() {
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
         let said: serde_json::Value = serde_json::from_str(&line).unwrap();
         let address = said["address"].as_str().unwrap().strip_prefix("tcp://").unwrap().to_owned();
-        // It is on loopback and not on the list; the RIC hangs up on it.
+        // The peer is on loopback and not on the list, so the RIC closes the connection.
         let mut stranger = std::net::TcpStream::connect(address).unwrap();
         let _ = std::io::Read::read(&mut stranger, &mut [0; 1]);
         ric.kill().unwrap();
@@ -100,7 +100,7 @@ fn what_happens_inside_is_told_to_who_asks() {
 }
 
 #[test]
-fn wrong_usage_is_one_sentence_and_exit_code_2() {
+fn usage_error_is_one_sentence_with_exit_code_2() {
     let record = ["pcap", "record", "--connect", "tcp://h:1", "--out", "x", "--listen"];
     let cases: [(&[&str], &str); 12] = [
         (&[], "needs a command: demo"),
@@ -127,7 +127,7 @@ fn wrong_usage_is_one_sentence_and_exit_code_2() {
 }
 
 #[test]
-fn what_the_environment_lacks_is_exit_code_3() {
+fn missing_environment_is_exit_code_3() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = format!("tcp://{}", taken.local_addr().unwrap());
     let out = std::env::temp_dir().join(format!("ranlab-{}-never.pcapng", std::process::id()));
@@ -139,10 +139,11 @@ fn what_the_environment_lacks_is_exit_code_3() {
 }
 
 #[test]
-fn base_stations_make_no_empty_connection_and_say_that_none_was_set_up() {
+fn unanswered_setup_is_reported_without_empty_connections() {
     let controller = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let connect = format!("tcp://{}", controller.local_addr().unwrap());
-    // It takes what comes and answers nothing. FlexRIC's RIC ends when a connection without a setup is closed.
+    // This controller reads but never responds. FlexRIC's RIC exits when a connection without a setup is
+    // closed.
     let first = std::thread::spawn(move || {
         let (mut stream, _) = controller.accept().unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
@@ -169,7 +170,7 @@ fn doctor_ends_with_one_object() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_stdout_is_no_error() {
     let vector = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/flexric_e2_e42_sctp.pcap");
     let mut child = Command::new(env!("CARGO_BIN_EXE_ranlab"))
         .args(["pcap", "decode", "--notation", vector])

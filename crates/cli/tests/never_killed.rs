@@ -1,7 +1,8 @@
-//! Nothing that a peer sends ends the RIC or disturbs another peer.
+//! No input of a peer crashes the RIC or disturbs another peer.
 //!
-//! While a witness node reports to a witness xApp every 5 ms, misbehaving peers do their worst on both sides and over both
-//! transports. The sender must get an answer that names the fault, or be closed; the witness must not lose a message.
+//! While a witness node reports to a witness xApp every 5 ms, misbehaving peers send malformed input on both
+//! interfaces over both transports. The sender must receive a response that names the fault, or be
+//! disconnected; the witness must not lose a message.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report
 mod common;
 use bytes::Bytes;
@@ -20,7 +21,7 @@ const V2: Version = Version::V2_03;
 const MAC: u16 = 142;
 const WITNESS: u32 = 4_000_000;
 
-/// A node and an xApp that behave, and what the xApp has seen.
+/// Well-behaved node and xApp, and what the xApp has received.
 struct Witness {
     stop: Arc<AtomicBool>,
     seen: Arc<AtomicU64>,
@@ -121,7 +122,7 @@ fn indication(request_id: RicRequestId, sn: u16) -> Vec<u8> {
     pdu
 }
 
-/// The abnormal inputs: each once over each door.
+/// Returns the abnormal inputs, each of which is sent to every listener.
 fn abnormal() -> Vec<(&'static str, Vec<u8>)> {
     let setup = e2ap::encode(&setup_request(99), V2).unwrap();
     let mut count_altered = setup.clone();
@@ -149,7 +150,7 @@ fn abnormal() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What the RIC did about `pdu`: the name of its answer, or that it closed.
+/// Returns the RIC's reaction to a PDU: the name of its response, or that it closed the connection.
 fn reaction(peer: &mut Peer) -> String {
     match peer.receive() {
         Ok(Some(pdu)) => match e2ap::decode(&pdu, V2) {
@@ -162,7 +163,7 @@ fn reaction(peer: &mut Peer) -> String {
 }
 
 #[test]
-fn abnormal_messages_are_answered_or_closed_on_both_sides_over_both_transports() {
+fn abnormal_messages_are_answered_or_closed() {
     let mut ric = RicProcess::start("abnormal", &[]);
     let witness = Witness::start(&ric);
     let doors: Vec<Door> = ric.e2.iter().chain(&ric.e42).cloned().collect();
@@ -194,7 +195,7 @@ fn abnormal_messages_are_answered_or_closed_on_both_sides_over_both_transports()
 }
 
 #[test]
-fn a_setup_that_comes_twice_restarts_the_node_and_from_elsewhere_is_refused() {
+fn repeated_setup_restarts_the_node() {
     let mut ric = RicProcess::start("twice", &[]);
     let witness = Witness::start(&ric);
     let mut node = set_up_node(&ric.e2[0], 77);
@@ -205,7 +206,7 @@ fn a_setup_that_comes_twice_restarts_the_node_and_from_elsewhere_is_refused() {
     let answer = e2ap::decode(&thief.receive().unwrap().unwrap(), V2).unwrap().message;
     let Message::E2SetupFailure(failure) = answer else { panic!("{answer:?}") };
     assert!(failure.time_to_wait.is_some());
-    // The E2 setup on the xApp port names the fault.
+    // The response to an E2 Setup on the xApp port names the fault.
     let mut lost = ric.e42[0].connect().unwrap();
     lost.send_message(&setup_request(78), V2).unwrap();
     assert_eq!(reaction(&mut lost), "ErrorIndication");
@@ -214,7 +215,7 @@ fn a_setup_that_comes_twice_restarts_the_node_and_from_elsewhere_is_refused() {
 }
 
 #[test]
-fn lengths_that_lie_allocate_nothing() {
+fn false_lengths_allocate_no_memory() {
     let mut ric = RicProcess::start("lengths", &[]);
     let witness = Witness::start(&ric);
     let before = ric.rss_bytes();
@@ -232,7 +233,7 @@ fn lengths_that_lie_allocate_nothing() {
 }
 
 #[test]
-fn endless_setups_and_endless_subscriptions_meet_a_bound() {
+fn setups_and_subscriptions_are_bounded() {
     let mut ric = RicProcess::start("endless", &[]);
     let witness = Witness::start(&ric);
     let mut node = set_up_node(&ric.e2[0], 88);
@@ -249,7 +250,7 @@ fn endless_setups_and_endless_subscriptions_meet_a_bound() {
         }
     }
     assert!(refused > 0, "endless setups are refused at some point");
-    // The witness's own node is the victim here; what it is asked, it does not answer.
+    // The target is the witness's node, which does not respond to the requests.
     let (mut xapp, xapp_id) = set_up_xapp(&ric.e42[0]);
     let before = ric.rss_bytes();
     for requestor in 2..20_000u16 {
@@ -272,7 +273,7 @@ fn endless_setups_and_endless_subscriptions_meet_a_bound() {
 }
 
 #[test]
-fn an_xapp_that_never_reads_costs_a_bounded_amount() {
+fn unresponsive_xapp_uses_bounded_memory() {
     let mut ric = RicProcess::start("unread", &[]);
     let witness = Witness::start(&ric);
     let mut node = set_up_node(&ric.e2[0], 66);
@@ -294,7 +295,7 @@ fn an_xapp_that_never_reads_costs_a_bounded_amount() {
 }
 
 #[test]
-fn xapp_ids_wrap_without_harm() {
+fn xapp_ids_wrap_around() {
     let mut ric = RicProcess::start("wrap", &[]);
     let witness = Witness::start(&ric);
     let setup = xapp_setup();

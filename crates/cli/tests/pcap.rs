@@ -1,4 +1,4 @@
-//! `ranlab pcap`: vectors, damaged captures, recordings.
+//! Tests of `ranlab pcap`: test vectors, damaged captures, recordings.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 use ranlab_host::doctor::skipped;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +27,7 @@ fn files_in(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Exit code and summary of `pcap decode --verify`.
+/// Returns exit code and summary of `pcap decode --verify`.
 fn decode<P: AsRef<Path>>(options: &[&str], files: &[P]) -> (Option<i32>, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
     command.args(["pcap", "decode", "--verify", "--format", "json"]).args(options);
@@ -38,7 +38,7 @@ fn decode<P: AsRef<Path>>(options: &[&str], files: &[P]) -> (Option<i32>, Value)
 }
 
 #[test]
-fn a_capture_of_flexric_is_named_and_encoded_as_it_came() {
+fn flexric_capture_round_trips() {
     let (code, summary) = decode(&[], &[flexric()]);
     assert_eq!(code, Some(0));
     assert_eq!(
@@ -59,7 +59,7 @@ fn a_capture_of_flexric_is_named_and_encoded_as_it_came() {
 }
 
 #[test]
-fn every_vector_is_encoded_as_it_came() {
+fn every_vector_round_trips() {
     for (folder, options, pdus) in [
         ("", &[][..], 8),
         ("e2ap/v1_01", &["--e2ap", "1.01"], 52),
@@ -73,7 +73,7 @@ fn every_vector_is_encoded_as_it_came() {
 }
 
 #[test]
-fn lines_carry_the_key_fields_and_notation_the_whole_value() {
+fn lines_contain_key_fields_and_notation_the_whole_value() {
     let setup = format!("{VECTORS}/flexric_e2setup_request_v2_03.bin");
     let text = |options: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ranlab"));
@@ -89,7 +89,7 @@ fn lines_carry_the_key_fields_and_notation_the_whole_value() {
 }
 
 #[test]
-fn what_is_wrong_with_a_pdu_is_told() {
+fn pdu_errors_are_reported() {
     let file = scratch("wrong.bin");
     let problem = |pdu: &[u8]| {
         std::fs::write(&file, pdu).unwrap();
@@ -108,7 +108,7 @@ fn what_is_wrong_with_a_pdu_is_told() {
 }
 
 #[test]
-fn truncated_and_damaged_captures_are_read_as_far_as_they_go() {
+fn damaged_captures_are_read_as_far_as_possible() {
     let (whole, file) = (std::fs::read(flexric()).unwrap(), scratch("damaged.pcap"));
     for keep in [4, 24, 30, 1000, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&file, &whole[..keep]).unwrap();
@@ -120,7 +120,7 @@ fn truncated_and_damaged_captures_are_read_as_far_as_they_go() {
             "{keep}: {summary}"
         );
     }
-    // A generator of one's own: the same damage every time.
+    // A fixed generator, for the same damage in every run.
     let mut random = 12345_u64;
     for _ in 0..40 {
         let mut bytes = whole.clone();
@@ -136,7 +136,7 @@ fn truncated_and_damaged_captures_are_read_as_far_as_they_go() {
     std::fs::remove_file(file).unwrap();
 }
 
-/// A RIC that answers every message with itself.
+/// Starts a RIC that echoes every message.
 fn echo() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -169,7 +169,7 @@ impl Recording {
         Self { address: address.unwrap_or_else(|| panic!("{line}")).to_owned(), child }
     }
 
-    /// As Ctrl-C does.
+    /// Stops the recording like Ctrl-C.
     fn stop(self) -> Value {
         let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
@@ -190,7 +190,7 @@ fn exchange(stream: &mut (impl Read + Write), pdus: &[Vec<u8>]) {
 }
 
 #[test]
-fn a_recording_holds_both_directions_and_wireshark_names_the_protocol() {
+fn recording_contains_both_directions() {
     let out = scratch("recorded.pcapng");
     let pdus: Vec<_> = files_in("e2ap/v2_03").iter().map(|path| std::fs::read(path).unwrap()).collect();
     let recording = Recording::start("tcp://127.0.0.1:0", echo(), "e2", &out);
@@ -221,7 +221,7 @@ fn protocols_of_tshark(file: &Path, packets: usize) {
 fn a_recording_of_unix_sockets_keeps_the_side() {
     let (socket, out) = (scratch("e42.sock"), scratch("unix.pcapng"));
     let recording = Recording::start(&format!("unix://{}", socket.display()), echo(), "e42", &out);
-    // FlexRIC's subscription delete.
+    // Subscription delete request of FlexRIC.
     let pdu = vec![
         0x00, 0x10, 0x00, 0x18, 0, 0, 3, 0, 0x3e, 0, 2, 0, 8, 0, 0x1d, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0,
         0x8e,

@@ -1,4 +1,4 @@
-//! A RIC as a real process, and peers that speak to it over blocking sockets, byte by byte.
+//! RIC as a real process, and peers with blocking sockets that control every byte.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)] // in a test a panic is the report; not every test uses all
 use bytes::Bytes;
 use ranlab_wire::e2ap::{self, GlobalE2NodeId, Message, Plmn, RicRequestId, Version};
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long an answer may take: a RIC closes who says nothing that it takes after 5 s, on a busy machine later.
+/// Time limit for a response; a RIC closes a silent connection after 5 s, or later on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The binary under test: `$RANLAB` (the release binary in the end-to-end lane) or the one just built.
+/// Returns the binary under test: `$RANLAB` (the release binary in end-to-end tests) or the one just built.
 pub fn ranlab() -> Command {
     let path = std::env::var_os("RANLAB").unwrap_or_else(|| env!("CARGO_BIN_EXE_ranlab").into());
     let mut command = Command::new(path);
@@ -20,12 +20,12 @@ pub fn ranlab() -> Command {
     command
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A folder of this test's own, removed at the end.
+/// Temporary folder of a test, removed at the end.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
@@ -42,7 +42,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Where a RIC listens.
+/// Listener of a RIC.
 #[derive(Clone, Debug)]
 pub enum Door {
     Tcp(u16),
@@ -68,7 +68,7 @@ impl Door {
     }
 }
 
-/// A RIC process with E2 and E42 over TCP and Unix; killed at the end.
+/// RIC process with E2 and E42 over TCP and Unix sockets; killed at the end.
 pub struct RicProcess {
     pub child: Child,
     pub e2: [Door; 2],
@@ -105,7 +105,7 @@ impl RicProcess {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub fn rss_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
@@ -125,7 +125,7 @@ enum Wire {
     Unix(UnixStream),
 }
 
-/// One connection: whole PDUs behind their length.
+/// Connection that exchanges complete PDUs with a length prefix.
 pub struct Peer {
     stream: Wire,
 }
@@ -154,7 +154,7 @@ impl Peer {
         self.send(&e2ap::encode(message, version).unwrap())
     }
 
-    /// The next PDU; `None` if the peer has closed.
+    /// Receives the next PDU; `None` if the peer has closed.
     pub fn receive(&mut self) -> io::Result<Option<Bytes>> {
         let mut length = [0; 4];
         match self.read_exact(&mut length) {
@@ -177,7 +177,7 @@ impl Peer {
     }
 }
 
-/// A valid E2 setup request of FlexRIC's emulator, as another node.
+/// Returns a valid E2 Setup Request of FlexRIC's emulator, with another node id.
 pub fn setup_request(gnb_id: u32) -> Message {
     let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/vectors/");
     let bytes = std::fs::read(format!("{vectors}flexric_e2setup_request_v2_03.bin")).unwrap();
@@ -188,7 +188,7 @@ pub fn setup_request(gnb_id: u32) -> Message {
     message
 }
 
-/// A connected node that has been set up.
+/// Connects a node and sets it up.
 pub fn set_up_node(door: &Door, gnb_id: u32) -> Peer {
     let mut peer = door.connect().unwrap();
     peer.send_message(&setup_request(gnb_id), Version::V2_03).unwrap();
@@ -198,7 +198,7 @@ pub fn set_up_node(door: &Door, gnb_id: u32) -> Peer {
     peer
 }
 
-/// Answers a subscription with all its actions admitted; returns its request id.
+/// Responds to a subscription by admitting all its actions; returns its request id.
 pub fn admit(peer: &mut Peer, pdu: &Bytes) -> Option<RicRequestId> {
     let Message::RicSubscriptionRequest(request) = e2ap::decode(pdu, Version::V2_03).ok()?.message else {
         return None;
