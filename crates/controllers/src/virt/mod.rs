@@ -2,9 +2,8 @@
 //! other.
 //!
 //! ```text
-//! slicing controller of A   slicing controller of B      each sees base stations with its own UEs, and 100 %
-//! of a
-//!            ‖ E2                     ‖ E2               virtual carrier, which is its share of the real one
+//! slicing controller of A   slicing controller of B      each sees base stations with its own UEs and a
+//!            ‖ E2                     ‖ E2               virtual carrier: its share of the real one
 //!         agents ─── Desk ─── Virt (an iApp) ─── RIC
 //!                                                 ‖ E2
 //!                                            base station
