@@ -1,4 +1,4 @@
-//! Counts allocations, so that "allocation-free" is measured and not claimed.
+//! Counts allocations, to measure that a path is free of allocations.
 #![allow(unsafe_code)] // a global allocator cannot be had without
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -10,28 +10,29 @@ static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// SAFETY: every call is handed on, unchanged, to the system's allocator, which keeps the contract; counting touches
-// neither the memory nor the allocator.
+// SAFETY: every call is forwarded unchanged to the system's allocator, which fulfils the contract; counting
+// touches neither the memory nor the allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller's promise about `layout` is the one that `System` asks for.
+        // SAFETY: the caller guarantees the properties of `layout` that `System` requires.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System` with this `layout`, since `alloc` and `realloc` hand on.
+        // SAFETY: `pointer` was allocated by `System` with this `layout`, because `alloc` and `realloc`
+        // forward.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: as for `dealloc`, and the caller promises that `new_size` is valid.
+        // SAFETY: as for `dealloc`, and the caller guarantees that `new_size` is valid.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }
 
-/// Allocations and reallocations of the whole process while `work` runs.
+/// Returns the number of allocations and reallocations of the whole process while `work` runs.
 pub(crate) fn during(work: impl FnOnce()) -> u64 {
     let before = ALLOCATIONS.load(Relaxed);
     work();
@@ -41,7 +42,7 @@ pub(crate) fn during(work: impl FnOnce()) -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn an_allocation_counts() {
+    fn allocation_is_counted() {
         assert!(super::during(|| drop(std::hint::black_box(Box::new(1u8)))) > 0);
     }
 }

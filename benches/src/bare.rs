@@ -1,4 +1,4 @@
-//! The floors, as processes: what the same transport costs without any protocol.
+//! Baseline processes: the cost of the transport without any protocol.
 use bytes::Bytes;
 use ranlab_sdk::transport::{
     Address, Frame, FrameReader, FrameWriter, Listener, ReadOutcome, SocketOptions, Stream,
@@ -6,7 +6,7 @@ use ranlab_sdk::transport::{
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Sends every frame back to where it came from.
+/// Sends every frame back to its sender.
 pub(crate) async fn echo(address: Address) -> Option<()> {
     let listener = Listener::bind(&address, &SocketOptions::default()).await.ok()?;
     loop {
@@ -22,7 +22,7 @@ pub(crate) async fn echo(address: Address) -> Option<()> {
     }
 }
 
-/// Passes every frame of all upstream connections on to the one downstream connection, batch by batch.
+/// Forwards every frame of all upstream connections to the one downstream connection, batch by batch.
 pub(crate) async fn relay(upstream: Address, downstream: Address) -> Option<()> {
     let options = SocketOptions::default();
     let sinks = Listener::bind(&downstream, &options).await.ok()?;
@@ -50,7 +50,7 @@ pub(crate) async fn relay(upstream: Address, downstream: Address) -> Option<()> 
     }
 }
 
-/// The frames of one read.
+/// Returns the frames of one read.
 async fn batch(stream: &Stream, reader: &mut FrameReader) -> Option<Vec<Bytes>> {
     loop {
         stream.readable().await.ok()?;

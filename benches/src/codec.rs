@@ -1,4 +1,5 @@
-//! The two hot messages, with 1500 octets of payload: fast path, general codec, and a copy of the same bytes.
+//! The two most frequent messages, with a payload of 1,500 bytes: fast path, general codec, and a copy of the
+//! same bytes.
 use crate::allocations;
 use crate::report::{Bar, Line, Report};
 use bytes::Bytes;
@@ -15,15 +16,15 @@ use std::time::{Duration, Instant};
 
 const VERSION: Version = Version::V2_03;
 const PAYLOAD: [u8; 1500] = [0x5a; 1500];
-/// The promise for either direction.
+/// Limit for encoding or decoding, in nanoseconds.
 const BAR_NS: f64 = 30.0;
-/// The promise for a KPM report of 32 UEs, read in place.
+/// Limit for a KPM report of 32 UEs read in place, in nanoseconds.
 const KPM_BAR_NS: f64 = 12_000.0;
-/// Operations between two looks at the clock, which makes the looks negligible.
+/// Operations per batch, enough to make the cost of reading the clock negligible.
 const BATCH: u32 = 500;
-/// How long batches are tried. The least counts: whatever disturbs a batch only ever adds.
+/// Duration for which batches are repeated. The minimum counts, because disturbances only add time.
 const PATIENCE: Duration = Duration::from_millis(1_500);
-/// Buffers at different addresses.
+/// Number of buffers at different addresses.
 const PLACES: usize = 8;
 
 pub(crate) fn bench_indication(report: &mut Report) {
@@ -38,7 +39,7 @@ pub(crate) fn bench_indication(report: &mut Report) {
         call_process_id: None,
     };
     let mut pdu = Vec::new();
-    // A payload of 1500 octets is within every bound of the message.
+    // A payload of 1,500 bytes is within every bound of the message.
     let outcome = indication.encode(&mut pdu);
     assert!(outcome.is_ok() && Indication::decode(&pdu) == Some(indication), "{outcome:?}");
 
@@ -51,7 +52,7 @@ pub(crate) fn bench_indication(report: &mut Report) {
     general(report, "RICindication 1500 B", &pdu);
 }
 
-/// KPM by UE: 32 of them, eight measurements each, a quarter of them numbers with a fraction.
+/// KPM report by UE: 32 UEs, eight measurements each, a quarter of them with fractions.
 pub(crate) fn bench_kpm(report: &mut Report) {
     let value = |ue: u32, place: u32| match place % 4 {
         3 => Measured::Real(1.5 * f64::from(ue + place) + 0.1),
@@ -111,7 +112,7 @@ pub(crate) fn bench_control(report: &mut Report) {
     general(report, "RICcontrolRequest 1500 B", &pdu);
 }
 
-/// Time and allocations of `operation`, which may write to the empty buffer that it is given, each with its bar.
+/// Adds time and allocations of `operation`, each with its limit. The operation may write to an empty buffer.
 fn promise(report: &mut Report, name: &str, pdu: &[u8], mut operation: impl FnMut(&mut Vec<u8>)) {
     let floor = Some(copy_ns(pdu));
     let measured = least_ns(pdu.len(), &mut operation);
@@ -132,7 +133,7 @@ fn promise(report: &mut Report, name: &str, pdu: &[u8], mut operation: impl FnMu
     });
 }
 
-/// The general codec for the same bytes, without a promise.
+/// Adds the time of the general codec for the same bytes, without a limit.
 fn general(report: &mut Report, name: &str, pdu: &[u8]) {
     let pdu = Bytes::copy_from_slice(pdu);
     let floor = Some(copy_ns(&pdu));
@@ -149,13 +150,14 @@ fn general(report: &mut Report, name: &str, pdu: &[u8]) {
     report.add(line(format!("{name}, encode, general codec"), measured));
 }
 
-/// Copying the PDU into a buffer that has room: what no encoder can do without.
+/// Returns the time of copying the PDU into a buffer with room, the minimum for any encoder.
 fn copy_ns(pdu: &[u8]) -> f64 {
     least_ns(pdu.len(), |out| out.extend_from_slice(black_box(pdu)))
 }
 
-/// Nanoseconds per operation in the fastest batch. `operation` is given an empty buffer with room for `len` octets, at
-/// one of several places: a copy is slower by half where source and destination agree in their low address bits.
+/// Returns the nanoseconds per operation in the fastest batch. `operation` receives an empty buffer with room
+/// for `len` bytes at one of several addresses: a copy is slower by half if the low address bits of source
+/// and destination are equal.
 fn least_ns(len: usize, mut operation: impl FnMut(&mut Vec<u8>)) -> f64 {
     let mut buffers: Vec<Vec<u8>> = (0..PLACES).map(|place| Vec::with_capacity(len + 600 * place)).collect();
     let mut least = f64::INFINITY;

@@ -1,7 +1,8 @@
-//! A load through something in the middle: nodes that send indications of 3.3 kB, and an xApp that takes them.
+//! Load through a component under test: nodes that send indications with a mean of 3.3 kB, and an xApp that
+//! receives them.
 //!
-//! Blocking sockets, one thread for all nodes and one for the xApp: the generator must cost the same whatever stands in
-//! the middle. The same bytes go through the RIC and through the relay.
+//! The generator uses blocking sockets, one thread for all nodes and one for the xApp, so that its cost is
+//! the same for each component. RIC and relay forward the same bytes.
 use ranlab_sdk::transport::Address;
 use ranlab_sdk::wire::e2ap::fast::Indication;
 use ranlab_sdk::wire::e2ap::{
@@ -18,29 +19,29 @@ use std::time::{Duration, Instant};
 
 const V2: Version = Version::V2_03;
 const MAC: u16 = 142;
-/// Nodes that share the load.
+/// Number of nodes that share the load.
 const NODES: u32 = 10;
 /// Payloads of the four statistics models with 32 UEs; their mean is 3,276 bytes.
 const PAYLOADS: [usize; 4] = [5_644, 4_876, 2_188, 396];
-/// Time for connections, buffers and caches to settle.
+/// Time for connections, buffers and caches to reach a steady state.
 const WARM_UP: Duration = Duration::from_millis(700);
 
-/// How much, and for how long.
+/// Rate and duration of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// Indications per second over all nodes; `None`: as many as are taken.
+    /// Indications per second over all nodes; `None`: as many as are accepted.
     pub(crate) per_second: Option<u32>,
     pub(crate) duration: Duration,
 }
 
-/// What stands in the middle, and where.
+/// Component under test, and its addresses.
 #[derive(Debug, Clone)]
 pub(crate) enum Rig {
     Ric { e2: Address, e42: Address },
     Relay { upstream: Address, downstream: Address },
 }
 
-/// Running generator and sink.
+/// Running generator and receiver.
 pub(crate) struct Run {
     load: Load,
     received: Arc<AtomicU64>,
@@ -49,7 +50,7 @@ pub(crate) struct Run {
 }
 
 impl Rig {
-    /// Connects nodes and xApp, subscribes, starts sending.
+    /// Connects nodes and xApp, subscribes and starts sending.
     pub(crate) fn connect(self, load: Load) -> Option<Run> {
         let (mut nodes, sink, ids) = match &self {
             Self::Ric { e2, e42 } => {
@@ -78,7 +79,7 @@ impl Run {
         std::thread::sleep(WARM_UP);
     }
 
-    /// Indications that arrive within the load's duration.
+    /// Returns the number of indications that arrive within the load's duration.
     pub(crate) fn measure(&mut self) -> u64 {
         let before = self.received.load(Ordering::Relaxed);
         std::thread::sleep(self.load.duration);
@@ -90,7 +91,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that failed has delivered nothing; the measurement shows it.
+            // A thread that failed has delivered nothing, which the measurement shows.
             let _ = thread.join();
         }
     }
@@ -194,7 +195,7 @@ fn subscribe(e42: &Address, nodes: &mut [TcpStream]) -> Option<(TcpStream, Vec<R
     Some((xapp, ids))
 }
 
-/// One report of each statistics model, framed.
+/// Returns one report of each statistics model, framed.
 fn batch(request_id: RicRequestId) -> Vec<u8> {
     let mut out = Vec::new();
     for size in PAYLOADS {
@@ -218,7 +219,7 @@ fn batch(request_id: RicRequestId) -> Vec<u8> {
     out
 }
 
-/// Batches in turn over the nodes, paced from their intended times.
+/// Sends batches to the nodes in rotation, at their scheduled times.
 fn send(nodes: &mut [TcpStream], batches: &[Vec<u8>], load: Load, stop: &AtomicBool) {
     let gap = load.per_second.map(|rate| Duration::from_secs_f64(PAYLOADS.len() as f64 / f64::from(rate)));
     let mut due = Instant::now();

@@ -1,8 +1,9 @@
-//! The promised numbers, each beside its bar: `make bench`. Exits 1 if a bar is missed.
+//! Measures the guaranteed numbers and compares each with its limit: `make bench`. Exits with 1 if a limit is
+//! exceeded.
 //!
-//! A promise is a ratio to a floor measured in the same run wherever that is possible, because ratios survive a change
-//! of machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the word;
-//! `truth [SEEDS [GROUP]]` runs the truth suite instead (`make truth`).
+//! Where possible, a limit is a ratio to a baseline measured in the same run, because ratios depend less on
+//! the machine. `cargo run --release -p ranlab-benches -- WORD` runs only the groups whose name contains the
+//! word; `truth [SEEDS [GROUP]]` runs the truth suite instead (`make truth`).
 
 mod allocations;
 mod bare;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 
 type Bench = fn(&mut Report);
 
-/// Each group adds its lines to the report. A new one: a function `fn bench_x(report: &mut Report)` and a line here.
+/// Benchmark groups, each of which adds lines to the report. To add one, write
+/// `fn bench_x(report: &mut Report)` and a line here.
 const GROUPS: &[(&str, Bench)] = &[
     ("codec indication", codec::bench_indication),
     ("codec control", codec::bench_control),
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     report.exit_code()
 }
 
-/// As `relay UPSTREAM DOWNSTREAM` and `echo ADDRESS` this program is what the RIC is compared with.
+/// Runs this program as a baseline for the RIC: `relay UPSTREAM DOWNSTREAM` or `echo ADDRESS`.
 fn be_a_floor(role: &str, addresses: &[String]) -> Option<ExitCode> {
     let addresses: Vec<ranlab_sdk::transport::Address> =
         addresses.iter().filter_map(|a| a.parse().ok()).collect();

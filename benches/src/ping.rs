@@ -1,4 +1,4 @@
-//! Round trips: of a bare echo, of an iApp, of an xApp.
+//! Round trips of a bare echo, of an iApp and of an xApp.
 use crate::process::{Process, command_on, free_address, own, ranlab};
 use bytes::Bytes;
 use ranlab_parts::{HostedIApp, Listen, Ric, RicPart};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const COUNT: u32 = 3_000;
 const SIZE: usize = 1_500;
-/// A ping's message in E2AP is this much longer than its payload.
+/// Size of a ping's E2AP message in addition to its payload, in bytes.
 const OVERHEAD: usize = 70;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -19,17 +19,17 @@ fn median_us(mut rtts: Vec<Duration>) -> Option<f64> {
     rtts.get(rtts.len() / 2).map(|rtt| rtt.as_nanos() as f64 / 1_000.0)
 }
 
-/// Where the parties run. Two hops on one CPU cost half of two between CPUs, and where a scheduler puts the parties
-/// changes from run to run: neighbours in a path are on different CPUs, as on different machines, in every round.
+/// CPUs of the processes. Two hops on one CPU cost half of two hops between CPUs, and the scheduler's choice
+/// varies between runs. Neighbours in a path therefore run on different CPUs, as on different machines.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
-    /// The calling thread, and every second party after it.
+    /// CPU of the calling thread, and of every second process after it.
     pub(crate) near: Option<usize>,
-    /// The others.
+    /// CPU of the other processes.
     pub(crate) far: Option<usize>,
 }
 
-/// Against an echo process, with the transport of the SDK.
+/// Measures an echo process, with the transport of the SDK.
 pub(crate) fn echo_rtt_us(places: Places) -> Option<f64> {
     let address = free_address();
     let _echo = Process::start_on(places.far, &own(), &["echo", &address.to_string()]);
@@ -70,7 +70,7 @@ async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
     }
 }
 
-/// An iApp in a RIC of this process, the node in another.
+/// Measures an iApp in a RIC in this process; the node is a separate process.
 pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     ranlab_sdk::run(async {
         let address = free_address();
@@ -90,7 +90,7 @@ pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     })
 }
 
-/// Three processes: xApp, RIC, node.
+/// Measures with three processes: xApp, RIC, node.
 pub(crate) fn xapp_rtt_us(places: Places) -> Option<f64> {
     let (e2, e42) = (free_address(), free_address());
     let ric = ["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()];

@@ -1,11 +1,11 @@
-//! The processes that are measured, and where they listen.
+//! Processes under test, and their addresses.
 use ranlab_host::ProcessMeter;
 use ranlab_sdk::transport::Address;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A process of this machine, ended with its owner.
+/// Local process, killed when dropped.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -13,7 +13,7 @@ impl Process {
         Self::spawn(Command::new(program), program, arguments)
     }
 
-    /// As [`start`](Self::start), on one CPU.
+    /// Like [`start`](Self::start), on one CPU.
     pub(crate) fn start_on(cpu: Option<usize>, program: &Path, arguments: &[&str]) -> Self {
         Self::spawn(command_on(cpu, program), program, arguments)
     }
@@ -38,13 +38,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Already ended, or to be ended now.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// `program`, kept on a CPU by util-linux's taskset, which every Debian has; `None` leaves it to the scheduler.
+/// Returns a command that runs `program` on one CPU with util-linux's taskset, which every Debian includes;
+/// `None`: on any CPU.
 pub(crate) fn command_on(cpu: Option<usize>, program: &Path) -> Command {
     let Some(cpu) = cpu else { return Command::new(program) };
     let mut command = Command::new("taskset");
@@ -52,12 +53,12 @@ pub(crate) fn command_on(cpu: Option<usize>, program: &Path) -> Command {
     command
 }
 
-/// The binary beside this one.
+/// Returns the path of the binary `ranlab` next to this one.
 pub(crate) fn ranlab() -> PathBuf {
     std::env::current_exe().unwrap_or_default().with_file_name("ranlab")
 }
 
-/// This binary, which plays the floors too.
+/// Returns the path of this binary, which also provides the baselines.
 pub(crate) fn own() -> PathBuf {
     std::env::current_exe().unwrap_or_default()
 }

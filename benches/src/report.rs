@@ -1,32 +1,32 @@
-//! The table: what was measured, its floor, its bar, and whether it holds.
+//! Table of results: measured value, baseline, limit, and whether the limit is met.
 use std::fmt;
 use std::process::ExitCode;
 
-/// What is promised of a line.
+/// Limit of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bar {
-    /// Nothing: the line is there to compare with.
+    /// No limit: the line is for comparison.
     None,
-    /// The measured value is at most this, in the line's unit.
+    /// Maximum, in the line's unit.
     AtMost(f64),
-    /// The measured value is at least this, in the line's unit.
+    /// Minimum, in the line's unit.
     AtLeast(f64),
-    /// The measured value is at most this many times the floor.
+    /// Maximum, as a multiple of the baseline.
     AtMostTimesFloor(f64),
 }
 
-/// One line of the table.
+/// Line of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
-    /// What was measured.
+    /// Measured quantity.
     pub(crate) name: String,
-    /// How much it was.
+    /// Measured value.
     pub(crate) measured: f64,
-    /// What the same machine needs at the very least (a memory copy, a bare relay), in the same unit and run.
+    /// Minimum on the same machine (a memory copy, a bare relay), in the same unit and run.
     pub(crate) floor: Option<f64>,
-    /// Unit of both.
+    /// Unit of both values.
     pub(crate) unit: &'static str,
-    /// What is promised.
+    /// Limit.
     pub(crate) bar: Bar,
 }
 
@@ -35,7 +35,8 @@ impl Line {
         self.floor.map(|floor| self.measured / floor)
     }
 
-    /// Whether the promise is kept; `None` if there is none. What could not be measured keeps no promise.
+    /// Returns whether the limit is met; `None` without a limit. A failed measurement does not meet its
+    /// limit.
     fn holds(&self) -> Option<bool> {
         match self.bar {
             Bar::None => None,
@@ -70,11 +71,11 @@ impl Line {
     }
 }
 
-/// The lines so far.
+/// Lines so far.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<Line>,
-    /// What could not be measured, and why.
+    /// Failed measurements and their reasons.
     notes: Vec<String>,
 }
 
@@ -84,12 +85,12 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Says below the table what could not be measured, and why.
+    /// Adds a note below the table about a failed measurement.
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// 1 if a promise is broken, or if there is none to judge.
+    /// Returns 1 if a limit is exceeded, or if no line has a limit.
     pub(crate) fn exit_code(&self) -> ExitCode {
         let judged: Vec<_> = self.lines.iter().filter_map(Line::holds).collect();
         if judged.is_empty() || judged.contains(&false) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -117,7 +118,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Three significant digits, whole numbers from a hundred on.
+/// Formats a number with three significant digits, from 100 on as an integer.
 fn number(v: f64) -> String {
     match v.abs() {
         0.0 => "0".to_owned(),
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_judged_by_value_or_by_ratio() {
+    fn limits_apply_to_values_or_ratios() {
         assert_eq!(line(30.0, None, Bar::AtMost(30.0)).holds(), Some(true));
         assert_eq!(line(30.1, Some(1.0), Bar::AtMost(30.0)).holds(), Some(false));
         assert_eq!(line(9.0, None, Bar::AtLeast(10.0)).holds(), Some(false));
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_fails() {
+    fn failed_measurement_misses_its_limit() {
         assert_eq!(line(f64::NAN, None, Bar::AtMost(1.0)).holds(), Some(false));
         assert_eq!(line(1.0, None, Bar::AtMostTimesFloor(1.0)).holds(), Some(false));
         assert_eq!(Report::default().exit_code(), ExitCode::FAILURE);

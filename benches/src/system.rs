@@ -1,28 +1,29 @@
-//! The RIC as a process, beside what the machine can do at best over the same transport.
+//! RIC as a process, compared with the minimum cost on the same machine and transport.
 use crate::load::{Load, Rig};
 use crate::ping::{Places, echo_rtt_us, iapp_rtt_us, xapp_rtt_us};
 use crate::process::{Process, free_address, own, ranlab};
 use crate::report::{Bar, Line, Report};
 use std::time::{Duration, Instant};
 
-/// Rounds of each comparison; the least of each side counts, so that a disturbed round does not.
+/// Number of rounds of each comparison; the minimum of each side counts, so that disturbed rounds have no
+/// effect.
 const ROUNDS: usize = 3;
-/// The same of pings, whose rounds take a second.
+/// Number of rounds of pings, each of which takes a second.
 const PING_ROUNDS: usize = 7;
-/// The promise on forwarding: RIC CPU per indication against a bare relay.
+/// Limit for forwarding: CPU time of the RIC per indication, as a multiple of a bare relay.
 const FORWARD_BAR: f64 = 1.5;
-/// The promise on throughput, indications per CPU-second.
+/// Limit for throughput, in indications per CPU second.
 const FLAT_OUT_BAR: f64 = 100_000.0;
-/// The promise on a second thread: indications per CPU-second against one thread's.
+/// Limit for a second thread: indications per CPU second, as a multiple of one thread's.
 const TWO_THREADS_BAR: f64 = 0.9;
-/// Rounds of that comparison, which many things disturb.
+/// Number of rounds of this comparison, which is sensitive to disturbances.
 const THREADS_ROUNDS: usize = 7;
-/// Its loads beside flat out, indications per second.
+/// Loads of this comparison in addition to the maximum, in indications per second.
 const THREADS_RATES: [u32; 3] = [20_000, 60_000, 100_000];
-/// Fewer free cores, and a second thread takes its time from the generator or the sink.
+/// Number of free cores below which a second thread competes with the generator or the receiver.
 const SPEED_UP_CORES: f64 = 4.0;
 
-/// CPU microseconds per indication that a process in the middle needs.
+/// Returns the CPU time per indication of a process, in microseconds.
 fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
     let mut run = rig.connect(load)?;
     run.warm_up();
@@ -51,7 +52,7 @@ fn relay_cost_us(load: Load) -> Option<(f64, f64)> {
     cost_us(&process, Rig::Relay { upstream, downstream }, load)
 }
 
-/// The cheapest of some rounds, RIC and relay in turn.
+/// Returns the minimum of several alternating rounds of RIC and relay.
 fn compare(load: Load) -> (f64, f64, f64) {
     let (mut ric, mut relay, mut rate) = (f64::INFINITY, f64::INFINITY, 0.0);
     for _ in 0..ROUNDS {
@@ -88,7 +89,8 @@ pub(crate) fn bench_forward(report: &mut Report) {
     });
 }
 
-/// One thread, two and a bare relay in turn: what an indication costs over all threads, at loads that both carry and flat out.
+/// Alternates one thread, two threads and a bare relay: cost of an indication over all threads, at loads that
+/// both carry and at maximum load.
 pub(crate) fn bench_threads(report: &mut Report) {
     let free = free_cores();
     for rate in THREADS_RATES {
@@ -111,7 +113,7 @@ pub(crate) fn bench_threads(report: &mut Report) {
     }
 }
 
-/// One load; the most that came in a second with each number of threads.
+/// Measures one load; returns the maximum rate per second with each number of threads.
 fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
     let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
@@ -157,7 +159,7 @@ fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     [one[0], two[0]]
 }
 
-/// Cores that nobody uses: those of this process, less what ran or waited for one within the last minute.
+/// Returns the number of idle cores: those available to this process, less the load of the last minute.
 fn free_cores() -> f64 {
     let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -193,7 +195,7 @@ pub(crate) fn bench_idle(report: &mut Report) {
     });
 }
 
-/// Whether a 64-bit ELF file has no symbol table (a section of type SHT_SYMTAB).
+/// Returns whether a 64-bit ELF file has no symbol table (section type SHT_SYMTAB).
 fn is_stripped(elf: &[u8]) -> bool {
     const SYMTAB: u32 = 2;
     let bytes = |at: usize, len: usize| elf.get(at..at + len).unwrap_or_default();
@@ -209,9 +211,9 @@ fn is_stripped(elf: &[u8]) -> bool {
     elf.starts_with(b"\x7fELF") && (0..count).all(|index| kind(index) != SYMTAB)
 }
 
-/// Round trips over TCP: bare echo, iApp to node, xApp over the RIC to the node; 1500 bytes.
+/// Measures round trips over TCP with 1,500 bytes: bare echo, iApp to node, xApp through the RIC to the node.
 pub(crate) fn bench_ping(report: &mut Report) {
-    // A thread of its own, so that what comes later is not kept on its CPU.
+    // Runs in a separate thread, so that later work is not pinned to its CPU.
     let least = std::thread::spawn(|| {
         let several = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
         let places = match several && ranlab_net::pin_thread(0).is_ok() {

@@ -1,4 +1,4 @@
-//! Campaigns over rigs in virtual time, and the coverage of their answers.
+//! Campaigns with rigs in virtual time, and the coverage of their results.
 
 use ranlab_campaign::answer::Answer;
 use ranlab_campaign::mock::MockRig;
@@ -10,30 +10,30 @@ use ranlab_campaign::stats::{student_quantile, summarise};
 
 use super::{Counts, Row, each_seed, median};
 
-/// Makes rigs of one kind, one for each campaign.
+/// Creates a rig, one for each campaign.
 pub(super) type Maker = fn() -> Box<dyn Rig>;
 
 pub(super) fn mock() -> Box<dyn Rig> {
     Box::new(MockRig::default())
 }
 
-/// A question with its known answer.
+/// Question with a known answer.
 pub(super) struct Question {
-    /// What is asked of which system.
+    /// Question and system.
     pub(super) name: &'static str,
-    /// The scenario without title and rig; `measure.seed` is set by the suite.
+    /// Scenario without title and rig; the suite sets `measure.seed`.
     pub(super) text: String,
-    /// The metric that answers.
+    /// Metric with the answer.
     pub(super) metric: &'static str,
     /// The true answer.
     pub(super) truth: f64,
-    /// What of the reference's width is not spread: the precision asked for, relative.
+    /// Relative precision requested from a search, which is added to the reference's width.
     pub(super) precision: f64,
-    /// Which rig is asked.
+    /// Rig.
     pub(super) rig: Maker,
 }
 
-/// A campaign that ran in memory; `None` where a scenario or its run is at fault, which the suite counts as a miss.
+/// Runs a campaign in memory; returns `None` if the scenario or its run fails, which counts as a miss.
 pub(super) fn campaign(text: &str, seed: u64, maker: impl FnOnce() -> Box<dyn Rig>) -> Option<Results> {
     let rig = maker();
     let description = rig.describe();
@@ -51,7 +51,7 @@ pub(super) fn campaign(text: &str, seed: u64, maker: impl FnOnce() -> Box<dyn Ri
     Some(Results::new(scenario, metrics, plan.points, journal.finished))
 }
 
-/// Asks a question with each seed.
+/// Runs a question with each seed.
 pub(super) fn row(question: &Question, seeds: u64) -> Row {
     let answers: Vec<Option<(Answer, Vec<f64>)>> = each_seed(seeds, |seed| {
         let results = campaign(&question.text, seed, question.rig)?;
@@ -77,7 +77,8 @@ pub(super) fn row(question: &Question, seeds: u64) -> Row {
     }
 }
 
-/// Width of the reference interval: Student's over as many repeats, with the spread of all repeats of all seeds.
+/// Returns the width of the reference interval: Student's interval for the same number of repeats, with the
+/// standard deviation of all repeats of all seeds.
 fn reference(question: &Question, found: &[&(Answer, Vec<f64>)]) -> f64 {
     let all: Vec<f64> = found.iter().flat_map(|(_, values)| values.iter().copied()).collect();
     let n = found.first().map_or(0, |(answer, _)| answer.n);
@@ -109,7 +110,8 @@ fn questions() -> Vec<Question> {
     let server = |noise: f64| format!("[sut]\nnoise = {noise}\n{FLAT}");
     let queue =
         |rate: u32| format!("[sut]\nlaw = \"queue\"\n[load]\nrate = {rate}.0\nrequests = 20000\n{REPEATS}");
-    // Time in an M/M/1 system of 100 us: exponential with mean 1 / (1/service - rate).
+    // Sojourn time in an M/M/1 system with a service time of 100 us: exponential with mean 1 / (1/service -
+    // rate).
     let sojourn = |p: f64, rate: f64| -(1.0 - p).ln() / (1.0 / 100.0 - rate / 1e6);
     vec![
         one("mock: throughput, noise 3 %", server(0.03) + REPEATS, "throughput", 1000.0, 0.0),
@@ -207,23 +209,24 @@ fn questions() -> Vec<Question> {
     ]
 }
 
-/// A stall of 1 s delays what arrives in it and while the backlog drains, 1,111 of 10,000 requests at a load of 0.1, by delays
-/// that fall evenly from 1 s to 0: the 100th largest is 0.91 s.
+/// A stall of 1 s delays all arrivals during it and until the backlog is served: 1,111 of 10,000 requests at
+/// a load of 0.1. Their delays decrease evenly from 1 s to 0, so the 100th largest is 0.91 s.
 const STALL_P99_US: f64 = 1e6 * (1.0 - 100.0 * 0.9 / 1000.0);
 
-/// Mean of 1 / (1 + noise) at a noise of 1 %, by which the smallest capacity that suffices is above the rate.
+/// Mean of 1 / (1 + noise) with a noise of 1 %: ratio of the smallest sufficient capacity to the rate.
 const FASTEST: f64 = 1.0 / 1.0001;
 
 fn smallest() -> String {
     "[search]\ntype = \"knee\"\nfind = \"smallest\"\naxis = \"sut.lambda\"\nmin = 100\nmax = 4000\nmetric = \"loss_ratio\"\nat_most = 0\n".to_owned()
 }
 
-/// The rate at which the 99th percentile of the time in an M/M/1 system is `at_most_us`.
+/// Returns the rate at which the 99th percentile of the sojourn time in an M/M/1 system is `at_most_us`.
 fn knee(service_us: f64, at_most_us: f64) -> f64 {
     (1.0 / service_us - 100.0_f64.ln() / at_most_us) * 1e6
 }
 
-/// The load that loses `target` on average of a system whose capacity is normal, by bisection over a numerical mean.
+/// Returns the load at which a system with normally distributed capacity loses `target` on average, by
+/// bisection over a numerical mean.
 fn critical(capacity: f64, noise: f64, target: f64) -> f64 {
     const STEPS: i32 = 2_000;
     let lost = |load: f64| {

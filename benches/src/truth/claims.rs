@@ -1,11 +1,12 @@
-//! Decisions: comparisons of campaigns whose difference is known.
+//! Decisions: comparisons of campaigns with a known difference.
 
 use ranlab_campaign::compare::{Finding, Options, compare};
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row, each_seed};
 
-/// Two campaigns of five repeats at six points, the second of them this many times as fast.
+/// Returns the findings from two campaigns with five repeats at six points; the second is faster by this
+/// factor.
 fn findings(seed: u64, factor: f64) -> Vec<Finding> {
     let text = |lambda: f64| {
         format!(

@@ -1,11 +1,11 @@
-//! Scaling laws whose parameters are known.
+//! Scaling laws with known parameters.
 
 use ranlab_campaign::usl;
 
 use super::campaigns::{campaign, mock};
 use super::{Counts, Row, each_seed};
 
-/// λ, σ and κ of the mock's law.
+/// Parameters λ, σ and κ of the mock's law.
 const LAW: usl::Usl = usl::Usl { lambda: 1000.0, sigma: 0.05, kappa: 0.002 };
 
 pub(super) fn rows(seeds: u64) -> Vec<Row> {

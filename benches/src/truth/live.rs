@@ -1,6 +1,7 @@
-//! Systems of known answer that run in real time: real processes, sockets and clocks.
+//! Systems with a known answer in real time: real processes, sockets and clocks.
 //!
-//! A campaign that other work on the machine disturbed decides nothing: it is repeated, at most [`ATTEMPTS_MAX`] times in all.
+//! A campaign disturbed by other processes on the machine does not count and is repeated, at most
+//! [`ATTEMPTS_MAX`] times.
 
 use ranlab_campaign::answer::Answer;
 use ranlab_campaign::results::Results;
@@ -11,23 +12,23 @@ use super::campaigns::{campaign, mock};
 use super::{Counts, Row};
 use crate::process::ranlab;
 
-/// Campaigns of each row.
+/// Number of campaigns per row.
 const CAMPAIGNS: u64 = 3;
-/// Most campaigns that are tried to have as many undisturbed ones.
+/// Maximum number of attempts to obtain undisturbed campaigns.
 const ATTEMPTS_MAX: u64 = 6;
-/// Time that the UPF takes for each PFCP message, in microseconds.
+/// Time that the UPF needs per PFCP message, in microseconds.
 const SERVICE_US: f64 = 100.0;
-/// PFCP messages of a session's cycle: establishment, modification, deletion.
+/// PFCP messages per session: establishment, modification, deletion.
 const MESSAGES: f64 = 3.0;
 
-/// A question with its known answer.
+/// Question with a known answer.
 struct Question {
     name: &'static str,
     rig: &'static str,
     text: String,
     metric: &'static str,
     truth: f64,
-    /// Largest distance between answer and truth, by the truth.
+    /// Maximum relative deviation of the answer from the truth.
     within: f64,
 }
 
@@ -108,7 +109,7 @@ fn row(question: &Question) -> Row {
     }
 }
 
-/// All live rows. The number of seeds is fixed: each takes real time.
+/// Returns all live rows. The number of seeds is fixed, because each takes real time.
 pub(super) fn rows(_seeds: u64) -> Vec<Row> {
     questions().iter().map(row).collect()
 }

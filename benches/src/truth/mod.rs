@@ -1,8 +1,10 @@
-//! The truth suite (`make truth`): systems whose answer is known, measured as a user measures. For each rig and each search it
-//! counts how often the stated interval covers the truth, how wide that interval is, and how often a claim is false.
+//! Truth suite (`make truth`): systems with a known answer, measured as a user measures them. For each rig
+//! and search it counts how often the reported interval covers the truth, how wide the interval is, and how
+//! often a claim is false.
 //!
-//! A reference interval is Student's over as many repeats with the *known* spread (that of all repeats of all seeds), plus
-//! the precision that the search was asked for. An interval that covers by being far wider than that is no answer.
+//! The reference interval is Student's interval for the same number of repeats with the *known* standard
+//! deviation (of all repeats of all seeds), plus the precision requested from a search. An interval that
+//! covers the truth only by being much wider is not acceptable.
 
 mod campaigns;
 mod claims;
@@ -16,42 +18,42 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Seeds of each row, unless the command line gives another number.
+/// Default number of seeds per row.
 pub(crate) const SEEDS: u64 = 1_000;
-/// Fewest of 1,000 seeds whose interval covers the truth.
+/// Minimum share of seeds whose interval covers the truth.
 const COVERED_MIN: f64 = 0.930;
-/// Most that the median interval may be wider than the reference.
+/// Maximum ratio of the median interval width to the reference.
 const WIDTH_MAX: f64 = 1.5;
-/// Most of 1,000 seeds with a false claim.
+/// Maximum share of seeds with a false claim.
 const FALSE_MAX: f64 = 0.070;
-/// Fewest of 1,000 seeds in which a true difference is claimed.
+/// Minimum share of seeds in which a true difference is found.
 const FOUND_MIN: f64 = 0.930;
 
-/// What a row counts, and its bar.
+/// Quantity that a row counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Counts {
     /// Intervals that cover the truth.
     Covered,
-    /// Claims that are false.
+    /// False claims.
     False,
-    /// True differences that were found.
+    /// True differences found.
     Found,
 }
 
-/// One line of the table.
+/// Line of the table.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// Rig, search or decision.
     pub(crate) name: String,
-    /// The known answer, in words.
+    /// Known answer, as text.
     pub(crate) truth: String,
-    /// Seeds that were run.
+    /// Number of seeds.
     pub(crate) seeds: u64,
-    /// How many of them count.
+    /// Number of seeds that count.
     pub(crate) count: u64,
-    /// What is counted.
+    /// Counted quantity.
     pub(crate) counts: Counts,
-    /// Median width of the intervals by the reference; `None`: an open end, or nothing that has a width.
+    /// Median ratio of the interval width to the reference; `None`: one-sided, or without a width.
     pub(crate) width: Option<f64>,
 }
 
@@ -85,10 +87,10 @@ impl fmt::Display for Row {
     }
 }
 
-/// Rows of a kind, with this many seeds each.
+/// Returns the rows of a kind, with this many seeds each.
 type Group = fn(u64) -> Vec<Row>;
 
-/// Runs the suite with this many seeds and prints its table. Exits 1 if a row misses its bar.
+/// Runs the suite with this many seeds and prints its table. Exits with 1 if a row misses its limit.
 pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
     let groups: [(&str, Group); 5] = [
         ("mock", campaigns::rows),
@@ -111,7 +113,7 @@ pub(crate) fn run(seeds: u64, wanted: &str) -> ExitCode {
     if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Calls a function for each seed, on all cores. The results stand in the order of the seeds.
+/// Calls a function for each seed, on all cores; returns the results in the order of the seeds.
 pub(crate) fn each_seed<T: Send>(seeds: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let done = Mutex::new(Vec::with_capacity(seeds as usize));

@@ -1,4 +1,4 @@
-//! The rigs that have a simulated form, asked what can be worked out by hand.
+//! Rigs with a simulated form, compared with results calculated by hand.
 
 use ranlab_campaign::rig::Rig;
 use ranlab_rigs::{Lab, by_name};
