@@ -1,4 +1,4 @@
-//! The base station's side.
+//! RAN function at the base station.
 use crate::{CELLS_MAX, Cell, Policy, Reaction, Report, Temperature, Trigger};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::Time;
@@ -16,15 +16,15 @@ use std::time::Duration;
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
 const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
 
-/// Whoever has thermometers: the one thing that differs from base station to base station.
+/// Source of temperatures; the only part that differs between base stations.
 pub trait Thermometers: Send {
-    /// Temperatures of all cells, in tenths of a kelvin by cell id.
+    /// Returns the temperatures of all cells, in tenths of a kelvin by cell id.
     fn read(&mut self, now: Time) -> Vec<(u16, u16)>;
-    /// Holds a cell back, or does so no more.
+    /// Starts or stops throttling a cell.
     fn throttle(&mut self, cell: u16, on: bool);
 }
 
-/// The RAN function.
+/// RAN function.
 pub struct CellTemperature<T> {
     thermometers: T,
     listeners: BTreeMap<SubscriptionId, Listener>,
@@ -32,7 +32,7 @@ pub struct CellTemperature<T> {
     throttled: BTreeMap<u16, bool>,
 }
 
-/// A subscription.
+/// Subscription.
 struct Listener {
     period: Duration,
     next: Time,
@@ -40,13 +40,13 @@ struct Listener {
 }
 
 impl<T: Thermometers> CellTemperature<T> {
-    /// A function without subscriptions.
+    /// Returns a function without subscriptions.
     pub fn new(thermometers: T) -> Self {
         let (listeners, policies, throttled) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { thermometers, listeners, policies, throttled }
     }
 
-    /// Reads the thermometers and applies the policies: the coolest threshold counts.
+    /// Reads the temperatures and applies the policies; the lowest threshold applies.
     fn measure(&mut self, now: Time) -> Report {
         let throttling = self.policies.values().filter(|p| p.reaction == Reaction::Throttle);
         let limit_dk = throttling.map(|p| p.threshold_dk).min();
@@ -68,7 +68,7 @@ impl<T: Thermometers> CellTemperature<T> {
     }
 }
 
-/// The policy of an action, if it is one.
+/// Returns the policy of an action, if it is one.
 fn policy(action: &ActionToBeSetup) -> Result<Option<Policy>, Cause> {
     match (action.kind, &action.definition) {
         (RicActionType::Report, None) => Ok(None),
@@ -122,14 +122,14 @@ impl<T: Thermometers> RanFunction for CellTemperature<T> {
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         let mut message = Vec::new();
-        // Sensors may lie; a report that cannot be expressed is not sent.
+        // Sensors may return invalid values; a report that cannot be encoded is not sent.
         let encoded = per::encode(&self.measure(now), &mut message).is_ok();
         for (id, listener) in self.listeners.iter_mut().filter(|(_, l)| l.next <= now) {
             listener.next = now + listener.period;
             for &action in listener.reports.iter().filter(|_| encoded) {
                 let kind = RicIndicationType::Report;
                 let (header, message) = (&[][..], &message[..]);
-                // It cannot fail: the subscription is there, or it would have been deleted here.
+                // Cannot fail: a missing subscription would have been deleted here.
                 let _ = ctx.indicate(Indication {
                     subscription: *id,
                     action,

@@ -1,4 +1,4 @@
-//! A controller inside the RIC.
+//! iApp inside the RIC.
 use crate::{Policy, Temperature, Trigger};
 use ranlab_sdk::Bytes;
 use ranlab_sdk::e2::Time;
@@ -7,14 +7,14 @@ use ranlab_sdk::wire::e2ap::{ActionToBeSetup, RicActionType, RicSubscriptionDeta
 use ranlab_sdk::wire::e2sm::{ServiceModel, per};
 use ranlab_sdk::wire::per::EncodeError;
 
-/// Sets one policy at every node that offers the model.
+/// iApp that sets one policy at every node that supports the model.
 pub struct Guardian {
     trigger: Bytes,
     policy: Bytes,
 }
 
 impl Guardian {
-    /// A guardian whose policy is looked after every `period_ms`.
+    /// Returns an iApp whose policy is evaluated every `period_ms`.
     pub fn new(period_ms: u32, policy: Policy) -> Result<Self, EncodeError> {
         let (mut trigger, mut definition) = (Vec::new(), Vec::new());
         per::encode(&Trigger { period_ms }, &mut trigger)?;
@@ -29,7 +29,7 @@ impl IApp for Guardian {
     }
 
     fn handle(&mut self, _now: Time, input: IAppInput<'_>, out: &mut IAppOutbox) {
-        // A node that is lost and comes back keeps its subscriptions: the RIC sees to it.
+        // The RIC restores the subscriptions of a node that reconnects.
         let IAppInput::NodeAdded(node) = input else { return };
         let Some(function) = node.function_by_oid(Temperature::OID) else { return };
         let definition = Some(self.policy.clone());

@@ -1,4 +1,4 @@
-//! A service model of a stranger's own: cell temperatures, with a policy that throttles hot cells.
+//! Third-party service model: cell temperatures, with a policy that throttles hot cells.
 //!
 //! ```text
 //! Trigger ::= SEQUENCE { periodMs INTEGER (1..3600000), ... }
@@ -7,7 +7,7 @@
 //! Policy  ::= SEQUENCE { thresholdDk INTEGER (0..10000), reaction ENUMERATED { throttle, observe, ... }, ... }
 //! ```
 //!
-//! | service | how |
+//! | service | encoding |
 //! |---|---|
 //! | report | trigger [`Trigger`], no definition: indications without header carry a [`Report`] |
 //! | policy | definition [`Policy`]: cells above the threshold are throttled until they are below it |
@@ -24,59 +24,59 @@ pub use xapp::hottest;
 use ranlab_sdk::wire::per::{Free, Int, List, Own};
 use ranlab_sdk::wire::{enumerated, sequence};
 
-/// The hottest temperature that can be told, in tenths of a kelvin.
+/// Highest temperature that can be reported, in tenths of a kelvin.
 pub const TEMPERATURE_DK_MAX: u16 = 10_000;
-/// The most cells of a report.
+/// Maximum number of cells in a report.
 pub const CELLS_MAX: usize = 64;
 
 sequence! {
-    /// The event trigger definition.
+    /// Event trigger definition.
     #[derive(Copy, Eq)]
     Trigger "Trigger" {
-        /// Interval between two reports in milliseconds.
+        /// Interval between two reports, in milliseconds.
         period_ms: u32 [Int<1, 3_600_000>] "periodMs",
     }
 }
 
 sequence! {
-    /// A cell and its temperature.
+    /// Cell with its temperature.
     #[derive(Copy, Eq)]
     Cell "Cell" {
-        /// Which.
+        /// Cell id.
         id: u16 [Int<0, 65_535>] "id",
-        /// Tenths of a kelvin.
+        /// Temperature, in tenths of a kelvin.
         temperature_dk: u16 [Int<0, { TEMPERATURE_DK_MAX as u64 }>] "temperatureDk",
-        /// Whether a policy holds it back.
+        /// Whether a policy throttles the cell.
         throttled: bool [Free] "throttled",
     }
 }
 
 sequence! {
-    /// The indication message.
+    /// Indication message.
     #[derive(Eq)]
     Report "Report" {
-        /// Every cell of the node.
+        /// All cells of the node.
         cells: Vec<Cell> [List<0, { CELLS_MAX as u64 }>] "cells",
     }
 }
 
 enumerated! {
-    /// What is done with a hot cell.
+    /// Reaction to a hot cell.
     Reaction "Reaction" {
-        /// It is held back.
+        /// Throttles the cell.
         Throttle "throttle",
-        /// Nothing.
+        /// Does nothing.
         Observe "observe",
     }
 }
 
 sequence! {
-    /// The action definition of a policy.
+    /// Action definition of a policy.
     #[derive(Copy, Eq)]
     Policy "Policy" {
-        /// Tenths of a kelvin; a cell with exactly as many is not hot yet.
+        /// Threshold, in tenths of a kelvin; a cell exactly at the threshold is not hot.
         threshold_dk: u16 [Int<0, { TEMPERATURE_DK_MAX as u64 }>] "thresholdDk",
-        /// What is done above it.
+        /// Reaction above the threshold.
         reaction: Reaction [Own] "reaction",
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     use ranlab_sdk::wire::e2sm::per::{decode, encode};
 
     #[test]
-    fn a_report_has_its_octets_and_comes_back() {
+    fn report_round_trips_with_known_bytes() {
         let cell = Cell { id: 7, temperature_dk: 3_000, throttled: true };
         let report = Report { cells: vec![cell] };
         let mut octets = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_not_sent() {
+    fn values_out_of_range_are_rejected() {
         assert!(encode(&Trigger { period_ms: 0 }, &mut Vec::new()).is_err());
         let policy = Policy { threshold_dk: TEMPERATURE_DK_MAX + 1, reaction: Reaction::Throttle };
         assert!(encode(&policy, &mut Vec::new()).is_err());

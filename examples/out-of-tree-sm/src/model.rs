@@ -1,4 +1,4 @@
-//! What the octet strings are: the one declaration that xApps, monitors and recorders work with.
+//! Declaration of the service model, used by xApps, monitors and recorders.
 use crate::{Cell, Policy, Report, Trigger};
 use ranlab_sdk::wire::e2sm::{
     Column, Kind, Row, RowKey, ServiceModel, SmError, Table, Type, Value, per::sample,
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 per_octets!(Trigger, Report, Policy);
 
-/// The model: `xapp.subscribe_all(Temperature::every(period))`.
+/// Service model: `xapp.subscribe_all(Temperature::every(period))`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temperature;
 
-/// A report is seldom wanted more rarely than this.
+/// Maximum reporting period.
 const PERIOD_MAX: Duration = Duration::from_secs(3_600);
 
 impl ServiceModel for Temperature {
@@ -54,7 +54,7 @@ impl ServiceModel for Temperature {
     }
 
     fn sample(seed: u64) -> ((), Report) {
-        // Its constraints have values, so there is always one.
+        // All constraints have values, so there is always a sample.
         ((), sample(seed).unwrap_or(Report { cells: Vec::new() }))
     }
 }

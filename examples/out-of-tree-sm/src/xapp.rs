@@ -1,9 +1,9 @@
-//! An xApp's side.
+//! xApp.
 use crate::{Cell, Temperature};
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use ranlab_sdk::{Malformed, Reports};
 
-/// The hottest cell of the next report, and whose it is; `None` for a node without cells.
+/// Returns the hottest cell in the next report, with its node; `None` for a node without cells.
 pub async fn hottest(
     reports: &mut Reports<Temperature>,
 ) -> Result<(GlobalE2NodeId, Option<Cell>), Malformed> {

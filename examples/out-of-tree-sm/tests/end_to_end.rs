@@ -1,4 +1,4 @@
-//! Agent, RIC with the guardian, and xApp, in one process over memory.
+//! Agent, RIC with the iApp, and xApp in one process over memory transport.
 use out_of_tree_sm::{CellTemperature, Guardian, Policy, Reaction, Temperature, Thermometers, hottest};
 use ranlab_sdk::e2::Time;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
@@ -17,7 +17,7 @@ use std::time::Duration;
 const COOL: (u16, u16) = (1, 2_950);
 const HOT: (u16, u16) = (2, 3_600);
 
-/// Two cells, and what was done to them.
+/// Two cells, and the throttling applied to them.
 struct Cabinet(Arc<Mutex<Vec<(u16, bool)>>>);
 
 impl Thermometers for Cabinet {
@@ -30,7 +30,7 @@ impl Thermometers for Cabinet {
 }
 
 #[test]
-fn reports_arrive_and_the_policy_throttles_the_hot_cell() {
+fn reports_arrive_and_policy_throttles_the_hot_cell() {
     let node = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 7, 32);
     let ng = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
@@ -71,7 +71,7 @@ fn reports_arrive_and_the_policy_throttles_the_hot_cell() {
 }
 
 #[test]
-fn what_lists_models_shows_this_one_too() {
+fn model_list_contains_this_model() {
     let model: &dyn Model = &Temperature;
     let (header, message, table) = model.sample(Encoding::Per, 7).unwrap();
     assert_eq!(model.table(Encoding::Per, &header, &message).unwrap(), table);

@@ -1,4 +1,4 @@
-//! A transport of a stranger's own: rings of whole messages, under `ring://NAME`.
+//! Third-party transport: ring buffers of whole messages, under `ring://NAME`.
 use bytes::{Bytes, BytesMut};
 use ranlab_sdk::transport::{
     Accept, AcceptError, Address, Attempt, BindError, ConnectError, Connection, Framer, Listener, Messages,
@@ -9,20 +9,20 @@ use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Messages that a ring holds; a further one waits with its writer.
+/// Capacity of a ring, in messages; a writer waits when it is full.
 const MESSAGES: usize = 32;
-/// Newcomers that wait to be accepted; a further one is refused.
+/// Maximum number of connections waiting to be accepted; further ones are refused.
 const NEWCOMERS: usize = 64;
 
-/// The transport: who listens where.
+/// Transport: listeners by name.
 #[derive(Debug, Clone, Default)]
 pub struct Ring(Arc<Mutex<BTreeMap<String, Arc<Place>>>>);
 
-/// Where one listener's newcomers wait.
+/// Queue of connections that wait for a listener.
 #[derive(Debug, Default)]
 struct Place(Mutex<(VecDeque<End>, Option<Waker>)>);
 
-/// The accepting side; frees the place.
+/// Accepting side; dropping it frees the name.
 #[derive(Debug)]
 struct Arrivals {
     ring: Ring,
@@ -30,7 +30,7 @@ struct Arrivals {
     place: Arc<Place>,
 }
 
-/// Messages on their way in one direction.
+/// Messages in transit in one direction.
 #[derive(Debug, Default)]
 struct Way {
     messages: VecDeque<Bytes>,
@@ -39,19 +39,19 @@ struct Way {
     writer: Option<Waker>,
 }
 
-/// One end of a connection.
+/// Endpoint of a connection.
 #[derive(Debug)]
 struct End {
     incoming: Arc<Mutex<Way>>,
     outgoing: Arc<Mutex<Way>>,
 }
 
-/// What a lock guards is whole at any time, so a panic elsewhere is no reason for one here.
+/// The locked data is always consistent, so a panic in another thread does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What stands behind `ring://`.
+/// Returns the text after `ring://`.
 fn name_of(address: &Address) -> &str {
     if let Address::Other { place, .. } = address { place } else { "" }
 }

@@ -1,4 +1,4 @@
-//! The suite that every transport passes, and E2 and E42 over this one.
+//! Conformance suite of all transports, and E2 and E42 over this transport.
 use out_of_tree_transport::Ring;
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::hw::Hw as HwFunction;
@@ -14,7 +14,7 @@ use ranlab_sdk::{AgentHandle, Ask, RicHandle, Span, XappHandle, run};
 use std::sync::Once;
 use std::time::Duration;
 
-/// An address of the ring, which is registered once in this process.
+/// Returns an address of the ring transport, which is registered once in this process.
 fn ring(name: &str) -> Address {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
@@ -26,7 +26,7 @@ fn ring(name: &str) -> Address {
 }
 
 #[test]
-fn it_keeps_what_every_transport_keeps() {
+fn passes_the_transport_conformance_suite() {
     assert_eq!(run(suite::check(&ring("suite"))), Ok(()));
 }
 

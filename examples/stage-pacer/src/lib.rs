@@ -1,28 +1,31 @@
-//! A pacer of one's own, as a module that a base station runs in its sandbox: RLC holds what the radio sends in 4 ms.
+//! User-defined pacer as a module that a base station runs in a sandbox: RLC buffers what the radio sends in
+//! 4 ms.
 //!
 //! ```sh
 //! cargo build --release --target wasm32-unknown-unknown -p stage-pacer
 //! ```
 //!
-//! What a module exports, and how it is signed and sent: `docs/how-to/controllers.md`, "A pacer of one's own".
+//! `docs/how-to/controllers.md`, "A pacer of one's own", describes the exports of a module, and how to sign
+//! and load it.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// So much of what the radio sends may wait in RLC, ms.
+/// Amount that RLC may buffer, as the radio's sending time in ms.
 const AHEAD_MS: u64 = 4;
-/// So much may wait at least, bytes: a start, and what a slot of a good channel carries.
+/// Minimum amount that RLC may buffer, in bytes: enough for the start and for a slot with a good channel.
 const FLOOR_BYTES: u64 = 22_000;
-/// Time between two looks, µs.
+/// Interval of updates, in µs.
 const LOOK_US: u64 = 1_000;
 
-/// What it has seen. A module is at one bearer and asked by one thread: these are cells, not locks.
+/// State of the pacer. A module serves one bearer and is called by one thread, so atomics without locks
+/// suffice.
 struct Pacer {
     looked_us: AtomicU64,
-    /// Bytes that RLC held then, and those that went there since.
+    /// Bytes in RLC at the last update, and bytes sent to RLC since.
     held: AtomicU64,
     passed: AtomicU64,
-    /// Bytes that the radio sends in a millisecond.
+    /// Rate of the radio, in bytes per millisecond.
     rate: AtomicU64,
 }
 
@@ -41,7 +44,7 @@ impl Pacer {
         if elapsed >= LOOK_US {
             let sent = (self.held.load(Relaxed) + self.passed.load(Relaxed)).saturating_sub(bearer_bytes);
             let (now, before) = (sent.saturating_mul(1_000) / elapsed, self.rate.load(Relaxed));
-            // Up at once, down slowly: rather a little too much than a slot with nothing to send.
+            // Increases immediately and decreases slowly: a little too much is better than an empty slot.
             self.rate.store(if now > before { now } else { (before * 31 + now) / 32 }, Relaxed);
             self.looked_us.store(now_us, Relaxed);
             self.held.store(bearer_bytes, Relaxed);
@@ -58,13 +61,13 @@ impl Pacer {
 
 static PACER: Pacer = Pacer::new();
 
-/// Whether a packet may go to RLC, whose bearer holds so many bytes: not 0.
+/// Returns non-zero if a packet may go to RLC, whose buffer of this bearer holds `bearer_bytes`.
 #[unsafe(no_mangle)]
 pub extern "C" fn admits(packet_bytes: u32, bearer_bytes: u64, now_us: u64) -> i32 {
     i32::from(PACER.admits(packet_bytes.into(), bearer_bytes, now_us))
 }
 
-/// There is nobody to tell: the sandbox takes the module out.
+/// A panic is not reported; the sandbox unloads the module.
 #[cfg(target_arch = "wasm32")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -75,9 +78,9 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 mod tests {
     use super::*;
 
-    /// A radio that sends 10,000 bytes in a millisecond, and a source that always has packets.
+    /// A radio with 10,000 bytes per millisecond, and a source that always has packets.
     #[test]
-    fn the_radio_is_never_dry_and_nothing_waits_long() {
+    fn radio_never_idles_and_queue_stays_short() {
         let (pacer, mut held) = (Pacer::new(), 0);
         for ms in 1..=1_000 {
             while pacer.admits(1_500, held, ms * 1_000) {
@@ -87,7 +90,7 @@ mod tests {
             held -= 10_000;
             assert!(held <= 10_000 * AHEAD_MS, "{held} bytes wait after {ms} ms");
         }
-        // When the radio becomes slow it is followed.
+        // The pacer follows a decreasing rate.
         for ms in 1_001..=2_000 {
             while pacer.admits(1_500, held, ms * 1_000) {
                 held += 1_500;
