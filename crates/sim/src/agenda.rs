@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_keep_the_order_of_planning() {
+    fn simultaneous_events_keep_planning_order() {
         let mut agenda = Agenda::default();
         for (at, what) in [(5, 'c'), (1, 'a'), (5, 'd'), (1, 'b'), (9, 'e')] {
             agenda.plan(Time::from_nanos(at), what);

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beat_is_read_as_it_was_written() {
+    fn beat_round_trips() {
         let beat = Beat { node: 1, life: 2, subscription: 3 << 33, count: 4, tag: 5, function: 6, oid: 7 };
         let mut out = Vec::new();
         beat.write(&mut out);

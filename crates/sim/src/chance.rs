@@ -69,14 +69,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fnv_of_a_known_text() {
+    fn fnv_matches_a_known_value() {
         let mut digest = Digest::default();
         digest.bytes(b"foobar");
         assert_eq!(digest.value(), 0x8594_4171_f739_67e8);
     }
 
     #[test]
-    fn chance_is_bounded_and_repeats() {
+    fn random_numbers_are_bounded_and_reproducible() {
         let draw = |seed| {
             let mut chance = Chance::new(seed);
             (0..50).map(|_| chance.below(7)).collect::<Vec<_>>()

@@ -120,7 +120,7 @@ fn claims_without_a_window_leave_base_stations_wandering() {
 }
 
 #[test]
-fn a_seed_decides_everything() {
+fn same_seed_gives_same_digest() {
     let trial = ClusterTrial::default();
     assert_eq!(trial.run(7), trial.run(7));
 }

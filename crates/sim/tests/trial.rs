@@ -8,7 +8,7 @@ const THREADS: u64 = 2;
 const CHILD: &str = "RANLAB_SIM_DIGEST_OF";
 
 #[test]
-fn five_hundred_worlds_hold_together() {
+fn five_hundred_random_worlds_keep_the_invariants() {
     let run = |first: u64| (first..SEEDS).step_by(THREADS as usize).map(|seed| Trial::default().run(seed));
     let results: Vec<Result<Outcome, Violation>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS).map(|t| scope.spawn(move || run(t).collect::<Vec<_>>())).collect();
@@ -23,14 +23,14 @@ fn five_hundred_worlds_hold_together() {
 }
 
 #[test]
-fn a_seed_decides_everything_in_any_process() {
+fn same_seed_gives_same_digest_in_any_process() {
     if let Some(seed) = std::env::var(CHILD).ok().and_then(|seed| seed.parse().ok()) {
         println!("digest {:?}", Trial::default().run(seed).map(|o| o.digest));
         return;
     }
     let digest = |seed: u64| {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_seed_decides_everything_in_any_process", "--nocapture"])
+            .args(["--exact", "same_seed_gives_same_digest_in_any_process", "--nocapture"])
             .env(CHILD, seed.to_string())
             .output()
             .unwrap();

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_is_fine() {
+    fn sequential_owners_are_accepted() {
         let mut history = History::default();
         history.see(at(0), A, &owns(10)).unwrap();
         history.see(at(5), A, &owns(15)).unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_are_not() {
+    fn simultaneous_owners_are_rejected() {
         let mut history = History::default();
         history.see(at(0), A, &owns(10)).unwrap();
         assert!(history.see(at(9), B, &owns(20)).is_err());
