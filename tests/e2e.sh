@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
-# Builds the release binary, unless $RANLAB names another, and runs every executable tests/e2e/*.sh against it, each in a
-# folder of its own; or those that are named: tests/e2e.sh upf xhaul. JOBS of them run at a time (1 unless told).
-# SCRIPTS names another folder of scripts: tests/strangers, which run other people's programs where a variable names a build.
-# A script finds the binary in $RANLAB, and fails by its exit code; 77 says that it cannot run here, and its last line why.
-# `# alone: WHAT` in one says what of the machine it takes: those with the same word wait for each other.
-# One that fails is run once more, after all others and alone, since a shared machine may stop for a second where a script
-# waits for less: what it printed is told, and two failures are a failure. So is one that takes longer than SCRIPT_SECONDS.
+# Builds the release binary, unless $RANLAB names another, and runs every executable tests/e2e/*.sh against
+# it, each in its own folder. Arguments select scripts: tests/e2e.sh upf xhaul.
+#
+# JOBS: number of scripts that run in parallel (default 1). SCRIPTS: another folder of scripts, e.g.
+# tests/strangers, whose scripts run third-party programs where a variable names a build. SCRIPT_SECONDS: time
+# limit of a script.
+#
+# A script finds the binary in $RANLAB and fails by its exit code. Exit code 77 means that it cannot run here;
+# its last line gives the reason. `# alone: WORD` in a script names a resource of the machine: scripts with
+# the same word do not run in parallel.
+#
+# A script that fails is run once more, alone, after all others, because a shared machine may stall for longer
+# than a script waits. The output of the first run is printed; two failures are a failure. So is a script that
+# exceeds its time limit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,13 +22,14 @@ if [[ -z ${RANLAB:-} ]]; then
 fi
 [[ -x $RANLAB ]] || { echo "RANLAB names no program: $RANLAB" >&2; exit 3; }
 
-# Other people's programs are met many times over.
+# Tests with third-party programs take longer.
 limit=${SCRIPT_SECONDS:-$([[ -n ${SCRIPTS:-} ]] && echo 7200 || echo 600)}
 books=$(mktemp -d)
 trap 'rm -rf "$books"' EXIT
 export limit books
 
-# once SCRIPT WORD: runs one, says how it went, and notes that under its name: WORD if it went well, skipped or failed.
+# once SCRIPT WORD: runs a script, prints the result, and records it under the script's name: WORD on success,
+# else skipped or failed.
 once() {
     local script=$1 word=$2 name folder start code=0 what
     name=$(basename "$script" .sh)
@@ -37,7 +45,7 @@ once() {
     77) word=skipped why=": $(tail -n 1 "$folder/output.txt")" ;;
     *)
         word=failed
-        # In one piece, also if another says something.
+        # Printed in one piece, so that output of parallel scripts does not interleave.
         why=$(tail -n 40 "$folder/output.txt"; ((code != 124)) || echo "it was ended after $limit s (SCRIPT_SECONDS)")
         printf '%-7s %-32s %4d s   %s\n%s\n' failed "$name" "$took" "$folder" "$why"
         ;;
@@ -45,7 +53,7 @@ once() {
     echo "$word" >"$books/$name.verdict"
     [[ $word != failed ]] || return 0
     printf '%-7s %-32s %4d s\n' "$word" "$name$why" "$took"
-    # What a script has left behind may still take its own files away.
+    # Processes that a script has left behind may still remove their own files.
     rm -rf "$folder"
 }
 export -f once

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A non-real-time RIC puts A1 policies; an xApp finds them in what xApps share, hears of them under a topic, and says that it enforces
-# them.
+# A non-real-time RIC creates A1 policies; an xApp reads them from the shared store, receives changes under a
+# topic, and reports that it enforces them.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
@@ -11,7 +11,7 @@ echo '{"policySchema": {"type": "object", "properties": {"prbs": {"type": "integ
 "$RANLAB" ric --e2 "unix://$PWD/e2" --e42 "unix://$PWD/e42" --http 127.0.0.1:0 --a1-types types --duration 60s --format ndjson >ric.txt &
 started+=($!)
 api=$(address ric.txt http)
-# asks METHOD PATH STATUS [BODY]: the answer is in answer.txt.
+# asks METHOD PATH STATUS [BODY]: sends a request and checks the status; the response is in answer.txt.
 asks() {
     local code
     code=$(curl -sS -m 10 -X "$1" -o answer.txt -w '%{http_code}' -H 'content-type: application/json' ${4:+-d "$4"} "$api$2")

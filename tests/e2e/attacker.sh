@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The RIC hosts xApps of which most attack it and their neighbours: a fork bomb, a memory hog, a log flood, a CPU spin, and one that
-# tries whatever it can name (attacker.py). Its neighbours lose nothing, counted; the host starts nothing of its; nothing is left.
+# The RIC hosts xApps, most of which attack it and their neighbours: a fork bomb, a memory hog, a log flood, a
+# CPU spin, and one that tries everything it can reach (attacker.py). The neighbours lose nothing, the host
+# starts no program of the attacker, and no process or file remains.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +17,7 @@ BIN=$place/ranlab
 mkdir -m 0755 manifests bad
 (umask 077 && echo 0123456789abcdef0123 >token)
 
-# manifest NAME USER RULE SCRIPT [MORE]: what the operator installs.
+# manifest NAME USER RULE SCRIPT [MORE]: writes a manifest, as installed by the operator.
 manifest() {
     printf 'command = "/bin/sh"\narguments = ["-c", '"'''%s'''"']\nuser = "%s"\nrule = "%s"\n%s\n' "$4" "$2" "$3" "${5:-}" \
         >"manifests/$1.toml"
@@ -36,7 +37,7 @@ much='[limits]
 memory_mib = 1024
 cpus = 2'
 manifest monitor 65201 observers "exec $BIN xapp monitor --connect \$RANLAB_E42 --sm mac --period 10ms --totals --format ndjson" "$much"
-# A neighbour that has set something, and is there to keep it.
+# A neighbour that sets a value and keeps it.
 slices='{\"configure\": {\"algorithm\": \"nvs\", \"sharing\": true, \"slices\": [{\"id\": 1, \"label\": \"\", \"scheduler\": \"pf\", \"parameters\": {\"capacity\": 500000}}]}}'
 manifest holder 65202 holders "until curl -s --unix-socket \$RANLAB_HTTP_SOCKET -H \"Authorization: Bearer \$RANLAB_TOKEN\" -H \"Content-Type: application/json\" \
     -d \"{\\\"node\\\": \\\"\$NODE\\\", \\\"sm\\\": \\\"slice\\\", \\\"message\\\": $slices}\" http://localhost/v1/control | grep acknowledged; do sleep 0.2; done; exec sleep 600" \
@@ -85,7 +86,8 @@ priority = 1
 reads = ["shared"]
 R
 
-# What somebody else may have written is not started, nor anything beside it: refuses WORDS [OPTION...].
+# refuses WORDS [OPTION...]: the host starts nothing if files could have been written by another user, and
+# prints WORDS.
 refuses() {
     local code=0 words=$1
     shift
@@ -94,7 +96,7 @@ refuses() {
     [[ $code == 2 ]] && grep -q "$words" err.txt || { echo "exit $code instead of: $words"; cat err.txt; exit 1; }
 }
 own=bad/monitor.toml
-# wrong SED WORDS: a manifest of which one thing is other.
+# wrong SED WORDS: a manifest with one fault.
 wrong() { sed "$1" manifests/monitor.toml >$own; refuses "$2"; }
 ln -s ../manifests/monitor.toml bad/link.toml; refuses 'link.toml is a symbolic link'; rm bad/link.toml
 mkfifo bad/pipe.toml; refuses 'pipe.toml is no file'; rm bad/pipe.toml
@@ -123,7 +125,7 @@ chmod 0666 rules.toml; refuses 'may be written by its group or by everybody'; ch
 export NODE="gnb 505.01 1"
 "$RANLAB" emulate --connect "unix://$place/e2" --radio nr:106 --nodes 1 --ues 2 --flows full --sm mac,rlc,kpm --format ndjson >stations.txt &
 started+=($!)
-# Starts the RIC; what the shell holds open beside is not for xApps.
+# Starts the RIC; open file descriptors of the shell must not reach xApps.
 serve() {
     "$RANLAB" ric --e2 "unix://$place/e2" --e42 "unix://$place/e42" --http 127.0.0.1:0 --http-token-file token --xapps rules.toml \
         --manifests manifests --format ndjson >ric.txt 2>ric.err 7<token &
@@ -134,15 +136,15 @@ serve() {
 }
 serve
 ask() { curl -sS -m 10 -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' "$@"; }
-# of NAME KEY: what the host says of an xApp.
+# of NAME KEY: prints a status value of an xApp.
 of() { ask "$api/v1/host/xapps/$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$2"; }
-# until_is COMMAND WORDS: asks until the answer holds them.
+# until_is COMMAND WORDS: waits until the output of COMMAND contains WORDS.
 until_is() {
     for _ in {1..300}; do [[ $($1 2>/dev/null || true) != *"$2"* ]] || return 0; sleep 0.1; done
     echo "\"$1\" never says $2:"; $1; tail -n 3 ric.txt ric.err; exit 1
 }
 logged() { ask "$api/v1/host/xapps/$1/log"; }
-# Processes of a user; who has ended and was not waited for is none.
+# Prints the number of processes of a user, without zombies.
 running() { ps -o stat= -u "$1" | grep -vc '^Z' || true; }
 
 until_is "ask $api/v1/nodes" '"connected":true'
@@ -185,14 +187,14 @@ assert lines["topics"] == "8 6" and lines["hurry"] == "True True" and lines["oct
 P
 ((files < 150)) || { echo "$files descriptors of the RIC"; exit 1; }
 
-# Who has no token, or names what was not installed, starts nothing.
+# Requests without a token, or for xApps that are not installed, start nothing.
 [[ $(curl -s -o /dev/null -w '%{http_code}' "$api/v1/host/xapps") == 401 ]]
 for name in '..%2f..%2fbin%2fsh' '%2fbin%2fsh' 'own' 'monitor.toml' '..' 'monitor%00'; do
     code=$(ask -o /dev/null -w '%{http_code}' --path-as-is "$api/v1/host/xapps/$name/start" -d '{}')
     [[ $code == 404 || $code == 400 || $code == 405 ]] || { echo "start of $name: $code"; exit 1; }
 done
 [[ $(ask -o /dev/null -w '%{http_code}' -X PUT "$api/v1/host/xapps/own" -d '{"command": "/bin/sh"}') == 405 ]]
-# Each within its bounds.
+# Each attack stays within its limits.
 ((1 < most && most <= 16)) || { echo "$most processes of the bomb"; exit 1; }
 for log in /run/ranlab-part-$ric-*/flood.log*; do (($(stat -c %s "$log") <= 80 << 10)) || { ls -l "$log"; exit 1; }; done
 
@@ -217,7 +219,7 @@ grep -q 'ranlab_hosted_given_up_total{xapp="hog"} 1' metrics.txt
 (($(sed -n 's/^ranlab_ric_controls_in_conflict_total //p' metrics.txt) >= 1))
 (($(sed -n 's/^ranlab_topics_missed_total //p' metrics.txt) > 0))
 
-# By hand, and with the RIC.
+# Manual start, and start with the RIC.
 ask "$api/v1/host/xapps/spin/stop" -d '{}' >/dev/null
 until_is "of spin phase" off
 ask "$api/v1/host/xapps/spin/start" -d '{}' >/dev/null
@@ -226,7 +228,7 @@ kill -9 "$ric"
 for user in 65201 65202 65205 65206 65207; do
     for _ in {1..100}; do (($(running $user) > 0)) || break; sleep 0.1; done
 done
-# What a bomb has thrown outlives a RIC that is killed; the next one ends it before it starts another.
+# Processes of a fork bomb survive a killed RIC; the next RIC kills them before it starts another xApp.
 sed -i 's/^\(rule = .*\)/\1\nstart = false/' manifests/[fhms]*.toml
 serve
 until_is "of bomb phase" running

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The stranger's path, a killed campaign, and what goes wrong: all through the command line.
+# The steps of a new user, a killed campaign, and faults, all through the command line.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -27,7 +27,8 @@ for point in result["points"]:
     assert set(metric) >= {"mean", "ci95", "interval", "n", "unit"} and metric["mean"] > 0, metric
     assert point["metrics"]["sut.rss_mb"]["mean"] > 0
     assert point["metrics"]["latency_us_n"]["mean"] > 0
-    # Messages, bytes and packets are three things, in each direction: reports come, acknowledgements of TCP go.
+    # Messages, bytes and packets are counted separately per direction: reports arrive, TCP acknowledgements
+    # leave.
     of = lambda name: point["metrics"][name]["mean"]
     assert abs(of("e2_rx_messages_per_s") / metric["mean"] - 1) < 0.5, point["metrics"]
     assert of("e2_rx_packets_per_s") >= of("e2_rx_data_packets_per_s") > 0 and of("e2_rx_kbps") > 0
@@ -44,7 +45,7 @@ expect 0 bench query results/my.quick "SELECT count(*) AS n FROM repeats" --csv
 expect 0 bench compare results/my.quick results/my.quick --metric indications_per_s
 expect 0 bench report results/my.quick --out again --csv --parquet
 [[ -s again/report.html ]]
-# Drawn again, it still says what measured it.
+# A report drawn again still names the command that measured it.
 grep -q '"command":"ranlab bench run my.toml' again/report.html
 for table in points repeats series distributions; do
     [[ -s again/tables/$table.csv && $(head -c 4 again/tables/$table.parquet) == PAR1 ]] || { echo "no table $table"; exit 1; }
@@ -61,9 +62,9 @@ import json
 metrics = json.load(open("out.txt"))["points"][0]["metrics"]
 assert metrics["pings_per_s"]["mean"] > 100, metrics["pings_per_s"]
 assert metrics["loss_ratio"]["mean"] == 0
-# Messages are counted on any socket; packets are TCP'"'"'s.
+# Messages are counted on any socket; packets only on TCP sockets.
 assert metrics["e2_tx_messages_per_s"]["mean"] > 100 and "e2_tx_packets_per_s" not in metrics
-# What the base station counted is what the codec says.
+# The byte count of the base station equals that of the codec.
 up = metrics["e2_kbps_up"]["mean"] / metrics["e2_rx_messages_per_s"]["mean"] * 1000 / 8
 assert abs(up / metrics["e2_bytes_per_indication"]["mean"] - 1) < 0.1, up
 '
@@ -121,7 +122,8 @@ kill -0 $children 2>/dev/null && { echo "a worker outlives its campaign"; exit 1
 
 echo "-- Ctrl-C keeps what is finished"
 got=0
-# In the foreground: otherwise the signal comes twice, to the process and to its group, and a second one ends at once.
+# In the foreground: otherwise the signal arrives twice, at the process and its group, and a second one ends
+# the process immediately.
 timeout --foreground --preserve-status -s INT 1 "$RANLAB" bench run mock.toml --set load.takes=300ms --out ctrl-c >out.txt 2>err.txt || got=$?
 [[ $got == 130 ]] || { echo "Ctrl-C: exit $got"; cat err.txt; exit 1; }
 grep -q 'goes on from here' err.txt
@@ -133,7 +135,7 @@ python3 - "$stored" <<'P'
 import json, sys
 result = json.loads(open("out.txt").read())
 assert result["campaign"].endswith("table2.json") and len(result["points"]) == 6, result["points"]
-# Without a behaviour version a result says nothing of what is measured today.
+# Results without a behaviour version may not represent the current version.
 if "behaviour" not in json.load(open(sys.argv[1])):
     assert {e["verdict"] for e in result["expects"]} == {"stale"}, result["expects"]
     assert all("with which version" in e["reason"] for e in result["expects"])
@@ -187,7 +189,7 @@ for point in json.load(open("out.txt"))["points"]:
     metrics = point["metrics"]
     assert metrics["indications_per_s"]["mean"] > 0
     assert 0 < metrics["clock_error_us"]["mean"] < 1e6, metrics["clock_error_us"]
-    # What the clocks drifted apart is within what they may be wrong.
+    # The clock drift is within the clock error.
     assert abs(metrics["clock_drift_us"]["mean"]) <= metrics["clock_error_us"]["mean"], metrics["clock_drift_us"]
 '
 expect 2 bench check my.toml --set "load.at=$place,nowhere"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# ranlab check ric and check agent: our own RIC and agent hold every clause, over TCP and Unix sockets; the same ones behind a
-# model that swallows or spoils one kind of message fail the cases that are about it, and no others.
+# ranlab check ric and check agent: ranlab's RIC and agent pass every clause, over TCP and Unix sockets.
+# Behind a proxy that drops or corrupts one kind of message, exactly the cases that concern it fail.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 
 cat >model.py <<'P'
-# A peer with one fault: passes frames between the check and a sound peer, and spoils what the sound one says.
+# A proxy with one fault: forwards frames between the check and a correct peer, and corrupts frames of the
+# correct peer.
 import socket, sys, threading
 fault, listen, connect = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
@@ -46,7 +47,7 @@ def carry(a, b, sound):
 
 server = socket.create_server(("127.0.0.1", listen), backlog=200)
 print('{"listening":"model","address":"%d"}' % server.getsockname()[1], flush=True)
-# Who connects is the check for a RIC, the sound agent for an agent.
+# The connecting side is the check for a RIC, and the correct agent for an agent.
 agent = sys.argv[4:] == ["agent"]
 while True:
     near, _ = server.accept()
@@ -59,7 +60,7 @@ while True:
     threading.Thread(target=carry, args=(far, near, not agent), daemon=True).start()
 P
 
-# The names of the cases that failed.
+# Prints the names of the failed cases.
 failures() { python3 -c 'import json,sys; print("\n".join(c["name"] for c in json.load(open(sys.argv[1]))["checks"] if c["verdict"] == "failed"))' "$1"; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
@@ -68,7 +69,7 @@ started+=($!)
 e2=$(address ric.txt e2)
 e42=$(address ric.txt e42)
 [[ -n $e2 && -n $e42 ]] || { cat ric.txt ric.err; exit 1; }
-# The first of two listeners is meant.
+# Uses the first of two listeners.
 e2=$(head -n 1 <<<"$e2")
 
 "$RANLAB" check ric "$e2" --e42 "$e42" --hostile --junit ric.xml --captures sound --format json >ric.json
@@ -80,11 +81,11 @@ suite = tree.parse("ric.xml").getroot()
 assert int(suite.get("tests")) == len(told["checks"]) == len(suite) and suite.get("failures") == "0"
 P
 [[ -z $(ls sound) ]]
-# Nobody to ask for subscriptions: what needs them says so.
+# Without an xApp listener, the cases that need subscriptions are skipped with a reason.
 "$RANLAB" check ric "unix://$PWD/e2" --first 800000 --e2ap 3.01 --format json >unix.json
 python3 -c 'import json; told = json.load(open("unix.json")); assert told["failed"] == 0 and told["skipped"] == 8, told'
 
-# The same RIC with a fault: the named cases fail, and their captures are read.
+# The same RIC with a fault: the named cases fail, and their captures can be decoded.
 wrong_ric() {
     local fault=$1 expected=$2 at
     python3 model.py "$fault" 0 "${e2##*:}" >"$fault.txt" &
@@ -94,7 +95,7 @@ wrong_ric() {
         2>/dev/null; then return 1; fi
     diff <(failures "$fault.json") <(printf '%s' "$expected")
     [[ $(find "$fault" -name '*.pcapng' | wc -l) == $(failures "$fault.json" | wc -l) ]]
-    # It names what cannot be decoded, and that is what was sent.
+    # The output names the PDU that cannot be decoded, and it is the one that was sent.
     "$RANLAB" pcap decode "$(find "$fault" -name '*.pcapng' | sort | tail -n 1)" >decoded.txt 2>&1 || true
     grep -q E2setupRequest decoded.txt
 }
@@ -139,7 +140,7 @@ wrong_agent deaf "an unknown procedure, critical: abstract syntax error (reject)
 octets that are no message: transfer syntax error
 " "setup: who,unknown procedure,octets that are,deletion of an"
 
-# Nobody there is no verdict.
+# Without a listener there is no verdict.
 if "$RANLAB" check ric "tcp://127.0.0.1:$(free_port)" >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
 grep -q 'nobody listens' nobody.txt
 if "$RANLAB" check agent tcp://127.0.0.1:0 --arrival 1s >nobody.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# ranlab ric --bus: a RIC at one nats-server, which comes later; then three RICs at three, whose base stations and xApps find another one when theirs
-# is killed or drained, whose xApps see all base stations at any RIC, and at which no acknowledged control is lost.
+# ranlab ric --bus: one RIC with one nats-server that starts later; then three RICs with three servers. Base
+# stations and xApps move to another RIC when theirs is killed or drained, xApps see all base stations at any
+# RIC, and no acknowledged control is lost.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
 
-# What is asked for wrongly is told by name, and secrets stay secret.
+# Errors name the wrong option, and secrets do not appear in them.
 ric_refuses "--bus-name" --bus nats://127.0.0.1:4222
 ric_refuses "is no name of a RIC" --bus nats://127.0.0.1:4222 --bus-name "a b"
 ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
@@ -15,7 +16,8 @@ ric_refuses "takes no password" --bus nats://me:hush@127.0.0.1:4222 --bus-name a
 ric_refuses "nats://HOST:PORT" --bus redis://127.0.0.1:4222 --bus-name a
 ric_refuses "they take --bus" --bus-name a
 
-# A RIC that is there before its server, which wants a password, from a file. It says so once, and tries on.
+# A RIC that starts before its server, which requires a password from a file. The RIC reports this once and
+# keeps trying.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf 'listen: 127.0.0.1:%s\njetstream { store_dir: "%s/js" }\nauthorization { user: ric, password: hush }\n' "$port" "$PWD" >nats.conf
 echo ric:hush >secret

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Twenty typical mistakes on the command line, each answered with the right form; closed sets are listed and completed.
+# Twenty typical mistakes on the command line, each answered with the correct form; closed sets are listed and
+# completed.
 set -euo pipefail
 number=0
-# mistake WORDS COMMAND...: exit code 2, and the answer matches.
+# mistake WORDS COMMAND...: the command exits with 2, and its message matches WORDS.
 mistake() {
     local code=0 words=$1
     shift
@@ -34,11 +35,11 @@ mistake 'expected none, .*udp://|none, udp://LOCAL,UPF' load upf --n6 10.3.0.1
 mistake 'required arguments.*example: ranlab' bench run
 mistake 'is not an IP|invalid IP' load upf --ue ue1
 
-# Right forms that were refused once.
+# Correct forms that earlier versions rejected.
 timeout 20 "$RANLAB" ric --e2 "unix://$PWD/a" --e42 "unix://$PWD/b" --http localhost:0 --duration 1s >out.txt
 timeout 20 "$RANLAB" bench new e2-statistics >my.toml && "$RANLAB" bench check my.toml --set measure.duration=5m >out.txt
 
-# Every help fits 80 columns, in a pipe and whatever COLUMNS says.
+# Every help text fits 80 columns, in a pipe and for any value of COLUMNS.
 "$RANLAB" man pages >out.txt
 for page in $(cd pages && ls *.1 | sed 's/\.1$//; s/^ranlab-\?//'); do
     COLUMNS=200 "$RANLAB" ${page//-/ } --help >help.txt 2>/dev/null || continue
@@ -46,11 +47,11 @@ for page in $(cd pages && ls *.1 | sed 's/\.1$//; s/^ranlab-\?//'); do
     [[ -z $wide ]] || { echo "ranlab ${page//-/ } --help: $wide"; exit 1; }
 done
 
-# What a shell completes: values of closed sets.
+# Shell completions contain the values of closed sets.
 "$RANLAB" completions bash >completions.bash
 cat >complete.sh <<'C'
 . ./completions.bash
-# complete WORDS...: what bash offers for the last one.
+# complete WORDS...: prints the completions of the last word.
 complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _ranlab ranlab "${*: -1}" "${*: -2:1}"; echo "${COMPREPLY[*]}"; }
 [[ $(complete_words ranlab load upf --mode '') == *calibrate* ]] || { echo "no modes: $(complete_words ranlab load upf --mode '')"; exit 1; }
 [[ $(complete_words ranlab emulate --kind '') == *split* ]] || { echo "no kinds"; exit 1; }

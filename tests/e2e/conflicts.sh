@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Rules with models, priorities and [conflicts]: an xApp holds the quota of a slice; an equal one is refused in words, a more
-# important one takes it, one without RC is refused whatever it asks; two threads serve them.
+# Rules with models, priorities and [conflicts]: an xApp holds the quota of a slice; a request of an xApp with
+# the same priority is refused with a reason, one with a higher priority succeeds, and one without RC is
+# always refused. The RIC uses two threads.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
@@ -33,7 +34,7 @@ set_quota() {
     "$RANLAB" xapp control --connect "$at" --plmn 505.01 --rc-quota "$@"
 }
 
-# until_seen PATH PATTERN COUNT: asks until so many lines or words are there.
+# until_seen PATH PATTERN COUNT: waits until the pattern occurs COUNT times.
 until_seen() {
     for _ in {1..200}; do
         [[ $(curl -fsS "$api$1" | grep -oE "$2" | wc -l) -ge $3 ]] && return || sleep 0.1
@@ -42,7 +43,7 @@ until_seen() {
 }
 until_seen /v1/nodes '"connected":true' 2
 
-# It stays to see what its order does, and holds the quota meanwhile.
+# It measures the effect of its control, and holds the quota in the meantime.
 set_quota "$e42" 1=0:20 --effect 20 --kpi RRU.PrbTotDl >holder.txt &
 started+=($!)
 until_seen /metrics '^ranlab_ric_controls_total 2$' 1
@@ -52,7 +53,7 @@ set_quota "$e42" 2=0:50 >another.txt || { cat another.txt; exit 1; }
 if set_quota "unix://$PWD/other" 1=0:50 >without.txt 2>&1; then exit 1; fi
 if grep -q 'is set by' without.txt; then exit 1; fi
 set_quota "unix://$PWD/important" 1=0:60 >important.txt || { cat important.txt; exit 1; }
-# Statistics are for all; those without RC subscribe to MAC, and to nothing else.
+# Statistics are available to all xApps; those without RC may subscribe only to MAC.
 "$RANLAB" xapp monitor --connect "unix://$PWD/other" --sm mac --duration 2s --totals --format json >mac.json
 python3 -c 'import json; told = json.load(open("mac.json")); assert told["subscriptions"] == 2 and told["indications"] > 0, told'
 curl -fsS "$api/metrics" >metrics.txt

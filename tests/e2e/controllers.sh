@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The slicing and the traffic controller as programs: what they serve, what they refuse, what is on the bus, how the sample
-# xApps end without a base station to command.
+# The slicing and the traffic controller as programs: resources, refusals, bus messages, and the exit of the
+# sample xApps without a base station.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
@@ -36,7 +36,7 @@ expect 200 -X PUT "${json[@]}" -d '{"rules": [{"plmn": "505.01", "slice": {"id":
 expect 404 -X PUT "${json[@]}" -d '{"slice": 1}' "$slicing/v1/nodes/gnb%20505.01%201/ues/1"
 grep -q 'there is no node' answer.json
 
-# Base stations with RLC statistics: they are on the bus, each report on a line of its own.
+# Base stations with RLC statistics: each report is on the bus, on its own line.
 "$RANLAB" emulate --connect "$(address traffic.txt e2)" --nodes 2 --ues 3 --sm rlc --duration 20s --format json >fleet.txt &
 started+=($!)
 timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
@@ -44,7 +44,7 @@ timeout 5 curl -sSN "$traffic/v1/events" >events.txt || true
 for node in 'gnb 505.01 1' 'gnb 505.01 2'; do
     grep -q "^data: .*\"node\":\"$node\"" events.txt || { echo "nothing of $node"; exit 1; }
 done
-# They have no traffic control: a command is refused, and says why.
+# They have no traffic control: a control is refused with a reason.
 expect 503 -X PUT "${json[@]}" -d '{"type": "5g-bdp"}' "$traffic/v1/nodes/gnb%20505.01%201/bearers/1/1/pacer"
 grep -q 'offers no TRAFFIC' answer.json
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Each example under examples/ builds in a folder of its own once at most ONE path leads to the SDK: what a stranger does first.
+# Each example under examples/ builds outside the repository after changing at most ONE path, the one of the
+# SDK, as a new user would do.
 set -euo pipefail
 repository=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -8,7 +9,7 @@ for example in "$repository"/examples/*/; do
     cp -r "$example" "$name"
     (($(grep -c 'path = "' "$name/Cargo.toml" || true) <= 1)) || { echo "$name has more than one path to change"; exit 1; }
     sed -i "s#path = \"../../crates/sdk\"#path = \"$repository/crates/sdk\"#" "$name/Cargo.toml"
-    # Offline, so that it takes the crates that the repository has; checked rather than built: what could fail is found.
+    # Offline, with the crates of the repository; `cargo check` suffices to find errors.
     (cd "$name" && CARGO_TARGET_DIR="$repository/target/copied-out" cargo check --quiet --offline --all-targets)
     echo "$name builds where it was copied to"
 done

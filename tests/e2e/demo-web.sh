@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The demo with its page: the page is there, somebody listens and is stopped, and the demo ends when it is done.
+# The demo with its page: the page is served to a listener, and the demo ends on time even while a page is
+# open.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >curl.txt || { echo "curl is not there"; exit 77; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The demo on a machine that others keep busy: slow, and never failing.
+# The demo on a busy machine: slow, but without failure.
 set -euo pipefail
 
-# Six programs that never rest, and a demo that comes after them (nice 5): a tenth of two CPUs is left for it.
+# Six busy programs, and a demo with lower priority (nice 5): about a tenth of two CPUs is left for it.
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
 for _ in 1 2 3 4 5 6; do
@@ -15,7 +15,7 @@ import json
 demo = json.load(open("demo.json"))
 print({name: demo[name] for name in ("nodes", "indications_per_s", "expected_per_s", "lost", "dropped", "pings")})
 assert demo["nodes"] == 20 and demo["indications"] > 0, demo
-# One that takes more than two seconds is lost.
+# A ping without response for more than two seconds counts as lost.
 assert demo["pings_answered"] > 0, demo
 assert demo["expected_per_s"] == 8000, demo
 P

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bad flags, ports in use, unreachable controllers: one sentence on the standard error, and the exit code that says whose
-# fault it was.
+# Bad flags, ports in use, unreachable controllers: one sentence on stderr, and an exit code for the kind of
+# fault.
 set -euo pipefail
 
 expect() {
@@ -28,7 +28,7 @@ expect 3 controller flexran --listen 192.0.2.1:1
 expect 3 xapp ping --connect unix:///no/such/socket
 expect 3 ric --e2 sctp://127.0.0.1:36421
 
-# With JSON, an error is one object on the standard output.
+# With JSON output, an error is one object on stdout.
 object() {
     local code=$1 kind=$2
     expect "$code" "${@:3}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The five steps of FlexRIC's figure 4 as programs: a base station in three parts, the infrastructure's controller, and two
-# of an operator, who sees and steers the UE that selected its network, and no other.
+# The five steps of FlexRIC's figure 4 as programs: a base station as CU-CP, CU-UP and DU, the
+# infrastructure's controller, and two controllers of an operator, which see and control only the UE that
+# selected the operator's network.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
@@ -25,10 +26,11 @@ started+=($!)
 du=nodes/gnb%20505.01%201%2Fdu%201
 until_true "$carrier/$du" 'len(it["ues"]) == 1 and it["slicing"]'
 expect 200 "$carrier/$du/slices" '{"algorithm": "nvs", "slices": [{"id": 0, "label": "pool", "capacity": 0.25}]}'
-# Until its UE comes, no base station knows the operator.
+# Without its UE, no base station is connected to the operator.
 until_true "$slices/nodes" 'it["nodes"] == []'
 
-# 1: the UE attaches; 2 to 4: the CU tells the infrastructure's controller, which tells all parts; 5: the operator sees it.
+# Step 1: the UE attaches. Steps 2 to 4: the CU reports it, and the infrastructure's controller sends controls
+# to all E2 nodes. Step 5: the operator sees the UE.
 until_true "$slices/$du" '[ue["rnti"] for ue in it["ues"]] == [2] and it["slicing"]'
 until_true "$infra/nodes" 'len(it["nodes"]) == 3 and all([len(ue["controllers"]) for ue in node["ues"]] == [0, 2] for node in it["nodes"])'
 until_true "$traffic/$du/bearers" '[bearer["rnti"] for bearer in it["bearers"]] == [2]'
@@ -36,7 +38,7 @@ timeout 2 curl -sSN "$traffic/events" >events.txt || true
 grep -q '"rnti":2' events.txt || { echo "the operator hears nothing"; exit 1; }
 if grep -q '"rnti":1' events.txt; then echo "the operator hears of another's UE"; exit 1; fi
 
-# It steers its own, and nothing else.
+# The operator controls only its own UE.
 expect 200 "$slices/$du/slices/2" '{"capacity": 0.75}'
 expect 200 "$slices/$du/ues/2" '{"slice": 2}'
 expect 200 "$traffic/$du/bearers/2/1/pacer" '{"type": "5g-bdp"}'

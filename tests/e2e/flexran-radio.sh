@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# FlexRAN's controller over base stations with a radio, in real time and by curl: it schedules them, slices them, is refused
-# with a reason, and hands a UE over. Shares are those of the radio's own time, so that a slow machine does not matter.
+# FlexRAN's controller with base stations with a radio, in real time, over REST: scheduling, slicing, a
+# refusal with its reason, and a handover. Shares are measured in the radio's own time, so a slow machine does
+# not distort them.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
 . "$(dirname "$0")/started.sh"
-# Asks for something, and what the answer's status has to be.
+# Sends a request and checks the status.
 post() {
     local got
     got=$(curl -sS -o answer.json -w '%{http_code}' -X POST "${@:3}" "$api/$2")
     [[ $got == "$1" ]] || { echo "POST $2 is answered by $got instead of $1:"; cat answer.json; exit 1; }
 }
-# What the next whole second of both base stations has: Mbit/s of each UE, by number.
+# Prints the throughput of each UE of both base stations in the next whole second, in Mbit/s.
 look() {
     local lines
     lines=$(wc -l <fleet.txt)
@@ -36,7 +37,7 @@ api=http://127.0.0.1:${at[1]}
 started+=($!)
 until curl -sS "$api/stats_manager/enb_config" | grep -q '"eNBId":2'; do sleep 0.1; done
 
-# The controller schedules: every UE is served, by its decisions.
+# The controller schedules: its decisions serve every UE.
 post 200 dl_sched/1
 scheduled=$(look)
 near "UE 1 under the controller" "$(share "$scheduled")" 0.5 0.05
@@ -45,7 +46,7 @@ python3 -c 'import json; it = json.load(open("scheduling.json")); assert it["bas
 post 409 rrm_config --data-binary $'mac:\n - dl_scheduler:\n    behavior : round_robin_dl\n'
 post 200 dl_sched/0
 
-# Slices by policy, and what cannot be.
+# Slices by policy, and invalid policies.
 two() { printf 'mac:\n - dl_scheduler:\n    parameters:\n      slice_percentage : [%s, %s]\n' "$1" "$2"; }
 post 200 rrm_config/enb/1 --data-binary "$(two 0.72 0.28)"
 near "UE 1 with 72 %" "$(share "$(look | head -n 1)")" 0.72 0.03
@@ -59,7 +60,7 @@ post 403 dl_sched/1 -H 'Origin: http://evil.example'
 near "UE 1 after refusals" "$(share "$(look | head -n 1)")" 0.72 0.03
 post 200 slice/enb/1 -d '{"dl": {"algorithm": "None"}}'
 
-# UE 2 of the first base station goes to the second one, whose UEs are two.
+# UE 2 of the first base station moves to the second one, which already has two UEs.
 post 200 rrc/ho/senb/1/ue/2/tenb/2
 moved=$(look)
 [[ -z $(of "$(head -n 1 <<<"$moved")" 2) && -n $(of "$(tail -n 1 <<<"$moved")" 2) ]] || { echo "UE 2 is where it was: $moved"; exit 1; }

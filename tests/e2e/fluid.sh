@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A fleet whose statistics come from the radio model in coarse steps: an xApp gets them, and what needs packets is refused.
+# A fleet whose statistics come from the radio model in coarse steps: an xApp receives them, and settings that
+# need packets are refused.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
@@ -13,7 +14,7 @@ started+=($!)
 grep -q '"nodes":20,' monitor.txt || { cat monitor.txt; exit 1; }
 grep -q '"lost":0,' monitor.txt || { cat monitor.txt; exit 1; }
 wait "${started[1]}"
-# Computed when asked for, and quicker than time passes.
+# The model is computed on request, and faster than real time.
 grep -q '"real_time_factor":[1-9][0-9]' fleet.txt || { cat fleet.txt; exit 1; }
 
 refused() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ranlab gateway and the preloaded library: a program that speaks the kernel's SCTP, carried where the kernel has none, meets
-# programs on TCP and Unix sockets, both ways; each side sees the other die. A RIC and base stations of ours on sctp:// stand
-# for stock ones: the same calls.
+# ranlab gateway and the preloaded library: programs that use kernel SCTP communicate, without kernel SCTP,
+# with programs on TCP and Unix sockets, in both directions; each side detects the exit of the other. ranlab's
+# RIC and base stations on sctp:// replace unmodified ones, with the same system calls.
 set -euo pipefail
 folder=$(dirname "$RANLAB")
 for preload in "$folder/libranlab_preload.so" "$folder/deps/libranlab_preload.so" missing; do [[ -f $preload ]] && break; done
@@ -26,19 +26,20 @@ gateway=$! parts+=($!)
 until_it '[[ $(grep -c listening gateway.txt) == 2 ]]'
 e2=$(sed -n 's/.*"listening":"\(tcp[^"]*\)".*/\1/p' gateway.txt)
 
-# Who only knocks opens no association: stock RICs end themselves at one that only ends.
+# A TCP connection without data opens no association: unmodified RICs exit after an association that is closed
+# at once.
 port=${e2##*:}
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 exec 3>&-
 "$RANLAB" emulate --connect "$e2" --nodes 2 --ues 3 --duration 90s --format ndjson >emulate.txt 2>&1 &
 parts+=($!)
 until_it 'grep -q "\"alive\":2" emulate.txt'
-# The list of arrivals has the two, and nobody before them.
+# The event list contains exactly the two base stations.
 [[ $(grep -c '^[+!]' ric.txt) == 2 ]]
 "$RANLAB" xapp monitor --connect "unix://$PWD/e42" --period 50ms --duration 3s --format json >monitor.json
 [[ $(field monitor.json indications) -gt 50 && $(field monitor.json lost) == 0 ]]
 
-# The RIC dies: the base stations see it, and come back to the next one.
+# The RIC is killed: the base stations detect it and connect to its successor.
 kill -9 "$ric"
 until_it 'grep -q "\"alive\":0" emulate.txt'
 rm emulate.txt ric.txt
@@ -55,7 +56,7 @@ assert report["troubles"] > 0 and any("nobody listens" in line.get("trouble", ""
 assert report["forth"] > 50 and report["back"] > 4 and report["forth_bytes"] > 1000, report
 P
 
-# The other way: carried base stations at a RIC of ours, through a gateway and without one.
+# The other direction: base stations over the library at ranlab's RIC, through a gateway and without one.
 "$RANLAB" ric --e2 "unix://$PWD/own" --e2 "shim://$PWD/net/10.0.0.3:36421" --e42 "unix://$PWD/own42" --duration 60s >own.txt 2>&1 &
 parts+=($!)
 until_it '[[ -S own && -S net/10.0.0.3:36421 ]]'
@@ -70,12 +71,12 @@ done
 until_it '[[ $(grep -c "^+" own.txt) == 2 ]]'
 kill -9 "${stock[2]}"
 until_it 'grep -q "^- " own.txt'
-# The gateway dies under nobody; the direct one stays.
+# The gateway is killed; the direct connection stays.
 kill -9 "$second"
 sleep 0.2
 [[ $(grep -c '^- ' own.txt) == 1 ]]
 
-# A folder that others may enter is nobody's network.
+# A folder that other users can access is not accepted as a network.
 chmod 755 net
 if "$RANLAB" ric --e2 "shim://$PWD/net/10.0.0.9:36421" >refused.txt 2>&1; then exit 1; else [[ $? == 3 ]]; fi
 grep -q 'must be 0700' refused.txt

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ranlab ric --bus --iapp slicing: what operators ordered at a RIC that is killed holds at the one that serves the base station next, and at
-# the first one's next life; a snapshot that is none is told, and the controller begins with nothing.
+# ranlab ric --bus --iapp slicing: orders of operators at a RIC that is killed remain valid at the RIC that
+# serves the base station next, and after a restart of the first one. An invalid snapshot is reported, and the
+# controller starts without state.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
@@ -15,7 +16,7 @@ ric() {
         --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 120s --format ndjson >"$2" 2>"$2.err" &
     started+=($!)
 }
-# until_says TEXT URL: what is served there says so within 20 s
+# until_says TEXT URL: waits up to 20 s until the response contains TEXT.
 until_says() {
     for _ in {1..400}; do curl -sS "$2" >said.json && grep -q -- "$1" said.json && return || sleep 0.05; done
     echo "$2 does not say $1:"; cat said.json; exit 1
@@ -39,14 +40,15 @@ until_says '"slice":1.*"slice":1' "$at_north/$node"
 rnti=$(sed 's/.*"rnti":\([0-9]*\).*/\1/' said.json)
 order "$at_north/$node/slices/2" '{"capacity": 0.4}'
 order "$at_north/$node/ues/$rnti" '{"slice": 2}'
-# The other RIC's controller, which sees the base station through the first one, knows as much.
+# The controller at the other RIC, which sees the base station through the first one, has the same state.
 until_says '"capacity":0.4' "$at_south/policy"
 until_says '^ranlab_snapshots_restored_total [2-9]' "$(address south.txt http)/metrics"
 
 kill -9 "$north"
 for _ in {1..400}; do grep -q "is served here" south.txt && break || sleep 0.05; done
 until_says '"connected":true' "$at_south/nodes"
-# The policy is followed there, and the UE that was put elsewhere by hand is left alone: it would be in slice 1 after the next report.
+# The policy is applied there, and the UE that was associated by hand stays; otherwise it would be in slice 1
+# after the next report.
 sleep 0.3
 until_says '"connected":true.*"by_hand":true' "$at_south/$node"
 python3 - "$rnti" <<'P'
@@ -58,7 +60,7 @@ ric north again.txt
 for _ in {1..400}; do [[ -n $(address again.txt http) ]] && break || sleep 0.05; done
 until_says '"capacity":0.4' "$(of again.txt)/policy"
 
-# Somebody else writes what is none.
+# Another client writes an invalid snapshot.
 python3 - "$port" <<'P'
 import socket, sys
 bus = socket.create_connection(("127.0.0.1", int(sys.argv[1])))

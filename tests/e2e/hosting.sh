@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A RIC that hosts its monitoring iApp and admits xApps by rules; HTTP reaches the iApps' northbound.
+# A RIC with its monitoring iApp admits xApps by rules; HTTP reaches the northbound resources of iApps.
 set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
-# get PATH: status line and body of a GET; post PATH BODY.
+# get PATH: prints status line and body of a GET; post PATH BODY.
 get() { request GET "$1" ""; }
 request() {
     exec 3<>"/dev/tcp/${http%:*}/${http##*:}"
@@ -11,7 +11,7 @@ request() {
     cat <&3
     exec 3>&-
 }
-# until_seen PATH TEXT: asks until the answer holds TEXT.
+# until_seen PATH TEXT: waits until the response contains TEXT.
 until_seen() {
     for _ in $(seq 200); do
         get "$1" >answer.txt
@@ -45,14 +45,14 @@ says "HTTP/1.1 404"; says "$node"
 request POST /v1/iapps/manitor '{}' >answer.txt
 says "HTTP/1.1 404"; says "monitor"
 
-# By a rule over the Unix socket; by none over TCP.
+# Admitted by a rule over the Unix socket; no rule admits TCP.
 "$RANLAB" xapp monitor --connect unix://"$PWD"/e42 --sm mac --format json --duration 20s >xapp.json &
 until_seen /v1/iapps/xapps '"tenant":"observers"'
 code=0
 "$RANLAB" xapp monitor --connect "$tcp" --duration 20s >/dev/null 2>refused.txt || code=$?
 [[ $code == 3 ]] && grep -q "the RIC refuses this xApp" refused.txt || { echo "exit $code of an xApp that no rule admits:"; cat refused.txt; exit 1; }
 
-# What is wrong with rules is told with its line, and what is allowed.
+# Errors in rules name the line and the allowed values.
 printf '[[rule]]\npeer = "*"\ncontrol = "never"\n' >bad.toml
 code=0
 "$RANLAB" ric --e2 unix://"$PWD"/x --e42 unix://"$PWD"/y --xapps bad.toml >/dev/null 2>err.txt || code=$?

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An attacker against every HTTP endpoint: none listens beyond loopback without a token, none answers a request without it there,
-# and a foreign Host or Origin is refused on every method.
+# Access checks of every HTTP endpoint: none listens beyond loopback without a token, none answers a request
+# without the token there, and a foreign Host or Origin is rejected for every method.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
@@ -8,7 +8,7 @@ outside=$(ip -4 -o address show scope global 2>/dev/null | sed -n 's/.*inet \([0
 [[ -n $outside ]] || { echo "this machine has no address beyond loopback"; exit 77; }
 (umask 077 && echo 0123456789abcdef0123 >token)
 
-# Without a token no endpoint opens beyond loopback: refused WORDS...
+# refused WORDS...: without a token, the endpoint does not open beyond loopback.
 refused() {
     local code=0
     timeout 20 "$RANLAB" "$@" >out.txt 2>err.txt || code=$?
@@ -24,7 +24,7 @@ refused controller empower --listen 127.0.0.1:0 --http 0.0.0.0:0 --duration 3s
 refused emulate --connect "unix://$PWD/nobody" --wait 0s --web 0.0.0.0:0
 refused load upf --web 0.0.0.0:0 --duration 1s
 
-# With one: each endpoint, where it listens, and what an attacker asks of it.
+# With a token: every endpoint, its address, and the requests of an attacker.
 declare -A endpoint
 serve() {
     local name=$1
@@ -51,7 +51,7 @@ for _ in $(seq 200); do
 done
 [[ -n ${endpoint[page]} ]] || { cat page.err; exit 1; }
 
-# ask STATUS... -- CURL_WORDS...: one of these is answered.
+# ask STATUS... -- CURL_WORDS...: the status is one of these.
 ask() {
     local want=() got
     while [[ $1 != -- ]]; do want+=("$1"); shift; done
@@ -84,17 +84,17 @@ for name in "${!endpoint[@]}"; do
         ask 401 -- --head "$at$path"
         ask 421 -- --head "${bearer[@]}" -H 'Host: evil.example' "$at$path"
     done
-    # The same name that leads here by DNS is refused; the token opens.
+    # A DNS name of an attacker that resolves to this address is rejected; the token grants access.
     ask 421 -- "${bearer[@]}" --resolve "rebound.example:${at##*:}:$outside" "http://rebound.example:${at##*:}/v1/nodes"
 done
 ask 200 -- "${bearer[@]}" "http://${endpoint[ric]}/v1/nodes"
 ask 200 -- "${bearer[@]}" "http://${endpoint[flexran]}/v1/counters"
 ask 200 -- "${bearer[@]}" "http://${endpoint[page]}/metrics"
-# A probe learns that the process answers, and nothing of the network.
+# A probe without token learns only that the process responds.
 ask 200 -- "http://${endpoint[ric]}/healthz"
 [[ $(cat answer.txt) == '{"status":"ok"}' ]] || { cat answer.txt; exit 1; }
 
-# On loopback no token is needed; a page of a third party still commands nothing.
+# On loopback no token is needed; a page of a third party still cannot send commands.
 serve near controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0
 at=http://${endpoint[near]}
 ask 200 -- "$at/v1/counters"

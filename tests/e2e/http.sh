@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The RIC over HTTP: nodes, subscriptions, decoded indications as lines and as events, controls, metrics, O-RAN SC's form, the
-# token; beside a controller, too; and the sample xApp.
+# The RIC over HTTP: nodes, subscriptions, decoded indications as lines and as events, controls, metrics, the
+# form of O-RAN SC, and the token; also next to a controller; and the sample xApp.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -51,7 +51,7 @@ expect 200 "$api/metrics"
 has '^ranlab_ric_indications_total [1-9]'
 if command -v promtool >/dev/null; then promtool check metrics <answer.json; fi
 
-# The page, its scripts, and what it hears: everything first, then about once a second what changes.
+# The page, its scripts, and its event stream: the complete state first, then changes about once per second.
 expect 200 "$api/"
 has '<script type="module" src="/web/app.js">'
 curl -sSI "$api/web/app.js" >head.txt && has "default-src 'none'" head.txt && has 'text/javascript' head.txt
@@ -62,7 +62,7 @@ expect 404 "$api/v1/ric/nodes/gnb%20505.01%209"
 timeout 3 curl -sSN "$api/v1/overview" >overview.txt || true
 has '^event: overview$' overview.txt && has '"begin":true' overview.txt && has '"gnb 505.01 1"' overview.txt
 [[ $(grep -c '"begin":false' overview.txt) -ge 1 ]] || { echo "nothing follows"; cat overview.txt; exit 1; }
-# A subscription with a lease ends when nobody renews it.
+# A subscription with a lease ends unless the lease is renewed.
 expect 201 "${json[@]}" -d '{"node": "gnb 505.01 1", "sm": "mac", "period_ms": 500, "lease_s": 1}' "$api/v1/subscriptions"
 leased=$(sed 's/.*"id":\([0-9]*\).*/\1/' answer.json)
 expect 200 "${json[@]}" -d "{\"subscriptions\": [$leased, 60000], \"lease_s\": 1}" "$api/v1/leases"
@@ -70,7 +70,7 @@ has "\"renewed\":\[$leased\]" && has '"unknown":\[60000\]'
 for _ in {1..100}; do [[ $(curl -sS -o answer.json -w '%{http_code}' "$api/v1/subscriptions/$leased") == 404 ]] && break || sleep 0.05; done
 expect 404 "$api/v1/subscriptions/$leased"
 
-# As an xApp of O-RAN SC: 201 first, then the notification at its own port.
+# As an xApp of O-RAN SC: status 201 first, then the notification at its own port.
 python3 - "$api" <<'P'
 import http.server, json, sys, threading, urllib.request
 told, heard = [], threading.Event()
@@ -103,7 +103,7 @@ expect 204 -X DELETE "$api/v1/subscriptions/$id"
 timeout 30 python3 "$root/examples/xapp.py" "$api" 4 >xapp.txt 2>xapp.err
 has '"algorithm": "nvs"' xapp.txt && has acknowledged xapp.txt && has 'DRB.UEThpDl = [0-9.]* kbit/s' xapp.txt
 
-# A stranger's setup that is refused leaves a sentence in the log and with the nodes.
+# A refused setup of an unknown peer appears in the log and in the list of nodes.
 port=$(address ric.txt e42) && port=${port##*:}
 python3 - "$port" <<'P'
 import socket, struct, sys
@@ -119,7 +119,7 @@ has 'came to the listener for xApps' ric.txt
 "$RANLAB" ric --hint srsran --e2 tcp://10.1.2.3:36421 >hint.txt
 has '  addr: 10.1.2.3' hint.txt
 
-# A controller shows the same beside its own resources.
+# A controller serves the same paths next to its own resources.
 "$RANLAB" controller slicing --e2 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >slicing.txt &
 started+=($!)
 slicing=$(address slicing.txt http)
@@ -128,7 +128,7 @@ for path in v1/nodes v1/policy v1/ric/nodes v1/subscriptions metrics ric/v1/subs
 done
 has '/v1/policy' && has '/v1/control'
 
-# Beyond loopback nobody is heard without the token.
+# Beyond loopback, requests need the token.
 if "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 0.0.0.0:0 2>open.txt; then
     echo "it serves everybody"; exit 1
 fi

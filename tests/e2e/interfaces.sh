@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# NI: what passes at base stations' interfaces when UEs come, go and are handed over, from the radio to an xApp's rows.
+# NI: messages at the interfaces of base stations when UEs connect, leave and are handed over, from the radio
+# to the rows of an xApp.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >ric.txt &
 started+=($!)
 e2=$(address ric.txt e2) e42=$(address ric.txt e42) api=$(address ric.txt http)
-# UE 2 is there from 3 s to 4 s; UE 1 of the first goes to the cell of the second.
+# UE 2 is connected from 3 s to 4 s; UE 1 of the first base station moves to the cell of the second.
 "$RANLAB" emulate --connect "$e2" --radio lte:25 --nodes 2 --ues 2 --stay 2@3s-4s --moves 1=20@4s --sm ni \
     --duration 60s >stations.txt &
 started+=($!)
-# A base station in parts: its CU-CP alone tells, of F1 too.
+# A disaggregated base station: only its CU-CP reports, including F1.
 "$RANLAB" emulate --connect "$e2" --radio lte:25 --first 30 --nodes 3 --kind split --ues 1 --stay 1@3s-4s --sm ni \
     --duration 60s >parts.txt &
 started+=($!)

@@ -1,14 +1,14 @@
-# Sourced by the scripts here that run scenarios of packets and judge what came of their points.
+# Sourced by scripts that run packet scenarios and check the results of their points.
 
-# run NAME [ARGUMENT...]: what comes of the scenario in $scenario, as NAME.json; a point without a verdict of its own is no failure
-# of the run.
+# run NAME [ARGUMENT...]: runs the scenario in $scenario and writes NAME.json; a point without a verdict is
+# not a failure of the run.
 run() {
     local name=$1 code=0
     "$RANLAB" bench run "$scenario" --fresh --out "$name" "${@:2}" --format json >"$name.json" 2>"$name.err" || code=$?
     [[ $code == 0 || $code == 1 || $code == 3 ]] || { cat "$name.err"; exit 1; }
 }
-# holds NAME EXPRESSION: p: the first point, m: its metrics' means; points, means: of all. Whatever was lost in rings has a cause, or
-# is said to have none.
+# holds NAME EXPRESSION: p is the first point, m the means of its metrics; points and means are those of all
+# points. Every loss in rings must have a cause or be counted as unknown.
 holds() {
     python3 - "$1.json" "$2" <<'PYTHON'
 import json, sys
@@ -23,7 +23,8 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(points)[:4000]}")
 PYTHON
 }
-# wires: in a namespace of the script's own, from our-access and our-core to its-access and its-core, a switch's ports.
+# wires: sets up links in a namespace of the script, from our-access and our-core to its-access and its-core,
+# the ports of a switch.
 wires() {
     local port one
     ip link set lo up

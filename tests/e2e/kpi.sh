@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# KPIs at /metrics: values are those of the radio, series are bounded, InfluxDB's lines say the same; with Debian's Prometheus each
-# query of the dashboard returns data.
+# KPIs at /metrics: values equal those of the radio, the number of series is limited, and InfluxDB lines
+# contain the same values. With Prometheus of Debian, each query of the dashboard returns data.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
 
-# An InfluxDB that keeps what it is sent.
+# An InfluxDB server that stores what it receives.
 python3 - >influx.txt 2>influx.err <<'P' &
 import http.server
 class Influx(http.server.BaseHTTPRequestHandler):
@@ -27,7 +27,7 @@ for _ in $(seq 100); do [[ -s influx.txt ]] && break || sleep 0.05; done
 started+=($!)
 api=$(address ric.txt http)
 [[ -n $api ]] || { cat ric.err; exit 1; }
-# Two UEs with 5 Mbit/s each; a cell that carries that carries 10.
+# Two UEs with 5 Mbit/s each; the cell carries 10 Mbit/s.
 "$RANLAB" emulate --connect "unix://$PWD/e2" --radio nr:106 --nodes 2 --ues 2 --flows udp:5 --sm kpm,mac --duration 300s \
     --format ndjson >fleet.txt 2>fleet.err &
 started+=($!)
@@ -37,7 +37,8 @@ until curl -fsS "$api/metrics" | grep -q '^ranlab_kpi_kpm_value{'; do
 done
 ! command -v promtool >/dev/null || curl -fsS "$api/metrics" | promtool check metrics
 
-# Against what the radio reports of itself: bytes of each UE by MAC over the same reports, at /metrics and by an xApp.
+# Compared with the reports of the radio itself: MAC bytes of each UE over the same reports, at /metrics and
+# from an xApp.
 "$RANLAB" xapp monitor --connect "unix://$PWD/e42" --sm mac --period 1s --duration 12s --format ndjson >xapp.txt &
 monitor=$!
 python3 - "$api" <<'P'
@@ -56,7 +57,8 @@ time.sleep(10)
 end, last = scrape()
 tbs = of(last, "ranlab_kpi_mac_dl_aggr_tbs_total")
 assert len(tbs) == 4 and all('ue="' in name and 'node="gnb 505.01' in name for name in tbs), tbs
-# The radio carries 5 Mbit/s of each UE; reports are a second apart, so ten seconds are ten periods give or take one.
+# The radio carries 5 Mbit/s per UE; reports arrive every second, so ten seconds are ten periods, plus or
+# minus one.
 for name, value in tbs.items():
     mbps = (value - first[name]) * 8e-6 / (end - begin)
     assert 4.4 < mbps < 6.2, (name, mbps)
@@ -68,7 +70,7 @@ json.dump({n: v for n, v in last.items()}, open("last.json", "w"))
 P
 wait "$monitor"
 python3 - <<'P'
-# Lines of InfluxDB have the values of /metrics: the counter grows, so the exported one is among them.
+# InfluxDB lines contain the values of /metrics: the counter grows, so the exported value is among them.
 import json, re
 last = json.load(open("last.json"))
 fields = {}
@@ -86,7 +88,7 @@ for name, value in last.items():
 print(sum(map(len, fields.values())), "lines have the values of /metrics")
 P
 
-# The bound holds, and the excess is counted.
+# The limit is kept, and the excess is counted.
 "$RANLAB" ric --e2 "unix://$PWD/f2" --e42 "unix://$PWD/f42" --http 127.0.0.1:0 --kpi mac --kpi-series 50 --period 1s --duration 120s \
     --format ndjson >small.txt 2>small.err &
 started+=($!)
@@ -96,7 +98,7 @@ started+=($!)
 until (($(curl -fsS "$small/metrics" | sed -n 's/^ranlab_kpi_series_left_out //p') > 0)); do ((SECONDS < 120)) || exit 1; sleep 0.2; done
 [[ $(curl -fsS "$small/metrics" | grep -c '^ranlab_kpi_mac') == 50 ]] || { echo "more series than allowed"; exit 1; }
 
-# The dashboard's queries, by Prometheus itself.
+# Prometheus evaluates the queries of the dashboard.
 command -v prometheus >/dev/null && command -v promtool >/dev/null ||
     { echo "values and bound hold; the dashboard's queries were not tried: prometheus is not there"; exit 77; }
 cat >prometheus.yml <<C

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A RIC that has as many base stations as it may says so to the next ones, to whoever watches it, and when it ends.
+# A RIC with the maximum number of base stations refuses further ones with a reason, reports this in its
+# events, and summarises it at its end.
 set -euo pipefail
 "$RANLAB" ric --max-nodes 3 --e2 "unix://$PWD/a" --e42 "unix://$PWD/b" --format ndjson >ric.txt 2>ric.err &
 ric=$! fleet=
 trap 'kill $ric $fleet 2>/dev/null || true' EXIT
 for _ in $(seq 100); do [[ -S b ]] && break; sleep 0.05; done
-# One is refused in words; of the rest the connections are closed.
+# One base station is refused with a reason; further connections are closed.
 "$RANLAB" emulate --connect "unix://$PWD/a" --nodes 9 --ues 1 --duration 60s >/dev/null 2>&1 &
 fleet=$!
 for _ in $(seq 100); do

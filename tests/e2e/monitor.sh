@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# xapp monitor: values as text, as rows of a stream and of files; what is recorded is whole after Ctrl-C and a closed pipe.
+# xapp monitor: values as text, as rows of a stream and of files; recordings are complete after Ctrl-C and
+# after a closed pipe.
 set -euo pipefail
 e2=unix://$PWD/e2 e42=unix://$PWD/e42
 
@@ -18,7 +19,7 @@ ue=$(sed -n 's/^gnb 505.01 2  ue \([0-9]*\) .*/\1/p' text.txt | head -1)
 monitor --duration 3s --sm hw,mac,gtp --ue "$ue" --format ndjson >ue.ndjson
 monitor --duration 3s --sm hw --format ndjson >hw.ndjson
 
-# The files' bytes are there before the monitor is asked to end, or the signal would meet a process that has none.
+# Waits until the files have content, because the signal could otherwise arrive before the handler is set.
 "$RANLAB" xapp monitor --connect "$e42" --period 100ms --record all.csv --format json >all.json &
 parts+=($!) end=$!
 for _ in $(seq 600); do [[ $(wc -l 2>/dev/null <all.csv) -gt 20 ]] && break; sleep 0.05; done

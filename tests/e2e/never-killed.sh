@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # long
-# Nothing that a peer sends ends the RIC or disturbs another peer, the wrap of xApp ids included.
+# No input of a peer crashes the RIC or disturbs another peer, including the wrap-around of xApp ids.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# Of the whole workspace: its tests were built with these features by `make test`, and are not built again.
+# `make test` built the tests with the features of the whole workspace, so nothing is built again.
 cargo test --workspace --test never_killed

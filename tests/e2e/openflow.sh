@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A switch of somebody else that runs already and takes OpenFlow at an address, here a real Open vSwitch: it is told a pipeline,
-# equals the oracle, is measured, and has afterwards what its owner had told it and nothing else, also after kill -9 of the campaign.
-# A table that is full, a switch that goes away, and what its owner uses are that point's outcome.
+# A third-party switch that already runs and accepts OpenFlow, here Open vSwitch: it receives a pipeline,
+# equals the oracle, and is measured. Afterwards it has exactly the flows of its owner, also after kill -9 of
+# the campaign. A full table, a switch that exits, and tables used by the owner determine the outcome of the
+# point.
 # alone: testbeds
 set -euo pipefail
 . "$(dirname "$0")/judged.sh"
@@ -17,9 +18,9 @@ children=()
 cleanup() { kill "${children[@]}" 2>/dev/null || true; wait 2>/dev/null || true; }
 trap cleanup EXIT
 vsctl() { ovs-vsctl --db=unix:"$PWD/db.sock" --timeout=30 "$@"; }
-# of VERSION COMMAND...: what its owner says to the switch.
+# of VERSION COMMAND...: sends a command of the owner to the switch.
 of() { ovs-ofctl "-OOpenFlow$1" --timeout=30 "$2" "$at" "${@:3}"; }
-# until COMMAND...: waits until it holds.
+# until COMMAND...: waits until the command succeeds.
 until_() {
     for _ in $(seq 400); do
         if "$@" >/dev/null 2>&1; then return; fi
@@ -41,12 +42,12 @@ vsctl add-br br0 -- set bridge br0 datapath_type=netdev fail_mode=secure protoco
 vsctl add-port br0 its-access -- set interface its-access ofport_request=7
 vsctl add-port br0 its-core -- set interface its-core ofport_request=8
 until_ of 15 show
-# What its owner has: flows beside ours, a group and a meter.
+# State of the owner: flows next to those of ranlab, a group and a meter.
 of 15 add-group group_id=1,type=indirect,bucket=actions=output:8
 of 13 add-meter meter=500,kbps,band=type=drop,rate=10
 of 15 add-flow 'cookie=0x77,table=0,priority=9,in_port=LOCAL,actions=group:1'
 of 15 add-flow 'cookie=0x77,table=200,priority=9,actions=meter:500,goto_table:201'
-# has: everything that the switch was told, without what counts.
+# has: prints the configuration of the switch without its counters.
 has() {
     of 15 dump-flows | grep -o 'cookie=.*' | sed -E 's/, (duration|n_packets|n_bytes|idle_age|hard_age)=[^,]*//g' | sort
     of 15 dump-groups | grep group_id || true
@@ -81,7 +82,7 @@ duration = "200ms"
 warm_up = "0s"
 repeats = 1
 TOML
-# as NAME [KEY=NUMBER...]: the same of another pipeline, as NAME.toml.
+# as NAME [KEY=NUMBER...]: writes the same scenario with another pipeline, as NAME.toml.
 as() {
     local parameters
     parameters=$(printf '%s\n' "${@:2}")
@@ -103,7 +104,7 @@ run taken
 holds taken 'p["outcome"] == "unmeasurable" and "flows of its owner" in p["reason"] and "port 7 in table 0" in p["reason"]'
 of 15 del-flows 'cookie=0x77/-1,table=0,in_port=7'
 of 15 add-flow 'cookie=0x77,table=0,priority=5000,ip,dl_dst=dd:dd:dd:dd:dd:00,actions=CONTROLLER:64,goto_table:1'
-# Open vSwitch may drop what its tables are asked about while they change: not a matter of every packet here.
+# Open vSwitch may drop packets of table misses while tables change, so not every packet is verified here.
 run slow --set load.dir=uplink --set load.verify=0
 holds slow 'p["outcome"] == "ok" and 0 < m["slow_path_packets"] and 0 < m["slow_path_ratio"]'
 of 15 del-flows 'cookie=0x77/-1,table=0,ip'
@@ -142,7 +143,7 @@ echo "== a campaign that is killed leaves flows, and the next takes them away"
 pid=$!
 until_ sh -c "ovs-ofctl -OOpenFlow15 dump-aggregate $at cookie=0x726c610000000000/0xffffff0000000000 | grep -v flow_count=0"
 sleep 0.3
-# Its worker, too, which would take leave of the switch otherwise.
+# Its worker too, which would otherwise clean up the switch.
 kill -9 "$pid" $(pgrep -P "$pid")
 wait "$pid" 2>/dev/null || true
 if owners >/dev/null; then echo "nothing was left behind: this shows nothing"; exit 1; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An xApp of O-RAN SC by its own wire: subscription over HTTP, indications over RMR, a control over RMR and its answer; and what
-# comes that is no RMR.
+# An xApp of O-RAN SC on the wire: subscription over HTTP, indications over RMR, a control over RMR with its
+# response, and data that is not RMR.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
@@ -72,7 +72,8 @@ for _ in range(3):
     assert (it["type"], it["sub"], it["meid"]) == (12050, ours, node), it
     assert it["payload"][:2] == b"\0\5" and struct.pack(">HH", 123, ours) in it["payload"], it["payload"][:40].hex()
 
-# A control with a function that the node does not have: its failure comes to the port that the message names.
+# A control for a function that the node does not have: the failure arrives at the port that the message
+# names.
 ies = [(29, b"\0\0\7\0\0"), (5, b"\0\x63"), (22, b"\1\0"), (23, b"\1\0"), (21, b"\x40")]
 body = b"\0" + struct.pack(">H", len(ies)) + b"".join(struct.pack(">HBB", id, 0, len(v)) + v for id, v in ies)
 control = b"\0\4\0" + bytes([len(body)]) + body
@@ -85,7 +86,7 @@ assert (answer["type"], answer["transaction"]) == (12042, "mark"), answer
 assert answer["payload"][:2] == b"\x40\4" and b"\0\0\7\0\0" in answer["payload"], answer["payload"].hex()
 send(to, 110, b"an alarm", node); send(to, 12040, b"\xff" * 9, node); send(to, 12040, control, "gnb_of_nobody")
 
-# What is no RMR ends its own connection, and nothing else.
+# Data that is not RMR closes only its own connection.
 for octets in (b"GET / HTTP/1.1\r\n\r\n", bytes(4) + b"\xff\xff\xff\xff$" + bytes(400)):
     other = socket.create_connection((host, int(port))); other.settimeout(10); other.sendall(octets)
     try:

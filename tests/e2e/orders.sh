@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# xapp control: orders of RC, what is refused and why, and the effect of an order: KPM before and after, in total, by slice and by UE.
+# xapp control: RC controls, refusals with their reasons, and the effect of a control: KPM before and after,
+# in total, by slice and by UE.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 
@@ -32,7 +33,8 @@ lines = [json.loads(line) for line in open("effect.ndjson")]
 assert lines[-1] == {"accepted": 2, "refused": 0}, lines
 for told in lines[:-1]:
     prbs, throughput = told["effect"]["RRU.PrbTotDl"], told["effect"]["DRB.UEThpDl"]
-    # Two UEs shared the carrier; now they share a fifth of it. The first period may have begun before the order.
+    # Two UEs shared the carrier; now they share a fifth of it. The first period may have begun before the
+    # control.
     assert abs(prbs["before"] - 100) < 5 and 18 < prbs["after"] < 40, told
     assert (prbs["unit"], prbs["total"], len(prbs["ues"])) == ("%", "sum", 2), told
     assert prbs["slices"]["1"] == {"before": prbs["before"], "after": prbs["after"]}, told
@@ -41,8 +43,8 @@ for told in lines[:-1]:
 print(len(lines) - 1, "base stations obeyed:", lines[0]["effect"])
 P
 
-# What RC tells and asks: who connects and goes, how a handover that a base station decided on ended, and one that is asked
-# about first and then sent to another cell.
+# RC reports and inserts: UEs that connect and leave, the outcome of a handover decided by a base station, and
+# one that waits for a decision and is sent to another cell.
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >mobile.txt &
 started+=($!)
 e2=$(address mobile.txt e2) e42=$(address mobile.txt e42) api=$(address mobile.txt http)
@@ -70,7 +72,8 @@ subscribe("gnb 505.01 1", kind="insert", definition=question, subsequent={"then"
 outcome = "00010200000400000001000200030005"  # style 2: parameters 1, 2, 3, 4 and 6
 subscribe("gnb 505.01 1", definition=outcome)
 subscribe("gnb 505.01 3", definition=outcome)
-# A policy of style 3 under the same trigger: no handover from the second one; of style 2 it needs another trigger.
+# A policy of style 3 under the same trigger: no handover from the second base station; style 2 needs another
+# trigger.
 policy = "000103200000200000010140"
 subscribe("gnb 505.01 2", kind="policy", definition=policy)
 try:
@@ -101,7 +104,8 @@ for line in urllib.request.urlopen(api + "/v1/indications?sm=rc", timeout=30):
         ended[told["node"]] = values["Cell Global ID"][-10:]
     if len(ended) == 2:
         break
-# The first one's UE was sent to cell 3 instead of 2; the third one's went to 2, as was decided there.
+# The UE of the first base station was sent to cell 3 instead of 2; that of the third one moved to 2, as
+# decided there.
 assert ended == {"gnb 505.01 1": "0000000300", "gnb 505.01 3": "0000000200"}, ended
 print("handovers ended in", ended)
 P
@@ -115,7 +119,7 @@ assert states == expected, rows
 
 rows = [row for row in map(json.loads, open("copies.ndjson")) if row.get("sm") == "rc"]
 copies = sorted((row["node"], row["value"]) for row in rows if row["name"] == "RRC Message")
-# UE 2 connects and is let go; UE 1 comes to cells 2 and 3 by handover.
+# UE 2 connects and is released; UE 1 arrives at cells 2 and 3 by handover.
 connected, came, released = "10000000", "0800", "1000"
 expected = [(f"gnb 505.01 {node}", copy) for node in (1, 2, 3) for copy in (connected, released)]
 expected += [("gnb 505.01 2", came), ("gnb 505.01 3", came)]

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A user's own pipeline and trace: the shipped one runs through every switch that is here and claims it, its packets come back as a
-# capture, and hostile files are told by line or packet. What other switches are told is written, and a missing one stops nobody.
+# A user-defined pipeline and trace: the shipped one runs through every installed switch that supports it, its
+# packets are written as a capture, and invalid files are reported by line or packet. Configurations of other
+# switches are written, and a missing switch does not stop the campaign.
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 own=$here/scenarios/tipsy/own.toml
 
-# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; p: points in order, m: their means.
+# holds FILE EXPRESSION: r is the final JSON object of a verb; p: points in order, m: their means.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -17,7 +18,7 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
 PYTHON
 }
-# refused WORDS COMMAND...: it fails as misuse and says these words.
+# refused WORDS COMMAND...: the command fails as a usage error and prints WORDS.
 refused() {
     local words=$1 code=0
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # long
-# A stranger as system under test: a profile written from nothing but its description, for a controller that ranlab has never
-# seen. Its commands are run when that is allowed, and it goes with the campaign, however that ends.
+# A third-party controller as system under test, with a profile written from its documentation only. Its
+# commands run only with permission, and it is stopped with the campaign, however the campaign ends.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "there is no python3"; exit 77; }
 
@@ -65,7 +65,7 @@ class Server(socketserver.ThreadingTCPServer):
 helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 with open("started", "a") as started:
     print(os.getpid(), helper.pid, file=started)
-# It ends the connections of REST itself, whose port is then kept for a minute.
+# It closes REST connections itself, so the kernel keeps the port reserved for a minute.
 ThreadingHTTPServer.allow_reuse_address = habit != "stiff"
 threading.Thread(target=ThreadingHTTPServer(("127.0.0.1", rest), Stats).serve_forever, daemon=True).start()
 print("loading" if habit == "mute" else "serving", flush=True)
@@ -142,7 +142,7 @@ repeats = 2
 TOML
 run() { "$RANLAB" bench run scenario.toml --fresh "$@"; }
 
-# Whoever runs it sees the commands first.
+# The user sees the commands first.
 "$RANLAB" bench check scenario.toml >check.txt
 has "strange at local: .start. before each repeat: \[\"python3\", \"strange.py\", \"$port\", \"$rest\", \"\"\] in $PWD" check.txt
 code=0; run --out refused 2>refused.txt || code=$?
@@ -156,12 +156,12 @@ code=0; "$RANLAB" bench check scenario.toml --set 'sut.fill=["port=1"]' 2>refuse
 [[ $code == 2 ]] || fail "exit code $code" refused.txt
 has 'asks for .rest. \(its port for REST\)' refused.txt
 
-# Offered, accepted, seen by it; its processor and memory; its word and what is not to be believed.
+# Reports offered, accepted and read; CPU and memory; read-back values and unreliable metrics.
 mean() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["points"][0]["metrics"][sys.argv[2]]["mean"])' "$1" "$2"; }
 for attempt in 1 2 3 4 5; do
     rm -f started
     ! run --allow-commands --out measured --format json >measured.json 2>measured.err || break
-    # Two of 120 reports that a busy machine leaves out are too many, and rightly so.
+    # On a busy machine, two of 120 reports may be omitted, which is too many for a valid result.
     ((attempt < 5)) && grep -q 'of the load was not sent' measured.err || fail "not measured" measured.json measured.err
 done
 for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messages_per_s sut.cpu_cores sut.rss_mb; do
@@ -169,7 +169,7 @@ for metric in offered_messages_per_s rx_messages_per_s rest_messages rest_messag
         fail "$metric is $(mean measured.json $metric)" measured.json
 done
 [[ $(mean measured.json rest_nodes) == 3.0 && $(mean measured.json rest_answered) == 1.0 ]] || fail "not read back" measured.json
-# It is made of its interpreter and of the helper that left its session.
+# The system consists of its interpreter and of the helper that left its session.
 [[ $(wc -l <started) == 2 ]] || fail "not started for each repeat" started
 has '.sut.rss_mb. is not to be believed of A controller that nobody has seen 1' measured.json
 has '^serving' measured/strange.log
@@ -185,13 +185,13 @@ gone() { # within a minute
 }
 gone
 
-# One that stays between repeats is started once and reset before the second one.
+# A system that stays between repeats is started once and reset before the second repeat.
 rm started
 run --allow-commands --set 'sut.peer="./stays.toml"' --out stays >stays.txt 2>&1 || fail "not measured" stays.txt
 [[ $(wc -l <started) == 1 && $(wc -l <resets) == 1 ]] || fail "not once, or not reset" started stays.txt
 gone
 
-# One that does not take a port that the kernel keeps is started again when it lets go.
+# A system that cannot bind a port reserved by the kernel is started again when the port is free.
 rm started
 sed "s|ports = .*|ports = [\"tcp:{port}\", \"tcp:{rest}\"]|" strange.toml >stiff.toml
 run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$port\", \"rest=$stiff\", \"habit=stiff\"]" --out stiff >stiff.txt 2>&1 ||
@@ -199,7 +199,7 @@ run --allow-commands --set 'sut.peer="./stiff.toml"' --set "sut.fill=[\"port=$po
 has 'Address already in use' stiff/strange.log
 gone
 
-# Somebody else at its port would be taken for it.
+# Another program at its port would be mistaken for it.
 python3 -c 'import socket, sys, time; s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); time.sleep(60)' "$port" &
 other=$!
 for _ in $(seq 100); do ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break; sleep 0.1; done
@@ -207,7 +207,7 @@ run --allow-commands --out taken >taken.txt 2>&1 && fail "another program was me
 kill "$other"
 has "tcp:$port is open before strange is started: somebody else serves there" taken.txt
 
-# What it says when it does not come up is quoted; no load is no success.
+# The output of a system that does not start is quoted; a run without load is not a success.
 if run --allow-commands --set 'sut.peer="./hasty.toml"' --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=mute\"]" --out mute >mute.txt 2>&1; then
     fail "it never served, and all was well" mute.txt
 fi
@@ -216,10 +216,10 @@ run --allow-commands --set "sut.fill=[\"port=$port\", \"rest=$rest\", \"habit=de
 has 'repeat 2  (overloaded|invalid|sut_failed)' deaf.txt
 ! grep -qE '  ok( |$)' deaf.txt || fail "no load was ok" deaf.txt
 
-# A long window, in which something happens to it once reports flow.
+# A long window with an event after reports have started.
 begin() {
     rm -f started
-    # Not the function: a signal is for the campaign, and not for a shell around it.
+    # Run directly, not through the function: the signal must reach the campaign, not a shell around it.
     "$RANLAB" bench run scenario.toml --fresh --allow-commands --set "measure.duration=\"$1\"" --set measure.repeats=1 \
         --out "$2" >"$2.txt" 2>&1 &
     campaign=$!
@@ -242,14 +242,15 @@ wait "$campaign" || fail "not measured" stopped.txt
 has 'strange \(python3, process [0-9]+\) was stopped by a signal for [0-9.]+ s, from [0-9.]+ s into the window' stopped.txt
 gone
 
-# Asked to stop.
+# Stopped with SIGTERM.
 begin 600s asked
 kill -TERM "$campaign"
 wait "$campaign" && fail "stopped before the end, and all was well" asked.txt
 has 'stopped before the end' asked.txt
 gone
 
-# Killed without a chance to take anything down: while it measures, and while it waits for a program that does not come up.
+# Killed without a chance to clean up: while it measures, and while it waits for a program that does not
+# start.
 begin 600s killed
 kill -9 "$campaign"
 wait "$campaign" 2>/dev/null || true

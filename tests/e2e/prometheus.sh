@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Debian's Prometheus scrapes a RIC, base stations, a load and a campaign; each query of docs/how-to/prometheus-grafana.md gives a sample of that.
+# Prometheus of Debian scrapes a RIC, base stations, a load and a campaign; each query of
+# docs/how-to/prometheus-grafana.md returns a sample.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in prometheus promtool curl; do
     command -v "$tool" >/dev/null || { echo "$tool is not there (Debian: prometheus, curl)"; exit 77; }
 done
 . "$(dirname "$0")/started.sh"
-# The page's address, which a verb tells on its standard error: page FILE.
+# page FILE: prints the address of the page that a verb has printed to stderr.
 page() {
     local found=
     for _ in $(seq 200); do
@@ -67,7 +68,7 @@ started+=($!)
 server=http://127.0.0.1:$port
 for _ in $(seq 200); do curl -fsS "$server/-/ready" >/dev/null 2>&1 && break || sleep 0.1; done
 
-# Every line within promql fences is a query; what begins with # says what it asks. Samples need a few scrapes.
+# Every line in a promql block is a query, and lines with # describe it. Samples need a few scrapes.
 awk '/^```promql$/ { on = 1; next } /^```$/ { on = 0 } on && !/^#/ && NF' "$root/docs/how-to/prometheus-grafana.md" >queries.txt
 [[ $(wc -l <queries.txt) -ge 20 ]] || { echo "docs/how-to/prometheus-grafana.md has no queries"; exit 1; }
 answered=0
@@ -78,7 +79,8 @@ while read -r query; do
         sleep 0.5
     done
     [[ -s answer.txt ]] || { echo "no sample: $query"; exit 1; }
-    # A query that names what nobody tells gives a sample only by its `or`: each name in it has to be there, too.
+    # A query with a missing metric returns a sample only because of its `or`, so each metric in it must exist
+    # too.
     for name in $(grep -oE 'ranlab_[a-z0-9_]+' <<<"$query"); do
         promtool query instant "$server" "$name" >answer.txt
         [[ -s answer.txt ]] || { echo "nobody tells $name"; exit 1; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ranlab ric --publish: what base stations report is heard at a NATS server that comes later, decoded; what is asked for wrongly is told.
+# ranlab ric --publish: decoded reports of base stations arrive at a NATS server that starts later; wrong
+# options are reported.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
@@ -18,10 +19,11 @@ http=$(address ric.txt http)
 [[ -n $http ]] || { cat ric.txt ric.err; exit 1; }
 "$RANLAB" emulate --connect "unix://$PWD/e2" --nodes 2 --ues 3 --sm mac,rlc --format ndjson >stations.txt &
 started+=($!)
-# The server comes only now.
+# The server starts only now.
 "$nats" -a 127.0.0.1 -p "$port" >nats.log 2>&1 &
 started+=($!)
-# Listens as any client of NATS does, until both base stations have told of both models, three times each and without a gap.
+# Subscribes like any NATS client, until both base stations have published both models three times without a
+# gap.
 python3 - "$port" <<'PY'
 import json, socket, sys, time
 end = time.monotonic() + 60

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Base stations with a radio under the two controllers, in real time: figures 11, 13a and 13b of FlexRIC (CoNEXT 2021), by
-# curl and by the sample xApp. Shares and times are those of the radio's own time, so that a slow machine does not matter.
+# Base stations with a radio under the two controllers, in real time: figures 11, 13a and 13b of FlexRIC
+# (CoNEXT 2021), over REST and with the sample xApp. Shares and times are measured in the radio's own time, so
+# a slow machine does not distort them.
 set -euo pipefail
 for tool in curl python3; do command -v "$tool" >tool.txt || { echo "$tool is not there"; exit 77; }; done
 
@@ -9,7 +10,8 @@ put() {
     curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$1" -d "$2" >status.txt
     [[ $(<status.txt) == 200 ]] || { echo "PUT $1 $2:"; cat answer.json; exit 1; }
 }
-# The mean of so many seconds of a base station, from after the next one on: UE=MBIT_PER_S of all flows, one a line.
+# Prints the mean over a number of seconds of a base station, starting after the next second: UE=MBIT_PER_S of
+# all flows, one per line.
 seconds() {
     local lines
     lines=$(wc -l <"$1")
@@ -25,7 +27,7 @@ for line in sys.stdin:
         ues[flow["ue"]] += flow["mbps"] / 2
 print(" ".join(f"{ues[ue]:.2f}" for ue in sorted(ues)))'
 }
-# Whether a number is within so much of another.
+# near NAME VALUE EXPECTED DELTA: checks that a number is close to another.
 near() { python3 -c 'import sys; a, b, d = map(float, sys.argv[2:]); sys.exit(f"{sys.argv[1]}: {a:.2f}, not {b} within {d}" if abs(a - b) > d else 0)' "$@"; }
 share() { python3 -c 'import sys; ues = [float(x) for x in sys.argv[1:]]; print(100 * ues[0] / sum(ues))' $1; }
 
@@ -42,7 +44,7 @@ station 13a.txt --connect "$(address slicing.txt e2)" --ues 3 --flows udp:80 --s
 station 13b.txt --connect "$(address slicing.txt e2)" --first 1 --ues 2 --flows 1=udp:80,2=udp:80:15s:60s --rlc-buffer 1000000
 station 11.txt --connect "$(address traffic.txt e2)" --ues 1 --flows voip,tcp
 
-# 13b: gray has 66 % of the slots and black 34 %; what black leaves goes to gray.
+# Figure 13b: gray has 66 % of the slots and black 34 %; what black leaves idle goes to gray.
 gray=$slicing/gnb%20505.01%202
 until curl -sS "$gray" | grep -q '"rnti":2'; do sleep 0.1; done
 put "$gray/slices" '{"algorithm": "nvs", "sharing": true, "slices": [{"id": 1, "capacity": 0.66}, {"id": 2, "capacity": 0.34}]}'
@@ -51,7 +53,7 @@ put "$gray/ues/2" '{"slice": 2}'
 busy=$(shares 13b.txt)
 near "13b: gray's share" "$(share "$busy")" 66 2
 
-# 13a: two UEs, then three.
+# Figure 13a: two UEs, then three.
 until (($(wc -l <13a.txt) >= 4)); do sleep 0.2; done
 near "13a, two UEs: white's share" "$(share "$(head -n 4 13a.txt | tail -n 1 | python3 -c '
 import json, sys
@@ -72,11 +74,11 @@ for _ in $(seq 10); do
     [[ ${idle#* } != 0.00 ]] || break
 done
 near "13b: what gray gains, %" "$(python3 -c 'import sys; a, b = sys.argv[1].split()[0], sys.argv[2].split()[0]; print(100 * (float(b) / float(a) - 1))' "$busy" "$idle")" 50 5
-# Refused, with the reason, by whoever knows it.
+# Refused with the reason of the base station.
 code=$(curl -sS -o answer.json -w '%{http_code}' -X PUT -H 'content-type: application/json' "$white/slices/1" -d '{"capacity": 0.7}')
 [[ $code == 409 ]] && grep -q overcommitted answer.json || { cat answer.json; exit 1; }
 
-# 11: the voice waits behind TCP in RLC, until the xApp gives it a queue and paces TCP.
+# Figure 11: voice waits behind TCP in RLC, until the xApp gives it a queue and paces TCP.
 voice() {
     seconds 11.txt "$1" | python3 -c '
 import json, sys
@@ -98,7 +100,7 @@ echo "the voice's round trip was $before us and is $after us, $prbs of the PRBs 
 near "PRBs in use" "$prbs" 1 0.05
 ((dropped == 0)) || { echo "$dropped packets of the voice were dropped"; exit 1; }
 
-# It says whether it could follow.
+# It reports whether it kept up.
 kill "${started[2]}"
 wait "${started[2]}"
 tail -n 1 13a.txt | python3 -c '

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # long
-# The README's lines with addresses, between two network namespaces: only addresses are replaced, each line works at the first try.
+# The commands of the README that contain addresses, between two network namespaces: only addresses are
+# replaced, and each command works at the first attempt.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$(dirname "$0")/started.sh"
@@ -15,14 +16,14 @@ for space in $near:10.46.0.1 $far:10.46.0.2; do
     ip -n "${space%:*}" link set lo up
 done
 
-# What the lines are about, at 10.46.0.2.
+# The programs that the commands refer to, at 10.46.0.2.
 ip netns exec $far "$RANLAB" upf --n4 10.46.0.2:8805 --n3 10.46.0.2:2152 --n6 reflect --duration 300s --format ndjson >upf.txt 2>upf.err &
 started+=($!)
 ip netns exec $far "$RANLAB" ric --e2 tcp://10.46.0.2:36421 --e42 tcp://10.46.0.2:36422 --duration 300s --format ndjson >ric.txt 2>ric.err &
 started+=($!)
 [[ -n $(address ric.txt e42) ]] || { cat ric.err; exit 1; }
 
-# Commands of the README, in backticks or after a prompt, that name an address or a file of this repository.
+# Commands of the README, in backticks or after a prompt, with an address or a file of this repository.
 grep -oE '`ranlab [^`]*`|^(\$ )?ranlab .*' "$root/README.md" | sed -E 's/^[`$ ]*//; s/`$//; s/ +#.*//' |
     grep -E '^ranlab (load upf|check upf|emulate --connect|xapp monitor --connect) |^ranlab bench run scenarios/xhaul' | sort -u >lines.txt
 for kind in 'load upf' 'check upf' 'emulate --connect' 'xapp monitor --connect' 'bench run scenarios/xhaul'; do
@@ -35,17 +36,17 @@ started+=($!)
 cp -r "$root/scenarios" .
 while read -r program words; do
     [[ $program == ranlab ]]
-    # Addresses alone are replaced.
+    # Only addresses are replaced.
     words=$(sed -E 's#(127\.0\.0\.1|10\.3\.0\.2|10\.0\.0\.1)(:[0-9]+)#10.46.0.2\2#g' <<<"$words")
     code=0
-    # What runs until it is stopped is stopped, and says so by its exit code.
+    # A command that runs until it is stopped is stopped, and its exit code shows that.
     ip netns exec $near timeout --signal INT 20 "$RANLAB" $words >line.out 2>line.err </dev/null || code=$?
     [[ $code == 0 || $code == 124 || $code == 130 ]] || { echo "ranlab $words: exit $code"; tail -n 5 line.out line.err; exit 1; }
     [[ -s line.out ]] || { echo "ranlab $words prints nothing"; cat line.err; exit 1; }
     echo "exit $code: ranlab $words: $(tail -n 1 line.out | cut -c 1-100)"
 done <lines.txt
 
-# Every failed socket call names address, flag and remedy: fails WORDS FLAG...
+# fails WORDS FLAG...: every failed socket call names address, flag and remedy.
 fails() {
     local code=0
     ip netns exec $near "$RANLAB" "${@:2}" >fail.out 2>fail.err || code=$?
@@ -57,12 +58,12 @@ fails '127.0.2.1:8805 \(--smf\).*10.46.0.2:8805 \(--n4\).*try --smf 10.46.0.1:88
 fails '10.46.0.9:2152.*with --gnb' "${upf[@]}" --gnb 10.46.0.9:2152
 fails 'no route to 10.99.0.1:2152 \(--n3\).*--gnb' load upf --n4 10.99.0.1:8805 --n3 10.99.0.1:2152 --duration 1s
 fails '"10.46.0.2" has no port.*10.46.0.2:8080' load upf --n4 10.46.0.2
-# Further base stations need further addresses; the default takes one that is there.
+# Further base stations need further addresses; the default uses an existing one.
 ip -n $near address add 10.46.0.3/24 dev veth0
 ip netns exec $near "$RANLAB" "${upf[@]}" --gnb 10.46.0.3:2152 --mode sessions --sessions 10 --uplink 100 --reflect-every 1 --format json >sessions.json
 python3 -c 'import json; r = json.load(open("sessions.json")); assert r["unexplained"] == 0, r'
 
-# The rig with a UPF that runs already: the same defaults.
+# The rig with a UPF that already runs: the same defaults.
 cat >mine.toml <<'T'
 title = "a UPF that runs already"
 rig = "upf"

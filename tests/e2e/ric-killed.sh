@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# kill -9 of the RIC under load: base stations back and subscriptions restored within 3 s, nothing twice; a ping goes on.
+# kill -9 of the RIC under load: base stations reconnect and subscriptions are restored within 3 s, without
+# duplicates; a ping continues.
 set -euo pipefail
 e2=unix://$PWD/e2 e42=unix://$PWD/e42
 
@@ -26,7 +27,7 @@ rm -f e2 e42
 start_ric
 restarted=$(date +%s.%N)
 wait "$monitor"
-# By a signal it ends with its summary too.
+# It also prints its summary after a signal.
 kill -TERM "$ping"
 wait "$ping"
 wait "$fleet"
@@ -38,7 +39,7 @@ assert before["subscriptions"] == 80, before
 assert end["subscriptions"] == 80, end
 assert end["nodes"] == 20, end
 assert end["restored"] >= 1, end
-# One line a second; the promise is 3 s, the check is generous because machines are noisy.
+# One line per second; the promise is 3 s, and the check is generous because machines are noisy.
 rates = [b["indications"] - a["indications"] for a, b in zip(lines, lines[1:-1])]
 full = 20 * 4 * 20
 print("indications per second:", rates)
@@ -48,7 +49,7 @@ assert end["repeated"] == 0, "something came twice"
 fleet = json.load(open("fleet.json"))
 assert fleet["alive"] == 20, fleet
 ping = json.load(open("ping.json"))
-# Some before, some after; one or two went with the RIC.
+# Some pings before, some after; one or two were lost with the RIC.
 assert ping["received"] > 100 and ping["sent"] - ping["received"] <= 3, ping
 print("back with all", end["subscriptions"], "subscriptions;", fleet["reconnects"], "reconnects")
 P

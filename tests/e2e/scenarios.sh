@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # long
-# Every scenario of the repository checks, and its smoke run measures something. What a smoke run of a second says of laws
-# about time is printed and not asserted: machines that run tests are shared, and no test asserts a duration.
+# Every scenario of the repository passes `bench check`, and its quick run measures something. Verdicts of a
+# one-second run on timing are printed and not asserted: test machines are shared, and no test asserts a
+# duration.
 #
-# Runs those that take seconds; SCENARIOS="a.toml b.toml" names others, and the nightly lane runs all.
+# By default, scenarios that take seconds run; SCENARIOS="a.toml b.toml" selects others, and the nightly job
+# runs all.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 out=$PWD
@@ -25,10 +27,10 @@ outcomes = [point["outcome"] for point in result["points"]]
 counting = sum(outcome in ("ok", "degraded", "overloaded") for outcome in outcomes)
 fails = [f"{e['metric']} {e['where']}: {e['ours']}, {e['paper']}" for e in result["expects"] if e["verdict"] == "fails"]
 print(f"{scenario}: {counting} of {len(outcomes)} points measured", *[f"\n    here and now not so: {law}" for law in fails])
-# One repeat tells nothing, but of what is the same in every run: simulations, sizes.
+# One repeat is conclusive only for values that are the same in every run: simulations, sizes.
 if scenario.endswith(("quickstart.toml", "fig9.toml")):
     assert all(e["verdict"] in ("inconclusive", "unmeasurable") for e in result["expects"]), result["expects"]
-# A machine that is too slow or too busy to send the load measures nothing, and says so.
+# A machine that is too slow or too busy to send the load reports an invalid result.
 reasons = [point["reason"] for point in result["points"] if point["outcome"] == "invalid"]
 unsent = reasons and all("load was not sent" in reason for reason in reasons)
 assert counting or unsent, f"{scenario}: nothing could be measured: {outcomes} {reasons}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two RICs at one nats-server: what an xApp sets at one is read at the other, a message is heard there, a policy is every RIC's; and a
-# RIC says whose base stations are whose, and hands its own over when it is told to.
+# Two RICs with one nats-server: a value set by an xApp at one RIC is read at the other, messages arrive
+# there, and policies apply to both. A RIC lists the base stations of both, and hands its own over on request.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
@@ -16,7 +16,7 @@ server=$!
 started+=("$server")
 for _ in {1..200}; do grep -q "Server is ready" nats.log && break || sleep 0.05; done
 echo 0123456789abcdef0123 >token && chmod 0600 token
-# ric NAME: starts one; its HTTP is in $api.
+# ric NAME: starts a RIC; its HTTP address is in $api.
 ric() {
     "$RANLAB" ric --bus "nats://127.0.0.1:$port" --bus-name "$1" --bus-replicas 1 --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 \
         --http 127.0.0.1:0 --http-token-file token --a1-types types --format ndjson >"$1.txt" 2>"$1.err" &
@@ -26,7 +26,7 @@ ric() {
 }
 ric north; north=$api
 ric south; south=$api
-# asks METHOD URL STATUS [BODY]: the answer is in answer.txt.
+# asks METHOD URL STATUS [BODY]: sends a request and checks the status; the response is in answer.txt.
 asks() {
     local code
     code=$(curl -sS -m 20 -X "$1" -o answer.txt -w '%{http_code}' -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' \
@@ -35,7 +35,7 @@ asks() {
 }
 says() { grep -qF "$1" answer.txt || { echo "the answer lacks $1:"; cat answer.txt; exit 1; }; }
 
-# A value has one revision, whoever set it.
+# A value has one revision, regardless of the RIC at which it was set.
 asks GET "$south/v1/kv/slicer/limits.a:1" 404
 asks PUT "$north/v1/kv/slicer/limits.a:1" 200 '{"value": {"prbs": 30}, "revision": 0}'
 asks GET "$south/v1/kv/slicer/limits.a:1" 200; says '"value":{"prbs":30}'
@@ -47,7 +47,7 @@ asks GET "$north/v1/kv/slicer" 200; says '"key":"limits.a:1"'
 asks DELETE "$north/v1/kv/slicer/limits.a:1" 204
 asks DELETE "$south/v1/kv/slicer/limits.a:1" 404
 asks PUT "$south/v1/kv/slicer/limits.a:1" 200 '{"value": 2, "revision": 0}'
-# The bounds of a namespace are the servers'.
+# The limits of a namespace are enforced by the servers.
 python3 -c 'print("{\"value\": \"" + "x" * 16000 + "\"}")' >long.json
 for key in {1..120}; do
     code=$(curl -sS -X PUT -o answer.txt -w '%{http_code}' -H "Authorization: Bearer $(cat token)" -H 'content-type: application/json' \
@@ -57,7 +57,7 @@ done
 [[ $code == 409 ]] && ((60 < key && key < 110)) || { echo "key $key: $code"; cat answer.txt; exit 1; }
 asks PUT "$south/v1/kv/other/k" 200 '{"value": 1}'
 
-# A message is heard at the other RIC, once, and at its own.
+# A message arrives once at each RIC.
 for it in north south; do
     curl -sSN -m 60 -H "Authorization: Bearer $(cat token)" "${!it}/v1/topics/a1/quota_1.0.0" >"heard-$it.txt" &
     started+=($!)
@@ -83,11 +83,11 @@ for it in north south; do
     [[ $(grep -c '"event":"put"' "heard-$it.txt") == 1 ]] || { cat "heard-$it.txt"; exit 1; }
 done
 
-# Whose base station is whose; drained, it is the other's.
+# The list of base stations by RIC; after draining, they belong to the other RIC.
 place() { sed -n 's/.*"address":"\(tcp:[^"]*\)".*"listening":"e2".*/\1/p; s/.*"listening":"e2".*"address":"\(tcp:[^"]*\)".*/\1/p' "$1.txt"; }
 "$RANLAB" emulate --one-of --connect "$(place north)" --connect "$(place south)" --nodes 1 --ues 1 --sm mac --format ndjson >stations.txt &
 started+=($!)
-# claimed RIC: waits until north knows that it has claimed the base station.
+# claimed RIC: waits until north knows that this RIC has claimed the base station.
 claimed() {
     for _ in {1..300}; do
         asks GET "$north/v1/ric/cluster" 200
@@ -110,7 +110,7 @@ claimed "$other"
 asks GET "${!first}/v1/ric/cluster" 200; says '"draining":true'; says '"held":0'
 asks POST "${!other}/v1/ric/drain" 409 '{}'; says 'no other RIC'
 
-# Without the bus nothing is read that may be old, and nobody waits for ever.
+# Without the bus, reads fail instead of returning old values, and requests do not hang.
 kill -9 "$server"
 asks GET "$north/v1/kv/slicer/limits.a:1" 503
 asks PUT "$north/v1/kv/slicer/limits.a:1" 503 '{"value": 3}'

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# One file as a live network and in virtual time: throughput and shares agree; a seed is a digest in any process; who does
-# nothing is worth nothing, and who does something is told by UE; what goes wrong on command is told, and replayed by a command.
+# One scenario as a live network and in virtual time: throughput and shares agree. A seed gives the same
+# digest in any process. An idle xApp has no effect, and the effect of an active one is reported by UE.
+# Injected faults are reported, and can be replayed by a command.
 #
-# Live numbers are those of the radio's own time. A machine that stands still makes controls late, which moves what is counted
-# around them: phases are counted without their ends, and shares must agree within 2 %, throughput within 2 %.
+# Live numbers are measured in the radio's own time. On a machine that stalls, controls are late, which
+# affects the numbers around them. Phases are therefore counted without their ends; shares and throughput must
+# agree within 2 %.
 set -euo pipefail
 command -v python3 >tool.txt || { echo "python3 is not there"; exit 77; }
 here=$(cd "$(dirname "$0")/../.." && pwd)
 sim() { "$RANLAB" sim "$@" 2>err.txt; }
 
-# Live against virtual time: white and gray share, black falls silent after 10 s; a repeat of 20 s.
+# Live compared with virtual time: shares of white and gray, black idle after 10 s; one repeat of 20 s.
 file=$here/scenarios/flexric/fig13b.toml
 short=(--set xapp.sharing=true --set measure.repeats=1)
 "$RANLAB" bench run "$file" "${short[@]}" --out live --format json >live.json 2>live.err || { cat live.err; exit 1; }
@@ -25,7 +27,7 @@ for name in ("total_mbps", "prb_use", "phase1_ue1_share", "phase2_ue1_share", "u
     assert abs(a / b - 1) <= 0.02, name
 P
 
-# A seed is a digest; as fast as the machine goes.
+# A seed gives one digest; the simulation runs as fast as the machine allows.
 for name in one two; do sim "$file" --set load.channel=sinr:15 --seeds 2 --format json >$name.json || { cat err.txt; exit 1; }; done
 python3 - <<'P'
 import json
@@ -35,7 +37,7 @@ assert digests == [run["digest"] for run in two] and len(set(digests)) == 4, dig
 print("times real time:", *[round(run["real_time_factor"], 1) for run in one])
 P
 
-# The twin: a slice of two thirds, and a controller that does nothing.
+# Paired runs: a slice of two thirds, and a controller that does nothing.
 sim "$file" --point 0 --without xapp.slice --seeds 3 --record learn --out page --format json >twin.json
 grep -q 'class=gains>gains' page/report.html && grep -q 'class=pays>pays' page/report.html
 grep -q '^xapp.sharing=true,1,1,mbps,.*,gains' page/differences.csv && [[ -s page/figure-1.png ]] || { cat page/differences.csv; exit 1; }
@@ -50,7 +52,8 @@ assert told == {1: "gains", 2: "pays"}, told
 assert nothing and all(it["told"] == "same" and set(it["differences"]) == {0} for it in nothing), nothing
 P
 
-# An xApp over E42 at a bare RIC hears what it hears live, and no UE notices; the half without it is one command, with its story.
+# An xApp over E42 at a bare RIC receives the same reports as live, without effect on any UE; the run without
+# it can be repeated by one command, with its events.
 watched=("$here/scenarios/sim/watched.toml" --set measure.duration=3s)
 "$RANLAB" bench run "${watched[@]}" --set measure.repeats=1 --out heard --format json >live.json 2>live.err || { cat live.err; exit 1; }
 sim "${watched[@]}" --seeds 1 --out watched --format json >heard.json
@@ -70,11 +73,11 @@ assert [digest("with.txt"), digest("without.txt")] == told["runs"][0]["digests"]
 live, heard = (json.load(open(f"{name}.json"))["points"][0]["metrics"] for name in ("live", "heard"))
 assert live.keys() == heard.keys(), live.keys() ^ heard.keys()
 for point in (live, heard):
-    # Four models, ten times a second; a live window may begin before the first report.
+    # Four models with ten reports per second; a live window may begin before the first report.
     assert point["xapp_lost"]["mean"] == 0 and 108 <= point["xapp_indications"]["mean"] <= 124, point
 P
 
-# What goes wrong: told line by line, and again by the command that a failed repeat names.
+# Faults: reported line by line, and again by the replay command of a failed repeat.
 sim "$file" --point 0 --seeds 1 --set 'sim.faults=["crash:ric@1s-2s", "cut:agent@5s"]' --events >events.txt || { cat err.txt; exit 1; }
 grep -q '\*\*\* Crash' events.txt && grep -q '\*\*\* Cut' events.txt || { cat events.txt; exit 1; }
 code=0
@@ -85,7 +88,7 @@ code=0
 eval "\"\$RANLAB\" $replay" >again.txt 2>err.txt || code=$?
 ((code == 1)) && grep -q '\*\*\* Crash' again.txt || { echo "$replay"; cat again.txt err.txt; exit 1; }
 
-# What does not run in virtual time is refused by name.
+# Settings without support for virtual time are named.
 refused() {
     local code=0
     sim "${@:2}" >refused.txt || code=$?

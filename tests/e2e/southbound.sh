@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# As FlexRAN's and 5G-EmPOWER's controller and base stations: who was emulated is read back over REST.
+# Controllers and base stations with the behaviour of FlexRAN and 5G-EmPOWER: the emulated base stations are
+# read back over REST.
 set -euo pipefail
 
 . "$(dirname "$0")/started.sh"
@@ -16,14 +17,15 @@ mapfile -t at < <(ports flexran.txt)
 [[ $(field alive <fleet.txt) == 10 && $(field ues <fleet.txt) == 200 ]] || { echo "the fleet says:"; cat fleet.txt; exit 1; }
 [[ $(field faults <fleet.txt) == 0 && $(field probe_us <fleet.txt) -gt 0 ]] || { cat fleet.txt; exit 1; }
 fetch "${at[1]}" /stats_manager/all >all.txt
-# Dead agents stay in the RIB as published, so those of the fleet that has ended are there: ten, and the probe.
+# As published, dead agents stay in the RIB, so it contains the ten of the ended fleet and the probe.
 [[ $(grep -o '"eNBId"' all.txt | wc -l) == 11 ]] || { echo "the RIB has not eleven agents"; exit 1; }
 [[ $(grep -o '"reported":true' all.txt | wc -l) == 200 ]] || { echo "not every UE has reported"; exit 1; }
 fetch "${at[1]}" /v1/counters >counters.txt
 grep -q '"overload":\[\]' counters.txt || { echo "overload at ten base stations"; exit 1; }
-# Nobody looked first whether it is there: published controllers give that connection an identity of its own.
+# There was no connection to test reachability: published controllers would count it as a base station.
 [[ $(field connections <counters.txt) == 11 ]] || { echo "not eleven connections"; cat counters.txt; exit 1; }
-# Reports of 3,000 UEs are too long for the protocol. No load is no success, and why is told.
+# Reports of 3,000 UEs exceed the message size of the protocol. A run without load is not a success, and the
+# reason is printed.
 if "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 1 --ues 3000 --activation constant:0s \
     --duration 3s >none.txt 2>none.err; then
     echo "no report left, and all was well"; cat none.txt; exit 1
@@ -31,7 +33,7 @@ fi
 grep -q '1 connected, .* [1-9][0-9]* faults, .* 0 reports' none.txt && grep -q 'at most 240000' none.err ||
     { echo "it is not told why no report left"; cat none.txt none.err; exit 1; }
 
-# Stopped for six seconds, it is told by name and time, and its reports are that late.
+# Stopped for six seconds: reported with name and time, and its reports have that delay.
 "$RANLAB" emulate --protocol flexran --connect "tcp://127.0.0.1:${at[0]}" --nodes 2 --ues 2 --activation constant:0s \
     --duration 12s >stopped.txt &
 fleet=$!
@@ -42,7 +44,7 @@ kill -CONT "${started[0]}"
 wait "$fleet"
 grep -Eq 'the controller stopped reading at [0-9.]+ s, for [5-9]\.[0-9] s \(2 connections\)' stopped.txt &&
     grep -Eq 'lateness p99 [5-9][0-9]{6} us' <(tail -n 1 stopped.txt) || { cat stopped.txt; exit 1; }
-# One that dies leaves nobody alive, which is no success.
+# A controller that dies leaves no base station connected, which is not a success.
 "$RANLAB" controller flexran --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >dying.txt &
 dying=$!
 mapfile -t dead < <(ports dying.txt)
@@ -58,14 +60,14 @@ kill -KILL "$dying"
 "$RANLAB" controller empower --registered vbses.txt --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >empower.txt &
 started+=($!)
 mapfile -t at < <(ports empower.txt)
-# Ten, of which two are strangers.
+# Ten base stations, two of which are not registered.
 "$RANLAB" emulate --protocol empower --connect "tcp://127.0.0.1:${at[0]}" --nodes 10 --ues 5 --activation constant:0s \
     --duration 6s --format json >fleet.txt &
 fleet=$!
 for _ in $(seq 100); do
     sleep 0.1
     fetch "${at[1]}" /api/v1/vbses >vbses.json
-    # Nobody's RSRP is unknown once every UE was measured.
+    # Every UE has an RSRP once it has been measured.
     [[ $(grep -o '"online"' vbses.json | wc -l) == 8 && $(grep -o '"rsrp":-' vbses.json | wc -l) == 40 ]] && break
 done
 [[ $(grep -o '"online"' vbses.json | wc -l) == 8 ]] || { echo "not eight base stations online"; cat vbses.json; exit 1; }
@@ -73,7 +75,7 @@ done
 wait "$fleet"
 [[ $(field alive <fleet.txt) == 8 && $(field reconnects <fleet.txt) -ge 2 ]] || { cat fleet.txt; exit 1; }
 
-# A RIB share that does not suffice: drops, keeps their memory, and says so.
+# A RIB share that is too small: drops messages, keeps their memory, and reports it.
 "$RANLAB" controller flexran --rib-share 0.001 --queue-messages 50 --listen 127.0.0.1:0 --http 127.0.0.1:0 \
     --duration 60s --format ndjson >short.txt &
 started+=($!)
@@ -91,7 +93,7 @@ for sign in "${signs[@]}"; do
     grep -q "\"$sign\"" counters.txt || { echo "no sign of: $sign"; cat counters.txt; exit 1; }
 done
 kill "${started[-1]}"
-# A controller that a campaign did not start is asked over REST what it knows.
+# A controller that the campaign did not start is queried over REST.
 "$RANLAB" controller flexran --rib-share 0.8 --listen 127.0.0.1:0 --http 127.0.0.1:0 --duration 60s --format ndjson >strange.txt &
 started+=($!)
 mapfile -t at < <(ports strange.txt)

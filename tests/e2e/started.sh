@@ -1,10 +1,11 @@
-# Sourced by the scripts here that start programs: they end with the script, and their listeners are found.
+# Sourced by scripts that start programs: stops the programs at the end of the script, and finds their
+# listeners.
 
-# Process ids of what was started.
+# Process ids of started programs.
 started=()
 trap 'for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done' EXIT
 
-# Waits for the address of a listener that a program prints to a file: address FILE LISTENER.
+# address FILE LISTENER: waits for the address of a listener that a program prints to a file.
 address() {
     for _ in $(seq 200); do
         found=$(sed -n "s/.*\"address\":\"\([^\"]*\)\".*\"listening\":\"$2\".*/\1/p; s/.*\"listening\":\"$2\".*\"address\":\"\([^\"]*\)\".*/\1/p" "$1")
@@ -14,7 +15,8 @@ address() {
     echo "$found"
 }
 
-# Waits for the two addresses that an SD-RAN controller prints to a file, and prints their ports: agents', then HTTP's.
+# ports FILE: waits for the two addresses that an SD-RAN controller prints to a file, and prints their ports:
+# agents, then HTTP.
 ports() {
     for _ in $(seq 200); do
         [[ $(grep -c '"listening"' "$1") == 2 ]] && break
@@ -23,7 +25,8 @@ ports() {
     sed -n 's/.*"address":"127.0.0.1:\([0-9]*\)".*/\1/p' "$1"
 }
 
-# A RIC does not start with these flags, and says so in these words: ric_refuses WORDS FLAG...; all that it said is in refused.txt.
+# ric_refuses WORDS FLAG...: a RIC does not start with these flags, and its output, in refused.txt, contains
+# WORDS.
 ric_refuses() {
     local code=0
     "$RANLAB" ric --duration 1s --e2 "unix://$PWD/x2" --e42 "unix://$PWD/x42" "${@:2}" >refused.txt 2>&1 || code=$?

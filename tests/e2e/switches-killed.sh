@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# kill -9 of a campaign while it has another's switch under test, of each kind: its children die with it, and nothing stays, neither
-# processes nor namespaces, programs and tables of the kernel, huge pages or files in /run.
-# It takes more than a minute: SWITCHES_KILLED=1 runs it, as the nightly lane does.
+# kill -9 of a campaign with a third-party switch under test, for each kind of switch: its child processes
+# exit, and nothing remains: no processes, namespaces, kernel programs and tables, huge pages or files in
+# /run. It takes more than a minute; SWITCHES_KILLED=1 runs it, as the nightly job does.
 # alone: testbeds
 set -euo pipefail
 [[ -n ${SWITCHES_KILLED:-} ]] || { echo "takes over a minute: SWITCHES_KILLED=1, or make nightly, runs it"; exit 77; }
@@ -29,8 +29,9 @@ TOML
 write rules acl
 write plain portfwd
 
-# traces PID: what a campaign has now: processes below it, their network namespaces, the kernel's programs and tables that they hold.
-# files: those by which something could outlive its process. gone FILE: what of all that is still there, or new among those files.
+# traces PID: lists the resources of a campaign: processes below it, their network namespaces, and the kernel
+# programs and tables that they hold. files: lists files by which something could outlive its process. gone
+# FILE: lists which of all these still exist, and new files among them.
 cat >traces.py <<'PYTHON'
 import ctypes, json, os, platform, re, sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def text(path):
         return ""
 
 def begun(pid):
-    # The 22nd word, counted behind the name, which may have blanks.
+    # The 22nd field, counted after the name, which may contain blanks.
     return text(f"/proc/{pid}/stat").rpartition(")")[2].split()[19:20]
 
 def net(pid):
@@ -71,7 +72,7 @@ def files():
 if sys.argv[1] == "files":
     print(json.dumps(files()))
 elif sys.argv[1] == "bpf":
-    # What `doctor` knows better, in short: whoever may ask for programs may load them.
+    # A short version of the check in `doctor`: a user who may query programs may load them.
     sys.exit(0 if os.path.exists("/proc/sys/kernel/bpf_stats_enabled") and os.geteuid() == 0 else 1)
 elif sys.argv[1] == "traces":
     parents = {pid: int((text(f"/proc/{pid}/stat").rpartition(")")[2].split() + [0, 0])[1]) for pid in pids()}
@@ -100,8 +101,8 @@ else:
     print(*(f"file {path}\n" for path in files() if path not in json.loads(text("files.json"))), sep="", end="")
 PYTHON
 
-# killed NAME FILE ENGINE TIER PATTERN: begins a campaign, waits until what PATTERN names is among its traces,
-# kills the campaign, and sees that all of it goes.
+# killed NAME FILE ENGINE TIER PATTERN: starts a campaign, waits until a resource that matches PATTERN exists,
+# kills the campaign, and checks that all resources disappear.
 killed() {
     local name=$1 file=$2 engine=$3 tier=$4 pattern=$5 there=
     python3 traces.py files >files.json
@@ -116,12 +117,13 @@ killed() {
         sleep 0.1
     done
     [[ -n $there ]] || { echo "$name: it never came up"; cat "killed-$name.err"; tail -c 2000 "killed-$name.json"; exit 1; }
-    # A little into whatever it does then.
+    # A short time into whatever it does then.
     sleep 0.5
     python3 traces.py traces "$pid" >traces.json
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
-    # A worker that is bringing something up ends within its grace of 5 s, and what it started with it.
+    # A worker that is starting a component exits within its grace period of 5 s, and all processes that it
+    # started with it.
     for _ in $(seq 150); do
         python3 traces.py gone traces.json >left.txt
         [[ -s left.txt ]] || break
@@ -132,7 +134,7 @@ killed() {
     echo "killed: $name"
 }
 
-# Free huge pages, in pages of 2 MiB.
+# Number of free huge pages, in units of 2 MiB.
 pages() { awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo; }
 before=$(pages)
 [[ $(id -u) == 0 ]] || { echo "namespaces, the kernel's programs and Open vSwitch take root"; exit 77; }

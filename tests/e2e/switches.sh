@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Other people's switches over one pipeline: where one is installed it equals the oracle and is measured beside ours, where it is
-# not its point says how to get it and the run goes on. What ends a campaign: switches-killed.sh.
+# Third-party switches with one pipeline: an installed switch equals the oracle and is measured next to
+# ranlab's engine; for a missing switch, the point says how to install it and the run continues. For killed
+# campaigns see switches-killed.sh.
 # alone: testbeds
 set -euo pipefail
 cat >points.toml <<'TOML'
@@ -28,7 +29,7 @@ mode = "joint"
 duration = "300ms"
 repeats = 1
 TOML
-# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; p: points by engine, m: their means.
+# holds FILE EXPRESSION: r is the final JSON object of a verb; p: points by engine, m: their means.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -39,7 +40,7 @@ if not eval(sys.argv[2]):
     sys.exit(f"{sys.argv[2]} does not hold: {json.dumps(r)[:4000]}")
 PYTHON
 }
-# left: what our switches are made of, if any is there: processes, folders, namespaces, files of DPDK.
+# left: lists remains of switches started by ranlab: processes, folders, namespaces, DPDK files.
 left() {
     pgrep -a -f 'ovs-vswitchd.*ranlab-part-|ovsdb-server.*ranlab-part-|dpdk-testpmd.*ranlab-part-' || true
     find /run/dpdk -type s 2>/dev/null || true
@@ -55,7 +56,7 @@ holds all.json '"published figures" in p["eswitch"]["reason"]'
 if command -v dpdk-testpmd >/dev/null; then
     holds all.json '"testpmd cannot express this pipeline" in p["testpmd"]["reason"]'
 fi
-# Free huge pages, in pages of 2 MiB.
+# Number of free huge pages, in units of 2 MiB.
 pages=$(awk '/^HugePages_Free/ { free = $2 } /^Hugepagesize/ { print int(free * $2 / 2048) }' /proc/meminfo)
 dpdk() { [[ -x /usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk && $(id -u) == 0 && $pages -ge 128 ]]; }
 if dpdk; then

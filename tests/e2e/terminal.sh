@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# demo, monitor and bench run: a view that is drawn over itself on a terminal, as wide as that is; plain lines in a pipe.
+# demo, monitor and bench run: on a terminal the view is redrawn in place, with the width of the terminal; in
+# a pipe the output is plain lines.
 set -euo pipefail
 cat >campaign.toml <<'T'
 title = "on a terminal"
@@ -63,7 +64,7 @@ check("demo", ["demo", "--nodes", "2", "--ues", "2", "--period", "50ms", "--dura
 check("bench run", ["bench", "run", "campaign.toml", "--fresh", "--out", "campaign"],
     r"[12]/2 .*about", r"(?m)^2/2  load\.nodes=\d  repeat 1  ok  .*this program [\d.]+ %  \(about 0 s left\)")
 P
-# The numbers of the last window stand below the bar, as far as the terminal is wide.
+# The values of the last window are below the bar, cut to the width of the terminal.
 python3 terminal.py
 "$RANLAB" ric --e2 tcp://127.0.0.1:0 --e42 tcp://127.0.0.1:0 --duration 60s --format ndjson >ric.txt &
 . "$(dirname "$0")/started.sh"

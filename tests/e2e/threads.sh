@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ranlab ric --threads: 20 base stations and three xApps at each, controls and losses over two threads; what only xApps hear goes
-# past the deciding thread; then scripts that know nothing of threads find the same RIC as ever.
+# ranlab ric --threads: 20 base stations and three xApps at each, controls and losses over two threads;
+# indications for xApps alone bypass the main thread. Then other scripts run unchanged with a RIC of two
+# threads.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/started.sh"
@@ -22,8 +23,9 @@ until_nodes() {
 }
 until_nodes 20 true
 
-# Three xApps, over TCP and a Unix socket, at all of them; every 100 ms each reports to each. Two ask for what the iApp hears, so
-# the deciding thread hears it as well; the third asks for its own, which it need not.
+# Three xApps, over TCP and a Unix socket, at all base stations; each report arrives every 100 ms. Two request
+# the same reports as the iApp, so the main thread receives them as well; the third has its own subscriptions,
+# which bypass it.
 xapps=()
 for n in 1 2 3; do
     at=$e42 period=100ms
@@ -39,7 +41,7 @@ for _ in {1..100}; do
     curl -fsS "$api/metrics" >metrics.txt
     (($(passed 0) > 20 && $(passed 1) > 20)) && break || sleep 0.05
 done
-# One xApp dies in the middle of it; the others lose nothing (below), and what it asked for ends.
+# One xApp is killed during the run; the others lose nothing (checked below), and its subscriptions end.
 "$RANLAB" xapp monitor --connect "$e42" --sm kpm --duration 60s --format json >doomed.json &
 doomed=$!
 sleep 0.7
@@ -50,17 +52,18 @@ import json
 for n in 1, 2, 3:
     told = json.load(open(f"xapp{n}.json"))
     assert told["lost"] == 0 and told["nodes"] == 20, told
-    # 6 s of 10 reports each from 20, less what subscribing takes, and half of it on a busy machine.
+    # 6 s of 10 reports per second from 20 base stations, less the time for subscribing, and half of it on a
+    # busy machine.
     assert told["indications"] >= 500, told
 of = {}
 for line in open("metrics.txt"):
     if line.startswith("ranlab_thread_"):
         name, value = line.split()
         of[name.removeprefix("ranlab_thread_")] = int(value)
-# 20 base stations, three xApps: shared out evenly.
+# 20 base stations and three xApps are distributed evenly.
 links = [of['links{thread="0"}'], of['links{thread="1"}']]
 assert min(links) >= 10 and sum(links) >= 23, of
-# Both ways are taken, on both threads.
+# Both paths are used, on both threads.
 for thread in 0, 1:
     assert of[f'passed_total{{thread="{thread}"}}'] > 20 < of[f'crossings_total{{thread="{thread}"}}'], of
 assert of['alive{thread="1"}'] == 1 and of['panics_total{thread="1"}'] == 0, of
@@ -75,7 +78,7 @@ until_nodes 15 true
 started+=($!)
 until_nodes 20 true
 
-# What stands for the binary and gives each RIC a second thread.
+# Replacement of the binary that gives each RIC a second thread.
 real=$RANLAB
 printf '#!/usr/bin/env bash\n[[ $1 == ric ]] && exec %q ric --threads 2 --thread-load 0 "${@:2}"\nexec %q "$@"\n' "$real" "$real" >ranlab
 chmod +x ranlab

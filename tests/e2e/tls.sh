@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# tls://: a RIC, base stations and an xApp that show each other certificates; who shows another or none is refused in a sentence,
-# and so is a base station that is not on the list, or not with the certificate that the list names.
+# tls://: a RIC, base stations and an xApp authenticate each other by certificates. A peer with another
+# certificate or none is refused with a reason, and so is a base station that is not on the list, or has
+# another certificate than the list requires.
 set -euo pipefail
 source "$(dirname "$0")/started.sh"
 command -v openssl >/dev/null || { echo "there is no openssl to make certificates"; exit 77; }
@@ -9,7 +10,7 @@ command -v openssl >/dev/null || { echo "there is no openssl to make certificate
 authority() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -out "$1.pem" -days 2 -subj "/CN=$1" 2>/dev/null
 }
-# A certificate: certificate AUTHORITY FILE NAMES
+# certificate AUTHORITY FILE NAMES: creates a certificate.
 certificate() {
     openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$2.key" -out "$2.csr" -subj "/CN=$2" 2>/dev/null
     openssl x509 -req -in "$2.csr" -CA "$1.pem" -CAkey "$1.key" -CAcreateserial -days 1 -out "$2.pem" \
@@ -55,5 +56,5 @@ refused "for another name than the address has" as xapp xapp ping --connect "tls
 refused "TLS needs a certificate" "$RANLAB" xapp ping --connect "$e42" --count 1
 refused "belong together" "$RANLAB" xapp ping --connect "$e42" --count 1 --tls-key xapp.key
 refused "nobody.pem" as nobody xapp ping --connect "$e42" --count 1
-# The others did not notice.
+# The others are not affected.
 as xapp xapp ping --connect "$e42" --count 50 --format json >ping.json

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The tutorials of the documentation: each block is run, and prints what the page shows. TUTORIALS=all runs all of them.
+# The tutorials of the documentation: each block runs, and prints what the page shows. TUTORIALS=all runs all
+# of them.
 set -euo pipefail
 # alone: testbeds
 root=$(cd "$(dirname "$0")/../.." && pwd)

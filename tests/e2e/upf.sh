@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # long
-# A user plane function and its load, on loopback without any privilege: sessions and packets each way, every request
-# with an end, rates policed, restarts noticed, conformance. Where this user may make network namespaces, also there.
+# A user plane function and its load, on loopback without privileges: sessions and packets in both directions,
+# a result for every request, policed rates, detected restarts, conformance. Also in network namespaces, where
+# this user may create them.
 # alone: testbeds
 set -euo pipefail
 pids=() spaces=()
@@ -11,12 +12,12 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Addresses of this run alone, so that two runs do not meet.
+# Addresses of this run only, so that two runs do not collide.
 net=127.$((100 + $$ % 100))
 n4=$net.0.8:8805 n3=$net.0.8:2152 n6=$net.0.8:2153 dn=$net.0.10:2153
 load() { "$RANLAB" load upf --format json --n4 "$n4" --n3 "$n3" --smf "$net.0.1:8805" --gnb "$net.1.1:2152" "$@"; }
 upf() { # its output goes to upf.json; waits until it listens
-    # What the one before has said is not what this one says.
+    # Discards the output of the previous UPF.
     : >upf.json
     "$RANLAB" upf --format ndjson --n4 "$n4" --n3 "$n3" "$@" >upf.json 2>upf.err &
     upf=$!
@@ -25,7 +26,7 @@ upf() { # its output goes to upf.json; waits until it listens
     echo "the UPF did not start" && cat upf.err && return 1
 }
 down() { kill "$upf" && wait "$upf" || true; }
-# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r.
+# holds FILE EXPRESSION: r is the final JSON object of a verb.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -70,8 +71,8 @@ load --mode blind --sessions 1000 --delay 200us --n6 "udp://$dn,$n6" >blind.json
 holds blind.json 'r["control"]["completed"] == 1000 and r["unexplained"] == 0 and r["control"]["balanced"]'
 
 echo "== 10 Mbit/s are at most 10 Mbit/s"
-# That the policer is exact is tested in virtual time, and that it is so here on a quiet machine is scenarios/upf/qos.toml: what
-# a busy one loses before the policer sees it is no fault of anybody.
+# Exact policing is tested in virtual time, and on a quiet machine by scenarios/upf/qos.toml. On a busy
+# machine, packets may be lost before the policer.
 load --mode qos --mbr 10M --offered 7M,30M --octets 1000 --duration 1500ms --n6 "udp://$dn,$n6" >qos.json
 holds qos.json '[s["qos"] for s in r["steps"]] == [[way, bps, 1e7] for way in ("uplink", "downlink") for bps in (7e6, 3e7)]'
 holds qos.json 'all(0 < (s["uplink"] or s["downlink"])["received_bps"] < 1.1 * min(s["qos"][1:]) for s in r["steps"])'
@@ -96,7 +97,7 @@ echo "== conformance"
 upf --n6 reflect
 "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --patience 2s --hostile --format json >check.json
 holds check.json 'r["failed"] == 0 and all(c["verdict"] == "passed" for c in r["checks"]) and len(r["checks"]) == 53'
-# A refused establishment, and a UPF that ends: a capture that shows it, and the rest skipped.
+# A refused establishment, and a UPF that crashes: a capture shows it, and the remaining cases are skipped.
 down
 upf --n6 reflect --crash-after 60
 ! "$RANLAB" check upf "$n4" --n3 "$n3" --gnb "$net.1.9:2152" --captures ended --format json >check.json
@@ -118,7 +119,7 @@ for design in "software --workers 4" dp-offload; do
     down
 done
 upf --n6 reflect
-# Two addresses that were used before are as good, but for what only a stranger can tell.
+# Two addresses that were used before suffice, except for cases that need an unknown peer.
 "$RANLAB" check upf "$n4" --smf "$net.0.3:8805" --patience 2s --format json >check.json
 holds check.json 'r["failed"] == 0'
 down
@@ -231,12 +232,12 @@ if [[ $(id -u) == 0 ]] && ip netns add "ranlab-ran-$$" 2>/dev/null; then
         ip netns exec "$ran" "$RANLAB" load upf --format json --mode sessions --sessions 50 --uplink 2000 --io "$io" --duration 1s \
             --n4 10.3.0.2:8805 --n3 10.3.0.2:2152 --smf 10.3.0.1:8805 --gnb 10.3.0.11:2152 --gnbs 4 >frames.json
         holds frames.json 'r["unexplained"] == 0 and r["smoke"] == {"uplink": True, "downlink": True}'
-        # Every packet: sent, and came back reflected or was lost where a count says so; none came around.
+        # Every packet was sent, and was reflected or lost with a counted cause; none took another path.
         holds frames.json 'r["af_xdp"]["sent"] >= r["steps"][0]["uplink"]["sent"] > 1000 and r["af_xdp"]["around"] == 0'
         holds frames.json 'r["steps"][0]["uplink"]["lost"] <= r["af_xdp"]["rx_dropped"] + r["af_xdp"]["rx_ring_full"]'
         holds frames.json 'r["af_xdp"]["interface"] == "n3" and r["af_xdp"]["unreadable"] == r["af_xdp"]["tx_invalid"] == 0'
         frames=$((frames + $(python3 -c 'import json; f = json.load(open("frames.json"))["af_xdp"]; print(f["sent"] - f["tx_dropped"])')))
-        # The program has left the device.
+        # The program has been detached from the device.
         if ip -n "$ran" link show n3 | grep xdp; then exit 1; fi
     done
     down
@@ -270,7 +271,7 @@ TOML
     holds far.json "len($all) == 2 and all(m['unexplained']['mean'] == 0 for m in $all)"
     holds far.json "$all[0]['sessions_per_s']['mean'] > 0 and $all[0]['sessions_failed_ratio']['mean'] == 0"
     holds far.json "all($all[1][way + '_pps']['mean'] > 500 and $all[1][way + '_lost_ratio']['mean'] == 0 for way in ('uplink', 'downlink'))"
-    # The UPF was metered where it ran.
+    # The UPF was metered on its machine.
     holds far.json "all(m['sut.rss_mb']['mean'] > 1 for m in $all)"
     echo "== what is of the worker's machine is refused there, and a namespace is of this one alone"
     if far --set load.io=af-xdp --out io 2>far.err >/dev/null; then exit 1; fi
@@ -301,7 +302,7 @@ TOML
     campaign=$!
     pids+=("$campaign")
     sleep 4
-    # Each connection has a process of its own.
+    # Each connection has its own process.
     kill -9 $(pgrep -P "$second")
     wait "$campaign" || true
     holds dead.json '[p["outcome"] for p in r["points"]] == ["invalid"] and "the load at tcp://10.3.0.1:7101" in r["points"][0]["reason"]'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Workers that a campaign finds through a NATS server: which there are, a load divided among them, and one that is killed amid a repeat.
+# Workers that a campaign finds through a NATS server: their list, a load divided among them, and one that is
+# killed during a repeat.
 set -euo pipefail
 . "$(dirname "$0")/started.sh"
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
@@ -14,7 +15,8 @@ refused() {
 refused 2 "nats://HOST:PORT" worker --find 127.0.0.1:1
 refused 2 "--listen" worker --bus "$bus"
 refused 2 "--advertise" worker --listen 0.0.0.0:0 --allow 127.0.0.1 --bus "$bus"
-# The server comes after the workers, and wants a password, which a file has; who has none, or no file, is told.
+# The server starts after the workers and requires a password from a file; a worker without a valid file
+# reports it.
 printf 'listen: 127.0.0.1:%s\nauthorization { user: lab, password: hush }\n' "$port" >nats.conf
 echo lab:hush >secret
 printf 'lab:hush\nmore\n' >wrong
@@ -44,7 +46,7 @@ refused 3 "no worker answers" worker --find "nats://127.0.0.1:$port/nobody"
     --set measure.warm_up=100ms --set host.when_noisy=warn --format json >out.json 2>told.txt &
 campaign=$!
 started+=($campaign)
-# One that holds base stations in the second repeat.
+# A worker that runs base stations in the second repeat.
 for _ in {1..400}; do ! grep -q '^1/4' told.txt || break; sleep 0.05; done
 victim=${workers[1]}
 held() { cat /proc/"$victim"/task/*/children; }
@@ -58,6 +60,6 @@ sleep 0.5
 kill -9 "$victim" $(held)
 wait "$campaign" || { cat told.txt; exit 1; }
 [[ $(grep -c 'repeat [1-4]  ok' told.txt) == 3 ]] || { cat told.txt; exit 1; }
-# Where it died before it was met, that is what the repeat says.
+# If it was killed before it was contacted, the repeat reports that.
 grep -qE 'repeat [2-4]  (invalid|unmeasurable): .*tcp://127\.0\.0\.1:[0-9]+' told.txt || { cat told.txt; exit 1; }
 found 2

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The live Xhaul with the ends of its cable on two machines: two network namespaces, a worker in each, reached by a stand-in for ssh;
-# what a port that is not there is told, and a machine that is lost.
+# The live Xhaul with the two ends of its cable on two machines: two network namespaces with a worker in each,
+# reached through a substitute for ssh; errors for a missing port, and for a lost machine.
 # alone: testbeds
 set -euo pipefail
 near=rlA$$ far=rlB$$
 cleanup() {
     [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true
-    # What the killed one left for the next testbed of its machine.
+    # Remains of the killed worker, left for the next testbed on its machine.
     for left in /run/netns/ranlab-"${victim:-none}"-*; do ip netns del "$(basename "$left")" 2>/dev/null || true; done
     rm -f /run/ranlab/"${victim:-none}"-*
     ip netns del "$near" 2>/dev/null || true
@@ -76,7 +76,7 @@ there
 echo "== a machine that is lost makes the repeat invalid"
 "$RANLAB" bench run point.toml --fresh --format json --out lost --set net.midhaul_switches=0 --set measure.duration=60s >lost.json 2>run.err &
 pid=$!
-# Both have begun: nothing else is left of the ports in their machines.
+# Both have begun: the ports have been moved out of their machines.
 for _ in $(seq 200); do { ! ip -n "$near" link show pa && ! ip -n "$far" link show pb; } >/dev/null 2>&1 && break; sleep 0.1; done
 sleep 1
 for worker in $(pgrep -P "$pid"); do

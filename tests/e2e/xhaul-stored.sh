@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Campaigns of the published figures go on with the same command, though a setting's choice reads as a time; and a stored
-# result of one draws its box plots of the metric's own quartiles.
+# Campaigns of the published figures resume with the same command, although a choice of a setting looks like a
+# duration; a stored result of one draws its box plots from the quartiles of the metric.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 scenarios=${SCENARIOS:-$here/scenarios}
@@ -25,7 +25,7 @@ assert "no repeat has" not in drawing and "not drawn" not in drawing, drawing[:5
 for point in stored["points"]:
     counts = point["distributions"]["jitter_ns"]["counts"]
     total = sum(count for _, count in counts)
-    # Of each repeat, one value a second.
+    # One value per second of each repeat.
     assert len(counts) <= 25 and total >= 20, (point["axes"], counts)
 PYTHON
 done

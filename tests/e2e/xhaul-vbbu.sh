@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A vBBU of a user's own on the live network: a stand-in's CU and DU run in the nodes' namespaces, their frames are counted both
-# ways, how one ends is told, and nothing of them is left, after kill -9 too.
+# A user-provided vBBU on the live network: substitutes for CU and DU run in the namespaces of the nodes,
+# their frames are counted in both directions, their exit is reported, and nothing remains, after kill -9 too.
 # alone: testbeds
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
@@ -60,7 +60,7 @@ echo "== its frames are counted and timed both ways, beside a neighbour of ours;
 run --out own >own.json || { cat run.err; exit 1; }
 holds own.json 'm["cell_dl.sent"] > 500 and m["cell_ul.sent"] > 500 and m["cell_dl.lost_ratio"] < 0.01 and m["cell_ul.lost_ratio"] < 0.01'
 holds own.json '0 < m["cell_dl.delay_us_min"] <= m["cell_dl.delay_us_p50"] <= m["cell_dl.delay_us_max"] and m["cell_dl.malformed"] < 50'
-# 14 datagrams of 642 octets each 5 ms are 14.4 Mbit/s; a busy machine sends less.
+# 14 datagrams of 642 bytes per 5 ms are 14.4 Mbit/s; a busy machine sends less.
 holds own.json '2 < m["cell_dl.mbps"] < 16 and m["neighbour_dl.sent"] > 20'
 grep -q "^sent [0-9]*, received [1-9]" own/vbbu-stand-in-CU.log
 [[ $(ours) == 0 ]]
@@ -89,7 +89,7 @@ echo "== kill -9 of the campaign ends its processes; the next live point removes
 pid=$!
 for _ in $(seq 200); do [[ $(ours) -ge 2 ]] && break; sleep 0.1; done
 [[ $(ours) -ge 2 ]] || { cat killed.out; exit 1; }
-# The worker makes the network: it is the child.
+# The worker creates the network, so it is the child process.
 worker=$(pgrep -P "$pid" | head -n 1)
 kill -9 "$worker" "$pid"
 wait "$pid" 2>/dev/null || true

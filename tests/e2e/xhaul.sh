@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# One Xhaul scenario, three answers: the simulation gives one digest in two processes and on any number of threads, stays
-# within its bound; the bound answers alone; live runs where this user may make namespaces, leaves
-# nothing behind, and cleans up after kill -9.
+# One Xhaul scenario with three answers. The simulation gives one digest in two processes and on any number of
+# threads, and stays within its bound; the bound needs no simulation; live runs where this user may create
+# namespaces, leaves nothing behind, and cleans up after kill -9.
 # alone: testbeds
 set -euo pipefail
 cleanup() { [[ -z ${pid:-} ]] || kill "$pid" 2>/dev/null || true; }
@@ -23,7 +23,7 @@ when_noisy = "warn"
 duration = "100ms"
 repeats = 1
 TOML
-# holds FILE EXPRESSION: of the JSON object that a verb ended with, named r; m: the first point's means.
+# holds FILE EXPRESSION: r is the final JSON object of a verb; m: means of the first point.
 holds() {
     python3 - "$1" "$2" <<'PYTHON'
 import json, sys
@@ -85,7 +85,8 @@ holds live.json 'm["cost_dl_of_port"] > 0 and m["cost_ul_of_port"] > 0'
 holds live.json 'any("live: 99 % within" in s for s in r["verdict"])'
 [[ $(ours) == 0 ]]
 
-# told FILE PROGRAM EXPRESSION: what a program beside our own probe measured, or that it is missing.
+# told FILE PROGRAM EXPRESSION: checks the result of a program next to the built-in probe, or that it is
+# reported as missing.
 told() {
     if command -v "$2" >/dev/null; then holds "$1" "$3"; else holds "$1" "'install' in r['points'][0]['reason']"; fi
 }
@@ -136,7 +137,7 @@ ported() {
 }
 ported ports --set sut.sharing=macvlan
 holds ports.json 'm["live.ports"] == 2 and m["live.functions"] == 0 and m["cell_dl.sent"] > 100 and m["cell_dl.lost_ratio"] < 0.5'
-# Frames of our own between the two, stamped by the kernel where they leave and where they come: there is no card.
+# Frames of ranlab between the two, stamped by the kernel at departure and arrival: there is no network card.
 holds ports.json 'm["live.clock"] == 0 and m["live.clock_error_us"] == 0 and m["cable_dl.sent"] > 0'
 holds ports.json 'all(m[w + ".stamped_ratio"] == 1 and m[w + ".early"] == m[w + ".unordered"] == m[w + ".lost_ratio"] == 0 < m[w + ".delay_us_max"] for w in ("cable_dl", "cable_ul"))'
 holds ports.json 'any("stamped by the kernel at one point" in s for s in r["verdict"])'
@@ -172,7 +173,7 @@ ip link add "$near" type veth peer name "$far"
     --set live.cost_batches=0 --set sut.sharing=macvlan --set "live.midhaul_ports=\"$near $far\"" --set measure.duration=60s >killed.out 2>&1 &
 pid=$!
 for _ in $(seq 100); do { [[ $(ours) -ge 5 ]] && ! there; } && break; sleep 0.1; done
-# The worker makes the network: it is the child.
+# The worker creates the network, so it is the child process.
 worker=$(pgrep -P "$pid" | head -n 1)
 kill -9 "$worker" "$pid"
 wait "$pid" 2>/dev/null || true
