@@ -15,7 +15,7 @@ import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-# Pages that show a document of the repository's root.
+# Pages that show a document from the repository's root.
 SHOWN = {
     "SPECIFICATION.md": "reference/promises.md",
     "ARCHITECTURE.md": "explanation/architecture.md",

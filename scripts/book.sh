@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the documentation site (docs/, mdBook) into target/book. Fails at a warning and at a link that leads nowhere.
+# Builds the documentation site (docs/, mdBook) into target/book. Fails on a warning or a broken link.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mdbook=$(command -v mdbook || echo .venv/bin/mdbook)

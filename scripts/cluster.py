@@ -50,7 +50,7 @@ def main():
         print("nats-server is not installed; scripts/need.sh nats installs it")
         return 77
     if args.namespaces and os.environ.get("RANLAB_CLUSTER_NETWORK") != "own":
-        # A network of this run's own: whatever it makes goes with it.
+        # A network namespace of this run, so that everything created in it disappears with it.
         os.environ["RANLAB_CLUSTER_NETWORK"] = "own"
         os.execvp("unshare", ["unshare", "--net", sys.executable, *sys.argv])
     if args.cpu:

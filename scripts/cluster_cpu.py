@@ -4,8 +4,9 @@ from cluster_lab import Failed, Lab, cpu_s
 
 SETTLE_S = 3
 WINDOW_S = 12
-# Base stations start over so many periods of reports, xApps being there: no two report at the same time. Those that begin together
-# report in bunches, of which a RIC reads many at a time: what a report costs is then what the bunches happen to be.
+# Base stations start over this number of reporting periods while xApps are connected, so that no two report
+# at the same time. Base stations that start together report in bunches, and a RIC reads many reports at once;
+# the cost of a report would then depend on the bunches.
 RAMP_PERIODS = 71
 WITHIN = 0.15  # of the live figure at three RICs
 SIMULATED = "1,2,3,4,5,6,7,8,10,12,14,16"

@@ -185,7 +185,7 @@ class Lab:
         listen = [f"tcp://{ric.host}:{port}" for port in (ric.e2, ric.e42)]
         argv = [args.ranlab, "ric", "--bus", self.bus, "--bus-name", ric.name, "--bus-replicas", str(min(3, args.nats)),
                 "--e2", listen[0], "--e42", listen[1], "--format", "ndjson"]
-        # Who asks from another namespace asks for this machine's own address.
+        # From another namespace, the RIC is reached at the address of this machine.
         argv += ["--http", f"127.0.0.1:{ric.http}"] if not args.namespaces else []
         ric.lives += 1
         said = f"{self.folder}/{ric.name}-{ric.lives}.ndjson"
@@ -339,7 +339,7 @@ class Lab:
         ric = self.rics[at]
         ric.process.send(signal.SIGSTOP)
         time.sleep(3)
-        # By then it has been fenced for long.
+        # By then its lease has expired and it has been fenced.
         ric.fenced(since + LEASE_S)
         ric.process.send(signal.SIGCONT)
         return ric.name, None
@@ -384,7 +384,7 @@ class Lab:
         slow = self.slowest(6)
         heal = time.monotonic()
         self.network.cut(at, False)
-        # Another RIC may have one of its base stations by now, and take controls for it.
+        # Another RIC may have taken one of its base stations by now, and accept controls for it.
         begun = {node: [since for since, _, name in it if name != ric.name] for node, it in self.history().items()}
         still = [ack for ack in self.acks if since + LEASE_S + SLACK_S < ack[0] - ack[3] and ack[0] < heal and ack[2] in nodes
                  and not any(since <= moved <= ack[0] + JITTER_S for moved in begun[ack[2]])]

@@ -11,14 +11,14 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REASONS = ROOT / "docs/decisions/0004-dependencies.md"
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
-# Licences that ask for nothing but their own text. One of an OR is enough, all of an AND are needed.
+# Licences that require only their own text. One operand of OR suffices; all operands of AND are needed.
 PERMISSIVE = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib",
               "0BSD", "CC0-1.0", "Unlicense", "Unicode-3.0", "BSL-1.0", "MIT-0"}
 
 
 def permissive(expression):
     """An SPDX expression as Cargo has it, brackets included; `/` is the old way to write OR."""
-    # WITH binds tightest: glue `A WITH B` together before judging each licence.
+    # WITH binds tightest: join `A WITH B` before judging each licence.
     glued = re.sub(r"(\S+) WITH ([^()\s]+)", r"\1~WITH~\2", expression.replace("/", " OR "))
     tokens = re.findall(r"\(|\)|[^()\s]+", glued)
     judged = [token.lower() if token in ("OR", "AND") else token if token in "()" else
@@ -31,7 +31,7 @@ def check(folder, *options):
     metadata = json.loads(subprocess.run(["cargo", "metadata", "--format-version", "1", *options], cwd=folder,
                                          check=True, capture_output=True).stdout)
     reasons = REASONS.read_text()
-    # What lies in this tree is ours.
+    # Packages in this tree are part of the project.
     members = {package["id"] for package in metadata["packages"] if package["source"] is None}
     offences = []
     foreign = [package for package in metadata["packages"] if package["id"] not in members]
@@ -50,7 +50,7 @@ def check(folder, *options):
 
 def main():
     direct, foreign, offences = set(), set(), set()
-    # What lies outside follows the workspace: its lock file gets what a crate here has newly taken.
+    # Crates outside the workspace follow it: their lock files receive its new dependencies.
     for there in (check(ROOT, "--locked"), check(ROOT / "bindings/python")):
         direct, foreign, offences = direct | there[0], foreign | there[1], offences | set(there[2])
     for offence in sorted(offences):

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes the FlatBuffers code from its schema; with --check, only says whether what is there is fresh.
-# Needs planus-cli of the version that Cargo.lock names: cargo install planus-cli --version 1.3.0
+# Generates the FlatBuffers code from its schema; with --check, only reports whether the existing code is
+# current.
+# Needs planus-cli in the version of Cargo.lock: cargo install planus-cli --version 1.3.0
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ kept=crates/wire/generated/flat.rs
 made=$(mktemp --suffix=.rs)
 trap 'rm -f "$made"' EXIT
 planus rust -o "$made" crates/wire/schemas/ranlab.fbs > /dev/null
-# Nothing here is serialized by serde. planus reads and writes scalars by `unsafe`, after its checks of bounds.
+# serde is not used for these types. planus reads and writes scalars with `unsafe`, after bounds checks.
 sed -i -E 's/::serde::Serialize,?//; s/::serde::Deserialize,?//' "$made"
 sed -i '1i #![allow(missing_docs, unsafe_code, unreachable_pub, unused_qualifications, unused_imports, dead_code)]\n#![allow(rustdoc::all, clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]' "$made"
 rustfmt --edition 2024 --config-path . "$made"

@@ -1,9 +1,10 @@
-# Sourced by what boots another kernel in QEMU (test-sctp.sh, test-sriov.sh): packages unpacked and never installed, a first
-# file system of busybox, modules and our programs, and a boot that must say that all of it passed.
+# Sourced by scripts that boot another kernel in QEMU (test-sctp.sh, test-sriov.sh): unpacks packages without
+# installing them, builds an initramfs from busybox, modules and programs, and boots a guest that must report
+# success.
 # shellcheck shell=bash
 
-# guest FOLDER [SUITE]: where everything is kept, below target/; with a suite of Debian's beside the machine's own, packages come
-# from that one, by package lists of our own: the machine's are left alone.
+# guest FOLDER [SUITE]: sets the folder for all files, below target/. With a Debian suite, packages come from
+# that suite, with separate package lists; those of the machine are not changed.
 guest() {
     vm=$PWD/target/$1
     root=$vm/root
@@ -17,7 +18,7 @@ guest() {
     apt-get "${sources[@]}" update -qq || { echo "no package lists of $2" >&2; exit 3; }
 }
 
-# Unpacks a Debian package into a folder, once: unpacked PACKAGE FOLDER.
+# unpacked PACKAGE FOLDER: unpacks a Debian package into a folder, once.
 unpacked() {
     [[ ! -d $2 ]] || return 0
     (cd "$vm" && rm -f "$1"_*.deb && apt-get "${sources[@]}" download -qq "$1" 2>/dev/null) ||
@@ -27,7 +28,8 @@ unpacked() {
     mv "$2.part" "$2"
 }
 
-# kernel PACKAGE: the image that this one depends on, whose name is without its version. Sets image, release.
+# kernel PACKAGE: finds the image that this package depends on, whose name has no version. Sets image and
+# release.
 kernel() {
     image=$(apt-cache "${sources[@]}" depends "$1" | sed -n 's/ *Depends: \(linux-image\)/\1/p' | head -n 1)
     [[ -n $image ]] || { echo "this machine's package lists know no $1" >&2; exit 3; }
@@ -35,7 +37,7 @@ kernel() {
     release=$(basename "$vm/$image"/lib/modules/*)
 }
 
-# An empty first file system.
+# Creates an empty initramfs.
 rootfs() {
     rm -rf "$root"
     mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,lib/modules,lib64,usr/{bin,lib}}
@@ -43,7 +45,8 @@ rootfs() {
     cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 }
 
-# modules NAME...: those modules and what they need; one that is not there is built in, or missing when it is loaded.
+# modules NAME...: adds modules with their dependencies; a missing one is built into the kernel, or fails to
+# load later.
 modules() {
     local from=$vm/$image/lib/modules/$release to=$root/lib/modules/$release needs=$vm/$image/needs name file
     [[ -e $needs ]] || { busybox depmod -n -b "$vm/$image" "$release" >"$needs.part" && mv "$needs.part" "$needs"; }
@@ -60,7 +63,7 @@ modules() {
     done
 }
 
-# put FILE NAME: a program and the libraries that it names, under the same paths.
+# put FILE NAME: adds a program and its shared libraries, under the same paths.
 put() {
     strip -o "$root/usr/bin/$2" "$1"
     chmod 755 "$root/usr/bin/$2"
@@ -70,21 +73,23 @@ put() {
     done
 }
 
-# Processors of the machine, and words for its kernel, of which the first process has those with a `=` as variables.
+# Processors of the machine, and kernel parameters; those with `=` are environment variables of the first
+# process.
 processors=(-accel tcg,thread=multi -smp "$(nproc)")
 cpu=max
 words=
 
-# boot INIT SECONDS QEMU [ARGUMENT...]: the first file system with this first process, for so long at most. What the guest does
-# not say did not happen.
+# boot INIT SECONDS QEMU [ARGUMENT...]: boots the initramfs with this first process, with a time limit. Only
+# what the guest reports counts as done.
 boot() {
     local init=$1 limit=$2 start=$SECONDS code=0
     shift 2
     install -m 755 "$init" "$root/init"
-    # Not compressed: to unpack it is the emulated processor's work.
+    # Not compressed, because the emulated processor would have to unpack it.
     (cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null) >"$vm/initramfs"
     echo "== $image in QEMU, $(du -h "$vm/initramfs" | cut -f1) of initramfs: ${processors[*]}"
-    # On a busy machine one of two emulated processors may lose its timer before anything runs: then once more, up to twice.
+    # On a busy machine, one of two emulated processors may lose its timer before anything runs; then the boot
+    # is repeated up to twice.
     local try pid
     for try in 1 2 3; do
         : >"$vm/log.txt"
@@ -102,7 +107,7 @@ boot() {
         wait $pid || true
     done
     wait $pid || code=$?
-    # What the last lines still have to go through.
+    # Time for the last lines to arrive.
     sleep 1
     echo "== $((SECONDS - start)) s in the guest"
     ((code == 0)) || { echo "the guest did not end by itself (exit code $code)" >&2; exit 1; }

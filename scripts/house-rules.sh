@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Rules of the house that neither rustc nor clippy knows. Each says why it is there.
+# Project rules that neither rustc nor clippy checks. Each has its reason here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 offences=0
 offence() { printf 'house rule: %s\n' "$1" >&2; offences=$((offences + 1)); }
 
-# A file is read in one sitting. Beyond 600 lines it has two reasons to change: split it by them.
+# A file should be readable at once. A file with more than 600 lines has several reasons to change: split it
+# by them.
 file_length() {
     local file lines
     while read -r file; do
@@ -15,8 +16,8 @@ file_length() {
     done < <(sources)
 }
 
-# A function is seen at once. Counted on rustfmt's output: from `fn` to the brace at the same indentation. Tests
-# may tell longer stories.
+# A function should fit on a screen. Counted on rustfmt's output: from `fn` to the brace at the same
+# indentation. Tests may be longer.
 function_length() {
     local found
     while read -r found; do offence "$found"; done < <(sources | grep -v '/tests\.rs$' | xargs awk '
@@ -37,13 +38,13 @@ function_length() {
         }')
 }
 
-# Nothing unfinished is merged: what is missing is a typed error or not offered.
+# Unfinished code is not merged: a missing feature returns a typed error or is not offered.
 nothing_unfinished() {
     local found
     while read -r found; do offence "$found"; done < <(sources | xargs grep -nE '\b(todo|unimplemented)!' || true)
 }
 
-# The first line of a crate is its rule; whoever opens the file knows what does not belong there.
+# The first line of a crate states its purpose and limits.
 crate_rules() {
     local root
     for root in {crates,bindings,examples}/*/src/{lib,main}.rs; do
@@ -51,8 +52,8 @@ crate_rules() {
     done
 }
 
-# The floors. Cargo refuses circles; this refuses a step up that is no circle yet. A crate that is not listed must
-# be given its place here first. Tests ([dev-dependencies]) may look anywhere.
+# Layers of crates. Cargo rejects cycles; this check also rejects dependencies on a higher layer. A new crate
+# must be added here first. Tests ([dev-dependencies]) may use any crate.
 declare -A may_import=(
     [wire]="" [model]="" [net]="" [host]="" [page]=""
     [campaign]="page"
@@ -84,7 +85,7 @@ arrows() {
     done
 }
 
-# An agent without a RIC and a RIC without an agent are products: neither half of e2 knows the other.
+# An agent without RIC and a RIC without agent are products: the two halves of e2 do not depend on each other.
 halves_of_e2() {
     local found
     while read -r found; do offence "$found: agent and ric do not know each other"; done < <(
@@ -93,7 +94,8 @@ halves_of_e2() {
     )
 }
 
-# `unsafe` is where a reviewer looks for it: system calls, the C interface, and one file of the packet engine.
+# `unsafe` is limited to a few places for review: system calls, the C interface, and one file of the packet
+# engine.
 unsafe_places() {
     local found
     while read -r found; do offence "$found: unsafe belongs to net, host or bindings"; done < <(
@@ -101,7 +103,7 @@ unsafe_places() {
     )
 }
 
-# A link that leads nowhere costs the reader more than no link.
+# Links in documents must have a target.
 links() {
     local file target
     while read -r file; do
@@ -111,7 +113,7 @@ links() {
     done < <(git ls-files '*.md')
 }
 
-# The root is what a stranger sees first. What a run has written does not belong there: `results/` is not tracked.
+# New users see the root folder first. Results of runs do not belong there: `results/` is not tracked.
 ROOT=".ci .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
     benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests web"
 root() {
@@ -121,11 +123,11 @@ root() {
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
-# The page is served as it stands here: small, its own, and never made of what a peer has said.
+# The page is served as it is: small, self-contained, and never built from text of a peer as markup.
 PAGE_BYTES=$((150 * 1024))
 page() {
     local found bytes file
-    # Lines of comments and indentation are not embedded (crates/page/build.rs, whose tests count what is).
+    # Comment lines and indentation are not embedded (crates/page/build.rs, whose tests count what is).
     bytes=$({ cat web/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' web/*.js | sed -E 's/^\s+//'; } | wc -c)
     ((bytes <= PAGE_BYTES)) || offence "web/ has $bytes octets; $PAGE_BYTES are allowed"
     while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
@@ -145,8 +147,8 @@ page() {
     )
 }
 
-# A result is judged stale where the behaviour version of its rig or of a component differs: a commit that changes what is measured
-# raises the number. Whether a change does, its author knows; this asks.
+# Results become stale when the behaviour version of their rig or a component changes. A commit that changes
+# what is measured must raise the number; this check reminds of it.
 BASE=${HOUSE_RULES_BASE:-main}
 BEHAVIOUR=crates/rigs/src/behaviour.rs
 behaviour() {

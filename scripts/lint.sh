@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a machine can say about style and purity. Fails at the first offence; the cheap checks come first.
+# Automatic checks of style and purity. Fails at the first violation; cheap checks come first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,14 +33,14 @@ cargo fmt --all --check
 step "clippy"
 cargo clippy --workspace --all-targets -- -D warnings
 
-# The machines and everything below them know no socket, clock or thread: clippy.toml in those crates forbids the
-# calls, and this target has no system under it that a dependency could reach for.
+# State machines and everything below them use no sockets, clocks or threads: clippy.toml in those crates
+# forbids the calls, and this target provides no system to dependencies.
 step "purity: wasm32"
 cargo check --target wasm32-unknown-unknown \
     -p ranlab-wire -p ranlab-model -p ranlab-e2 -p ranlab-machines -p ranlab-capture -p ranlab-sim \
     -p ranlab-controllers
 
-# An agent is embedded without a RIC, and the other way round: each must stand alone.
+# An agent can be embedded without a RIC and vice versa, so each must build alone.
 step "each E2 role alone"
 for role in agent ric xapp; do
     cargo check -p ranlab-e2 --no-default-features --features "$role"

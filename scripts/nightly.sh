@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# What takes too long for every push: fuzzing, the end-to-end scripts with the release binary, and soaks.
-# FUZZ_SECONDS for each fuzz target.
+# Tests that take too long for every push: fuzzing, end-to-end scripts with the release binary, and soak
+# tests. FUZZ_SECONDS: CPU time per fuzz target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=()
 
-# CPU seconds that a process has used.
+# Prints the CPU seconds used by a process.
 cpu_s() { awk -v tick="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($12 + $13) / tick) }' "/proc/$1/stat"; }
 
-# Fuzzes one target for FUZZ_SECONDS of CPU time, however busy the machine is. New inputs go to target/, so that the
-# committed corpus changes only when somebody means it. The longest time of an input is wall time: it leaves room for a
-# machine that does other work.
+# Fuzzes one target for FUZZ_SECONDS of CPU time, regardless of the load on the machine. New inputs go to
+# target/, so that the committed corpus changes only on purpose. The time limit of an input is wall-clock time
+# and leaves room for a busy machine.
 fuzz() {
     local target=$1 limit=${FUZZ_SECONDS:-600} found=target/fuzz-corpus/$1 pid
     mkdir -p "$found" "fuzz/corpus/$target" "fuzz/artifacts/$target"
@@ -19,12 +19,12 @@ fuzz() {
         -rss_limit_mb=2048 -malloc_limit_mb=64 -timeout=120 -print_final_stats=1 >"target/fuzz-$target.log" 2>&1 &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
-        # The process may end between the two.
+        # The process may end between the two calls.
         if (($(cpu_s $pid 2>/dev/null || echo 0) >= limit)); then kill -USR1 $pid 2>/dev/null || true; fi
         sleep 2
     done
     wait $pid || { tail -n 40 "target/fuzz-$target.log"; return 1; }
-    # Some runs, and no finding.
+    # Checks that there were runs, and no finding.
     grep -E 'number_of_executed_units|new_units_added|peak_rss_mb' "target/fuzz-$target.log"
 }
 
@@ -34,19 +34,21 @@ if [[ -d fuzz ]]; then
     cargo +nightly fuzz build
     mapfile -t targets < <(cargo +nightly fuzz list)
 fi
-# FUZZ_TARGETS names some of them.
+# FUZZ_TARGETS selects targets.
 for target in ${FUZZ_TARGETS:-"${targets[@]}"}; do
     echo "== fuzz $target, ${FUZZ_SECONDS:-600} CPU seconds"
     fuzz "$target" || failed+=("fuzz $target")
 done
 
-# What the packet engine does outside safe Rust (prefetch, wide instructions, huge pages), under the address sanitizer.
+# Code of the packet engine outside safe Rust (prefetch, wide instructions, huge pages), with the address
+# sanitizer.
 echo "== sanitizer: packet engine"
 RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target "$(rustc -vV | sed -n 's/^host: //p')" \
     -p ranlab-dataplane --lib --tests || failed+=("sanitizer")
 
-# The same under Miri, which also knows which references are still valid and what nobody has written yet. An interpreter is
-# slow: the tests of the files with `unsafe` and of their callers, and a few hundred packets of one pipeline.
+# The same under Miri, which also checks the validity of references and uninitialised memory. An interpreter
+# is slow: only the tests of the files with `unsafe` and of their callers, and a few hundred packets of one
+# pipeline.
 echo "== Miri: packet engine"
 miri() {
     RUSTFLAGS=-Ctarget-feature=+avx2,+bmi1,+bmi2,+popcnt cargo +nightly miri test -p ranlab-dataplane "$@"

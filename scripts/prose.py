@@ -29,7 +29,7 @@ PHRASES = [
     r"\b(?:[Hh]e|[Hh]is|[Hh]im)\b",
 ]
 MARKER = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES))
-# Written from the texts of the binary by scripts/reference.py: these count where they stand in the code.
+# Generated from the texts of the binary by scripts/reference.py; these texts are counted in the code.
 GENERATED = [f"docs/reference/{page}.md" for page in ("cli", "scenario-keys", "metrics", "peer-profiles", "http-api")]
 TUPLE_LET = re.compile(r"let \((?:mut )?\w+(?:, (?:mut )?\w+)+\) =\s*\(")
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The Python package. `python.sh wheel` builds an optimized wheel and installs it into .venv; `python.sh test` runs the tests of
-# what is installed: the types of package, tests and examples, the generated classes, the examples. `python.sh measure` also
-# compares round trips with Rust's (bindings/python/p99.py). Without a word: wheel and test.
+# The Python package. `python.sh wheel` builds an optimized wheel and installs it into .venv; `python.sh test`
+# tests the installed package: types of package, tests and examples, generated classes, and examples.
+# `python.sh measure` also compares round trips with those of Rust (bindings/python/p99.py). Without argument:
+# wheel and test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=$PWD/.venv/bin/python package=$PWD/bindings/python
-# What the workspace has compiled alike is not compiled again.
+# Shares compiled crates with the workspace.
 export CARGO_TARGET_DIR=$PWD/target
 
 step() { printf '\n== %s\n' "$1"; }
@@ -17,7 +18,7 @@ wheel() {
     .venv/bin/maturin build --quiet --profile wheel --interpreter "$python" --manifest-path "$package/Cargo.toml" --out target/wheels
     ls -l target/wheels/*.whl
     "$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/*.whl
-    # Outside the tree, so that what is imported is what was installed.
+    # Outside the tree, so that the installed package is imported.
     (cd "$package/tests" && "$python" -c 'import ranlab; print(ranlab.__file__, len(ranlab.models.ROWS), "service models")' &&
         "$python" -m ranlab --version)
 }

@@ -8,14 +8,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-# In the order in which a reader wants to know them.
+# In the order of interest to a reader.
 VERDICTS = ("holds", "differs", "inconclusive", "fails", "unmeasurable", "stale")
 # Source of an expectation.
 CLASSES = ("paper", "tuned", "own")
 KINDS = ("real", "model", "stand-in")
-# One of these is the verdict of a row, the worst of its laws of class `paper` (in this order).
+# The verdict of a row: the worst of its laws of class `paper`, in this order.
 WORDS = ("differs", "inconclusive", "unmeasurable", "holds")
-# Or one of these: only tuned laws; no published value; measured by another version; never measured; shown by tests.
+# Or one of these: only tuned laws; no published value; measured with another version; never measured; shown
+# by tests.
 OTHER_WORDS = ("tuned", "own", "stale", "unrun", "tested")
 SHORT_MAX = 18
 
@@ -119,7 +120,7 @@ class Row:
         if missing := [name for name in self.names if name not in known]:
             raise Fault(f"docs/reproductions.toml: {self.id}: no scenario {', '.join(missing)}")
         self.results = [(name, result) for name in self.names if (result := stored(name)) is not None]
-        # A reduced campaign that was run takes the place of the one that takes days.
+        # The result of a reduced campaign replaces the one that takes days.
         reduced = {name.removesuffix("-reduced") for name, _ in self.results if name.endswith("-reduced")}
         self.results = [(name, result) for name, result in self.results if name not in reduced]
         self.expects = self.own_expects()
@@ -196,7 +197,7 @@ class Row:
         return "f/" + re.sub(r"[^a-z0-9.]+", "-", self.id.lower()) + ".svg"
 
 
-# Of metrics whose unit no stored point says.
+# Units of metrics without a unit in the stored points.
 UNITS = {
     "_cores": "cores", "_ms": "ms", "_mbps": "Mbit/s", "_kbps": "kbit/s", "_mb": "MB", "_per_s": "1/s", "us_p50": "us",
     "us_p99": "us", "us_mean": "us", "ms_median": "ms", "mpps": "Mpps", "_us": "us", "_blade": "users", "charged": "Mpps",

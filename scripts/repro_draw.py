@@ -15,7 +15,7 @@ COLOURS = {
     "stale": "#7b6a9c", "unrun": "#666666",
 }  # fmt: skip
 WIDTH, LEFT, RIGHT, LINE, TOP, BOTTOM = 860, 330, 190, 30, 34, 32
-# The axis: measured over published, by factors.
+# Axis: ratio of measured to published values.
 DECADES = (-2.0, 2.0)
 TICKS = (0.01, 0.1, 0.5, 1, 2, 10, 100)
 LABEL_MAX = 54

@@ -6,7 +6,7 @@ from repro_data import CLASSES, KINDS, OTHER_WORDS, VERDICTS, WORDS, stored
 from repro_draw import curve_file, described, named, wanted_plots
 
 LINE_MAX = 110
-# Sentences of stored results that later versions write in other words.
+# Sentences of stored results that later versions word differently.
 WORDING = {
     "more or quieter repeats would tell": "more or quieter repeats are needed",
     "a quiet machine would tell": "a quiet machine is needed",

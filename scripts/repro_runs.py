@@ -10,7 +10,7 @@ from pathlib import Path
 from repro_data import ROOT, load, stored
 
 CAMPAIGNS = ROOT / "target" / "reproduce"
-# A scenario that takes longer needs days and is left out: the rows have a reduced one.
+# Longer scenarios need days and are skipped: the rows have reduced ones.
 LONGEST_MIN = 90
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes a report with every form of figure and photographs it: light, dark and printed; the whole page and its first
-# screen. Fails if a figure is empty, a label is cut off, or a page asks for anything outside itself.
+# Creates a report with every kind of figure and takes pictures of it: light, dark and printed; the whole page
+# and its first screen. Fails if a figure is empty, a label is cut off, or a page requests an external
+# resource.
 #   scripts/screenshots.sh [FOLDER=target/screenshots] [REPORT.html ...]     other reports instead of the gallery
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -25,7 +26,8 @@ browse() {
         --user-data-dir="$profile" "$@" >"$profile/log" 2>&1 || { cat "$profile/log" >&2; return 1; }
 }
 
-# Labels of figures are text in the page: their boxes must lie within the figure's. The page is asked itself.
+# Labels of figures are text in the page: their boxes must lie within that of the figure. The check runs in
+# the page.
 cat >"$profile/ask.js" <<'JS'
 addEventListener('load', () => document.fonts.ready.then(() => {
   const faults = [];
@@ -81,7 +83,7 @@ PY
     height=$(cat "$profile/height" 2>/dev/null || echo 4000)
     url="file://$(cd "$(dirname "$page")" && pwd)/$(basename "$page")"
     for scheme in light dark; do
-        # 0 is dark and 1 is light, as blink counts them.
+        # 0 is dark and 1 is light, as defined by Blink.
         setting=--blink-settings=preferredColorScheme=$([[ $scheme == dark ]] && echo 0 || echo 1)
         browse "$setting" --window-size=1280,900 --screenshot="$folder/$name-$scheme-first.png" "$url"
         browse "$setting" --window-size=1280,"$height" --screenshot="$folder/$name-$scheme.png" "$url"

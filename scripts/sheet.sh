@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Draws the report of every stored result (docs/results) and puts all figures on one sheet, for somebody to look at; checks that each has a
-# title, axes that say what they are, with units, and a sentence. RANLAB names the binary, else the release binary is built.
+# Draws the report of every stored result (docs/results) and puts all figures on one sheet for inspection;
+# checks that each has a title, axes with names and units, and a sentence. RANLAB names the binary, else the
+# release binary is built.
 #   scripts/sheet.sh [FOLDER=target/sheet] [RESULT.json ...]      other results instead of all
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,14 +21,14 @@ mkdir -p "$folder"
 for result in "${results[@]}"; do
     name=${result#docs/results/}
     name=${name%.json}
-    # Verdicts are the results' own: what fails there is no fault of the sheet, and neither is a stand-in for repeats.
+    # A failed verdict of a result is not a fault of the sheet, and neither is a substitute for repeats.
     "$RANLAB" bench report "$result" --out "$folder/${name//\//-}" >"$folder/log" 2>&1 || [[ -e $folder/${name//\//-}/report.html ]] || { cat "$folder/log" >&2; exit 1; }
 done
 python3 - "$folder" <<'P'
 """The sheet as a page of pictures, and what is wrong with a figure."""
 import html, json, pathlib, re, sys
 folder = pathlib.Path(sys.argv[1])
-# Counts and shares have none: words say what they are, and so does a name of ours that says it is a ratio.
+# Counts and ratios have no unit: their names say what they are.
 RATIOS = {"ratio", "share", "gain", "change", "of"}
 said = lambda label: "(" in label or " " in label.strip() or not re.search(r"[._]", label) or RATIOS & set(re.split(r"[._]", label))
 parts, faults, drawn = [], [], 0

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of the guest that scripts/test-sctp.sh boots: runs what is in /bin and says what failed.
+# First process of the guest that scripts/test-sctp.sh boots: runs the programs in /bin and reports failures.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin LD_LIBRARY_PATH=/usr/lib TMPDIR=/tmp
 mount -t proc none /proc
@@ -12,7 +12,7 @@ modprobe sctp && modprobe veth
 ip link set lo up
 uname -a
 
-# A second machine: a namespace at the other end of two wires, which tests cut.
+# A second machine: a namespace at the other end of two links, which tests cut.
 /usr/bin/ip netns add far
 for wire in 1 2; do
     /usr/bin/ip link add near$wire type veth peer name far$wire netns far
@@ -56,7 +56,7 @@ stock() {
 step "transports" test-transport
 step "associations" test-sctp --test-threads 1 --nocapture
 step "a RIC, two base stations behind a wire, an xApp" emulated
-# All clauses over SCTP, payload protocol identifiers among them.
+# All clauses over SCTP, including payload protocol identifiers.
 checked() {
     ranlab ric --e2 sctp://0.0.0.0:36421 --e42 sctp://0.0.0.0:36422 --duration 300s >/tmp/ric.txt 2>&1 &
     ric=$!

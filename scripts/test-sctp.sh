@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# SCTP of a kernel, on machines whose own has none: boots Debian's kernel in QEMU (software emulation; minutes) with nothing but
-# busybox, the modules, our programs and a stock iperf3, and runs there the suite of transports, what only a kernel can do to an
-# association (PPIDs, several paths, abort, restart), and a RIC with two base stations and an xApp.
-# Packages are unpacked under target/, never installed. RANLAB names the program; without it the debug build is tried.
+# Kernel SCTP on machines without it: boots Debian's kernel in QEMU (software emulation; minutes) with only
+# busybox, the modules, the programs and an unmodified iperf3. Runs the transport suite, tests of kernel
+# features (PPIDs, multi-homing, abort, restart), and a RIC with two base stations and an xApp. Packages are
+# unpacked under target/, never installed. RANLAB names the program; default: the debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/guest.sh
 
 guest sctp-vm
-# The small image, for clouds, has all that is needed.
+# The small cloud image has everything needed.
 kernel linux-image-cloud-amd64
 for package in iperf3 libiperf0 libsctp1; do unpacked "$package" "$vm/$package"; done
 
 cargo test -p ranlab-sdk --test transport --test sctp --no-run
-# The paths of what was just built.
+# Paths of the test binaries just built.
 tests=$(cargo test -p ranlab-sdk --test transport --test sctp --no-run --message-format=json 2>/dev/null |
     sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 if [[ -z ${RANLAB:-} ]]; then

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# The first process of the guest that scripts/test-sriov.sh boots: runs what is in /usr/bin and says what failed.
+# First process of the guest that scripts/test-sriov.sh boots: runs the programs in /usr/bin and reports
+# failures.
 /bin/busybox --install -s /bin
 export PATH=/usr/bin:/bin LD_LIBRARY_PATH=/usr/lib TMPDIR=/tmp
 mount -t proc none /proc
@@ -21,23 +22,25 @@ step() {
     "$@" || failed="$failed [$*: $?]"
 }
 
-# Ports whose cards stamp by a clock of their own, and whether they do now.
+# Lists ports whose cards have a clock for timestamps, and whether timestamping is enabled.
 clocks() { ranlab doctor 2>&1 | grep '/dev/ptp'; }
 
-# What a campaign must not leave: namespaces, functions, ports elsewhere or with queues that are not the driver's.
+# Checks that a campaign has left nothing: no namespaces, virtual functions, moved ports, or queues other than
+# those of the driver.
 clean() {
     [ -z "$(ls /run/netns 2>/dev/null)" ] || { ls /run/netns; return 1; }
     for port in eth0 eth1 eth2 eth3; do
         [ "$(cat /sys/class/net/$port/device/sriov_numvfs)" = 0 ] || { echo "$port has functions"; return 1; }
         ! /usr/bin/tc qdisc show dev $port | grep -E ' (tbf|htb|taprio|mqprio|clsact) ' || return 1
     done
-    # The cards' own stamps were off.
+    # Timestamping of the cards is disabled.
     ! clocks | grep 'stamps now' || return 1
     [ "$(ls /sys/class/net | wc -l)" = 5 ] || { ls /sys/class/net; return 1; }
 }
 
-# A campaign of so many points, so many with virtual functions, that carries every packet, says that it is emulated, judges no delay,
-# and leaves nothing. One repeat tells nothing of a spread, so what it must hold is asked of its numbers.
+# campaign NAME POINTS FUNCTIONS [SETTING]: runs a campaign with a number of points, some with virtual
+# functions, that carries every packet, reports that it is emulated, judges no delay, and leaves nothing. One
+# repeat has no variance, so the check uses its numbers.
 campaign() {
     { ranlab bench run /scenarios/$1.toml --fresh --out /tmp/$1 --set measure.repeats=1 ${4:+--set $4}; echo $? >/tmp/told; } 2>&1 |
         tee /tmp/$1.out | while read -r line; do
@@ -46,7 +49,7 @@ campaign() {
     told=$(cat /tmp/told)
     ranlab bench query /tmp/$1 "SELECT label, metric, value FROM results WHERE metric LIKE 'live.f%' OR metric LIKE '%lost_ratio'" \
         --format json >/tmp/$1.json
-    # Of each point the cell, both ways.
+    # The cell of each point, in both directions.
     [ "$(grep -o '"cell_[du]l.lost_ratio",0[.0]*\]' /tmp/$1.json | wc -l)" = $((2 * $2)) ] || { cat /tmp/$1.json; return 1; }
     [ "$(grep -o '"live.functions",[1-9]' /tmp/$1.json | wc -l)" = $3 ] || { echo "functions at other points"; cat /tmp/$1.json; return 1; }
     ! grep -qE 'lost_ratio",(0\.0*[1-9]|[1-9])' /tmp/$1.json || { cat /tmp/$1.json; return 1; }
@@ -55,17 +58,19 @@ campaign() {
     clean && return $told
 }
 
-# QEMU's card keeps the stamp of a frame that arrived until RXSATRH is read, and takes no other meanwhile; Intel's does until RXSTMPH
-# is, which is what Linux reads: left alone, QEMU's stamps the first frame and none after it. So that register is read here, again and
-# again; a frame whose stamp goes by that, before the driver has it, is one of those that are allowed to have none. Of what
-# leaves by a function few arrivals are stamped (2 of 13): it seems that the card's own switch takes the register then (read in its source,
-# not shown). So one way of six may have none.
+# The emulated card of QEMU keeps the timestamp of a received frame until RXSATRH is read, and takes no other
+# in the meantime; a card of Intel keeps it until RXSTMPH is read, which is what Linux reads. Without help,
+# QEMU therefore stamps only the first frame. This loop reads that register repeatedly. A frame whose
+# timestamp is discarded that way before the driver reads it counts among those that may have none. Few
+# arrivals of frames sent by a virtual function are stamped (2 of 13): apparently the embedded switch of the
+# card occupies the register (from its source, not proven). One direction of six may therefore have no
+# timestamps.
 bars() { for port in 0 1 2 3; do cut -d' ' -f1 /sys/class/net/eth$port/device/resource | head -n 1; done; }
 unlatch() { while :; do for bar in "$@"; do devmem $((bar + 0xB630)) 32 >/dev/null; done; sleep 0.2; done; }
 
-# Frames between the two ports of a cable, stamped by their cards: the leaving of each one, in order, none arrived before it left; the
-# arrival of some of them (above: how many is the emulator's pace); both clocks related to each other with an error; whatever shares the card. Then what the
-# kernel says of the same.
+# Frames between the two ports of a cable, stamped by their cards: every departure, in order, none received
+# before it was sent; some arrivals (limited by the emulator, see above); the relation of both clocks with its
+# error; for every way to share the card. Then the same with timestamps of the kernel.
 stamps() {
     # shellcheck disable=SC2046
     unlatch $(bars | head -n 2) &
@@ -86,7 +91,7 @@ stamped() {
         tr ']' '\n' </tmp/$who.json | grep -vE '(lost_ratio|unordered|early)",0' | cut -c1-100
         [ "$(grep -o '"cable_[du]l.left_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
         [ "$(grep -oE '"cable_[du]l.stamped_ratio",(1[.0]*\]|0\.[0-9]*[1-9])' /tmp/$who.json | wc -l)" -ge 5 ] || return 1
-        # The kernel's stamps are one for each, both ends.
+        # The kernel stamps every frame at both ends.
         [ $who = card ] || [ "$(grep -o '"cable_[du]l.stamped_ratio",1[.0]*\]' /tmp/$who.json | wc -l)" = 6 ] || return 1
         [ "$(grep -oE '"cable_[du]l.(lost_ratio|unordered|early)",0[.0]*\]' /tmp/$who.json | wc -l)" = 18 ] || return 1
         grep -E 'stamped by' /tmp/$who.out
@@ -98,13 +103,13 @@ stamped() {
 
 schedulers() { RANLAB_SCHEDULERS=all test-parts xhaul::orders --test-threads 1 --nocapture; }
 
-# Ends a campaign and its worker where neither can clean up: while functions carry its packets.
+# Kills a campaign and its worker while virtual functions carry its packets, so that neither can clean up.
 killed() {
     ranlab bench run /scenarios/sriov-fig4.toml --fresh --out /tmp/killed --set net.row=sriov-a --set user.mbps=9 \
         --set measure.duration=300s --set measure.repeats=1 >/tmp/killed.out 2>&1 &
     campaign=$!
     functions() { cat /sys/devices/pci*/*/*/sriov_numvfs | grep -c '^[1-9]'; }
-    # Until both cards have made their functions and everything has been moved away from here.
+    # Waits until both cards have created their functions and everything has been moved out of this namespace.
     for _ in $(seq 1500); do
         { [ "$(functions)" = 2 ] && [ "$(ls /sys/class/net)" = lo ]; } && break
         kill -0 $campaign || break
@@ -113,18 +118,18 @@ killed() {
     worker=$(cat /proc/$campaign/task/*/children)
     kill -9 $worker $campaign
     wait $campaign 2>/dev/null
-    # Its memory is still being taken down when `kill` is back.
+    # The memory of the process is still being released when `kill` returns.
     for process in $worker; do
         for _ in $(seq 300); do
             [ -e /proc/$process/stat ] && ! grep -q ') Z' /proc/$process/stat || break
             sleep 0.2
         done
     done
-    # Cards that still stamp, too: `clean`, behind the next campaign, finds them off.
+    # Timestamping is still enabled too: `clean`, after the next campaign, finds it disabled.
     [ -n "$(ls /run/netns)" ] && [ "$(functions)" = 2 ] || { echo "it left nothing to clean up"; cat /tmp/killed.out; return 1; }
 }
 
-# Instructions of a packet by each way to share: dedicated < macvlan < bridge.
+# Instructions per packet for each way to share: dedicated < macvlan < bridge.
 instructions() {
     ranlab bench run /scenarios/cost.toml --fresh --out /tmp/cost --set live.instructions=true --set live.cost_batches=60 \
         --set measure.duration=100ms --set measure.warm_up=0s --set measure.repeats=3 >/tmp/cost.out 2>&1

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# A shared network card and the kernel's schedulers, on machines without virtual functions: boots a stock kernel in QEMU 10
-# (software emulation; minutes), both of Debian's backports, with Intel's 82576 (igb) at both ends of two cables, and runs there the
-# rows of figures 4 and 5 over virtual functions and macvlan, every scheduler that `tc` has, and a campaign that is killed.
-# Emulated time is no time: what is asked is whether everything arrives, in which order, what is left behind, and, where the clock
-# counts instructions, how many of them a packet takes by each way to share.
-# Packages are unpacked under target/, never installed. RANLAB names the program; without it the debug build is tried.
+# A shared network card and the kernel schedulers on machines without virtual functions: boots an unmodified
+# kernel in QEMU 10 (software emulation; minutes), both from Debian backports, with an Intel 82576 (igb) at
+# both ends of two cables. Runs the rows of figures 4 and 5 over virtual functions and macvlan, every
+# supported `tc` scheduler, and a campaign that is killed. Emulated time is not real time: the checks cover
+# delivery, order and cleanup and, where the clock counts instructions, the instructions per packet for each
+# way to share. Packages are unpacked under target/, never installed. RANLAB names the program; default: the
+# debug build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/guest.sh
@@ -13,7 +14,7 @@ guest sriov-vm bookworm-backports
 kernel linux-image-amd64
 for package in qemu-system-x86 qemu-system-common qemu-system-data seabios; do unpacked "$package" "$vm/$package"; done
 
-# Whether schedulers do what they are told.
+# Tests whether schedulers work as configured.
 cargo test -p ranlab-parts --lib --no-run
 orders=$(cargo test -p ranlab-parts --lib --no-run --message-format=json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
 if [[ -z ${RANLAB:-} ]]; then
@@ -31,7 +32,7 @@ put "$orders" test-parts
 mkdir "$root/scenarios"
 cp scenarios/xhaul/{sriov-*,cost}.toml "$root/scenarios/"
 
-# Two cables, an igb at each end: eth0 to eth1, eth2 to eth3.
+# Two cables with an igb at each end: eth0 to eth1, eth2 to eth3.
 cards=()
 slot=0
 for cable in 1 2; do
@@ -41,18 +42,20 @@ for cable in 1 2; do
             -device "igb,bus=slot$slot,netdev=$end$cable,mac=52:54:00:00:00:0$slot,romfile=")
     done
 done
-# Nothing of another QEMU's that is installed.
+# Prevents the use of modules of an installed QEMU.
 export QEMU_MODULE_DIR=$vm/none
 qemu=("$vm/qemu-system-x86/usr/bin/qemu-system-x86_64" -L "$vm/qemu-system-data/usr/share/qemu" -L "$vm/seabios/usr/share/seabios"
     -L "$vm/qemu-system-common/usr/share/qemu" -M q35 -m 1536 -nic none)
-# Without AVX, whose emulation makes everything a third slower. Two processors: a card has a queue for each.
+# Without AVX, whose emulation slows everything down by a third. Two processors, because a card has one queue
+# for each.
 cpu=Nehalem,+rdrand
 processors=(-accel tcg,thread=multi -smp 2)
-# A register of the cards is read past their driver.
+# A register of the cards is read without the driver.
 words=iomem=relaxed
 boot scripts/test-sriov-guest.sh "${SCRIPT_SECONDS:-1500}" "${qemu[@]}" "${cards[@]}"
 
-# Once more with one processor whose clock counts its instructions: what a packet costs in them, the same in every run.
+# Once more with one processor whose clock counts instructions: the cost of a packet in instructions is the
+# same in every run.
 processors=(-accel tcg,thread=single -icount "shift=0,sleep=off" -smp 1)
 words=RANLAB_GUEST=instructions
 boot scripts/test-sriov-guest.sh "${SCRIPT_SECONDS:-1500}" "${qemu[@]}"

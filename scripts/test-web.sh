@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The pages of the RIC and of other verbs, and reports, in Debian's Chromium, before the binary that RANLAB names, or the release binary. Pictures of each view go to
-# target/web, for somebody to look at. WEB names a folder whose files are shown instead of those in the binary: for who
-# works on them (`WEB=$PWD/web scripts/test-web.sh`).
+# Tests of the pages of the RIC and other verbs, and of reports, in Debian's Chromium, with the binary named
+# by RANLAB or the release binary. Pictures of each view go to target/web for inspection. WEB names a folder
+# whose files replace those in the binary, for development: `WEB=$PWD/web scripts/test-web.sh`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in node chromium; do
@@ -13,7 +13,7 @@ if [[ -z ${RANLAB:-} ]]; then
     cargo build --release -p ranlab
     RANLAB=$PWD/target/release/ranlab
 fi
-# Reports: 1,000 points and every form of figure, of a rig whose laws are known.
+# Reports: 1,000 points and every kind of figure, from a rig with known laws.
 reports=target/web/reports
 rm -rf "$reports"
 cargo run -q -p ranlab-campaign --example large -- "$reports" 1000

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test of the workspace and says how many there were.
+# Runs every test of the workspace and prints their number.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,10 +7,10 @@ mkdir -p target
 log=target/test.log
 status=0
 cargo test --workspace --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
-# Off in the workspace's build (docs/decisions/0013-tls-by-rustls.md).
+# Disabled in the build of the workspace (docs/decisions/0013-tls-by-rustls.md).
 cargo test -p ranlab-sdk --features tls --test tls 2>&1 | tee -a "$log" || status=$?
 
-# `test result: ok. 12 passed; 0 failed; 3 ignored; ...`, one line for each test binary.
+# `test result: ok. 12 passed; 0 failed; 3 ignored; ...`, one line per test binary.
 awk '/^test result:/ { passed += $4; failed += $6; ignored += $8; binaries++ }
      /^skipped: / { skipped++; why = why "\n  " $0 }
      END { printf "\n%d tests passed, %d failed, %d ignored, in %d binaries; %d say that they cannot run here%s\n", passed, failed, ignored, binaries, skipped, why

@@ -29,7 +29,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```\s*$", re.S | re.M)
-# Not a part of a word, an address or a digest: those are compared as they stand.
+# Not within a word, an address or a digest: those are compared literally.
 NUMBER = r"(?<![\w.:])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\d.:]*\d)(?!\w)"
 BLOCK_SECONDS = 400
 BACKGROUND_SECONDS = 60
@@ -51,7 +51,7 @@ def pattern(line):
     parts = re.split(f"({NUMBER})", re.sub(r"\s+", " ", line.strip()))
     texts = [re.escape(part) for part in parts[::2]]
     joined = NUMBER.join(texts)
-    # Columns are aligned by spaces that depend on the numbers; bars depend on them too.
+    # Alignment by spaces, and bars, depend on the numbers.
     return re.compile(re.sub(r"(?:\\ |[█▏▎▍▌▋▊▉#])+", lambda _: r"[\s█▏▎▍▌▋▊▉#]*", joined) + r"(?!\w)")
 
 

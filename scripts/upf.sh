@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A UPF and its load, each in a network namespace where this user may make some, otherwise on loopback: 10,000 sessions are
-# established, modified, loaded at rising rates and released; the report has the curve. Further arguments go to `bench run`.
+# A UPF and its load, in separate network namespaces where this user may create them, otherwise on loopback:
+# 10,000 sessions are established, modified, loaded at rising rates and released; the report shows the curve.
+# Further arguments go to `bench run`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scenario=scenarios/upf/ten-thousand.toml

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What pages cost the RIC that they show, as promised in SPECIFICATION.md: 5,000 base stations live, and a tab that was stopped, in
-# interleaved pairs. RANLAB names the binary, else the release binary is built; NODES, WINDOW (seconds) and PAIRS (at least 7) are its size.
-#   scripts/web-cost.sh [page|many|stopped]     page: the page alone; WEBS=FOLDER,FOLDER compares two of them in turns
+# Cost of pages for the RIC that they show, as promised in SPECIFICATION.md: 5,000 base stations live, and a
+# stopped tab, in interleaved pairs. RANLAB names the binary, else the release binary is built; NODES, WINDOW
+# (seconds) and PAIRS (at least 7) set the size.
+#   scripts/web-cost.sh [page|many|stopped]     page: the page alone; WEBS=FOLDER,FOLDER compares two of them, alternating
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in node chromium ps; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A RIC that gets half of the CPU it needs, and an xApp that reads a tenth of its stream: memory stays bounded, what is
-# dropped is counted and equals the gaps that the xApp sees, and what is delivered is young.
+# A RIC with half of the CPU that it needs, and an xApp that reads a tenth of its stream: memory stays
+# bounded, drops are counted and equal the gaps that the xApp detects, and delivered reports are recent.
 set -euo pipefail
 exec python3 - "$RANLAB" <<'P'
 import json, os, signal, subprocess, sys, threading, time
@@ -32,7 +32,8 @@ class Throttle(threading.Thread):
         super().__init__(daemon=True)
         self.pid, self.share, self.slice_s, self.on = pid, share, slice_s, True
     def run(self):
-        # The quota is on CPU time: the process may use share * elapsed, and is stopped when it has used more.
+        # The quota applies to CPU time: the process may use share * elapsed, and is stopped when it has used
+        # more.
         begin, used = time.monotonic(), cpu_s(self.pid)
         stopped = False
         while self.on:
@@ -55,7 +56,7 @@ def run(name, transport, slow_ric=False, share=None):
     time.sleep(2)
     need = (cpu_s(ric.pid) - before) / (time.monotonic() - at)
     offered = last(probe)["indications"] / 4
-    # At the end everybody gets what they need again: every gap has two sides.
+    # At the end, everyone gets what they need again, so that every gap has two sides.
     slow = ["--at-most", str(int(offered * share)), "--slow-from", "2s", "--slow-until", "11s"] if share else []
     xapp = start("xapp", "monitor", "--connect", e42, "--period", "10ms", "--duration", "16s", *slow)
     time.sleep(2)

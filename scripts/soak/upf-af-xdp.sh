@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Base stations' packets by sockets and by AF_XDP, in turns on the same veth: packets per second and CPU time of the
-# generator for each, sending alone and with every packet reflected. Copied frames on veth are no network card. Needs root.
+# Base station packets through sockets and through AF_XDP, alternating on the same veth: packets per second
+# and CPU time of the generator for each, sending only and with every packet reflected. Copied frames on veth
+# do not represent a network card. Needs root.
 set -euo pipefail
 [[ $(id -u) == 0 ]] || { echo "network namespaces need root; left out"; exit 0; }
 exec python3 - "$RANLAB" "${SECONDS_EACH:-3}" "${TURNS:-3}" <<'P'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Packets through our UPF in three namespaces on veth: each design beside a loop that passes packets on unread, the
-# same load on the same devices, in turns. Designs forward at least 0.6 of what the loop does. Needs root.
+# Packets through the UPF in three namespaces on veth: each design compared with a loop that forwards packets
+# unread, with the same load on the same devices, alternating. Designs forward at least 0.6 of the packets of
+# the loop. Needs root.
 set -euo pipefail
 [[ $(id -u) == 0 ]] || { echo "network namespaces need root; left out"; exit 0; }
 exec python3 - "$RANLAB" "${SECONDS_EACH:-4}" "${TURNS:-3}" <<'P'
@@ -60,7 +61,7 @@ def run(kind, octets, downlink):
     report = json.loads(load.stdout.splitlines()[-1])
     seen, upf = end(dn), end(upf)
     step = report["steps"][0]
-    # The data network does not know the run: the smoke packets have numbers of their own that come again.
+    # The data network does not know the run: smoke packets have separate sequence numbers that repeat.
     assert report["unexplained"] == 0 and seen["duplicates"] <= 10, (report, seen)
     sent = step["uplink"]["sent"]
     return seen["received"] / step["seconds"], sent / step["seconds"], upf["cpu_s"], upf.get("xdp")

@@ -89,7 +89,7 @@ def machine(ric):
     say("bounds", bounds)
     tried("hosts", lambda: open("/proc/sys/kernel/pid_max", "w").name)
     say("tmp", len(os.listdir("/tmp")))
-    # Pages of a tmpfs are memory, and memory is bounded.
+    # Pages of a tmpfs are memory, and memory is limited.
     try:
         with open("/dev/shm/fill", "wb") as file:
             for _ in range(2048):
@@ -146,7 +146,7 @@ def shares():
         if answer.status == 200:
             heard.append(door)
         else:
-            # Not that it asks too often, which it does as well.
+            # Refused because of the number of topics, not because of the request rate.
             refused += b"topics at once" in answer.read()
     say("topics", len(heard), refused)
     door = Door()
@@ -187,7 +187,7 @@ def flood():
         door.setblocking(False)
         try:
             door.connect(DOOR)
-            # Half a request, for which a slow server would wait.
+            # Half a request, which would occupy a slow server.
             door.send(b"POST /v1/control HTTP/1.1\r\n")
             doors.append(door)
         except OSError:

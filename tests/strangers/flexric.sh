@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# FlexRIC 2.0.0, as it is, and ranlab: whether anything of FlexRIC's aborts more often with ours than among its own.
-# $FLEXRIC names its build folder, $RANLAB the binary, $PRELOAD our library; ROUNDS (10) times everything is started and ended:
-# FlexRIC alone between the meetings, so that a busy machine is as busy for both. About two minutes a round.
+# Unmodified FlexRIC 2.0.0 and ranlab: checks whether FlexRIC programs abort more often with ranlab than among
+# themselves. $FLEXRIC names its build folder, $RANLAB the binary, $PRELOAD the library; ROUNDS (default 10)
+# is the number of rounds. Rounds with FlexRIC alone are interleaved, so that load on the machine affects
+# both. About two minutes per round.
 set -uo pipefail
 
 skip() { echo "$1"; exit 77; }
@@ -22,14 +23,14 @@ declare -A program=(
     [moni]=examples/xApp/c/monitor/xapp_gtp_mac_rlc_pdcp_moni [kpm_moni]=examples/xApp/c/monitor/xapp_kpm_moni
     [kpm_rc]=examples/xApp/c/kpm_rc/xapp_kpm_rc
 )
-# An xApp on its library that sends controls one after the other, if a variable names one.
+# An xApp with its library that sends controls one after the other, if a variable names one.
 [[ -z ${FLEXRIC_CONTROLS:-} ]] || program[controls]=$FLEXRIC_CONTROLS
 declare -A pid=() runs=() aborts=() hung=() failed=()
-# Started here, and no group of others: each is ended by its own number.
+# Each program is ended by its process id.
 end_all() { for name in "${!pid[@]}"; do kill -9 "${pid[$name]}" 2>/dev/null; wait "${pid[$name]}" 2>/dev/null; done; pid=(); }
 
 path_of() { if [[ ${program[$1]} == /* ]]; then echo "${program[$1]}"; else echo "$FLEXRIC/${program[$1]}"; fi; }
-# A program of FlexRIC's, carried in this meeting's folder.
+# Runs a FlexRIC program in the folder of this round, with the preloaded library.
 stock() {
     mkdir -p "$work/$1"
     (cd "$work/$1" && ulimit -c 0 && RANLAB_SCTP=$folder LD_PRELOAD=$PRELOAD exec "$(path_of "$1")" \
@@ -40,7 +41,7 @@ ours() { local name=$1; shift; "$RANLAB" "$@" >"$work/$name.out" 2>&1 </dev/null
 running() { kill -0 "${pid[$1]}" 2>/dev/null && [[ $(sed 's/.*) //' "/proc/${pid[$1]}/stat" 2>/dev/null) != Z* ]]; }
 count() { local -n of=$1; of[$2]=$((${of[$2]:-0} + 1)); }
 
-# Whether what serves is still there at the end of a meeting.
+# Checks whether the servers still run at the end of a round.
 lived() {
     local name
     for name in "$@"; do
@@ -49,7 +50,7 @@ lived() {
     done
 }
 
-# Runs an xApp to its end, ours or theirs.
+# Runs an xApp of either side until it exits.
 xapp() {
     local name=$1 code=0 waited
     shift
@@ -70,13 +71,13 @@ xapp() {
     fi
 }
 begin() { meeting=$1 folder=$work/net-$1; mkdir -p -m 700 "$folder"; at="shim://$folder/127.0.0.1"; }
-# Ours finds out by itself whom it talks to. Who has seen nothing has failed.
+# ranlab detects the dialect of its peer. A monitor without reports has failed.
 monitor() {
     xapp monitor xapp monitor --connect "$at:36422" --duration 4s
     grep -q ' [1-9][0-9]* indications' "$work/monitor.out" || { count failed "$meeting/monitor"; tail -n 1 "$work/monitor.out" >&2; }
 }
 
-# KPM of its agents, in its modified ASN.1, has values.
+# KPM of its agents, in a modified ASN.1, has values.
 kpm_values() {
     xapp kpm_values xapp monitor --connect "$at:36422" --sm kpm --duration 4s
     grep -q ' measurement=' "$work/kpm_values.out" || { count failed "$meeting/kpm_values"; tail -n 1 "$work/kpm_values.out" >&2; }
@@ -118,7 +119,7 @@ for key in $(printf '%s\n' "${!runs[@]}" | sort); do
     name=${key#*/} alone=alone/${key#*/} note=
     if [[ $key != alone/* && -n ${program[$name]:-} ]]; then
         note="${aborts[$alone]:-0} of ${runs[$alone]}"
-        # As a share: not every meeting runs as often.
+        # Compared as a share, because the number of runs differs.
         ((${aborts[$key]:-0} * runs[$alone] <= ${aborts[$alone]:-0} * runs[$key])) || { worse=1; note+='   MORE'; }
     elif [[ $key != alone/* ]] && ((${aborts[$key]:-0} + ${failed[$key]:-0} > 0)); then
         worse=1 note='ours failed'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A software switch that is not Open vSwitch, CPqD's (BOFUSS), driven as any OpenFlow switch at an address (docs/how-to/my-switch.md): each
-# pipeline that needs no tunnel equals the oracle both ways, a full table names its rule, and after kill -9 of a campaign, too, it
-# has what its owner told it and nothing else.
+# A software switch other than Open vSwitch, CPqD's BOFUSS, controlled over OpenFlow
+# (docs/how-to/my-switch.md): each pipeline without tunnels equals the oracle in both directions, a full table
+# names its rule, and after a campaign, also one killed with -9, the switch has exactly the configuration of
+# its owner.
 #   $OFDATAPATH   its program ofdatapath
 set -euo pipefail
 . "$(dirname "$0")/../e2e/judged.sh"
@@ -29,7 +30,7 @@ has >owner.txt
 [[ $(wc -l <owner.txt) == 2 ]] || { cat owner.txt; exit 1; }
 owners() { has >now.txt; diff owner.txt now.txt; }
 
-# scenario NAME LINE...: a scenario of a pipeline, with lines of its own.
+# scenario NAME LINE...: writes a scenario of a pipeline, with further lines.
 scenario() {
     local name=$1
     shift

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The ready scenarios of scenarios/peers, shortened, on real builds where a variable names one: each is measured twice in a row
-# by nothing but its profile, agrees with us on base stations and UEs, and leaves nothing behind.
+# The scenarios of scenarios/peers, shortened, with real builds where a variable names one: each is measured
+# twice in a row with its profile only, agrees with ranlab on base stations and UEs, and leaves nothing
+# behind.
 #   $FLEXRAN_RTC   FlexRAN's program rt_controller, in the folder build of its checkout
 #   $MOSAIC5G      Mosaic5G's, with log_config in a folder above it
 set -euo pipefail

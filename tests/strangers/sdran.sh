@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Published SD-RAN controllers, where a variable names a build: 10 x 10 and 30 x 10 are alive for a minute, the controller's
-# REST agrees on base stations and UEs, and one that is stopped for ten seconds shows as ten seconds of lateness.
+# Published SD-RAN controllers, where a variable names a build: 10 x 10 and 30 x 10 are alive for a minute,
+# the controller's REST API agrees on base stations and UEs, and a stop of ten seconds is reported as a send
+# delay of ten seconds.
 #   $FLEXRAN_RTC, $MOSAIC5G   FlexRAN's and Mosaic5G's program rt_controller, with log_config/basic_log in a folder above it
 #   $EMPOWER1, $EMPOWER2      a program that becomes 5G-EmPOWER's runtime; arguments: port of base stations, port of REST, and for
 #                             EMPOWER1 the tenant whose UEs and cells its two pollers measure
-# SECONDS_ALIVE says how long they are to be alive.
+# SECONDS_ALIVE is the time for which they are to be alive.
 set -euo pipefail
 
 alive_s=${SECONDS_ALIVE:-60}
@@ -12,17 +13,17 @@ controller=0 met=0 tenant=
 trap '((controller == 0)) || kill -KILL "$controller" 2>/dev/null || true' EXIT
 
 field() { tr -d ' \n' <"$2" | grep -o "\"$1\":[0-9.]*" | head -n 1 | cut -d: -f2; }
-# CPU time of the controller so far, in hundredths of a second.
+# Prints the CPU time of the controller so far, in hundredths of a second.
 cpu() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$controller/stat"; }
 ask() { curl --silent --fail --max-time 10 --user root:root "$@"; }
 fail() { echo "$1"; shift; cat "$@"; exit 1; }
 
-# Each time at ports of its own: not all of them can take theirs again at once.
+# New ports each time, because some controllers cannot bind theirs again immediately.
 start() {
     south=$((20000 + RANDOM % 10000)) rest=$((30000 + RANDOM % 2000))
     "$1" >controller.txt 2>&1 &
     controller=$!
-    # REST alone is asked: a connection to the other port would be a base station.
+    # Only REST is probed: a connection to the other port would count as a base station.
     for _ in $(seq 150); do
         sleep 0.2
         curl --silent --output /dev/null --max-time 2 "http://127.0.0.1:$rest/" && return
@@ -46,10 +47,10 @@ rtc() {
 
 runtime() { exec "$program" "$south" "$rest" ${tenant:+"$tenant"}; }
 
-# Who is told of how many base stations and UEs: in the controller's own words.
+# known: prints the number of base stations and UEs known to the controller.
 known() {
     case $name in
-    # Text: all that was told of each base station.
+    # Text: everything that was reported of each base station.
     flexran-rtc) ask "http://127.0.0.1:$rest/stats_manager/enb_config" >known.txt && grep -c '^eNB_id:' known.txt && grep -c '^ue_config {' known.txt ;;
     mosaic5g) ask "http://127.0.0.1:$rest/stats" >known.txt && grep -o '"agent_info"' known.txt | wc -l && grep -o '"imsi":' known.txt | wc -l ;;
     empower-v1)
@@ -82,7 +83,7 @@ meet() {
     if [[ $name == empower-v1 && $nodes == 10 ]]; then ((share < 30)) || fail "$share % of a core" last.txt; fi
 }
 
-# Two base stations with two UEs, and a controller that sleeps for ten seconds.
+# Two base stations with two UEs, and a controller that is stopped for ten seconds.
 sleeps() {
     "$RANLAB" emulate "${speak[@]}" --connect "tcp://127.0.0.1:$south" --nodes 2 --ues 2 --activation constant:0s \
         --duration 25s >fleet.txt 2>fleet.err &
@@ -91,10 +92,10 @@ sleeps() {
     kill -STOP "$controller"
     sleep 10
     kill -CONT "$controller"
-    # Some controllers give up everybody whom they did not hear for so long.
+    # Some controllers disconnect all base stations after this time.
     wait "$fleet" || true
     grep -Eq 'the controller stopped reading at [0-9.]+ s, for (9|10|11)\.[0-9] s' fleet.txt || fail "$name: not told" fleet.txt
-    # Nothing is due while nobody asks: reports to the worker of version 2 are answers.
+    # Nothing is due without requests: reports to the worker of version 2 are responses.
     [[ $name == empower-v2 ]] || grep -Eq 'lateness p99 (9|10|11)[0-9]{6} us' <(tail -n 1 fleet.txt) || fail "$name: not late" fleet.txt
     echo "$name: $(grep -m 1 'stopped reading' fleet.txt)"
 }
@@ -107,7 +108,7 @@ register() {
             "http://127.0.0.1:$rest/api/v1/vbses" >>registered.txt || [[ $1 == 1.0 ]]
     done
     if [[ $1 != 1.0 ]]; then
-        # Without it nobody is asked for a report.
+        # Without it, no report is requested.
         ask -X POST -H 'Content-Type: application/json' "http://127.0.0.1:$rest/api/v1/workers" \
             -d '{"version":"1.0","name":"empower.workers.macprbutilization.macprbutilization","params":{"every":2000}}' >>registered.txt
         return 0
@@ -127,7 +128,7 @@ for variable in FLEXRAN_RTC MOSAIC5G EMPOWER1 EMPOWER2; do
     met=$((met + 1))
     case $variable in
     FLEXRAN_RTC) name=flexran-rtc run=rtc speak=(--protocol flexran) ;;
-    # It is not told whose controller it is.
+    # The emulator is not told which controller it is connected to.
     MOSAIC5G) name=mosaic5g run=rtc speak=(--protocol flexran) ;;
     EMPOWER1) name=empower-v1 run=runtime speak=(--protocol empower) ;;
     EMPOWER2) name=empower-v2 run=runtime speak=(--protocol empower --openempower 2) ;;
@@ -137,7 +138,7 @@ for variable in FLEXRAN_RTC MOSAIC5G EMPOWER1 EMPOWER2; do
         register 1.0
         stop
     fi
-    # Each meeting has a controller of its own: what they keep of those that left is theirs.
+    # Each round has a new controller, because some keep state of base stations that have left.
     for nodes in 10 30 stopped; do
         start $run
         [[ $name != empower-v2 ]] || register '"1.0"'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Meets other people's UPFs, unchanged: $OPEN5GS names open5gs-upfd, $EUPF eUPF's program; one that no variable names is skipped.
-# On one process of each: every check twice with the same verdicts, every mode of `load upf` twice with every request explained and
-# no session left behind, and the first graph twice. Needs root: network namespaces, a TUN device, veth.
+# Tests with unmodified third-party UPFs: $OPEN5GS names open5gs-upfd, $EUPF the program of eUPF; a UPF
+# without variable is skipped. With one process of each: every check twice with the same verdicts, every mode
+# of `load upf` twice with every request accounted for and no session left behind, and the first figure twice.
+# Needs root: network namespaces, a TUN device, veth.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 skip() { echo "$1"; exit 77; }
@@ -17,11 +18,11 @@ cleanup() {
 trap cleanup EXIT
 ip -n "$space" link set lo up
 
-# holds FILE EXPRESSION: of the JSON in a file (r).
+# holds FILE EXPRESSION: r is the JSON in a file.
 holds() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert eval(sys.argv[2]), (sys.argv[2], r)' "$@"; }
 lives() { kill -0 "$pid" 2>/dev/null || { echo "the UPF ended:"; tail -n 20 upf.out; exit 1; }; }
 
-# meets NAME RUNS-IN CHECK-ARGUMENTS... -- LOAD-ARGUMENTS...: the UPF serves.
+# meets NAME RUNS-IN CHECK-ARGUMENTS... -- LOAD-ARGUMENTS...: runs all checks and loads with a running UPF.
 meets() {
     local name=$1 in=$2 check=() mode n
     shift 2
@@ -63,7 +64,8 @@ open5gs() {
     ip netns exec "$space" ip tuntap add name ogstun mode tun
     ip -n "$space" address add 10.45.0.1/16 dev ogstun
     ip -n "$space" link set ogstun up
-    # As it is delivered, but for the log, which shall not wait for a disk, and for room.
+    # The default configuration, except that the log does not wait for a disk, and with room for more
+    # sessions.
     cat >upf.yaml <<Y
 logger: { level: error }
 global: { max: { ue: 16384 } }
@@ -78,7 +80,7 @@ Y
     lives
     meets open5gs "$space" 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9 \
         -- --n4 127.0.0.7:8805 --n3 127.0.0.7:2152 --dialect open5gs --ue 10.45.0.2 --n6 routed://10.45.0.1:9
-    # The rate falls while sessions live: at the highest rate by much, at the lowest not.
+    # The rate falls while sessions exist: considerably at the highest rate, not at the lowest.
     python3 - <<'P'
 import json
 for n in (1, 2):
@@ -103,7 +105,7 @@ eupf() {
     ip -n "$peer" link set lo up
     ip -n "$peer" route add 10.60.0.0/16 via 10.6.0.2
     ip netns exec "$space" sysctl -qw net.ipv4.ip_forward=1
-    # eUPF resolves no neighbour itself.
+    # eUPF does not resolve neighbours itself.
     mac() { ip -n "$peer" -json link show "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["address"])'; }
     for gnb in 1 11 12; do
         [[ $gnb == 1 ]] || ip -n "$peer" address add "10.3.0.$gnb/24" dev r3
