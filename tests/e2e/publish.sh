@@ -6,7 +6,7 @@ set -euo pipefail
 command -v curl >/dev/null || { echo "there is no curl"; exit 77; }
 nats=$(command -v nats-server || echo /usr/sbin/nats-server)
 [[ -x $nats ]] || { echo "nats-server is not installed; scripts/need.sh nats installs it"; exit 77; }
-ric_refuses "allowed are nats://HOST:PORT" --publish kafka://127.0.0.1:1
+ric_refuses "expected nats://HOST:PORT" --publish kafka://127.0.0.1:1
 ric_refuses "takes no password" --publish redis://me:hush@127.0.0.1:1
 ! grep -q hush refused.txt || { cat refused.txt; exit 1; }
 ric_refuses "nats://HOST:PORT" --publish nats://127.0.0.1

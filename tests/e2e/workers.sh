@@ -12,7 +12,9 @@ refused() {
     "$RANLAB" "${@:3}" >refused.txt 2>&1 || code=$?
     [[ $code == "$1" ]] && grep -q -- "$2" refused.txt || { echo "exit $code:"; cat refused.txt; exit 1; }
 }
-refused 2 "nats://HOST:PORT" worker --find 127.0.0.1:1
+refused 2 "nats://HOST:PORT" worker --find http://127.0.0.1:1
+# The only scheme needs not be written.
+refused 3 "no NATS server at nats://127.0.0.1:1" worker --find 127.0.0.1:1
 refused 2 "--listen" worker --bus "$bus"
 refused 2 "--advertise" worker --listen 0.0.0.0:0 --allow 127.0.0.1 --bus "$bus"
 # The server starts after the workers and requires a password from a file; a worker without a valid file
