@@ -1,7 +1,7 @@
-//! Causes in the words of the version in use.
+//! Conversion of E2AP causes between protocol versions.
 use ranlab_wire::e2ap::{Cause, CauseMisc, CauseRicRequest as C, Version};
 
-/// `cause`, or what comes nearest to it in `version`.
+/// Returns `cause`, or the closest cause that `version` defines.
 pub(super) fn fit(cause: Cause, version: Version) -> Cause {
     match cause {
         Cause::RicRequest(c) => Cause::RicRequest(match c {

@@ -1,34 +1,36 @@
-//! What an agent is told at its birth, and what it counts.
+//! Configuration and counters of an agent.
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use ranlab_wire::e2ap::{ComponentConfigItem, GlobalE2NodeId, Version};
 use ranlab_wire::flat::Coding;
 use std::time::Duration;
 
-/// What an [`Agent`](super::Agent) is and how it behaves.
+/// Configuration of an [`Agent`](super::Agent).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// The node's identity.
+    /// Identity of the node.
     pub node_id: GlobalE2NodeId,
-    /// The node's components; v2.03 and later demand at least one. v1.01 has another notion of them: none are sent.
+    /// Components of the node. v2.03 and later require at least one. v1.01 has no such list, so none is sent.
     pub components: Vec<ComponentConfigItem>,
-    /// The version spoken. v2.03 turns into v3.01 when a controller uses what only v3.01 has.
+    /// E2AP version. A v2.03 agent switches to v3.01 when a controller uses a feature of v3.01.
     pub version: Version,
-    /// How PDUs are octets, towards every controller; an FB connection has it for all of its life.
+    /// Encoding of PDUs towards every controller. A FlatBuffers connection keeps its encoding until it is closed.
     pub coding: Coding,
-    /// Seed of the jitter: agents of one fleet shall not all reconnect in the same millisecond.
+    /// Seed of the reconnect jitter. Different seeds prevent the agents of a fleet from reconnecting in the same
+    /// millisecond.
     pub seed: u64,
-    /// Octets of each of two buffers in which indications are put together and wait, used again when all that was written there has
-    /// gone: then sending allocates nothing. 0: each has memory of its own, which costs a fleet of agents less.
+    /// Size, in bytes, of each of two buffers for indications. A buffer is reused when all its indications have been
+    /// sent, so sending does not allocate. With 0, each indication gets its own allocation, which takes less memory
+    /// in a large fleet.
     pub pool_bytes: usize,
-    /// Bounds.
+    /// Limits.
     pub limits: AgentLimits,
-    /// Time-outs and retries.
+    /// Timeouts and retries.
     pub timers: AgentTimers,
 }
 
 impl AgentConfig {
-    /// A v2.03 agent with default limits and timers.
+    /// Returns the configuration of a v2.03 agent with default limits and timers.
     pub fn new(node_id: GlobalE2NodeId, components: Vec<ComponentConfigItem>) -> Self {
         Self {
             node_id,
@@ -43,28 +45,30 @@ impl AgentConfig {
     }
 }
 
-/// Bounds of an agent; at each the request is refused and counted.
+/// Limits of an agent. A request beyond a limit is refused and counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentLimits {
-    /// Subscriptions of one controller; beyond, failure with cause `function-resource-limit`.
+    /// Maximum number of subscriptions per controller. Further ones fail with cause `function-resource-limit`.
     pub subscriptions_per_controller: usize,
-    /// Actions of one subscription, at most 16; beyond, failure with cause `excessive-actions`.
+    /// Maximum number of actions per subscription, at most 16. Further ones fail with cause `excessive-actions`.
     pub actions_per_subscription: usize,
-    /// Controllers; beyond, [`ControllerError::TooMany`](super::ControllerError::TooMany).
+    /// Maximum number of controllers. Further ones fail with
+    /// [`ControllerError::TooMany`](super::ControllerError::TooMany).
     pub controllers: usize,
-    /// RAN functions, at most 256.
+    /// Maximum number of RAN functions, at most 256.
     pub functions: usize,
-    /// UEs; beyond, [`UeError::TooMany`](super::UeError::TooMany).
+    /// Maximum number of UEs. Further ones fail with [`UeError::TooMany`](super::UeError::TooMany).
     pub ues: usize,
-    /// Octets of a received PDU; a longer one closes the connection.
+    /// Maximum length of a received PDU, in bytes. A longer PDU closes the connection.
     pub pdu_bytes: usize,
-    /// What may wait for one controller.
+    /// Limits of the send queue of each controller.
     pub outbox: OutboxLimits,
 }
 
 impl Default for AgentLimits {
-    /// 256 subscriptions per controller of 16 actions, 8 controllers, 256 functions, 65,536 UEs, PDUs of 1 MiB.
+    /// Returns 256 subscriptions per controller, 16 actions each, 8 controllers, 256 functions, 65,536 UEs and PDUs
+    /// of 1 MiB.
     fn default() -> Self {
         Self {
             subscriptions_per_controller: 256,
@@ -78,31 +82,34 @@ impl Default for AgentLimits {
     }
 }
 
-/// Time-outs and retries of an agent.
+/// Timeouts and retries of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentTimers {
-    /// How long connecting may take.
+    /// Maximum time to connect.
     pub connect_timeout: Duration,
-    /// How long a controller may take to answer the setup.
+    /// Maximum time to wait for the response to a setup request.
     pub setup_timeout: Duration,
-    /// How long in the end: each one in a row that is not answered doubles it. A controller that a thousand agents come to at once
-    /// may need longer, and whoever leaves it for another one makes that one's work more.
+    /// Upper bound of the setup timeout, which doubles with each setup in a row that gets no response. A controller
+    /// that serves a thousand agents at once may need longer, and reconnecting elsewhere only moves the load to
+    /// another controller.
     pub setup_timeout_max: Duration,
-    /// How long a controller may take to answer any other procedure.
+    /// Maximum time to wait for the response to any other procedure.
     pub procedure_timeout: Duration,
-    /// How often an unanswered procedure is repeated before the connection is given up.
+    /// Number of times that a procedure without a response is repeated before the connection is closed.
     pub procedure_retries: u32,
-    /// Delay before the second attempt to connect; doubles with each further one. Jitter takes up to half of it away.
+    /// Delay before the second connection attempt. It doubles with each further attempt; jitter subtracts up to half
+    /// of it.
     pub reconnect_min: Duration,
-    /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
+    /// Upper bound of the reconnect delay, at most [`RECONNECT_DELAY_MAX`].
     pub reconnect_max: Duration,
 }
 
 changed_by!(AgentConfig, AgentLimits, AgentTimers);
 
 impl Default for AgentTimers {
-    /// 5 s to connect, 3 s per procedure, for setups in a row up to 24 s, 2 retries, reconnecting after 50 ms to 1 s.
+    /// Returns 5 s to connect, 3 s per procedure, setup timeouts of up to 24 s, 2 retries, and reconnect delays from
+    /// 50 ms to 1 s.
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
@@ -116,33 +123,33 @@ impl Default for AgentTimers {
     }
 }
 
-/// What an agent did, over all controllers, since its birth.
+/// Counters of an agent since its creation, summed over all controllers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AgentCounters {
     /// PDUs received.
     pub received: u64,
-    /// PDUs that were no message, or none for an agent in that state.
+    /// PDUs that could not be decoded or that an agent in this state does not expect.
     pub refused_pdus: u64,
-    /// Answers that came late or that nobody had asked for.
+    /// Responses that arrived late or that match no request.
     pub stray_answers: u64,
-    /// Indications that RAN functions sent; what became of them, the outbox counts.
+    /// Indications sent by RAN functions. The outbox counts whether they were transmitted or dropped.
     pub indications: u64,
     /// Subscriptions admitted.
     pub subscriptions: u64,
-    /// Subscriptions refused.
+    /// Subscriptions refused for any reason.
     pub subscriptions_refused: u64,
-    /// Of these, refused because a limit was reached.
+    /// Subscriptions refused because a limit was reached.
     pub limit_refusals: u64,
     /// Controls executed.
     pub controls: u64,
     /// Controls refused.
     pub controls_refused: u64,
-    /// Setups that a controller accepted.
+    /// Setups accepted by a controller.
     pub setups: u64,
     /// Setups that failed, timed out or were refused.
     pub setups_failed: u64,
-    /// Attempts to connect.
+    /// Connection attempts.
     pub connects: u64,
-    /// Messages of RAN functions that the version in use cannot express.
+    /// Messages of RAN functions that cannot be encoded in the version in use.
     pub unencodable: u64,
 }

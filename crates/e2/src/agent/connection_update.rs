@@ -1,23 +1,23 @@
-//! E2 connection update (clause 8.3.6): a controller adds and removes connections of the node.
+//! E2 connection update (clause 8.3.6): a controller adds connections to the node or removes them.
 //!
-//! The answer waits until each new connection is up or has failed: those that are up are listed as set up, the others with a
-//! cause, and they are not tried again.
+//! The response is delayed until each new connection is up or has failed. Connections that are up are listed as set
+//! up. The others are listed with a cause and are not retried.
 use super::core::{Core, Deferred};
 use super::link::{Link, State};
 use super::*;
 use ranlab_wire::e2ap::*;
 use std::time::Duration;
 
-/// Items of one list, at most.
+/// Maximum number of items in one list.
 const ITEMS_MAX: usize = 32;
-/// Updates whose answer waits, at most.
+/// Maximum number of updates whose response is pending.
 const UPDATES_MAX: usize = 4;
-/// How long a new connection may take; the controller waits for the answer meanwhile.
+/// Maximum time to set up a new connection. The controller waits for the response during this time.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// No room for, or no sense in, a transport address, or no controller there.
+/// Cause for a transport address that is invalid or unreachable, or that exceeds the limit of controllers.
 const NO_TRANSPORT: Cause = Cause::Transport(CauseTransport::TransportResourceUnavailable);
 
-/// An update whose answer waits for connections.
+/// A connection update whose response waits for connections.
 #[derive(Debug)]
 pub(super) struct ConnectionUpdate {
     controller: ControllerId,
@@ -29,7 +29,8 @@ pub(super) struct ConnectionUpdate {
 }
 
 impl Core {
-    /// The controller adds and removes controllers. The default one may do both with all; any other may only part.
+    /// Adds and removes controllers as requested. The default controller may remove every controller; any other
+    /// controller may only remove itself.
     pub(super) fn on_connection_update(&mut self, id: ControllerId, update: E2ConnectionUpdate) {
         let is_first = self.first() == Some(id);
         let Some(like) = self.link(id).map(|l| l.address.clone()) else { return };
@@ -66,7 +67,7 @@ impl Core {
         }
     }
 
-    /// A connection that an update may wait for is up, or could not be made.
+    /// Records that a connection has been set up or has failed, and sends the responses that waited for it.
     pub(super) fn connection_settled(&mut self, id: ControllerId, is_up: bool) {
         let waits = |update: &ConnectionUpdate| update.waiting.iter().any(|(other, _)| *other == id);
         let Some(at) = self.updates.iter().position(waits) else { return };
@@ -86,7 +87,7 @@ impl Core {
         }
     }
 
-    /// The controller that waits for answers is gone; what it added stays.
+    /// Discards the pending updates of a controller that disconnected. Controllers that it added stay.
     pub(super) fn forget_connection_updates(&mut self, of: ControllerId) {
         self.updates.retain(|update| update.controller != of);
     }
@@ -112,12 +113,12 @@ impl Core {
         };
         self.send(controller, &answer);
         for other in leaving {
-            // Unknown only if the list names it twice.
+            // The controller is unknown only if the list names it twice.
             let _ = self.remove_controller(self.now, other);
         }
     }
 
-    /// Adds a controller; `None` if it is connected already.
+    /// Adds a controller by its transport address. Returns `None` if the controller is already connected.
     fn add_from_wire(
         &mut self,
         may: bool,

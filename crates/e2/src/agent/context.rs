@@ -1,4 +1,4 @@
-//! What a RAN function can do while it is being called.
+//! Operations that a RAN function can perform during a callback.
 use super::core::{Core, announce};
 use super::link::State;
 use super::*;
@@ -10,34 +10,34 @@ use ranlab_wire::e2ap::{
 };
 use ranlab_wire::flat::{self, Coding};
 
-/// An indication to be sent.
+/// An indication to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Indication<'a> {
-    /// Of which subscription.
+    /// Subscription of the indication.
     pub subscription: SubscriptionId,
-    /// Of which of its actions.
+    /// Action of the subscription.
     pub action: RicActionId,
-    /// Report or insert.
+    /// Type: report or insert.
     pub kind: RicIndicationType,
     /// Indication header of the service model.
     pub header: &'a [u8],
     /// Indication message of the service model.
     pub message: &'a [u8],
-    /// Ties an insert to the control that answers it.
+    /// Identifier that links an insert to the control that responds to it.
     pub call_process_id: Option<&'a [u8]>,
 }
 
-/// A function asked for what cannot be.
+/// Reason why an operation of a RAN function failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContextError {
-    /// There is no such subscription, or it is another function's.
+    /// The subscription does not exist or belongs to another function.
     #[error("no subscription {} of this function", .0.0)]
     UnknownSubscription(SubscriptionId),
-    /// The version spoken with the controller lacks the procedure.
+    /// The E2AP version of the connection does not define the procedure.
     #[error("the controller's version of E2AP, {0}, has no such procedure")]
     NotInVersion(Version),
-    /// The same procedure waits for its answer already.
+    /// The same procedure is already waiting for a response.
     #[error("the controller has not answered the previous one yet")]
     Busy,
     /// The contents cannot be encoded.
@@ -45,7 +45,7 @@ pub enum ContextError {
     Encode(#[from] ranlab_wire::per::EncodeError),
 }
 
-/// The agent as a function sees it while it is being called.
+/// The agent, as seen by a RAN function during a callback.
 #[derive(Debug)]
 pub struct FunctionContext<'a> {
     pub(super) core: &'a mut Core,
@@ -54,32 +54,32 @@ pub struct FunctionContext<'a> {
 }
 
 impl FunctionContext<'_> {
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.core.now
     }
 
-    /// Under which id the function is registered.
+    /// Returns the id under which the function is registered.
     pub fn function_id(&self) -> RanFunctionId {
         self.function
     }
 
-    /// The controller that asks; `None` in [`RanFunction::on_wake`].
+    /// Returns the controller that sent the request, or `None` in [`RanFunction::on_wake`].
     pub fn controller(&self) -> Option<ControllerId> {
         self.controller
     }
 
-    /// The default controller.
+    /// Returns the default controller.
     pub fn first_controller(&self) -> Option<ControllerId> {
         self.core.first()
     }
 
-    /// The controllers of the agent and their addresses, in the order of their addition.
+    /// Returns the controllers and their addresses, in the order in which they were added.
     pub fn controllers(&self) -> impl Iterator<Item = (ControllerId, &str)> {
         self.core.links.iter().filter(|l| l.state != State::Gone).map(|l| (l.id, l.address.as_str()))
     }
 
-    /// The UEs exposed to the controller that asks; all of them if nobody asks.
+    /// Returns the UEs exposed to the requesting controller, or all UEs if no controller sent a request.
     pub fn ues(&self) -> UeFilter<'_> {
         match self.controller {
             Some(controller) => self.core.ues.of(controller, self.core.first()),
@@ -87,43 +87,44 @@ impl FunctionContext<'_> {
         }
     }
 
-    /// The UEs exposed to the controller of a subscription; none if there is no such subscription.
+    /// Returns the UEs exposed to the controller of a subscription, or an empty set if the subscription does not
+    /// exist.
     pub fn ues_of(&self, subscription: SubscriptionId) -> UeFilter<'_> {
         let controller = self.core.subscriptions.of_id(subscription).map(|s| s.controller);
         self.core.ues.of(controller.unwrap_or(ControllerId(u32::MAX)), self.core.first())
     }
 
-    /// The controller of a subscription.
+    /// Returns the controller of a subscription.
     pub fn controller_of(&self, subscription: SubscriptionId) -> Option<ControllerId> {
         self.core.subscriptions.of_id(subscription).map(|s| s.controller)
     }
 
-    /// Asks for [`RanFunction::on_wake`] at `at`. The earliest time asked for since the last waking counts.
+    /// Schedules a call of [`RanFunction::on_wake`] at `at`. The earliest time requested since the last call applies.
     pub fn wake_at(&mut self, at: Time) {
         if let Some(offer) = self.core.offers.get_mut(&self.function) {
             offer.wake = Some(offer.wake.map_or(at, |earlier| earlier.min(at)));
         }
     }
 
-    /// The control outcome of the service model that goes with the refusal of the control being handled.
+    /// Sets the control outcome that is sent if the function refuses the current control.
     pub fn explain(&mut self, outcome: Bytes) {
         self.core.explanation = Some(outcome);
     }
 
-    /// The control being handled will be answered by [`answer`](Self::answer): its function accepts it for now with an
-    /// outcome that nobody is told. `None` if no control is being handled, or too many wait for their answers. If its
-    /// controller is lost meanwhile, nobody waits for the answer any more.
+    /// Defers the response to the current control until [`answer`](Self::answer) is called. The outcome that the
+    /// callback returns is then discarded. Returns `None` outside of a control, or if too many responses are pending.
+    /// If the controller disconnects, the ticket expires.
     pub fn answer_later(&mut self) -> Option<ControlTicket> {
         self.core.controls.defer()
     }
 
-    /// Whether [`answer_later`](Self::answer_later) would be granted.
+    /// Returns whether [`answer_later`](Self::answer_later) would succeed.
     pub fn may_answer_later(&self) -> bool {
         self.core.controls.has_room()
     }
 
-    /// Answers a control that was put off; a refusal may be [`explain`](Self::explain)ed before. Whether somebody still
-    /// waited for it.
+    /// Sends the response to a deferred control. Call [`explain`](Self::explain) first to add an outcome to a
+    /// refusal. Returns whether the control was still pending.
     pub fn answer(&mut self, ticket: ControlTicket, answer: Result<ControlOutcome, Cause>) -> bool {
         let open = self.core.controls.take(ticket, self.function);
         let waited = open.is_some();
@@ -134,8 +135,8 @@ impl FunctionContext<'_> {
         waited
     }
 
-    /// Sends an indication. It gets the subscription's next RICindicationSN here, before anything can drop it: a
-    /// receiver sees every drop as a gap.
+    /// Sends an indication. The indication gets the next RICindicationSN of its subscription before it can be
+    /// dropped, so the receiver detects each drop as a gap.
     pub fn indicate(&mut self, indication: Indication<'_>) -> Result<(), ContextError> {
         let id = indication.subscription;
         let function = self.function;
@@ -171,8 +172,8 @@ impl FunctionContext<'_> {
         Ok(())
     }
 
-    /// Asks the controller to delete a subscription (RIC subscription delete required, since v2.03). It lives on until
-    /// the controller does.
+    /// Requests the controller to delete a subscription (RIC subscription delete required, v2.03 and later). The
+    /// subscription stays active until the controller deletes it.
     pub fn ask_delete(&mut self, id: SubscriptionId, cause: Cause) -> Result<(), ContextError> {
         let (controller, request_id, version) = self.locate(id)?;
         if version < Version::V2_03 {
@@ -185,7 +186,7 @@ impl FunctionContext<'_> {
         Ok(())
     }
 
-    /// Asks the controller to let a subscription be changed (since v3.01); the answer comes as
+    /// Requests the controller to modify a subscription (v3.01). The response is passed to
     /// [`RanFunction::on_modification_answer`].
     pub fn ask_modification(
         &mut self,
@@ -212,17 +213,17 @@ impl FunctionContext<'_> {
         Ok(())
     }
 
-    /// Adds a controller, as [`Agent::add_controller`].
+    /// Adds a controller; see [`Agent::add_controller`].
     pub fn add_controller(&mut self, address: String) -> Result<ControllerId, ControllerError> {
         self.core.add_controller(self.core.now, address)
     }
 
-    /// Removes a controller, as [`Agent::remove_controller`].
+    /// Removes a controller; see [`Agent::remove_controller`].
     pub fn remove_controller(&mut self, controller: ControllerId) -> Result<(), ControllerError> {
         self.core.remove_controller(self.core.now, controller)
     }
 
-    /// Exposes a UE to a controller, as [`Agent::associate_ue`].
+    /// Exposes a UE to a controller; see [`Agent::associate_ue`].
     pub fn associate_ue(&mut self, ue: UeId, controller: ControllerId) -> Result<(), UeError> {
         if self.core.link(controller).is_none() {
             return Err(UeError::UnknownController(controller));
@@ -230,7 +231,7 @@ impl FunctionContext<'_> {
         self.core.ues.associate(ue, controller)
     }
 
-    /// Takes a UE from a controller again, as [`Agent::dissociate_ue`].
+    /// Hides a UE from a controller; see [`Agent::dissociate_ue`].
     pub fn dissociate_ue(&mut self, ue: UeId, controller: ControllerId) {
         self.core.ues.dissociate(ue, controller);
     }

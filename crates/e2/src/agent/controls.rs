@@ -1,4 +1,4 @@
-//! Controls that are answered later: a function that has to ask somebody else first.
+//! Controls with a deferred response, for RAN functions that depend on another component.
 use super::core::Core;
 use super::{ControlOutcome, ControlTicket, ControllerId, cause};
 use bytes::Bytes;
@@ -8,10 +8,10 @@ use ranlab_wire::e2ap::{
 };
 use std::collections::BTreeMap;
 
-/// Controls of all functions that may wait for their answers at once.
+/// Maximum number of deferred controls over all functions.
 pub(super) const OPEN_CONTROLS_MAX: usize = 1_024;
 
-/// A control that has no answer yet.
+/// A control without a response.
 #[derive(Debug)]
 pub(super) struct OpenControl {
     pub(super) controller: ControllerId,
@@ -21,11 +21,11 @@ pub(super) struct OpenControl {
     pub(super) wants_ack: bool,
 }
 
-/// The controls that have no answer yet.
+/// The controls without a response.
 #[derive(Debug, Default)]
 pub(super) struct Controls {
     last: u64,
-    /// The one that a function is being asked for, and under which number it will be answered if that is later.
+    /// The control that a function is handling, and its ticket if the response is deferred.
     current: Option<(OpenControl, Option<ControlTicket>)>,
     open: BTreeMap<ControlTicket, OpenControl>,
 }
@@ -35,12 +35,12 @@ impl Controls {
         self.current = Some((control, None));
     }
 
-    /// Whether a current one may be answered later.
+    /// Returns whether the current control may be deferred.
     pub(super) fn has_room(&self) -> bool {
         self.current.is_some() && self.open.len() < OPEN_CONTROLS_MAX
     }
 
-    /// The current one is answered later; `None` if there is none, or too many are.
+    /// Defers the current control. Returns `None` if no control is being handled or too many are deferred.
     pub(super) fn defer(&mut self) -> Option<ControlTicket> {
         if !self.has_room() {
             return None;
@@ -53,7 +53,7 @@ impl Controls {
         *ticket
     }
 
-    /// The function has returned; the current one if its answer goes now. A refusal does.
+    /// Ends the callback. Returns the control if its response is due now, which is always the case for a refusal.
     pub(super) fn end(&mut self, accepted: bool) -> Option<OpenControl> {
         match self.current.take()? {
             (control, Some(ticket)) if accepted => {
@@ -69,14 +69,14 @@ impl Controls {
         self.open.remove(&ticket)
     }
 
-    /// Nobody waits for these any more.
+    /// Discards deferred controls that match.
     pub(super) fn forget(&mut self, is: impl Fn(&OpenControl) -> bool) {
         self.open.retain(|_, control| !is(control));
     }
 }
 
 impl Core {
-    /// Answers a control as its controller asked for.
+    /// Sends the response to a control, if the controller requested one.
     pub(super) fn answer_control(&mut self, control: OpenControl, answer: Result<ControlOutcome, Cause>) {
         let OpenControl { controller, request_id, function_id, call_process_id, wants_ack } = control;
         let version = self.link(controller).map_or(Version::V2_03, |l| l.version);

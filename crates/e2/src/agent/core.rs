@@ -1,4 +1,4 @@
-//! All of an agent but its functions: what a function may reach while it is being called.
+//! State of an agent without its functions: the part that a function can access during a callback.
 use super::connection_update::ConnectionUpdate;
 use super::controls::Controls;
 use super::link::{Link, Pending, State};
@@ -12,22 +12,22 @@ use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
 pub use ranlab_wire::e2sm::association::ADDRESS_LEN_MAX;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A function as the controllers know it.
+/// A RAN function as announced to controllers.
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) description: FunctionDescription,
-    /// For controllers that know it, and no others.
+    /// Whether the function is announced only to controllers that accept it in their setup response.
     pub(super) reserved: bool,
-    /// When it wants to be woken.
+    /// Time of the next wake-up.
     pub(super) wake: Option<Time>,
 }
 
-/// What has to wait until no function is being called.
+/// Work that is delayed until no callback is running.
 #[derive(Debug)]
 pub(super) enum Deferred {
-    /// The connection is of no use any more.
+    /// Closes a connection and schedules a reconnect.
     TakeDown(ControllerId, CloseReason),
-    /// The controller is gone for good.
+    /// Removes a controller.
     Forget(ControllerId),
 }
 
@@ -42,17 +42,18 @@ pub(super) struct Core {
     pub(super) outputs: VecDeque<AgentOutput>,
     pub(super) deferred: VecDeque<Deferred>,
     pub(super) counters: AgentCounters,
-    /// Where indications are put together.
+    /// Buffer in which an indication is encoded.
     pub(super) scratch: Vec<u8>,
-    /// Where they wait, if not each in memory of its own.
+    /// Buffer for queued indications; unused if each gets its own allocation.
     pool: BytesMut,
-    /// A second one: when the first is full, what is still to be sent lies at its end, and this one's was sent.
+    /// Second buffer, which replaces the first one when that is full. By then, everything queued in the second one
+    /// was sent.
     rested: BytesMut,
-    /// What a function says about the control that it refuses.
+    /// Outcome that a function has set for the refusal of the current control.
     pub(super) explanation: Option<Bytes>,
     pub(super) controls: Controls,
     next_controller: u32,
-    /// Connection updates whose answer waits.
+    /// Connection updates whose response is pending.
     pub(super) updates: Vec<ConnectionUpdate>,
     pub(super) random: Random,
 }
@@ -88,12 +89,12 @@ impl Core {
         self.links.iter_mut().find(|l| l.id == id)
     }
 
-    /// The default controller: the first that is there and will stay.
+    /// Returns the default controller: the first one that is not being removed.
     pub(super) fn first(&self) -> Option<ControllerId> {
         self.links.iter().find(|l| !matches!(l.state, State::Removing | State::Gone)).map(|l| l.id)
     }
 
-    /// What was put together, in memory that may wait: of the pool if there is one, else one allocation of exactly its length.
+    /// Moves the encoded indication to memory that can be queued: the pool, or an allocation of exactly its length.
     pub(super) fn put_together(&mut self) -> Bytes {
         if self.config.pool_bytes == 0 {
             return Bytes::copy_from_slice(&self.scratch);
@@ -132,7 +133,7 @@ impl Core {
         Ok(id)
     }
 
-    /// Parts from a controller: with the removal procedure if the version has it and the controller is set up.
+    /// Removes a controller, with the E2 removal procedure if the version has it and the controller is set up.
     pub(super) fn remove_controller(&mut self, now: Time, id: ControllerId) -> Result<(), ControllerError> {
         let Some(link) = self.link_mut(id).filter(|l| l.state != State::Gone) else {
             return Err(ControllerError::Unknown(id));
@@ -163,7 +164,7 @@ impl Core {
         self.outputs.push_back(AgentOutput::Connect { controller: id, address });
     }
 
-    /// Starts a procedure of ours: sends and remembers it.
+    /// Starts a procedure: sends its request and records it as pending.
     pub(super) fn start(
         &mut self,
         now: Time,
@@ -204,14 +205,14 @@ impl Core {
         }
     }
 
-    /// The transaction id of a message of ours in the link's version.
+    /// Returns the transaction id for a new request, encoded as in the version of the link.
     pub(super) fn transaction_of(link: &mut Link) -> (u8, Option<u16>) {
         let transaction = link.next_transaction();
         (transaction, (link.version != Version::V1_01).then_some(u16::from(transaction)))
     }
 }
 
-/// Tells the driver, once, that there is something to send.
+/// Queues one `Transmit` output until the driver has drained the outbox.
 pub(super) fn announce(link: &mut Link, outputs: &mut VecDeque<AgentOutput>) {
     if !std::mem::replace(&mut link.announced, true) {
         outputs.push_back(AgentOutput::Transmit { controller: link.id });

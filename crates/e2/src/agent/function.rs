@@ -1,4 +1,4 @@
-//! The door for service models: what a RAN function is asked, and what it answers.
+//! Interface between the agent and a RAN function (service model).
 use super::{FunctionContext, SubscriptionId};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{
@@ -6,51 +6,53 @@ use ranlab_wire::e2ap::{
     RicControlAckRequest, RicRequestId,
 };
 
-/// What a RAN function says about itself in the setup.
+/// Description of a RAN function in the E2 setup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionDescription {
-    /// Object identifier of its service model: 1 to 1000 printable characters.
+    /// Object identifier of the service model: 1 to 1000 printable characters.
     pub oid: String,
-    /// RAN function definition: opaque to all but the service model.
+    /// RAN function definition, opaque to the agent.
     pub definition: Bytes,
-    /// 0 to 4095; grows with every change of the definition.
+    /// Revision, 0 to 4095. It must increase with every change of the definition.
     pub revision: u16,
 }
 
-/// A RAN function: bytes of a service model in, bytes out. This is where strangers plug in.
+/// A RAN function: the implementation of a service model. Third-party code implements this trait to add a service
+/// model.
 ///
-/// The agent checks what E2AP says (ids, limits, versions), the function what its service model says. Every call tells
-/// through [`FunctionContext::controller`] who asks.
+/// The agent checks what E2AP defines (ids, limits, versions). The function checks what its service model defines. In
+/// each callback, [`FunctionContext::controller`] returns the requesting controller.
 pub trait RanFunction: Send {
-    /// Its description; asked at registration and by [`Agent::refresh`](super::Agent::refresh).
+    /// Returns the description. The agent calls this at registration and in
+    /// [`Agent::refresh`](super::Agent::refresh).
     fn description(&self) -> FunctionDescription;
 
-    /// A controller subscribes. Actions that the answer does not mention are refused as not supported; if none is
-    /// admitted, the subscription fails and [`on_subscription_delete`](Self::on_subscription_delete) follows.
+    /// Handles a subscription request. Actions missing in the result are refused as not supported. If no action is
+    /// admitted, the subscription fails and [`on_subscription_delete`](Self::on_subscription_delete) is called.
     fn on_subscription(
         &mut self,
         ctx: &mut FunctionContext<'_>,
         subscription: SubscriptionRequest<'_>,
     ) -> Result<Admission, Cause>;
 
-    /// A subscription is gone: deleted by its controller, by a reset, or with its connection.
+    /// Handles the end of a subscription: deleted by its controller, reset, or disconnected.
     fn on_subscription_delete(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId);
 
-    /// A controller wants something done. Who has to ask somebody else first puts the answer off
-    /// ([`FunctionContext::answer_later`]).
+    /// Handles a control request. A function that depends on another component defers the response with
+    /// [`FunctionContext::answer_later`].
     fn on_control(
         &mut self,
         ctx: &mut FunctionContext<'_>,
         control: ControlRequest<'_>,
     ) -> Result<ControlOutcome, Cause>;
 
-    /// The time has come that was asked for with [`FunctionContext::wake_at`], or somebody has
-    /// [roused](super::Agent::rouse) the function.
+    /// Called at the time requested with [`FunctionContext::wake_at`], or after
+    /// [`Agent::rouse`](super::Agent::rouse).
     fn on_wake(&mut self, ctx: &mut FunctionContext<'_>) {
         let _ = ctx;
     }
 
-    /// A controller wants a subscription changed (v3.01).
+    /// Handles a request to modify a subscription (v3.01).
     fn on_modification(
         &mut self,
         ctx: &mut FunctionContext<'_>,
@@ -60,7 +62,8 @@ pub trait RanFunction: Send {
         Err(Cause::RicRequest(CauseRicRequest::ActionNotSupported))
     }
 
-    /// A controller answers [`FunctionContext::ask_modification`] (v3.01); the actions it refused stay as they are.
+    /// Handles the response to [`FunctionContext::ask_modification`] (v3.01). Actions that the controller refused are
+    /// unchanged.
     fn on_modification_answer(
         &mut self,
         ctx: &mut FunctionContext<'_>,
@@ -70,41 +73,41 @@ pub trait RanFunction: Send {
         let _ = (ctx, id, answer);
     }
 
-    /// A controller asks something once (v3.01): the outcome.
+    /// Handles a RIC query (v3.01) and returns its outcome.
     fn on_query(&mut self, ctx: &mut FunctionContext<'_>, query: QueryRequest<'_>) -> Result<Bytes, Cause> {
         let _ = (ctx, query);
         Err(Cause::RicRequest(CauseRicRequest::RequestedInformationUnavailable))
     }
 }
 
-/// A subscription to be admitted or refused.
+/// A subscription request.
 #[derive(Debug, Clone, Copy)]
 pub struct SubscriptionRequest<'a> {
-    /// Its number in the agent, for [`FunctionContext::indicate`].
+    /// Id of the subscription in the agent, for [`FunctionContext::indicate`].
     pub id: SubscriptionId,
-    /// The controller's request id.
+    /// Request id chosen by the controller.
     pub request_id: RicRequestId,
-    /// When: event trigger definition of the service model.
+    /// Event trigger definition of the service model.
     pub event_trigger: &'a Bytes,
-    /// What: 1 to 16 actions with distinct ids.
+    /// Actions, 1 to 16 with distinct ids.
     pub actions: &'a [ActionToBeSetup],
-    /// From when, as an NTP time stamp (v3.01).
+    /// Start time as an NTP timestamp (v3.01).
     pub start_time: Option<[u8; 8]>,
-    /// Until when, as an NTP time stamp (v3.01).
+    /// End time as an NTP timestamp (v3.01).
     pub end_time: Option<[u8; 8]>,
 }
 
-/// Which actions of a subscription were admitted.
+/// Result of a subscription request, per action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
-    /// These will act.
+    /// Admitted actions.
     pub admitted: Vec<RicActionId>,
-    /// These will not, and why.
+    /// Refused actions with their causes.
     pub refused: Vec<ActionFailed>,
 }
 
 impl Admission {
-    /// Admits the actions that `check` finds nothing wrong with.
+    /// Admits the actions for which `check` succeeds.
     pub fn each(
         actions: &[ActionToBeSetup],
         mut check: impl FnMut(&ActionToBeSetup) -> Result<(), Cause>,
@@ -120,36 +123,36 @@ impl Admission {
     }
 }
 
-/// A control to be executed or refused.
+/// A control request.
 #[derive(Debug, Clone, Copy)]
 pub struct ControlRequest<'a> {
-    /// The controller's request id.
+    /// Request id chosen by the controller.
     pub request_id: RicRequestId,
-    /// The insert that this answers.
+    /// Identifier of the insert to which this control responds.
     pub call_process_id: Option<&'a Bytes>,
     /// Control header of the service model.
     pub header: &'a Bytes,
     /// Control message of the service model.
     pub message: &'a Bytes,
-    /// Which answer the controller wants; the agent sees to it.
+    /// Type of response that the controller requests. The agent sends it.
     pub ack_request: Option<RicControlAckRequest>,
 }
 
-/// A control whose answer was put off, in the agent's own numbering: never used twice.
+/// Identifier of a deferred control, unique for the lifetime of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ControlTicket(pub u64);
 
-/// A control that was executed.
+/// Result of an executed control.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ControlOutcome {
     /// Control outcome of the service model, if it has one.
     pub outcome: Option<Bytes>,
 }
 
-/// A subscription to be changed.
+/// A request to modify a subscription.
 #[derive(Debug, Clone, Copy)]
 pub struct ModificationRequest<'a> {
-    /// Which.
+    /// Subscription.
     pub id: SubscriptionId,
     /// New event trigger definition.
     pub event_trigger: Option<&'a Bytes>,
@@ -161,39 +164,39 @@ pub struct ModificationRequest<'a> {
     pub add: &'a [ActionToBeAdded],
 }
 
-/// What was changed and what was not. Actions that it does not mention failed as not supported.
+/// Result of a modification. Actions that it does not list failed as not supported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModificationOutcome {
-    /// Removed.
+    /// Removed actions.
     pub removed: Vec<RicActionId>,
-    /// Changed.
+    /// Modified actions.
     pub modified: Vec<RicActionId>,
-    /// Added.
+    /// Added actions.
     pub added: Vec<RicActionId>,
-    /// Asked for but not done, and why.
+    /// Failed actions with their causes.
     pub failed: Vec<ActionFailed>,
 }
 
-/// A controller's word on a modification that a function asked for.
+/// Response of a controller to a modification that a function requested.
 #[derive(Debug, Clone, Copy)]
 pub enum ModificationAnswer<'a> {
-    /// It agrees, at least in part.
+    /// The controller confirms at least some of the changes.
     Confirmed {
-        /// Actions that may be changed.
+        /// Actions that may be modified.
         modified: &'a [RicActionId],
-        /// Actions that may be removed; the agent has removed them.
+        /// Actions that may be removed. The agent has already removed them.
         removed: &'a [RicActionId],
     },
-    /// It does not agree.
+    /// The controller refuses.
     Refused(Cause),
-    /// It does not answer.
+    /// The controller did not respond in time.
     Unanswered,
 }
 
-/// A question.
+/// A RIC query.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryRequest<'a> {
-    /// The controller's request id.
+    /// Request id chosen by the controller.
     pub request_id: RicRequestId,
     /// Query header of the service model.
     pub header: &'a Bytes,

@@ -1,4 +1,4 @@
-//! Functional procedures (clause 8.2): what a controller wants from RAN functions.
+//! Functional procedures (clause 8.2): requests of a controller to RAN functions.
 use super::controls::OpenControl;
 use super::subscriptions::Subscription;
 use super::*;
@@ -20,7 +20,7 @@ impl Agent {
         let (request_id, function) = (request.request_id, request.function_id);
         let known = self.core.subscriptions.find(id, request_id);
         if let Some(known) = known.and_then(|s| self.core.subscriptions.of_id(s)) {
-            // Asked again because the answer was late: the same answer.
+            // The controller repeats a request because the response was late: send the same response.
             if known.request[..] == pdu[..] {
                 let response = known.response.clone();
                 return self.core.push_control(id, response);
@@ -50,7 +50,8 @@ impl Agent {
         let answer = self.call(function, Some(id), |f, ctx| f.on_subscription(ctx, asked));
         match answer.unwrap_or(Err(NO_FUNCTION)) {
             Err(cause) => {
-                // The function does not know it: nothing to be told, only what it may have sent already is forgotten.
+                // The function does not know the subscription, so no callback is needed. Only indications that it may
+                // have queued are discarded.
                 self.core.subscriptions.remove(subscription);
                 if let Some(link) = self.core.link_mut(id) {
                     link.outbox.forget(subscription.flow());
@@ -61,7 +62,7 @@ impl Agent {
         }
     }
 
-    /// What E2AP itself and our limits say about a new subscription.
+    /// Checks a new subscription against E2AP and the configured limits.
     fn admissible(&mut self, id: ControllerId, request: &RicSubscriptionRequest) -> Result<(), Cause> {
         let limits = self.core.config.limits;
         if !self.functions.contains_key(&request.function_id) {
@@ -86,7 +87,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Answers with what the function admitted; every action is in one of the two lists.
+    /// Sends the response to a subscription request. Every action is in one of its two lists.
     fn admit(
         &mut self,
         id: ControllerId,
@@ -115,7 +116,7 @@ impl Agent {
             request_id: request.request_id,
             function_id: request.function_id,
             admitted,
-            // Present even if empty: FlexRIC's decoder expects it.
+            // Sent even if empty, because FlexRIC's decoder requires it.
             not_admitted: Some(refused),
         });
         let Some(pdu) = self.core.encoded(id, &response) else { return };
@@ -128,7 +129,7 @@ impl Agent {
         self.core.event(AgentEvent::Subscribed { controller: id, subscription, request_id, function });
     }
 
-    /// The function took the subscription but none of its actions: it is told that it is gone, nobody else knew of it.
+    /// Ends a subscription of which no action was admitted. Only its function knew about it and is notified.
     fn end_unadmitted(&mut self, id: SubscriptionId) {
         let Some(subscription) = self.core.subscriptions.remove(id) else { return };
         let controller = subscription.controller;
@@ -160,7 +161,8 @@ impl Agent {
         request: &RicSubscriptionDeleteRequest,
     ) {
         let (request_id, function_id) = (request.request_id, request.function_id);
-        // Asked again, the same answer: FlexRIC deletes once more for an xApp that died meanwhile, and a failure ends it.
+        // A repeated deletion gets the same response. FlexRIC repeats one for an xApp that died meanwhile, and aborts
+        // on a failure.
         let again = self.core.link(id).is_some_and(|link| link.has_deleted(request_id, function_id));
         let found = self.find(id, request_id, function_id);
         if let Ok(subscription) = found {
@@ -184,7 +186,7 @@ impl Agent {
         self.core.send(id, &answer);
     }
 
-    /// The subscription of a request, which must be of that function.
+    /// Finds the subscription of a request and checks that it belongs to the named function.
     fn find(
         &self,
         id: ControllerId,
@@ -290,7 +292,7 @@ impl Agent {
         self.core.send(id, &answer);
     }
 
-    /// What E2AP itself and our limits say about a change.
+    /// Checks a modification against E2AP and the configured limits.
     fn check_modification(
         &self,
         id: SubscriptionId,
@@ -333,7 +335,7 @@ impl Agent {
         self.answer_modification(subscription, ModificationAnswer::Refused(m.cause));
     }
 
-    /// The modification of ours that an answer belongs to.
+    /// Returns the pending modification that a response belongs to.
     fn take_modification(
         &mut self,
         id: ControllerId,
@@ -343,7 +345,7 @@ impl Agent {
         let subscription = self.find(id, request_id, function).ok();
         let taken = subscription.filter(|subscription| {
             let procedure = Procedure::ModificationRequired(*subscription);
-            // It has no transaction id of its own: ours is always zero.
+            // The procedure has no transaction id on the wire; the agent records it with id 0.
             self.core.link_mut(id).and_then(|l| l.answered(procedure, Some(0))).is_some()
         });
         self.core.counters.stray_answers += u64::from(taken.is_none());
@@ -357,7 +359,7 @@ impl Agent {
     }
 }
 
-/// Both lists of an answer: what was done of what was asked for, and the rest with its cause.
+/// Builds both lists of a response: the requested actions that were done, and the others with their causes.
 #[allow(clippy::type_complexity)]
 fn split(
     asked: impl Iterator<Item = RicActionId>,

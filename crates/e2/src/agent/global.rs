@@ -1,4 +1,4 @@
-//! Global procedures after the setup (clause 8.3), errors, and what fits no procedure.
+//! Global procedures after the setup (clause 8.3), error handling, and unexpected messages.
 use super::connection_update::some_unless_empty;
 use super::core::Core;
 use super::link::{Link, Pending, State};
@@ -8,7 +8,7 @@ use ranlab_wire::e2ap::*;
 use ranlab_wire::flat::{self, Coding, FlatError};
 
 impl Agent {
-    /// A PDU came.
+    /// Handles a received PDU.
     pub(super) fn on_received(&mut self, id: ControllerId, pdu: Bytes) {
         let limit = self.core.config.limits.pdu_bytes;
         let Some(link) = self.core.link_mut(id).filter(|l| l.is_connected()) else { return };
@@ -45,7 +45,8 @@ impl Agent {
         }
     }
 
-    /// The octets are not in the connection's encoding: the end before there was any understanding, or a PDU less.
+    /// Handles bytes that are not in the encoding of the connection. Before the setup completes this closes the
+    /// connection; later the PDU is ignored.
     fn on_foreign(&mut self, id: ControllerId, state: State, fault: &FlatError) {
         self.core.counters.refused_pdus += 1;
         let reason = fault.to_string();
@@ -55,7 +56,8 @@ impl Agent {
         }
     }
 
-    /// The bytes are no message: an error indication, or the end before there was any understanding.
+    /// Handles a PDU that cannot be decoded. Sends an error indication, or closes the connection if no setup has
+    /// completed.
     fn on_rejection(&mut self, id: ControllerId, state: State, rejection: &Rejection) {
         self.core.counters.refused_pdus += 1;
         let reason = rejection.to_string();
@@ -63,14 +65,14 @@ impl Agent {
             return self.give_up_setup(id, reason);
         }
         self.core.event(AgentEvent::PduRefused { controller: id, reason });
-        // An answer to a broken error indication could be answered by another one, for ever.
+        // Never responds to a broken error indication: two peers could exchange error indications forever.
         if !matches!(rejection.envelope, Some((_, 2, _))) && !rejection.is_ignorable() {
             let version = self.core.link(id).map_or(Version::V2_03, |l| l.version);
             self.core.send(id, &Message::ErrorIndication(rejection.error_indication(version)));
         }
     }
 
-    /// Ends a connection whose setup got an answer that cannot be read.
+    /// Closes a connection whose setup response cannot be decoded.
     fn give_up_setup(&mut self, id: ControllerId, reason: String) {
         if let Some(link) = self.core.link_mut(id) {
             link.setup_failure = Some(SetupFailure::Unreadable { reason: reason.clone() });
@@ -102,13 +104,14 @@ impl Agent {
                 self.core.finish(id, Procedure::ConfigurationUpdate, m.transaction_id, Some(refusal));
             }
             message if state == State::Up => self.dispatch_up(id, message, pdu),
-            // The controller has not read our removal yet; the answers that it waits for died with its subscriptions.
+            // The controller has not read the removal request yet. Its responses belong to subscriptions that no
+            // longer exist.
             _ if state == State::Removing => {}
             message => self.core.refuse(id, &message),
         }
     }
 
-    /// What only a controller that accepted the node may send.
+    /// Dispatches messages that only a controller with a completed setup may send.
     fn dispatch_up(&mut self, id: ControllerId, message: Message, pdu: &Bytes) {
         match message {
             Message::RicControlRequest(m) => self.on_control(id, &m),
@@ -133,14 +136,14 @@ impl Agent {
         self.core.event(AgentEvent::Reset { controller: id, by_controller: true, cause: request.cause });
     }
 
-    /// The controller parts from us: it is answered, then forgotten.
+    /// Handles a removal request: sends the response, then removes the controller.
     fn on_removal(&mut self, id: ControllerId, request: E2RemovalRequest) {
         let response = E2RemovalResponse { transaction_id: request.transaction_id, diagnostics: None };
         self.core.send(id, &Message::E2RemovalResponse(response));
         self.forget(id);
     }
 
-    /// Agreed or not: we part.
+    /// Removes the controller whether it accepted the removal or not.
     fn on_removal_answer(&mut self, id: ControllerId, transaction: Option<u16>) {
         let pending = self.core.link_mut(id).and_then(|l| l.answered(Procedure::Removal, transaction));
         match pending {
@@ -149,7 +152,7 @@ impl Agent {
         }
     }
 
-    /// Repeats unanswered procedures; a controller that never answers is given up.
+    /// Repeats procedures without a response, and closes the connection after the last retry.
     pub(super) fn expire_procedures(&mut self, id: ControllerId) {
         let (now, timeout) = (self.core.now, self.core.config.timers.procedure_timeout);
         let Some(link) = self.core.link_mut(id) else { return };
@@ -178,7 +181,7 @@ impl Agent {
 }
 
 impl Core {
-    /// A message that an agent in this state has no use for.
+    /// Refuses a message that is not expected in this state.
     fn refuse(&mut self, id: ControllerId, message: &Message) {
         let (kind, code, criticality) = message.envelope();
         if kind != TriggeringMessage::Initiating {
@@ -205,13 +208,13 @@ impl Core {
         let procedure = link.pending.iter().find(about).map(|p| p.procedure);
         match procedure {
             Some(Procedure::ModificationRequired(_)) | None => {}
-            // It does not know the procedure: nothing is left to wait for.
+            // The controller does not know the procedure, so there is nothing to wait for.
             Some(Procedure::Removal) => self.deferred.push_back(Deferred::Forget(id)),
             Some(procedure) => self.finish(id, procedure, error.transaction_id, Some((cause, None))),
         }
     }
 
-    /// An answer to a procedure of ours; a refusal with a waiting time is tried again.
+    /// Ends a procedure that the agent started. A refusal with a time to wait is retried.
     fn finish(
         &mut self,
         id: ControllerId,
@@ -243,7 +246,7 @@ impl Core {
         }
     }
 
-    /// Tells the controller what changed since it was told.
+    /// Sends the changes since the last update to a controller.
     pub(super) fn sync(&mut self, id: ControllerId) {
         let up = |core: &Self, wants: fn(&Link) -> bool| {
             core.link(id).is_some_and(|link| link.state == State::Up && wants(link))
@@ -313,7 +316,8 @@ impl Core {
     }
 }
 
-/// Elements were skipped whose sender wants to hear of it.
+/// Returns the error indication for skipped elements whose sender requests a report (criticality "ignore and
+/// notify").
 fn skipped_report(decoded: &Decoded) -> Message {
     let (kind, code, _) = decoded.message.envelope();
     let items = decoded.diagnostics.iter().take(MAX_DIAGNOSTICS);

@@ -1,4 +1,4 @@
-//! What goes into an agent and what comes out.
+//! Inputs, outputs and events of an agent.
 use super::SubscriptionId;
 use crate::{LinkLoss, OutboxFull, Time};
 use bytes::Bytes;
@@ -9,7 +9,8 @@ use ranlab_wire::per::EncodeError;
 use std::fmt;
 use std::time::Duration;
 
-/// A controller of an agent: the number of its addition. The first that is still there is the default.
+/// Identifier of a controller, assigned in the order of addition. The first one that is still present is the default
+/// controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ControllerId(pub u32);
 
@@ -19,93 +20,93 @@ impl fmt::Display for ControllerId {
     }
 }
 
-/// What happened.
+/// Input of an agent.
 #[derive(Debug, Clone)]
 pub enum AgentInput {
-    /// The connection asked for is there.
+    /// A requested connection has been established.
     Connected {
-        /// Whose.
+        /// Controller.
         controller: ControllerId,
     },
-    /// A whole PDU came.
+    /// A complete PDU was received.
     Received {
-        /// From whom.
+        /// Controller that sent it.
         controller: ControllerId,
-        /// Its octets.
+        /// Bytes of the PDU.
         pdu: Bytes,
     },
-    /// The connection is lost, or could not be made. Not to be told after [`AgentOutput::Close`].
+    /// The connection was lost or could not be established. Not to be passed after [`AgentOutput::Close`].
     Disconnected {
-        /// Whose.
+        /// Controller.
         controller: ControllerId,
-        /// Why, as the driver has seen it.
+        /// Reason observed by the driver.
         why: LinkLoss,
     },
-    /// Time has passed.
+    /// The time has advanced; nothing else happened.
     Wake,
 }
 
-/// What follows.
+/// Output of an agent: an action for the driver, or an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentOutput {
-    /// Connect; answered by [`AgentInput::Connected`] or [`AgentInput::Disconnected`].
+    /// Connect. The driver reports the result as [`AgentInput::Connected`] or [`AgentInput::Disconnected`].
     Connect {
-        /// For whom.
+        /// Controller.
         controller: ControllerId,
-        /// To where, as it was given to the agent.
+        /// Address as passed to the agent.
         address: String,
     },
-    /// Take frames with [`Agent::transmit`](super::Agent::transmit) as long as there are any.
+    /// Send the frames that [`Agent::transmit`](super::Agent::transmit) returns.
     Transmit {
-        /// For whom.
+        /// Controller.
         controller: ControllerId,
     },
-    /// Close the connection, or stop trying to make it, after sending what [`Agent::transmit`](super::Agent::transmit)
-    /// gave before.
+    /// Close the connection, or stop connecting, after sending all frames that
+    /// [`Agent::transmit`](super::Agent::transmit) returned before.
     Close {
-        /// Whose.
+        /// Controller.
         controller: ControllerId,
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
-    /// For whoever embeds the agent.
+    /// Event for the application.
     Event(AgentEvent),
 }
 
-/// Why an agent closes a connection.
+/// Reason why an agent closes a connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Connecting took too long.
+    /// Connecting took longer than the timeout.
     #[error("connecting takes too long")]
     ConnectTimeout,
-    /// The controller leaves a procedure unanswered.
+    /// The controller did not respond to a procedure.
     #[error("the controller leaves the {0} unanswered")]
     Unanswered(Procedure),
-    /// The controller's bytes are no E2AP, before any setup.
+    /// The controller sent bytes that are not E2AP before any setup completed.
     #[error("the controller does not speak E2AP: {0}")]
     NotE2ap(String),
-    /// The controller's PDU is too long.
+    /// The PDU of the controller exceeds the limit.
     #[error("the controller sent a PDU of {len} octets (limit {limit})")]
     TooLong {
-        /// Its octets.
+        /// Length of the PDU, in bytes.
         len: usize,
-        /// The bound.
+        /// Limit, in bytes.
         limit: usize,
     },
-    /// The controller does not read.
+    /// The controller does not read from the connection.
     #[error(transparent)]
     OutboxFull(#[from] OutboxFull),
-    /// The controller sent the agent elsewhere.
+    /// The controller redirected the agent to another address.
     #[error("the controller asks to connect to {0} instead")]
     Redirected(String),
-    /// The controller refused the setup, and may be elsewhere, too.
+    /// The controller refused the setup and has further addresses to try.
     #[error("the controller refuses here: its next address is tried")]
     NextAddress,
     /// The controller refused an update of the node.
     #[error("the controller refuses the {0}")]
     Refused(Procedure),
-    /// The node cannot introduce itself in the version configured: the configuration is at fault.
+    /// The setup request cannot be encoded in the configured version; the configuration is invalid.
     #[error("the setup cannot be expressed: {0}")]
     SetupImpossible(EncodeError),
     /// The controller was removed.
@@ -113,13 +114,13 @@ pub enum CloseReason {
     Removed,
 }
 
-/// Why there is no connection any more, or none yet.
+/// Reason why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DisconnectReason {
-    /// It was lost or could not be made.
+    /// The connection was lost or could not be established.
     #[error(transparent)]
     Lost(LinkLoss),
-    /// The agent closed it.
+    /// The agent closed the connection.
     #[error("closed: {0}")]
     Closed(CloseReason),
 }
@@ -137,7 +138,7 @@ pub enum Procedure {
     Reset,
     /// E2 removal.
     Removal,
-    /// RIC subscription modification required.
+    /// RIC subscription modification required, for one subscription.
     ModificationRequired(SubscriptionId),
 }
 
@@ -154,164 +155,164 @@ impl fmt::Display for Procedure {
     }
 }
 
-/// Something worth telling.
+/// Event of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// A controller was added, by the embedder or by a controller.
+    /// A controller was added by the application or by another controller.
     ControllerAdded {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// Where it is.
+        /// Address.
         address: String,
     },
-    /// A controller was removed; nothing more comes from it.
+    /// A controller was removed. No further event refers to it.
     ControllerRemoved {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
     },
-    /// A controller accepted the node.
+    /// A controller accepted the setup.
     SetupComplete {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// Its identity.
+        /// Identity of the RIC.
         ric_id: GlobalRicId,
-        /// Functions that it does not want.
+        /// Functions that the controller rejected.
         rejected: Vec<RanFunctionIdCauseItem>,
     },
-    /// A controller refused the node.
+    /// A controller refused the setup.
     SetupFailed {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// Why, if it said so.
+        /// Cause, if the controller sent one.
         cause: Option<Cause>,
-        /// When the agent tries again.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
-    /// A connection is lost or could not be made.
+    /// A connection was lost or could not be established.
     Disconnected {
-        /// Whose.
+        /// Controller.
         controller: ControllerId,
-        /// Why.
+        /// Reason.
         why: DisconnectReason,
-        /// When the agent tries again.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
     /// A subscription was admitted.
     Subscribed {
-        /// By whom.
+        /// Controller.
         controller: ControllerId,
-        /// Its number in the agent.
+        /// Id of the subscription in the agent.
         subscription: SubscriptionId,
-        /// The controller's request id.
+        /// Request id chosen by the controller.
         request_id: RicRequestId,
-        /// Of which function.
+        /// RAN function.
         function: RanFunctionId,
     },
-    /// A subscription is gone: deleted, reset, or its connection lost.
+    /// A subscription ended: deleted, reset, or disconnected.
     Unsubscribed {
-        /// By whom.
+        /// Controller.
         controller: ControllerId,
-        /// Its number in the agent.
+        /// Id of the subscription in the agent.
         subscription: SubscriptionId,
     },
     /// The interface was reset.
     Reset {
-        /// Towards whom.
+        /// Controller.
         controller: ControllerId,
-        /// Whether the controller wanted it.
+        /// Whether the controller initiated the reset.
         by_controller: bool,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
-    /// A controller reports an error.
+    /// A controller sent an error indication.
     ErrorReported {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// What.
+        /// Cause, if the controller sent one.
         cause: Option<Cause>,
-        /// About which message.
+        /// Diagnostics about the message that caused the error.
         diagnostics: Option<CriticalityDiagnostics>,
     },
     /// A controller refused a procedure.
     ProcedureRefused {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// What.
+        /// Refused procedure.
         procedure: Procedure,
-        /// Why, if it said so.
+        /// Cause, if the controller sent one.
         cause: Option<Cause>,
     },
-    /// A controller sent what is no message, or none that fits.
+    /// A controller sent a PDU that cannot be decoded or is not expected.
     PduRefused {
-        /// Which.
+        /// Controller.
         controller: ControllerId,
-        /// What was wrong with it.
+        /// Description of the fault.
         reason: String,
     },
 }
 
-/// A RAN function cannot be registered.
+/// Reason why a RAN function cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// The id is taken.
+    /// Another function has this id.
     #[error("RAN function id {0} is taken")]
     IdTaken(RanFunctionId),
-    /// The id is too large.
+    /// The id exceeds the maximum.
     #[error("RAN function id {0} is outside 0..4095")]
     IdOutOfRange(RanFunctionId),
-    /// There are too many.
+    /// The limit of functions is reached.
     #[error("an agent has at most {0} RAN functions")]
     TooMany(usize),
-    /// Its description cannot be sent.
+    /// The description cannot be encoded.
     #[error("a RAN function needs an OID of 1 to 1000 characters and a revision of at most 4095")]
     BadDescription,
 }
 
-/// A controller cannot be added, removed or used.
+/// Reason why a controller cannot be added, removed or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControllerError {
-    /// There are too many.
+    /// The limit of controllers is reached.
     #[error("an agent has at most {0} controllers")]
     TooMany(usize),
-    /// It is there already.
+    /// The controller was added before.
     #[error("{0} has that address already")]
     AlreadyThere(ControllerId),
-    /// There is no such controller.
+    /// The controller does not exist.
     #[error("there is no {0}")]
     Unknown(ControllerId),
-    /// It has no address, or too many.
+    /// The list of addresses is empty or too long.
     #[error("a controller has 1 to {0} addresses")]
     Addresses(usize),
-    /// Its address is empty or too long.
+    /// The address is empty or too long.
     #[error("a controller's address has 1 to {0} octets")]
     BadAddress(usize),
-    /// It is not set up.
+    /// The setup with the controller is not complete.
     #[error("{0} is not set up")]
     NotSetUp(ControllerId),
 }
 
-/// Why a setup failed.
+/// Reason why a setup failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SetupFailure {
-    /// The controller refused it.
+    /// The controller refused the setup.
     Refused {
-        /// Why, if it said so.
+        /// Cause, if the controller sent one.
         cause: Option<Cause>,
-        /// When the agent tries again.
+        /// Time of the next attempt.
         retry_at: Time,
     },
-    /// The controller did not answer; each time the agent gives the association up and connects again.
+    /// The controller did not respond. After each timeout the agent closes the association and connects again.
     Unanswered {
-        /// Setups in a row without an answer.
+        /// Number of setups in a row without a response.
         times: u32,
     },
     /// The controller answered with bytes that are not an E2AP message.
     Unreadable {
-        /// The fault, with the element's name.
+        /// Description of the fault, with the name of the element.
         reason: String,
     },
 }

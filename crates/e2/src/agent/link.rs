@@ -1,4 +1,4 @@
-//! One controller as the agent sees it: its connection, what it was told, what it owes an answer to.
+//! State of the agent per controller: connection, announced functions, and pending procedures.
 use super::{AgentConfig, ControllerId, Procedure, SetupFailure};
 use crate::backoff::Backoff;
 use crate::{Outbox, Time};
@@ -7,26 +7,26 @@ use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionId, RicRequestId, Versio
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// None; another attempt at that time.
+    /// Not connected; the next attempt is at `retry_at`.
     Down { retry_at: Time },
-    /// Asked for.
+    /// Waiting for the driver to connect.
     Connecting { deadline: Time },
-    /// The setup waits for its answer.
+    /// Waiting for the response to the setup request.
     SettingUp { deadline: Time, transaction: u8 },
-    /// The setup was refused; another attempt at that time.
+    /// The setup was refused; the next attempt is at `until`.
     Waiting { until: Time },
-    /// Set up.
+    /// The setup is complete.
     Up,
-    /// The removal waits for its answer.
+    /// Waiting for the response to the removal request.
     Removing,
-    /// Forgotten once its closing was polled.
+    /// Removed as soon as its `Close` output has been polled.
     Gone,
 }
 
-/// A procedure that waits for its answer.
+/// A procedure that waits for its response.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) procedure: Procedure,
@@ -39,43 +39,44 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) id: ControllerId,
-    /// Where it is to be reached; the current one of several that are one controller to the node.
+    /// Current address of the controller, one of several alternatives.
     pub(super) address: String,
-    /// The others, the next one first.
+    /// Alternative addresses in the order in which they are tried.
     others: VecDeque<String>,
-    /// Of these, how many refused in a row: only when all have, is the time to wait of the last one kept.
+    /// Number of addresses in a row that refused the setup. The time to wait sent by the last one applies only after
+    /// all have refused.
     refused: usize,
-    /// How many setups in a row were not answered.
+    /// Number of setups in a row without a response.
     pub(super) unanswered: u32,
-    /// Why the last setup failed, until one succeeds.
+    /// Reason why the last setup failed; `None` after a successful one.
     pub(super) setup_failure: Option<SetupFailure>,
-    /// Where a setup failure sent us, and how often in a row.
+    /// Address to which a setup failure redirected the agent, with the number of redirects in a row.
     pub(super) redirect: Option<String>,
     pub(super) redirects: u32,
     pub(super) state: State,
     pub(super) version: Version,
     pub(super) outbox: Outbox,
-    /// Whether `Transmit` is among the outputs already.
+    /// Whether a `Transmit` output is already queued.
     pub(super) announced: bool,
     pub(super) pending: Vec<Pending>,
-    /// Revisions of the functions that the controller knows of.
+    /// Functions announced to the controller, with their revisions.
     pub(super) told: BTreeMap<RanFunctionId, u16>,
     pub(super) told_components: Vec<ComponentConfigItem>,
-    /// It knows the reserved functions, so that it is told of them.
+    /// Whether the controller has accepted the reserved functions, so that they are announced to it.
     pub(super) knows_reserved: bool,
     pub(super) functions_changed: bool,
     pub(super) components_changed: bool,
-    /// A service query waits for an update, even an empty one.
+    /// Whether a service query waits for an update, even an empty one.
     pub(super) query_open: bool,
-    /// No setup before: the controller's time to wait.
+    /// Earliest time of the next setup (time to wait of the controller).
     pub(super) not_before: Time,
     pub(super) backoff: Backoff,
-    /// Subscriptions that it had deleted, the last [`DELETED_MAX`] of them.
+    /// Subscriptions that the controller deleted, the last [`DELETED_MAX`] of them.
     deleted: VecDeque<(RicRequestId, RanFunctionId)>,
     transaction: u8,
 }
 
-/// Deletions that are known again when they are repeated.
+/// Number of deletions that are remembered, so that repeated requests are recognized.
 const DELETED_MAX: usize = 256;
 
 impl Link {
@@ -119,27 +120,27 @@ impl Link {
         self.deleted.contains(&(request, function))
     }
 
-    /// Whether bytes may come and go.
+    /// Returns whether bytes can be exchanged.
     pub(super) fn is_connected(&self) -> bool {
         matches!(self.state, State::SettingUp { .. } | State::Waiting { .. } | State::Up | State::Removing)
     }
 
-    /// Where to connect to.
+    /// Returns the address to connect to.
     pub(super) fn target(&self) -> &str {
         self.redirect.as_deref().unwrap_or(&self.address)
     }
 
-    /// Further places where the same controller may be.
+    /// Adds alternative addresses of the same controller.
     pub(super) fn or_at(&mut self, others: impl IntoIterator<Item = String>) {
         self.others.extend(others);
     }
 
-    /// Whether there is another place to try.
+    /// Returns whether there is an alternative address.
     pub(super) fn has_others(&self) -> bool {
         !self.others.is_empty()
     }
 
-    /// The current place is of no use: the next one is tried.
+    /// Switches to the next address.
     pub(super) fn turn_to_next(&mut self) {
         if self.redirect.take().is_none()
             && let Some(next) = self.others.pop_front()
@@ -148,19 +149,19 @@ impl Link {
         }
     }
 
-    /// A place refused the setup; whether all of them have, one after the other.
+    /// Records that the current address refused the setup. Returns whether all addresses have refused in a row.
     pub(super) fn refused_by_all(&mut self) -> bool {
         self.refused = (self.refused + 1) % (self.others.len() + 1);
         self.refused == 0
     }
 
-    /// The number of the next procedure.
+    /// Returns the transaction id of the next procedure.
     pub(super) fn next_transaction(&mut self) -> u8 {
         self.transaction = self.transaction.wrapping_add(1);
         self.transaction
     }
 
-    /// Forgets what belongs to one connection.
+    /// Discards the state of the current connection.
     pub(super) fn forget_connection(&mut self) {
         self.pending.clear();
         self.knows_reserved = false;
@@ -169,7 +170,7 @@ impl Link {
         self.query_open = false;
     }
 
-    /// A setup came through: the next loss is the first one again.
+    /// Resets the counters of failed attempts after a successful setup.
     pub(super) fn settle(&mut self) {
         self.backoff.reset();
         self.redirects = 0;
@@ -178,12 +179,12 @@ impl Link {
         self.setup_failure = None;
     }
 
-    /// How long the next setup may wait for its answer.
+    /// Returns the timeout of the next setup.
     pub(super) fn patience(&self, first: Duration, most: Duration) -> Duration {
         first.saturating_mul(1 << self.unanswered.min(20)).min(most.max(first))
     }
 
-    /// When the link wants to be looked at.
+    /// Returns the earliest deadline of the link.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self.state {
             State::Down { retry_at: at }
@@ -196,27 +197,29 @@ impl Link {
         }
     }
 
-    /// Whether an update can and should be sent.
+    /// Returns whether an update of functions or components is needed and can be sent.
     pub(super) fn wants_sync(&self) -> bool {
         self.wants_functions() || self.wants_components()
     }
 
-    /// Whether the controller is to be told of functions, and may be now.
+    /// Returns whether a RIC service update is needed and can be sent.
     pub(super) fn wants_functions(&self) -> bool {
         (self.functions_changed || self.query_open) && self.may_start(Procedure::ServiceUpdate)
     }
 
-    /// Whether the controller is to be told of components, and may be now.
+    /// Returns whether an E2 node configuration update is needed and can be sent.
     pub(super) fn wants_components(&self) -> bool {
         self.components_changed && self.may_start(Procedure::ConfigurationUpdate)
     }
 
-    /// A controller of this project takes different procedures at a time; a stranger may read one message at a time.
+    /// Returns whether a procedure can start. A ranlab RIC handles different procedures in parallel; another RIC may
+    /// handle only one message at a time.
     fn may_start(&self, procedure: Procedure) -> bool {
         !self.pending.iter().any(|p| !self.knows_reserved || p.procedure == procedure)
     }
 
-    /// Takes the pending procedure that an answer belongs to; v1.01 has no transaction ids, there the kind decides.
+    /// Removes and returns the pending procedure of a response. v1.01 has no transaction ids; there the procedure
+    /// type decides.
     pub(super) fn answered(&mut self, procedure: Procedure, transaction: Option<u16>) -> Option<Pending> {
         let v1 = self.version == Version::V1_01;
         let at = self.pending.iter().position(|p| {

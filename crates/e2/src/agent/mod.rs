@@ -1,4 +1,4 @@
-//! The agent: E2 from a base station towards one or several controllers.
+//! The agent: the E2 interface of a base station towards one or more controllers.
 //!
 //! ```text
 //! base station ── RanFunction* ── Agent ══ E2 ══ controller 0 (default: sees all UEs)
@@ -48,27 +48,27 @@ use ranlab_wire::e2ap::{
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// Greatest RAN function id and revision.
+/// Largest RAN function id and revision.
 const FUNCTION_ID_MAX: u16 = 4095;
-/// Longest OID.
+/// Maximum length of an OID.
 const OID_LEN_MAX: usize = 1000;
-/// Addresses of one controller.
+/// Maximum number of addresses per controller.
 pub const ADDRESSES_MAX: usize = 16;
 
-/// E2 from a base station: a pure machine, see the crate's contract.
+/// E2 agent of a base station. It is a sans-I/O state machine; see the crate documentation.
 pub struct Agent {
     core: Core,
     functions: BTreeMap<RanFunctionId, Box<dyn RanFunction>>,
 }
 
 impl Agent {
-    /// An agent without functions and controllers.
+    /// Creates an agent without functions and controllers.
     pub fn new(config: AgentConfig) -> Self {
         Self { core: Core::new(config), functions: BTreeMap::new() }
     }
 
-    /// Adds a RAN function, under `preferred_id` or the lowest free id from 1 on. Controllers that are set up hear of it
-    /// by a RIC service update, at the next [`handle`](Self::handle).
+    /// Registers a RAN function under `preferred_id`, or under the lowest free id from 1 on. The next
+    /// [`handle`](Self::handle) announces it to connected controllers by a RIC service update.
     pub fn register(
         &mut self,
         function: Box<dyn RanFunction>,
@@ -77,9 +77,9 @@ impl Agent {
         self.add(function, preferred_id, false)
     }
 
-    /// As [`register`](Self::register), for a function that a stranger may stumble over: only controllers that name
-    /// `id` among the functions they accept, though it is not in the setup request, are told of it by a RIC service
-    /// update.
+    /// Registers a function like [`register`](Self::register), but hides it from peers that may not support it. The
+    /// setup request omits it. A RIC service update announces it only to controllers whose setup response accepts
+    /// `id`.
     pub fn register_reserved(
         &mut self,
         function: Box<dyn RanFunction>,
@@ -114,7 +114,7 @@ impl Agent {
         Ok(id)
     }
 
-    /// Takes a RAN function away; its subscriptions are gone with it.
+    /// Removes a RAN function and ends its subscriptions.
     pub fn deregister(&mut self, id: RanFunctionId) -> Option<Box<dyn RanFunction>> {
         let subscriptions: Vec<_> = self.core.subscriptions.of_function(id).collect();
         for subscription in subscriptions {
@@ -127,8 +127,8 @@ impl Agent {
         Some(function)
     }
 
-    /// Asks a function for its description again; a new one is told to the controllers as modified. The revision must
-    /// have changed for that.
+    /// Reads the description of a function again. If its revision has changed, controllers get a RIC service update
+    /// that lists the function as modified.
     pub fn refresh(&mut self, id: RanFunctionId) -> Result<(), RegisterError> {
         let Some(function) = self.functions.get(&id) else { return Ok(()) };
         let description = checked(function.description())?;
@@ -139,20 +139,20 @@ impl Agent {
         Ok(())
     }
 
-    /// Replaces the node's components; the difference is told to the controllers by an E2 node configuration update.
+    /// Replaces the components of the node. Controllers get the difference in an E2 node configuration update.
     pub fn set_components(&mut self, components: Vec<ComponentConfigItem>) {
         self.core.config.components = components;
         self.core.links.iter_mut().for_each(|l| l.components_changed = l.version != Version::V1_01);
     }
 
-    /// Adds a controller and connects to it. `address` is the driver's business.
+    /// Adds a controller and connects to it. The agent does not interpret `address`; only the driver does.
     pub fn add_controller(&mut self, now: Time, address: String) -> Result<ControllerId, ControllerError> {
         self.core.add_controller(now, address)
     }
 
-    /// Adds a controller that may be at any of these addresses, as one of several RICs that share their nodes out: the node is at one
-    /// of them at a time, and turns to the next when the connection is lost, cannot be made, or the setup is refused. Its name is the
-    /// first address.
+    /// Adds a controller with alternative addresses, for RICs that share their nodes. The node uses one address at a
+    /// time. It switches to the next one if the connection is lost or fails, or if the setup is refused. The first
+    /// address is the controller's name.
     pub fn add_controller_at_one_of(
         &mut self,
         now: Time,
@@ -173,7 +173,7 @@ impl Agent {
         Ok(id)
     }
 
-    /// Parts from a controller, by the E2 removal procedure where the version has it.
+    /// Removes a controller, with the E2 removal procedure where the version has it.
     pub fn remove_controller(&mut self, now: Time, controller: ControllerId) -> Result<(), ControllerError> {
         self.core.now = now.max(self.core.now);
         self.core.remove_controller(now, controller)?;
@@ -181,7 +181,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Resets the interface towards a controller: all its subscriptions are gone.
+    /// Resets the interface towards a controller, which ends all its subscriptions.
     pub fn reset(
         &mut self,
         now: Time,
@@ -205,12 +205,12 @@ impl Agent {
         Ok(())
     }
 
-    /// A UE came; it belongs to the first controller.
+    /// Adds a UE. It belongs to the first controller.
     pub fn ue_arrived(&mut self, ue: UeId) -> Result<(), UeError> {
         self.core.ues.arrive(ue, self.core.config.limits.ues)
     }
 
-    /// A UE left; its associations are gone.
+    /// Removes a UE and its associations.
     pub fn ue_left(&mut self, ue: UeId) {
         self.core.ues.leave(ue);
     }
@@ -223,22 +223,22 @@ impl Agent {
         self.core.ues.associate(ue, controller)
     }
 
-    /// Takes a UE from a further controller again; the first keeps seeing it.
+    /// Hides a UE from a further controller. The first controller still sees it.
     pub fn dissociate_ue(&mut self, ue: UeId, controller: ControllerId) {
         self.core.ues.dissociate(ue, controller);
     }
 
-    /// All UEs.
+    /// Returns all UEs.
     pub fn ues(&self) -> UeFilter<'_> {
         self.core.ues.all()
     }
 
-    /// The UEs exposed to a controller.
+    /// Returns the UEs exposed to a controller.
     pub fn ues_of(&self, controller: ControllerId) -> UeFilter<'_> {
         self.core.ues.of(controller, self.core.first())
     }
 
-    /// Tells the agent what happened.
+    /// Processes an input.
     pub fn handle(&mut self, now: Time, input: AgentInput) {
         self.core.now = now.max(self.core.now);
         match input {
@@ -252,14 +252,14 @@ impl Agent {
         self.settle();
     }
 
-    /// Wakes a function: what it waits for outside has happened.
+    /// Calls [`RanFunction::on_wake`] of a function, because an external event has occurred that it waits for.
     pub fn rouse(&mut self, now: Time, function: RanFunctionId) {
         self.core.now = now.max(self.core.now);
         self.call(function, None, |f, ctx| f.on_wake(ctx));
         self.settle();
     }
 
-    /// What follows; to be called until `None`.
+    /// Returns the next output. Call it until it returns `None`.
     pub fn poll(&mut self) -> Option<AgentOutput> {
         let output = self.core.outputs.pop_front()?;
         match output {
@@ -279,60 +279,60 @@ impl Agent {
         Some(output)
     }
 
-    /// The next frame for a controller.
+    /// Returns the next frame for a controller.
     pub fn transmit(&mut self, now: Time, controller: ControllerId) -> Option<Frame> {
         self.core.link_mut(controller)?.outbox.pop(now)
     }
 
-    /// The transport takes no more for now: what stays gets octets of its own.
+    /// Reports that the transport accepts no more data for now. Queued frames are copied to their own memory.
     pub fn transport_full(&mut self, controller: ControllerId) {
         if let Some(link) = self.core.link_mut(controller) {
             link.outbox.detach();
         }
     }
 
-    /// When [`handle`](Self::handle) must be called at the latest; a time that has passed means now.
+    /// Returns the latest time for the next call of [`handle`](Self::handle). A time in the past means immediately.
     pub fn wake_at(&self) -> Option<Time> {
         let links = self.core.links.iter().filter_map(link::Link::deadline);
         links.chain(self.core.offers.values().filter_map(|o| o.wake)).min()
     }
 
-    /// What the agent did.
+    /// Returns the counters.
     pub fn counters(&self) -> AgentCounters {
         self.core.counters
     }
 
-    /// What went towards a controller.
+    /// Returns the counters of the messages sent to a controller.
     pub fn outbox_counters(&self, controller: ControllerId) -> Option<OutboxCounters> {
         self.core.link(controller).map(|l| l.outbox.counters())
     }
 
-    /// Whether a controller accepted the node and is there.
+    /// Returns whether a controller is connected and has accepted the setup.
     pub fn is_up(&self, controller: ControllerId) -> bool {
         self.core.link(controller).is_some_and(|l| l.state == State::Up)
     }
 
-    /// Why the last setup at a controller failed; `None` once one has succeeded.
+    /// Returns the reason why the last setup with a controller failed, or `None` after a successful one.
     pub fn setup_failure(&self, controller: ControllerId) -> Option<SetupFailure> {
         self.core.link(controller).and_then(|l| l.setup_failure.clone())
     }
 
-    /// Whether a controller has shown that it is of this project.
+    /// Returns whether a controller has identified itself as a ranlab RIC.
     pub fn is_ours(&self, controller: ControllerId) -> bool {
         self.core.link(controller).is_some_and(|l| l.knows_reserved)
     }
 
-    /// The node's identity.
+    /// Returns the identity of the node.
     pub fn node_id(&self) -> GlobalE2NodeId {
         self.core.config.node_id
     }
 
-    /// The controllers and their addresses, in the order of their addition.
+    /// Returns the controllers and their addresses, in the order in which they were added.
     pub fn controllers(&self) -> impl Iterator<Item = (ControllerId, &str)> {
         self.core.links.iter().filter(|l| l.state != State::Gone).map(|l| (l.id, l.address.as_str()))
     }
 
-    /// How many subscriptions there are.
+    /// Returns the number of subscriptions.
     pub fn subscriptions(&self) -> usize {
         self.core.subscriptions.len()
     }
@@ -341,7 +341,7 @@ impl Agent {
         self.core.links.iter_mut().for_each(|l| l.functions_changed = true);
     }
 
-    /// Calls a function.
+    /// Runs a callback of a function.
     fn call<R>(
         &mut self,
         id: RanFunctionId,
@@ -353,7 +353,7 @@ impl Agent {
         Some(f(function.as_mut(), &mut ctx))
     }
 
-    /// Ends a subscription: nothing more is sent of it, its function is told.
+    /// Ends a subscription: discards its queued indications and notifies its function.
     fn end_subscription(&mut self, id: SubscriptionId) {
         let Some(subscription) = self.core.subscriptions.remove(id) else { return };
         let controller = subscription.controller;
@@ -371,7 +371,7 @@ impl Agent {
         all.into_iter().for_each(|id| self.end_subscription(id));
     }
 
-    /// Does what had to wait until no function was being called.
+    /// Performs the work that was delayed until no callback was running.
     fn settle(&mut self) {
         while let Some(deferred) = self.core.deferred.pop_front() {
             match deferred {
@@ -381,10 +381,11 @@ impl Agent {
         }
     }
 
-    /// Wakes the functions and looks after the links whose time has come.
+    /// Wakes functions and expires links whose deadlines have passed.
     fn expire(&mut self) {
         let now = self.core.now;
-        // One after the other by their numbers, without a list: whoever asks to be woken at once is, the next time.
+        // Iterates by id rather than over a list. A function that requests an immediate wake-up is called in the next
+        // round.
         let mut after = Bound::Unbounded;
         while let Some((&id, offer)) = self
             .core
@@ -402,7 +403,7 @@ impl Agent {
     }
 }
 
-/// A description that can be sent.
+/// Returns the description if it can be encoded.
 fn checked(description: FunctionDescription) -> Result<FunctionDescription, RegisterError> {
     let printable = description.oid.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
     let fits = (1..=OID_LEN_MAX).contains(&description.oid.len());

@@ -1,4 +1,4 @@
-//! A connection's life: connecting, the E2 setup (clause 8.3.1), refusals with their waiting time, losing it, trying again.
+//! Connection life cycle: connect, E2 setup (clause 8.3.1), refusals with their time to wait, loss, and reconnect.
 use super::core::Core;
 use super::link::{Link, State};
 use super::*;
@@ -10,7 +10,7 @@ use ranlab_wire::e2ap::{
 };
 use std::time::Duration;
 
-/// How often in a row a controller may send the agent elsewhere before the agent returns to the configured address.
+/// Maximum number of redirects in a row. After that, the agent returns to the configured address.
 const REDIRECTS_MAX: u32 = 4;
 
 impl Core {
@@ -54,7 +54,7 @@ impl Core {
         }
     }
 
-    /// The functions for a controller, the reserved ones only if it knows them.
+    /// Returns the functions to announce to a controller; reserved ones only if the controller accepts them.
     pub(super) fn function_items(&self, knows_reserved: bool) -> impl Iterator<Item = RanFunctionItem> + '_ {
         let offers = self.offers.iter().filter(move |(_, offer)| knows_reserved || !offer.reserved);
         offers.map(|(id, offer)| RanFunctionItem {
@@ -65,7 +65,7 @@ impl Core {
         })
     }
 
-    /// Whether a setup's answer is the one that the link waits for.
+    /// Returns whether a setup response belongs to the pending setup of the link.
     fn takes_setup_answer(link: &Link, transaction_id: Option<u16>) -> bool {
         match link.state {
             State::SettingUp { transaction, .. } => {
@@ -76,7 +76,7 @@ impl Core {
     }
 
     pub(super) fn on_setup_response(&mut self, id: ControllerId, response: E2SetupResponse) {
-        // Who accepts what it was not offered knows it.
+        // A controller that accepts a function that was not offered knows the reserved functions.
         let reserved = |f: &RanFunctionIdItem| self.offers.get(&f.id).is_some_and(|o| o.reserved);
         let knows_reserved = response.accepted.iter().flatten().any(reserved);
         let Some(link) = self.link_mut(id) else { return };
@@ -102,7 +102,8 @@ impl Core {
         }
         let elsewhere = failure.tnl.as_ref().and_then(|tnl| Self::elsewhere(link, tnl));
         let moves_on = elsewhere.is_none() && link.has_others();
-        // One of several may be better off than another: their time to wait counts once all have refused.
+        // Another address may accept the setup. The time to wait therefore applies only after all addresses have
+        // refused.
         let waits = !moves_on || link.refused_by_all();
         self.setup_failed(id, Some(failure.cause), failure.time_to_wait.filter(|_| waits));
         if moves_on {
@@ -114,7 +115,7 @@ impl Core {
         }
     }
 
-    /// Where the controller sends us, unless it or another did so too often.
+    /// Returns the redirect address of a setup failure, or `None` after too many redirects in a row.
     fn elsewhere(link: &mut Link, tnl: &TnlInformation) -> Option<String> {
         let address = tnl::address(tnl, &link.address)?;
         if link.redirects >= REDIRECTS_MAX {
@@ -126,7 +127,7 @@ impl Core {
         Some(address)
     }
 
-    /// The setup is to be repeated on the same connection, after a while.
+    /// Schedules another setup on the same connection after the time to wait.
     pub(super) fn setup_failed(&mut self, id: ControllerId, cause: Option<Cause>, wait: Option<TimeToWait>) {
         let (now, retry_in) = (self.now, self.next_delay(id));
         let retry_in = retry_in.max(wait.map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds())));
@@ -144,7 +145,7 @@ impl Core {
         link.map_or(self.config.timers.reconnect_min, |l| l.backoff.next(&mut self.random))
     }
 
-    /// The connection is no more; another attempt follows.
+    /// Handles the loss of a connection and schedules a reconnect.
     fn schedule_reconnect(&mut self, id: ControllerId, why: DisconnectReason) {
         let (now, delay) = (self.now, self.next_delay(id));
         let Some(link) = self.link_mut(id) else { return };
@@ -177,7 +178,7 @@ impl Agent {
         self.core.schedule_reconnect(id, DisconnectReason::Lost(why));
     }
 
-    /// Closes a connection from our side; another attempt follows.
+    /// Closes a connection and schedules a reconnect.
     pub(super) fn take_down(&mut self, id: ControllerId, reason: CloseReason) {
         let Some(link) = self.core.link_mut(id) else { return };
         if link.state == State::Removing {
@@ -199,7 +200,7 @@ impl Agent {
         self.core.outputs.push_back(AgentOutput::Close { controller: id, reason });
     }
 
-    /// Parts from a controller for good.
+    /// Removes a controller permanently.
     pub(super) fn forget(&mut self, id: ControllerId) {
         let Some(link) = self.core.link_mut(id).filter(|l| l.state != State::Gone) else { return };
         link.state = State::Gone;
@@ -208,12 +209,13 @@ impl Agent {
         self.core.ues.forget_controller(id);
         self.core.connection_settled(id, false);
         self.core.forget_connection_updates(id);
-        // Close even what is down or lost already: the driver hears the same in every case, and `poll` forgets the link.
+        // Emits `Close` even if the connection is already down. The driver always gets the same outputs, and `poll`
+        // then drops the link.
         self.core.outputs.push_back(AgentOutput::Close { controller: id, reason: CloseReason::Removed });
         self.core.event(AgentEvent::ControllerRemoved { controller: id });
     }
 
-    /// A deadline of the link has passed.
+    /// Handles an expired deadline of a link.
     pub(super) fn expire_link(&mut self, id: ControllerId) {
         let now = self.core.now;
         let Some(link) = self.core.link(id) else { return };

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use ranlab_wire::e2ap::{RanFunctionId, RicActionId, RicRequestId};
 use std::collections::BTreeMap;
 
-/// A subscription, in the agent's own numbering: never used twice.
+/// Identifier of a subscription, unique for the lifetime of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionId(pub u64);
 
@@ -21,9 +21,9 @@ pub(super) struct Subscription {
     pub(super) request_id: RicRequestId,
     pub(super) function: RanFunctionId,
     pub(super) actions: Vec<RicActionId>,
-    /// Number of the next indication.
+    /// Sequence number of the next indication.
     pub(super) next_sn: u16,
-    /// The request, to know it again when it is repeated, and our answer to it.
+    /// Request PDU and its response, to recognize and answer a repeated request.
     pub(super) request: Box<[u8]>,
     pub(super) response: Bytes,
 }

@@ -1,12 +1,12 @@
-//! Addresses of controllers that come as bit strings (E2 connection update, setup failure).
+//! Transport addresses of controllers that are encoded as bit strings (E2 connection update, setup failure).
 use ranlab_wire::e2ap::TnlInformation;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Port of E2 where the peer names none.
+/// Default E2 port, for addresses without a port.
 const E2_PORT: u16 = 36_421;
 
-/// The address in the notation of `like`: the same scheme, IP address and port. `None` if it is neither IPv4, IPv6 nor
-/// both (then the IPv4 one is taken).
+/// Formats the address with the scheme of `like`. Returns `None` unless the address is IPv4, IPv6, or both (then IPv4
+/// is used).
 pub(super) fn address(tnl: &TnlInformation, like: &str) -> Option<String> {
     let octets = tnl.address.octets.as_slice();
     let ip = match (tnl.address.len_bits, octets) {
@@ -31,7 +31,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_take_the_scheme_of_the_asking_controller() {
+    fn addresses_take_scheme_of_requesting_controller() {
         let v4 = tnl(&[192, 0, 2, 7], Some(36_422));
         assert_eq!(address(&v4, "tcp://ric:36421").as_deref(), Some("tcp://192.0.2.7:36422"));
         assert_eq!(address(&tnl(&[192, 0, 2, 7], None), "ric").as_deref(), Some("192.0.2.7:36421"));

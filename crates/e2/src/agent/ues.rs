@@ -1,30 +1,30 @@
-//! Which UE is exposed to which controller.
+//! UEs and the controllers that they are exposed to.
 //!
-//! Every UE belongs to the first controller; to any other it is exposed only once somebody says so. A function sees the
-//! UEs of the controller that asks.
+//! Every UE belongs to the first controller. Another controller sees it only after an explicit association. In a
+//! callback, a function sees the UEs of the requesting controller.
 use super::ControllerId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A UE, in the numbering of the base station.
+/// Identifier of a UE, assigned by the base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UeId(pub u64);
 
-/// A UE cannot be added or associated.
+/// Reason why a UE cannot be added or associated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UeError {
-    /// There are too many.
+    /// The limit of UEs is reached.
     #[error("the agent holds at most {0} UEs")]
     TooMany(usize),
-    /// There is no such UE.
+    /// The UE does not exist.
     #[error("there is no UE {}", .0.0)]
     UnknownUe(UeId),
-    /// There is no such controller.
+    /// The controller does not exist.
     #[error("there is no {0}")]
     UnknownController(ControllerId),
 }
 
-/// The UEs of a node and their further controllers.
+/// The UEs of a node and their additional controllers.
 #[derive(Debug, Default)]
 pub(super) struct Ues {
     all: BTreeSet<UeId>,
@@ -66,7 +66,7 @@ impl Ues {
         self.further.remove(&controller);
     }
 
-    /// The UEs exposed to `controller`; `first` is the default controller.
+    /// Returns the UEs exposed to `controller`; `first` is the default controller.
     pub(super) fn of(&self, controller: ControllerId, first: Option<ControllerId>) -> UeFilter<'_> {
         match self.further.get(&controller) {
             _ if first == Some(controller) => self.all(),
@@ -80,7 +80,7 @@ impl Ues {
     }
 }
 
-/// The UEs that somebody may see.
+/// The UEs that a controller may see.
 #[derive(Debug, Clone, Copy)]
 pub struct UeFilter<'a> {
     ues: Option<&'a BTreeSet<UeId>>,
@@ -88,27 +88,27 @@ pub struct UeFilter<'a> {
 }
 
 impl<'a> UeFilter<'a> {
-    /// Whether these are all UEs of the node: nothing needs to be filtered.
+    /// Returns whether the filter includes all UEs of the node.
     pub fn is_all(&self) -> bool {
         self.is_all
     }
 
-    /// Whether `ue` may be seen.
+    /// Returns whether `ue` is visible.
     pub fn contains(&self, ue: UeId) -> bool {
         self.ues.is_some_and(|ues| ues.contains(&ue))
     }
 
-    /// The UEs in ascending order.
+    /// Returns the UEs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = UeId> + use<'a> {
         self.ues.into_iter().flatten().copied()
     }
 
-    /// How many there are.
+    /// Returns the number of UEs.
     pub fn len(&self) -> usize {
         self.ues.map_or(0, BTreeSet::len)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no UEs.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
