@@ -1,10 +1,10 @@
-//! Trying again, but not all at once.
+//! Delays between reconnects, with jitter.
 use std::time::Duration;
 
-/// Greatest delay between two attempts to connect; a longer configured one is cut to it.
+/// Upper bound of the delay between two connection attempts. A longer configured delay is reduced to it.
 pub const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Delays that double from attempt to attempt, with up to half of each taken away by a seeded jitter.
+/// Delay that doubles with each attempt. A seeded jitter subtracts up to half of it.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     min: Duration,
@@ -17,7 +17,7 @@ impl Backoff {
         Self { min: min.max(Duration::from_millis(1)), max: max.min(RECONNECT_DELAY_MAX), attempt: 0 }
     }
 
-    /// The delay before the next attempt.
+    /// Returns the delay before the next attempt.
     pub(crate) fn next(&mut self, random: &mut Random) -> Duration {
         let delay = self.min.saturating_mul(1 << self.attempt.min(20)).min(self.max);
         self.attempt = self.attempt.saturating_add(1);
@@ -25,13 +25,13 @@ impl Backoff {
         delay - Duration::from_nanos(random.next() % half_ns)
     }
 
-    /// An attempt succeeded.
+    /// Resets the delay after a successful attempt.
     pub(crate) fn reset(&mut self) {
         self.attempt = 0;
     }
 }
 
-/// splitmix64: the same seed, the same numbers, on any machine.
+/// Pseudo-random generator (splitmix64). The same seed yields the same numbers on every machine.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 

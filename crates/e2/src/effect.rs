@@ -1,97 +1,97 @@
-//! Effect of a control: some KPIs over the periods before it and over as many after it, in total, by slice and by UE. One
-//! machine for the RIC's HTTP, xApps and bindings; it knows neither connections nor clocks.
+//! Effect of a control: KPIs over a number of periods before it and the same number after it, in total, per slice and
+//! per UE. The RIC's REST API, xApps and bindings share this code, which uses neither connections nor clocks.
 //!
 //! ```text
 //!  report, report, … Next::Command  ->  the control is sent, and acknowledged: commanded()  ->  report, … Next::Done
 //! ```
 //!
-//! A KPI is a column of the model's tables that has numbers, or where tables have a row for each measurement (KPM) the
-//! measurement's name, with its label behind a space if only that is meant: `DRB.UEThpDl`, `DRB.UEThpDl slice=1`. A
-//! period's value of a gauge is the value itself, of a counter its growth since the report before. Rates, volumes, counts and
-//! shares add up over UEs; of delays and qualities the mean is taken ([`Change::summary`]).
+//! A KPI is a numeric column of the service model's tables. In tables with one row per measurement (KPM), it is the
+//! name of the measurement, optionally followed by a space and a label: `DRB.UEThpDl`, `DRB.UEThpDl slice=1`. The
+//! value of a gauge in a period is the value itself; that of a counter is its increase since the previous report.
+//! Rates, volumes, counts and shares are summed over UEs; delays and qualities are averaged ([`Change::summary`]).
 //!
-//! A UE's slices are known from rows that are labelled with a slice, or from [`Effect::members`].
+//! The slices of a UE are known from rows with a slice label, or from [`Effect::members`].
 use ranlab_wire::e2sm::kpm::{self, Summary};
 use ranlab_wire::e2sm::{Column, Kind, RowKey, Table, Type, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// KPIs of an effect at most.
+/// Maximum number of KPIs of an effect.
 pub const KPIS_MAX: usize = 16;
-/// UEs and slices of a KPI at most; further ones are in the total alone, and counted.
+/// Maximum number of UEs and slices per KPI. Further ones contribute to the total only and are counted.
 pub const GROUPS_MAX: usize = 1_024;
-/// Slice of the UEs that are in none of the known slices.
+/// Slice name for UEs that belong to no known slice.
 pub const OTHER_SLICES: &str = "other";
-/// Column with the name of a row's measurement, in tables that have a row for each.
+/// Column with the measurement name, in tables with one row per measurement.
 const MEASUREMENT: &str = "measurement";
-/// Column with its label.
+/// Column with the label.
 const LABEL: &str = "label";
-/// Column with its value.
+/// Column with the value.
 const VALUE: &str = "value";
-/// Column with the whole identity of a row's UE.
+/// Column with the complete identity of the UE.
 const UE_IDS: &str = "ue_ids";
-/// Beginning of a label's part that names a slice.
+/// Prefix of the label component that names a slice.
 const SLICE_LABEL: &str = "slice=";
 
 /// Reason why an effect cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectError {
-    /// None, or too many.
+    /// The list of KPIs is empty or too long.
     #[error("an effect has 1 to {KPIS_MAX} KPIs")]
     Kpis,
-    /// Over no time.
+    /// The number of periods is zero.
     #[error("an effect is measured over 1 period or more")]
     Periods,
-    /// The model's tables have no such numbers.
+    /// The tables have no such numeric column or measurement.
     #[error("{name:?} is not a KPI; allowed are {there}")]
     Unknown {
-        /// The KPI.
+        /// Requested KPI.
         name: String,
-        /// KPIs that exist.
+        /// Available KPIs.
         there: String,
     },
 }
 
-/// What follows from a report.
+/// Next step after a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Further reports are needed, or the control's answer.
+    /// Wait for another report or for the response to the control.
     Report,
-    /// Enough is known of before: the control is to be sent. Returned once.
+    /// Send the control: the first half is complete. Returned once.
     Command,
-    /// All is known: [`Effect::changes`].
+    /// Read [`Effect::changes`]: both halves are complete.
     Done,
 }
 
-/// Means over the periods before and after a control; `None` if no report had a value.
+/// Means over the periods before and after a control. `None` if no report had a value.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Halves {
-    /// Before.
+    /// Mean before the control.
     pub before: Option<f64>,
-    /// After.
+    /// Mean after the control.
     pub after: Option<f64>,
 }
 
-/// A KPI before and after.
+/// A KPI before and after a control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The KPI as it was requested.
+    /// Name of the KPI as requested.
     pub name: String,
-    /// Unit; empty for counts and ratios. Of a counter the unit of its growth in a period.
+    /// Unit; empty for counts and ratios. For a counter, the unit of its increase per period.
     pub unit: String,
     /// How UEs and slices are summarized.
     pub summary: Summary,
-    /// Of all rows.
+    /// Values over all rows.
     pub total: Halves,
-    /// By slice, in the order of their names; empty if no slice is known.
+    /// Values per slice, sorted by name; empty if no slice is known.
     pub slices: Vec<(String, Halves)>,
-    /// By UE, whole identities.
+    /// Values per UE, by complete identity.
     pub ues: Vec<(String, Halves)>,
-    /// UEs and slices beyond [`GROUPS_MAX`].
+    /// Number of UEs and slices beyond [`GROUPS_MAX`].
     pub left_out: u64,
 }
 
-/// Sum and count of some numbers.
+/// Sum and count of numbers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
     sum: f64,
@@ -114,7 +114,7 @@ impl Mean {
     }
 }
 
-/// Rows that a KPI is made of.
+/// Group of rows that a value belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
     Total,
@@ -125,7 +125,7 @@ enum Group {
 /// Values of a KPI in one report.
 type Values = BTreeMap<Group, Mean>;
 
-/// A measurement and its label, in columns of their own.
+/// Columns of a measurement name and its label.
 #[derive(Debug)]
 struct Named {
     column: usize,
@@ -156,17 +156,17 @@ struct Kpi {
     summary: Summary,
     column: usize,
     is_counter: bool,
-    /// Its rows; `None` for all.
+    /// Measurement that selects the rows; `None` selects all rows.
     rows: Option<Named>,
     before: BTreeMap<Group, Mean>,
     after: BTreeMap<Group, Mean>,
     left_out: BTreeSet<Group>,
 }
 
-/// Parts of column names whose gauges add up over rows.
+/// Fragments of the names of gauge columns that are summed over rows.
 const COUNTS: [&str; 6] = ["_rb", "prb", "pkts", "packets", "_ues", "ues"];
 
-/// How rows of a column are summarized.
+/// Returns how the rows of a column are summarized.
 fn column_summary(column: &Column) -> Summary {
     let adds_up = column.kind == Kind::Counter
         || matches!(column.unit, "B" | "kbit/s" | "bit/s")
@@ -212,14 +212,14 @@ impl Kpi {
         Ok(new(column.0, column.1.unit, column_summary(column.1), None))
     }
 
-    /// Its number in a row; NaN if the row has none.
+    /// Returns the number in a row, or NaN if the row has none.
     fn number(&self, values: &[Value]) -> f64 {
         let matches = self.rows.as_ref().is_none_or(|named| named.matches(values));
         let value = values.get(self.column).filter(|_| matches);
         value.and_then(Value::number).unwrap_or(f64::NAN)
     }
 
-    /// Takes the values of a report in.
+    /// Adds the values of a report.
     fn add(&mut self, values: Values, is_after: bool) {
         let half = if is_after { &mut self.after } else { &mut self.before };
         for (group, mean) in values {
@@ -264,37 +264,39 @@ impl Kpi {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Before,
-    /// The base station has the control: there is neither before nor after.
+    /// The control is being executed. Reports in this phase count neither as before nor as after.
     Commanded,
     After,
     Done,
 }
 
-/// Identity of a row over reports: its key, and the texts in which rows of the same key differ.
+/// Identity of a row across reports: its key, and the texts that distinguish rows with the same key.
 type RowId = (RowKey, Option<String>);
 
-/// An effect that is measured.
+/// Effect of one control, measured from reports.
 #[derive(Debug)]
 pub struct Effect {
     kpis: Vec<Kpi>,
     periods: u32,
     phase: Phase,
-    /// Periods of the current half that have passed.
+    /// Number of periods of the current half that have passed.
     passed: u32,
     has_report: bool,
     last: BTreeMap<RowId, Vec<f64>>,
     ue_column: Option<usize>,
     label_column: Option<usize>,
-    /// Slices of a UE.
+    /// Slices of each UE.
     slices: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Effect {
-    /// Of these KPIs, in tables with these columns, over a number of periods before and as many after. `offered`: names of
-    /// measurements that the node reports; empty if that is not known, or if the tables have no measurements.
+    /// Creates an effect for the given KPIs in tables with these columns, over `periods` before the control and as
+    /// many after it. `offered` lists the measurements that the node reports. It is empty if they are unknown or the
+    /// tables have no measurements.
     ///
     /// # Errors
-    /// No or too many KPIs, one that the tables do not have, no periods.
+    /// Returns an error if there are no or too many KPIs, if a KPI does not exist in the tables, or if there are no
+    /// periods.
     pub fn new<S: AsRef<str>>(
         there: &[Column],
         offered: &[String],
@@ -323,7 +325,7 @@ impl Effect {
         })
     }
 
-    /// The UEs of this report are those of a slice.
+    /// Records that the UEs of this report belong to a slice.
     pub fn members(&mut self, slice: &str, table: &Table) {
         for (key, values) in table.rows() {
             let Some(ue) = ue_name(key, values, self.ue_column) else { continue };
@@ -333,12 +335,12 @@ impl Effect {
         }
     }
 
-    /// Takes a report in.
+    /// Adds a report and returns the next step.
     pub fn report(&mut self, table: &Table) -> Next {
         let is_first = !std::mem::replace(&mut self.has_report, true);
         let values = self.values(table);
-        // A counter's growth is known from the second report on; its growth while the base station had the control belongs
-        // to neither half.
+        // A counter's increase is known from the second report on. Its increase while the control was executed
+        // belongs to neither half.
         let counts = match self.phase {
             Phase::Before => !is_first,
             Phase::After => true,
@@ -362,19 +364,19 @@ impl Effect {
         Next::Done
     }
 
-    /// The base station has carried out the control: the time after it begins. Ignored in any other phase.
+    /// Starts the second half, because the base station has executed the control. Ignored in any other phase.
     pub fn commanded(&mut self) {
         if self.phase == Phase::Commanded {
             self.phase = Phase::After;
         }
     }
 
-    /// The KPIs, in the order in which they were requested.
+    /// Returns the KPIs in the order in which they were requested.
     pub fn changes(&self) -> Vec<Change> {
         self.kpis.iter().map(Kpi::change).collect()
     }
 
-    /// Values of each KPI in a report.
+    /// Returns the values of each KPI in a report.
     fn values(&mut self, table: &Table) -> Vec<Values> {
         let last = std::mem::take(&mut self.last);
         let mut values = vec![Values::new(); self.kpis.len()];
@@ -392,7 +394,7 @@ impl Effect {
                 let before = before.and_then(|before| before.get(at));
                 let grown = before.map_or(f64::NAN, |before| number - before);
                 let value = if kpi.is_counter { grown } else { *number };
-                // A counter that wrapped, and a value that is not a number, are left out.
+                // Skips counters that wrapped and values that are not numbers.
                 if !value.is_finite() || kpi.is_counter && value < 0.0 {
                     continue;
                 }
@@ -403,7 +405,7 @@ impl Effect {
         values
     }
 
-    /// The groups that a row belongs to.
+    /// Returns the groups that a row belongs to.
     fn groups(&self, key: RowKey, row: &[Value], ue: Option<&str>) -> Vec<Group> {
         let mut groups = vec![Group::Total];
         let label = text(row, self.label_column).unwrap_or_default();
@@ -423,7 +425,7 @@ impl Effect {
     }
 }
 
-/// Name of a row's UE: its whole identity where the row has it, else its RNTI.
+/// Returns the name of a row's UE: its complete identity if the row has it, otherwise its RNTI.
 fn ue_name(key: RowKey, row: &[Value], column: Option<usize>) -> Option<String> {
     let ids = text(row, column).filter(|ids| !ids.is_empty());
     ids.map(str::to_owned).or_else(|| key.ue().map(|rnti| rnti.to_string()))

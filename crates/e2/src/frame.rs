@@ -1,30 +1,32 @@
-//! A PDU on its way out.
+//! A PDU to send.
 use bytes::Bytes;
 use ranlab_wire::e2ap::Version;
 use ranlab_wire::flat::{Coding, from_per};
 
-/// Octets of a PDU that may be written anew per receiver. An indication's request id ends at octet 18.
+/// Number of bytes at the start of a PDU that can be rewritten per receiver. The request id of an indication ends at
+/// byte 18.
 const HEAD: usize = 24;
 
-/// One PDU to send: a head of this receiver's own and a body that may be shared with others.
+/// One PDU to send: a head that is specific to the receiver and a body that may be shared with other receivers.
 ///
-/// Forwarding writes only the head (it holds the request id); the body is a slice of what was received.
+/// Forwarding writes only the head, which contains the request id. The body is a slice of the received PDU.
 #[derive(Debug, Clone)]
 pub struct Frame {
     head: [u8; HEAD],
     head_len: u8,
     body: Bytes,
-    /// Whether the body owns its octets, rather than keeping a whole receive buffer alive.
+    /// Whether the body has its own memory instead of keeping a whole receive buffer alive.
     detached: bool,
 }
 
 impl Frame {
-    /// A PDU as it is.
+    /// Creates a frame from an unmodified PDU.
     pub fn whole(body: Bytes) -> Self {
         Self { head: [0; HEAD], head_len: 0, body, detached: false }
     }
 
-    /// A PDU whose octets `at..at + patch.len()` are replaced; `None` if they do not lie in the first octets.
+    /// Creates a frame with the bytes `at..at + patch.len()` of a PDU replaced. Returns `None` if they are not within
+    /// the head.
     pub fn patched(pdu: &Bytes, at: usize, patch: &[u8]) -> Option<Self> {
         let end = at.checked_add(patch.len())?;
         if end > HEAD || end > pdu.len() {
@@ -36,7 +38,7 @@ impl Frame {
         Some(Self { head, head_len: end as u8, body: pdu.slice(end..), detached: false })
     }
 
-    /// The PDU, in PER unless it was written in FlatBuffers, in the encoding of its connection.
+    /// Converts the PDU to the encoding of the connection. PDUs are PER unless they were created in FlatBuffers.
     pub(crate) fn in_coding(self, coding: Coding, version: Version) -> Self {
         match coding {
             Coding::Per => self,
@@ -45,27 +47,27 @@ impl Frame {
         }
     }
 
-    /// The octets before the body.
+    /// Returns the bytes before the body.
     pub fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_len)]
     }
 
-    /// The shared octets.
+    /// Returns the shared bytes.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Length of the PDU in octets.
+    /// Returns the length of the PDU, in bytes.
     pub fn len(&self) -> usize {
         usize::from(self.head_len) + self.body.len()
     }
 
-    /// Whether the PDU has no octets; no PDU has none.
+    /// Returns whether the PDU is empty, which no valid PDU is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The PDU in one piece.
+    /// Returns the PDU as one buffer.
     pub fn to_bytes(&self) -> Bytes {
         if self.head_len == 0 {
             return self.body.clone();
@@ -73,13 +75,13 @@ impl Frame {
         [self.head(), &self.body].concat().into()
     }
 
-    /// Whether the body has its own octets.
+    /// Returns whether the body has its own memory.
     pub fn is_detached(&self) -> bool {
         self.detached
     }
 
-    /// Gives the body its own octets: a frame that must wait shall not keep the whole receive buffer alive, or a
-    /// bound in bytes would bound nothing.
+    /// Copies the body to its own memory. Otherwise a queued frame would keep its whole receive buffer alive, and a
+    /// limit in bytes would not bound the memory.
     pub fn detach(&mut self) {
         if !self.detached {
             self.body = Bytes::copy_from_slice(&self.body);

@@ -1,11 +1,15 @@
-//! E2 behaviour as pure machines: time and bytes in, bytes, events and the next deadline out.
+//! E2 protocol logic as sans-I/O state machines. Inputs are the time and received bytes; outputs are bytes, events
+//! and the next deadline.
 //!
-//! Three machines, one contract. A driver (the `sdk` on sockets, the `sim` in virtual time, a C program on anything)
+//! All three machines have the same interface. A driver (the `sdk` on sockets, the `sim` in virtual time, a C
+//! program):
 //!
-//! 1. tells what happened: `handle(now, Input)`: connected, received, disconnected, or only that time has passed;
-//! 2. asks what follows: `poll()` until `None`: connect, close, events, and `Transmit(connection)`, after which it
-//! 3. takes frames with `transmit(now, connection)` as long as the transport takes them (what does not fit stays in the
-//!    machine's bounded [`Outbox`], where the oldest indications give way), and
+//! 1. reports what happened with `handle(now, Input)`: connected, received, disconnected, or only that time has
+//!    passed;
+//! 2. calls `poll()` until it returns `None`, and executes its outputs: connect, close, events, and
+//!    `Transmit(connection)`;
+//! 3. after `Transmit`, takes frames with `transmit(now, connection)` as long as the transport accepts them (the rest
+//!    stays in the machine's bounded [`Outbox`], which drops the oldest indications first);
 //! 4. calls `handle(now, Wake)` no later than `wake_at()`.
 //!
 //! | machine | feature | speaks |
@@ -14,14 +18,15 @@
 //! | `ric::Ric` | `ric` | E2 towards base stations, E42 towards xApps, `IApp`s inside |
 //! | `xapp::Xapp` | `xapp` | E42 from an xApp towards a RIC |
 //!
-//! The agent never imports the RIC, nor the RIC the agent.
+//! The agent does not depend on the RIC, nor the RIC on the agent.
 #![deny(missing_docs)]
 
-/// Configs and bounds that may grow: who makes one changes what he knows, the rest keeps its default.
+/// Adds `with` to configurations and limits that may get more fields. Callers change some fields and keep the other
+/// defaults.
 macro_rules! changed_by {
     ($($config:ty),+) => {$(
         impl $config {
-            /// With a change: `default().with(|it| it.field = value)`.
+            /// Returns a changed copy: `default().with(|it| it.field = value)`.
             pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
                 change(&mut self);
                 self

@@ -1,22 +1,22 @@
-//! How a connection ends: the driver's word to a machine.
+//! Reasons for the loss of a connection, as reported by the driver.
 
-/// Why a connection is lost or could not be made, as the driver has seen it.
+/// Reason why a connection was lost or could not be established.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkLoss {
-    /// The address cannot be understood: no attempt will succeed.
+    /// The address is invalid; no attempt will succeed.
     #[error("{0}")]
     BadAddress(String),
-    /// Nobody answers there, in the transport's words.
+    /// Connecting failed; the text is the transport's error.
     #[error("{0}")]
     NotConnected(String),
-    /// The peer has closed the connection.
+    /// The peer closed the connection.
     #[error("the peer closed the connection")]
     ClosedByPeer,
-    /// The connection broke, in the transport's words.
+    /// The connection failed; the text is the transport's error.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// The peer does not mark its messages as agreed.
+    /// The peer does not frame its messages as configured.
     #[error("{0}")]
     Framing(String),
 }

@@ -1,61 +1,61 @@
-//! What waits for a slow peer, within bounds.
+//! Bounded send queue for a slow peer.
 //!
-//! Two lanes. Control messages are few and must arrive: they go first and never drop; when their bound is reached the
-//! connection is of no use any more and the caller closes it. Indications age: at a bound, or after a time, the oldest of
-//! their flow gives way, counted; the receiver sees the gap in the sequence numbers.
+//! The queue has two lanes. Control messages are sent first and are never dropped; if their limit is reached, the
+//! caller closes the connection. Indications lose value with age. At a limit, or after a time, the oldest indication
+//! of the flow is dropped and counted. The receiver detects the gap in the sequence numbers.
 use crate::{Frame, Time};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Indications that belong together (one subscription towards one receiver): the unit of dropping.
+/// Indications of one subscription to one receiver. A flow is the unit of dropping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FlowId(pub u64);
 
-/// Empty queues that are kept, and for how many indications each may have grown.
+/// Number of empty queues that are kept, and the maximum number of indications for which each may have grown.
 const SPARE_QUEUES_MAX: usize = 16;
 const SPARE_LEN_MAX: usize = 64;
 
-/// Bounds of one [`Outbox`].
+/// Limits of one [`Outbox`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutboxLimits {
-    /// Bytes of waiting control messages; beyond, [`OutboxFull`].
+    /// Maximum size of queued control messages, in bytes. Beyond it, [`OutboxFull`] is returned.
     pub control_bytes: usize,
-    /// Bytes of waiting indications, all flows together; beyond, the oldest go.
+    /// Maximum size of queued indications over all flows, in bytes. Beyond it, the oldest ones are dropped.
     pub indication_bytes: usize,
-    /// Age at which a waiting indication is worth nothing any more.
+    /// Age at which a queued indication is dropped.
     pub indication_age: Duration,
 }
 
 changed_by!(OutboxLimits);
 
 impl Default for OutboxLimits {
-    /// 1 MiB of control, 2 MiB of indications, 100 ms.
+    /// Returns 1 MiB of control messages, 2 MiB of indications and an age of 100 ms.
     fn default() -> Self {
         Self { control_bytes: 1 << 20, indication_bytes: 2 << 20, indication_age: Duration::from_millis(100) }
     }
 }
 
-/// The peer has not taken control messages for so long that their bound is reached.
+/// The peer does not read: its queued control messages have reached the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the peer leaves {queued} bytes of control messages unread (limit {limit})")]
 pub struct OutboxFull {
-    /// Bytes that wait.
+    /// Size of the queued control messages, in bytes.
     pub queued: usize,
-    /// The bound.
+    /// Limit, in bytes.
     pub limit: usize,
 }
 
-/// What went through an [`Outbox`].
+/// Counters of an [`Outbox`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutboxCounters {
     /// Control messages handed to the transport.
     pub control: u64,
     /// Indications handed to the transport.
     pub indications: u64,
-    /// Bytes handed to the transport.
+    /// Indications dropped because of the size limit.
     pub bytes: u64,
-    /// Indications dropped because there were too many.
+    /// Indications dropped because of their age.
     pub dropped_full: u64,
     /// Indications dropped because they had waited too long.
     pub dropped_old: u64,
@@ -64,22 +64,23 @@ pub struct OutboxCounters {
 #[derive(Debug, Default)]
 struct Flow {
     waiting: VecDeque<(Time, Frame)>,
-    /// Tokens in `order` beyond the number of waiting indications.
+    /// Number of tokens in `order` beyond the number of queued indications.
     spare_tokens: usize,
 }
 
-/// The two lanes towards one peer.
+/// Send queue of one peer.
 #[derive(Debug, Default)]
 pub struct Outbox {
     limits: OutboxLimits,
-    /// Each with the time before which it stays.
+    /// Control messages, each with the earliest time at which it may be sent.
     control: VecDeque<(Time, Frame)>,
     control_bytes: usize,
-    /// The order among flows: one token per waiting indication. A token stands for the oldest of its flow, so dropping
-    /// from the middle of the queue costs nothing; the token of a dropped indication serves the flow's next one.
+    /// Order among flows: one token per queued indication. A token stands for the oldest indication of its flow, so
+    /// dropping from the middle of the queue is cheap. The token of a dropped indication then stands for the next one
+    /// of that flow.
     order: VecDeque<FlowId>,
     flows: HashMap<FlowId, Flow>,
-    /// Empty queues of flows that had nothing to wait any more, for those that have again.
+    /// Empty queues for reuse by other flows.
     spare_queues: Vec<VecDeque<(Time, Frame)>>,
     indications: usize,
     indication_bytes: usize,
@@ -87,7 +88,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// An empty outbox with the given bounds.
+    /// Creates an empty outbox with the given limits.
     pub fn new(limits: OutboxLimits) -> Self {
         Self { limits, ..Self::default() }
     }
@@ -97,7 +98,7 @@ impl Outbox {
         self.push_held(frame, Time::ZERO)
     }
 
-    /// Queues a control message that stays until `due`; so does all that would leave after it.
+    /// Queues a control message that is not sent before `due`. Later messages wait behind it.
     pub fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         let queued = self.control_bytes + frame.len();
         if queued > self.limits.control_bytes {
@@ -108,7 +109,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Queues an indication of `flow`; at the bound the flow's oldest goes, or the oldest of all if it has none.
+    /// Queues an indication of `flow`. At the limit, the oldest indication of the flow is dropped, or the oldest of
+    /// all flows if it has none.
     pub fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame) {
         let len = frame.len();
         while self.indication_bytes + len > self.limits.indication_bytes && self.indications > 0 {
@@ -134,8 +136,8 @@ impl Outbox {
         }
     }
 
-    /// The next frame to send: control first, then the oldest indication that is not too old. None while the next control
-    /// message is held.
+    /// Returns the next frame to send: control messages first, then the oldest indication that has not expired.
+    /// Returns `None` while the next control message is held.
     pub fn pop(&mut self, now: Time) -> Option<Frame> {
         if self.control.front().is_some_and(|(due, _)| *due > now) {
             return None;
@@ -159,39 +161,41 @@ impl Outbox {
         None
     }
 
-    /// Forgets the waiting indications of a flow that was deleted; they do not count as dropped.
+    /// Discards the queued indications of a deleted flow. They do not count as dropped.
     pub fn forget(&mut self, flow: FlowId) {
         while self.take_front(flow).is_some() {}
     }
 
-    /// Forgets everything: the peer is gone.
+    /// Discards everything, because the peer is disconnected.
     pub fn clear(&mut self) {
         *self = Self { limits: self.limits, counters: self.counters, ..Self::default() };
     }
 
-    /// Holds nothing any more: what waits may leave at once.
+    /// Releases held messages: all queued messages may be sent immediately.
     pub fn release(&mut self) {
         self.control.iter_mut().for_each(|(due, _)| *due = Time::ZERO);
     }
 
-    /// Whether nothing waits.
+    /// Returns whether the outbox is empty.
     pub fn is_empty(&self) -> bool {
         self.control.is_empty() && self.indications == 0
     }
 
-    /// Bytes that wait.
+    /// Returns the size of all queued messages, in bytes.
     pub fn queued_bytes(&self) -> usize {
         self.control_bytes + self.indication_bytes
     }
 
-    /// What went through.
+    /// Returns the counters.
     pub fn counters(&self) -> OutboxCounters {
         self.counters
     }
 
-    /// To be called when the transport takes no more: frames that stay get their own octets, see [`Frame::detach`].
+    /// Copies the queued frames to their own memory; see [`Frame::detach`]. Call it when the transport accepts no
+    /// more data.
     ///
-    /// Costs as much as what came since the last call: in each queue, all before a detached frame are detached too.
+    /// The cost is proportional to the number of frames queued since the last call: in each queue, all frames before
+    /// a detached one are detached too.
     pub fn detach(&mut self) {
         let fresh = self.control.iter_mut().rev().take_while(|(_, frame)| !frame.is_detached());
         fresh.for_each(|(_, frame)| frame.detach());
@@ -201,7 +205,7 @@ impl Outbox {
         }
     }
 
-    /// Takes the oldest of a flow; its token stays behind.
+    /// Removes the oldest indication of a flow; its token stays in `order`.
     fn take_front(&mut self, flow: FlowId) -> Option<(Time, Frame)> {
         let queue = self.flows.get_mut(&flow)?;
         let front = queue.waiting.pop_front()?;
@@ -211,7 +215,7 @@ impl Outbox {
         Some(front)
     }
 
-    /// Takes the oldest of a flow for a token that was just taken from `order`.
+    /// Removes the oldest indication of a flow for a token that was taken from `order`.
     fn redeem(&mut self, flow: FlowId) -> Option<(Time, Frame)> {
         let front = self.take_front(flow);
         if let Some(queue) = self.flows.get_mut(&flow) {
@@ -270,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn held_message_keeps_what_follows_in_order() {
+    fn held_message_keeps_following_messages_in_order() {
         let mut o = outbox();
         o.push_held(frame(1, 10), Time::from_nanos(5)).unwrap();
         o.push_indication(Time::ZERO, FlowId(1), frame(2, 10));
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_the_same_flow_gives_way() {
+    fn full_outbox_drops_oldest_of_same_flow() {
         let mut o = outbox();
         for (flow, tag) in [(1, 1), (2, 2), (1, 3), (1, 4)] {
             o.push_indication(Time::ZERO, FlowId(flow), frame(tag, 30));
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_waits_with_nothing_takes_from_the_oldest_of_all() {
+    fn empty_flow_drops_oldest_of_all_flows() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 90));
         o.push_indication(Time::ZERO, FlowId(2), frame(2, 90));
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn old_indications_are_worth_nothing() {
+    fn expired_indications_are_dropped() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 10));
         o.push_indication(Time::from_nanos(60_000_000), FlowId(1), frame(2, 10));
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_never_reads_costs_no_more_than_the_bound() {
+    fn stalled_peer_uses_bounded_memory() {
         let mut o = outbox();
         for i in 0..10_000 {
             o.push_indication(Time::ZERO, FlowId(i % 3), frame(1, 30));
@@ -323,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_larger_than_the_bound_is_counted_as_dropped() {
+    fn frame_above_limit_counts_as_dropped() {
         let mut o = outbox();
         o.push_indication(Time::ZERO, FlowId(1), frame(1, 101));
         assert!(o.is_empty());

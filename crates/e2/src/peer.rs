@@ -1,28 +1,29 @@
-//! Signs by which programs of this project recognize each other on E2; other peers ignore them (`docs/explanation/e2-peers.md`).
+//! Marks by which ranlab agents and RICs recognize each other on E2. Other peers ignore them
+//! (`docs/explanation/e2-peers.md`).
 //!
-//! A node shows itself in its setup request, by [`MARK`] where others put an interface's setup messages. A RIC answers
-//! such a node, and no other, by accepting [`OWN_FUNCTIONS`] too, which it was not offered.
+//! A ranlab node puts [`MARK`] into its setup request, in a field where other nodes put the setup messages of an
+//! interface. A ranlab RIC responds to such a node by accepting [`OWN_FUNCTIONS`], which the node did not offer.
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ComponentConfigItem, RanFunctionIdItem};
 use ranlab_wire::e2sm::{association, hw};
 
-/// Contents of a component configuration that its owner left empty. Some decoders take no empty octet string.
+/// Contents of a component configuration that is otherwise empty. Some decoders reject an empty octet string.
 pub const MARK: &[u8] = b"ranlab";
 
-/// The association control: id and revision.
+/// Id and revision of the association control.
 const ASSOCIATION: RanFunctionIdItem =
     RanFunctionIdItem { id: association::DEFAULT_FUNCTION_ID, revision: association::REVISION };
 
-/// Functions that nobody but this project has.
+/// Functions that only ranlab nodes have.
 pub const OWN_FUNCTIONS: [RanFunctionIdItem; 2] =
     [ASSOCIATION, RanFunctionIdItem { id: hw::DEFAULT_FUNCTION_ID, revision: hw::REVISION }];
 
-/// Whether a node with these components is an agent of this project: one that takes several procedures at a time.
+/// Returns whether a node with these components is a ranlab agent, which handles several procedures in parallel.
 pub fn is_own(components: &[ComponentConfigItem]) -> bool {
     components.iter().any(|c| c.configuration.request_part == MARK)
 }
 
-/// The components without empty contents: those get `contents`.
+/// Returns the components with empty contents replaced by `contents`.
 pub(crate) fn filled(
     mut components: Vec<ComponentConfigItem>,
     contents: &'static [u8],

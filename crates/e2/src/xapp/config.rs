@@ -1,4 +1,4 @@
-//! What an xApp is told at its birth, and what it counts.
+//! Configuration and counters of an xApp.
 use super::Dialect;
 use crate::{OutboxLimits, RECONNECT_DELAY_MAX};
 use bytes::Bytes;
@@ -7,38 +7,38 @@ use ranlab_wire::e2sm::{MODELS, hw};
 use ranlab_wire::flat::Coding;
 use std::time::Duration;
 
-/// RICs that an xApp may be given besides the first.
+/// Maximum number of alternative RIC addresses.
 pub const ADDRESSES_MAX: usize = 15;
 
-/// What an [`Xapp`](super::Xapp) is and how it behaves.
+/// Configuration of an [`Xapp`](super::Xapp).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct XappConfig {
-    /// Where the RIC is; the driver's business.
+    /// Address of the RIC. Only the driver interprets it.
     pub address: String,
-    /// Other RICs of those that share their nodes out (`docs/explanation/several-rics.md`): the xApp is at one of them at a time, and turns to
-    /// the next when the connection is lost, cannot be made, or the setup is refused. At most [`ADDRESSES_MAX`]; further ones
-    /// are not tried.
+    /// Addresses of alternative RICs that share their nodes (`docs/explanation/several-rics.md`). The xApp uses one
+    /// RIC at a time. It switches to the next one if the connection is lost or fails, or if the setup is refused.
+    /// Addresses beyond [`ADDRESSES_MAX`] are ignored.
     pub or_at: Vec<String>,
-    /// The numbering spoken; it fixes the connection's.
+    /// E2AP version, which is fixed for the lifetime of a connection.
     pub version: Version,
-    /// How PDUs are octets.
+    /// Encoding of PDUs.
     pub coding: Coding,
-    /// Whose E42.
+    /// E42 dialect of the RIC.
     pub dialect: Dialect,
-    /// Service models that it brings: 1 to 256.
+    /// Service models of the xApp, 1 to 256.
     pub service_models: Vec<RanFunctionItem>,
-    /// Seed of the jitter.
+    /// Seed of the reconnect jitter.
     pub seed: u64,
-    /// Bounds.
+    /// Limits.
     pub limits: XappLimits,
-    /// Time-outs and retries.
+    /// Timeouts and retries.
     pub timers: XappTimers,
 }
 
 impl XappConfig {
-    /// An xApp in our dialect, numbering of v2.03, that brings the customary service models and HW: a RIC of somebody else's
-    /// may end itself at others.
+    /// Returns the configuration of an xApp for a ranlab RIC, v2.03, with the usual service models and HW. Other RICs
+    /// may abort on service models that they do not know.
     pub fn new(address: impl Into<String>) -> Self {
         let brought = MODELS.iter().filter(|model| model.customary() || model.oid() == hw::OID);
         let service_models = brought.map(|model| RanFunctionItem {
@@ -61,32 +61,35 @@ impl XappConfig {
     }
 }
 
-/// Bounds of an xApp.
+/// Limits of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XappLimits {
-    /// Subscriptions at all nodes, at most 60,000 (request ids have 16 bits).
+    /// Maximum number of subscriptions over all nodes, at most 60,000 (request ids have 16 bits).
     pub subscriptions: usize,
-    /// Standing subscriptions.
+    /// Maximum number of standing subscriptions.
     pub standing: usize,
-    /// Subscription requests and deletions that wait for their answer; further ones wait their turn. In FlexRIC's
-    /// dialect one, controls and repeated setups included: its RIC reads one message each time that octets come.
+    /// Maximum number of subscription requests and deletions without a response; further ones are queued. In
+    /// FlexRIC's dialect the limit is one, including controls and repeated setups, because its RIC reads one message
+    /// per receive event.
     pub outstanding: usize,
-    /// Controls that wait for their answer; beyond, [`ControlError::TooMany`](super::ControlError::TooMany).
+    /// Maximum number of controls without a response. Further ones fail with
+    /// [`ControlError::TooMany`](super::ControlError::TooMany).
     pub controls: usize,
-    /// FlexRIC's dialect: how often the setup is repeated on one connection. Each time takes one of the 65,529 xApp ids
-    /// that a FlexRIC has for its whole life; after the last one it aborts.
+    /// FlexRIC's dialect: maximum number of repeated setups per connection. Each one uses up one of the 65,529 xApp
+    /// ids that FlexRIC has for its lifetime; it aborts after the last one.
     pub node_polls: u32,
-    /// Nodes remembered; those beyond are not told of.
+    /// Maximum number of nodes; further ones are ignored.
     pub nodes: usize,
-    /// Octets of a received PDU; a longer one closes the connection.
+    /// Maximum length of a received PDU, in bytes. A longer PDU closes the connection.
     pub pdu_bytes: usize,
-    /// What may wait for the RIC.
+    /// Limits of the send queue.
     pub outbox: OutboxLimits,
 }
 
 impl Default for XappLimits {
-    /// 32,768 subscriptions, 64 standing ones, 256 outstanding, 1,024 controls, 256 polls, 16,384 nodes, PDUs of 1 MiB.
+    /// Returns 32,768 subscriptions, 64 standing ones, 256 outstanding, 1,024 controls, 256 polls, 16,384 nodes and
+    /// PDUs of 1 MiB.
     fn default() -> Self {
         Self {
             subscriptions: 32_768,
@@ -101,34 +104,35 @@ impl Default for XappLimits {
     }
 }
 
-/// Time-outs and retries of an xApp.
+/// Timeouts and retries of an xApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XappTimers {
-    /// How long connecting may take.
+    /// Maximum time to connect.
     pub connect_timeout: Duration,
-    /// How long the RIC may take to answer the setup.
+    /// Maximum time to wait for the response to a setup request.
     pub setup_timeout: Duration,
-    /// How long any other request may remain unanswered: more than a RIC's own patience with a node.
+    /// Maximum time to wait for the response to any other request. Must exceed the time that a RIC waits for a node.
     pub request_timeout: Duration,
-    /// How often an unanswered subscription or deletion is repeated; never in FlexRIC's dialect, where a repeated
-    /// request is a second subscription, and a repeated deletion the end of the RIC.
+    /// Number of times that a subscription or deletion without a response is repeated. Always 0 in FlexRIC's dialect,
+    /// where a repeated request creates a second subscription and a repeated deletion crashes the RIC.
     pub request_retries: u32,
-    /// When a subscription is tried again whose node was not ready.
+    /// Delay before a subscription is retried whose node was not ready.
     pub not_ready_delay: Duration,
-    /// How long after a reconnect the RIC may take to list the nodes that it listed before.
+    /// Time after a reconnect within which the RIC must list the previously known nodes again.
     pub relist_grace: Duration,
-    /// FlexRIC's dialect: when the setup is first repeated to learn of nodes. The time doubles with each list that says
-    /// nothing new, and starts again with one that does.
+    /// FlexRIC's dialect: delay before the first repeated setup, which discovers new nodes. The delay doubles with
+    /// each unchanged list and is reset by a changed one.
     pub node_poll: Duration,
-    /// The greatest time between two such setups.
+    /// Upper bound of the delay between repeated setups.
     pub node_poll_max: Duration,
-    /// While all that is subscribed is deleted at the end: when a deletion without an answer is pushed by a setup. Before,
-    /// a request waits as long as [`node_poll`](Self::node_poll).
+    /// FlexRIC's dialect: delay before a setup is sent to make the RIC read a deletion without a response, while all
+    /// subscriptions are being deleted. Other requests wait for [`node_poll`](Self::node_poll).
     pub leaving_push: Duration,
-    /// Delay before the second attempt to connect; doubles with each further one. Jitter takes up to half of it away.
+    /// Delay before the second connection attempt. It doubles with each further attempt; jitter subtracts up to half
+    /// of it.
     pub reconnect_min: Duration,
-    /// Greatest delay; at most [`RECONNECT_DELAY_MAX`].
+    /// Upper bound of the reconnect delay, at most [`RECONNECT_DELAY_MAX`].
     pub reconnect_max: Duration,
 }
 
@@ -152,27 +156,27 @@ impl Default for XappTimers {
     }
 }
 
-/// What an xApp did since its birth.
+/// Counters of an xApp since its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct XappCounters {
     /// PDUs received.
     pub received: u64,
-    /// Indications handed out.
+    /// Indications passed to the application.
     pub indications: u64,
-    /// Indications, answers and ends of what the xApp has not, or not any more.
+    /// Indications, responses and end notifications that match no current subscription or request.
     pub stray: u64,
-    /// PDUs that were no message, or none for an xApp.
+    /// PDUs that could not be decoded or that an xApp does not expect.
     pub refused_pdus: u64,
-    /// Subscription requests sent, repeated ones included.
+    /// Subscription requests sent, including repeated ones.
     pub subscription_requests: u64,
     /// Controls sent.
     pub controls: u64,
-    /// Setups that the RIC accepted, repeated ones included.
+    /// Setups accepted by the RIC, including repeated ones.
     pub setups: u64,
-    /// Attempts to connect.
+    /// Connection attempts.
     pub connects: u64,
-    /// Nodes not told of because there were too many.
+    /// Nodes ignored because the limit was reached.
     pub nodes_ignored: u64,
-    /// Standing subscriptions not made because there were too many subscriptions.
+    /// Standing subscriptions not created at a node because the limit of subscriptions was reached.
     pub standing_ignored: u64,
 }

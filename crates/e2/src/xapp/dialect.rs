@@ -1,34 +1,35 @@
-//! Whose E42 is spoken: what a RIC needs that differs from others, in one table.
+//! E42 dialects: one table of the differences between RICs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose E42 is spoken.
+/// E42 dialect of a RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// What the RIC shows: FlexRIC's until it shows itself as ours, and ours from then on.
+    /// Detected: FlexRIC's dialect until the RIC identifies itself as a ranlab RIC.
     Auto,
-    /// Ours: the setup asks for node events.
+    /// ranlab's: the setup requests node events.
     #[default]
     Ranlab,
-    /// FlexRIC 2.0's: nothing that its decoder does not count on, one request at a time; the setup is repeated to learn of
+    /// FlexRIC 2.0's: only elements that its decoder expects, one request at a time, and repeated setups to discover
     /// nodes.
     FlexRic,
 }
 
-/// What differs between RICs.
+/// Differences between RICs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Habits {
     dialect: Dialect,
-    /// As people write it.
+    /// Name in configurations.
     name: &'static str,
-    /// The setup asks for node events: FlexRIC counts the elements of a setup and aborts at one more.
+    /// Whether the setup requests node events. FlexRIC counts the elements of a setup and aborts if there is an
+    /// additional one.
     pub(super) node_events: bool,
-    /// One request is outstanding, controls and setups included, and none is repeated: FlexRIC reads one message each time that
-    /// octets come, and takes a repeated request for a second one. RICrequestID instances are the xApp's id: FlexRIC takes
-    /// equal ones of two xApps for each other's.
+    /// Whether only one request is outstanding, including controls and setups, and none is repeated. FlexRIC reads
+    /// one message per receive event and treats a repeated request as a second one. The RICrequestID instance is then
+    /// the xApp id, because FlexRIC confuses equal instances of two xApps.
     pub(super) one_at_a_time: bool,
-    /// The setup is repeated to learn of nodes: FlexRIC tells of none that come later.
+    /// Whether the setup is repeated to discover nodes. FlexRIC does not announce nodes that connect later.
     pub(super) polls: bool,
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// The text names no dialect.
+/// The text is not a valid dialect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no dialect of E42; known are auto, ranlab, flexric")]
 pub struct UnknownDialect(String);
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_its_own_and_has_its_name() {
+    fn dialect_names_are_unique_and_round_trip() {
         for habits in &TABLE {
             assert_eq!(habits.dialect.habits(), habits);
             assert_eq!(habits.dialect.to_string().parse(), Ok(habits.dialect));

@@ -1,4 +1,4 @@
-//! What goes into an xApp and what comes out.
+//! Inputs, outputs and events of an xApp.
 use crate::{LinkLoss, OutboxFull};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{ActionFailed, Cause, GlobalE2NodeId, RanFunctionId, RicActionId, RicIndicationType};
@@ -6,249 +6,250 @@ use ranlab_wire::e42::XappId;
 use ranlab_wire::per::EncodeError;
 use std::time::Duration;
 
-/// A subscription of an xApp: the same for its whole life, whatever happens to connections.
+/// Identifier of a subscription. It stays valid across reconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionHandle(pub u64);
 
-/// A standing subscription: one at every node that offers a function.
+/// Identifier of a standing subscription, which creates a subscription at every node that offers a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StandingHandle(pub u64);
 
-/// A control of an xApp.
+/// Identifier of a control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ControlHandle(pub u64);
 
-/// What happened.
+/// Input of an xApp.
 #[derive(Debug, Clone)]
 pub enum XappInput {
-    /// The connection asked for is there.
+    /// The requested connection has been established.
     Connected,
-    /// A whole PDU came.
+    /// A complete PDU was received.
     Received {
-        /// Its octets.
+        /// Bytes of the PDU.
         pdu: Bytes,
     },
-    /// The connection is lost, or could not be made. Not to be told after [`XappOutput::Close`].
+    /// The connection was lost or could not be established. Not to be passed after [`XappOutput::Close`].
     Disconnected {
-        /// Why, as the driver has seen it.
+        /// Reason observed by the driver.
         why: LinkLoss,
     },
-    /// Time has passed.
+    /// The time has advanced; nothing else happened.
     Wake,
 }
 
-/// What follows.
+/// Output of an xApp: an action for the driver, or an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum XappOutput {
-    /// Connect; answered by [`XappInput::Connected`] or [`XappInput::Disconnected`].
+    /// Connect. The driver reports the result as [`XappInput::Connected`] or [`XappInput::Disconnected`].
     Connect {
-        /// To where, as it was given to the xApp.
+        /// Address as passed to the xApp.
         address: String,
     },
-    /// Take frames with [`Xapp::transmit`](super::Xapp::transmit) as long as there are any.
+    /// Send the frames that [`Xapp::transmit`](super::Xapp::transmit) returns.
     Transmit,
-    /// Close the connection, or stop trying to make it.
+    /// Close the connection, or stop connecting.
     Close {
-        /// Why.
+        /// Reason.
         reason: CloseReason,
     },
-    /// For whoever embeds the xApp.
+    /// Event for the application.
     Event(XappEvent),
 }
 
-/// Why an xApp closes its connection.
+/// Reason why an xApp closes its connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// Connecting took too long.
+    /// Connecting took longer than the timeout.
     #[error("connecting takes too long")]
     ConnectTimeout,
-    /// The RIC does not answer the setup.
+    /// The RIC did not respond to the setup.
     #[error("the RIC leaves the E42 setup unanswered")]
     SetupTimeout,
-    /// The RIC refuses the setup, and there are others to ask.
+    /// The RIC refused the setup, and alternative RICs are configured.
     #[error("the RIC refuses the E42 setup; another one is tried")]
     Refused,
-    /// The RIC's bytes are no E42, before any setup.
+    /// The RIC sent bytes that are not E42 before any setup completed.
     #[error("the peer does not speak E42: {0}")]
     NotE42(String),
-    /// The RIC's PDU is too long.
+    /// The PDU of the RIC exceeds the limit.
     #[error("the RIC sent a PDU of {len} octets (limit {limit})")]
     TooLong {
-        /// Its octets.
+        /// Length of the PDU, in bytes.
         len: usize,
-        /// The bound.
+        /// Limit, in bytes.
         limit: usize,
     },
-    /// The RIC does not read.
+    /// The RIC does not read from the connection.
     #[error(transparent)]
     OutboxFull(#[from] OutboxFull),
-    /// The xApp cannot introduce itself in the numbering configured: the configuration is at fault.
+    /// The setup request cannot be encoded in the configured version; the configuration is invalid.
     #[error("the setup cannot be expressed: {0}")]
     SetupImpossible(EncodeError),
 }
 
-/// Why there is no connection any more, or none yet.
+/// Reason why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DisconnectReason {
-    /// It was lost or could not be made.
+    /// The connection was lost or could not be established.
     #[error(transparent)]
     Lost(LinkLoss),
-    /// The xApp closed it.
+    /// The xApp closed the connection.
     #[error("closed: {0}")]
     Closed(CloseReason),
 }
 
-/// An indication: slices of the received PDU.
+/// An indication. Its fields are slices of the received PDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndicationView {
-    /// Of which function.
+    /// RAN function.
     pub function: RanFunctionId,
-    /// Of which action.
+    /// Action.
     pub action: RicActionId,
-    /// Running number, if the agent gives one.
+    /// Sequence number, if the agent sends one.
     pub sn: Option<u16>,
-    /// Report or insert.
+    /// Type: report or insert.
     pub kind: RicIndicationType,
     /// Indication header of the service model.
     pub header: Bytes,
     /// Indication message of the service model.
     pub message: Bytes,
-    /// Ties an insert to the control that answers it.
+    /// Identifier that links an insert to the control that responds to it.
     pub call_process_id: Option<Bytes>,
 }
 
-/// Why something came to nothing.
+/// Reason why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The RIC or the node says so.
+    /// The RIC or the node sent a cause.
     #[error("refused: {0}")]
     Cause(Cause),
-    /// Nobody answered.
+    /// No response arrived in time.
     #[error("nobody answered")]
     Unanswered,
-    /// The connection was lost before the answer came.
+    /// The connection was lost before the response arrived.
     #[error("the connection was lost before the answer came")]
     Disconnected,
 }
 
-/// Something worth telling.
+/// Event of an xApp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum XappEvent {
-    /// The RIC accepted the xApp.
+    /// The RIC accepted the setup.
     Ready {
-        /// Its id there.
+        /// Id assigned by the RIC.
         xapp_id: XappId,
     },
-    /// With [`Dialect::Auto`](super::Dialect::Auto): whose words the RIC takes, once it has shown that.
+    /// With [`Dialect::Auto`](super::Dialect::Auto): the dialect of the RIC was detected.
     Speaks {
-        /// Those that are spoken from now on.
+        /// Dialect used from now on.
         dialect: super::Dialect,
     },
-    /// The RIC refused the xApp.
+    /// The RIC refused the setup.
     SetupFailed {
-        /// Why, if it said so.
+        /// Cause, if the RIC sent one.
         cause: Option<Cause>,
-        /// When the xApp tries again.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
-    /// The connection is lost or could not be made. Subscriptions live on and are restored.
+    /// The connection was lost or could not be established. Subscriptions are kept and restored later.
     Disconnected {
-        /// Why.
+        /// Reason.
         why: DisconnectReason,
-        /// When the xApp tries again.
+        /// Time until the next attempt.
         retry_in: Duration,
     },
-    /// A node came, or was there already; its functions: [`Xapp::node`](super::Xapp::node).
+    /// A node was added. [`Xapp::node`](super::Xapp::node) returns its functions.
     NodeAdded {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
     },
-    /// A node's functions or components changed.
+    /// The functions or components of a node changed.
     NodeChanged {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
     },
-    /// A node went.
+    /// A node was removed.
     NodeRemoved {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
     },
-    /// A node does not offer what a standing subscription wants; nothing was requested there.
+    /// A node does not offer what a standing subscription needs. No request was sent to it.
     NotOffered {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Why, as a sentence that names what the node offers.
+        /// Reason, as a sentence that names what the node offers.
         reason: String,
     },
-    /// A subscription was admitted, for the first time or again after it was restored.
+    /// A subscription was admitted, for the first time or after it was restored.
     Subscribed {
-        /// Which.
+        /// Subscription.
         handle: SubscriptionHandle,
-        /// At which node.
+        /// Node.
         node: GlobalE2NodeId,
         /// Actions that were not admitted.
         not_admitted: Vec<ActionFailed>,
     },
-    /// A subscription was refused, or has ended without our doing. It is tried again when its node is announced anew.
+    /// A subscription was refused, or was ended by the RIC or the node. It is retried when its node is announced
+    /// again.
     SubscriptionFailed {
-        /// Which.
+        /// Subscription.
         handle: SubscriptionHandle,
-        /// At which node.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Why.
+        /// Reason.
         failure: Failure,
     },
-    /// A subscription is gone for good: unsubscribed, or a standing one whose node went.
+    /// A subscription ended permanently: unsubscribed, or a standing one whose node was removed.
     Unsubscribed {
-        /// Which.
+        /// Subscription.
         handle: SubscriptionHandle,
-        /// At which node.
+        /// Node.
         node: GlobalE2NodeId,
     },
-    /// An indication.
+    /// An indication was received.
     Indication {
-        /// Of which subscription.
+        /// Subscription.
         handle: SubscriptionHandle,
-        /// Which standing subscription made that, if one did.
+        /// Standing subscription that created it, if any.
         standing: Option<StandingHandle>,
-        /// From which node.
+        /// Node.
         node: GlobalE2NodeId,
-        /// What it says.
+        /// Contents.
         indication: IndicationView,
     },
     /// A control was executed.
     ControlAcknowledged {
-        /// Which.
+        /// Control.
         handle: ControlHandle,
         /// Control outcome of the service model.
         outcome: Option<Bytes>,
     },
-    /// A control was not executed, or nobody knows.
+    /// A control was refused, or its result is unknown.
     ControlFailed {
-        /// Which.
+        /// Control.
         handle: ControlHandle,
-        /// Why.
+        /// Reason.
         failure: Failure,
         /// Control outcome of the service model.
         outcome: Option<Bytes>,
     },
-    /// The RIC reports an error that belongs to no request.
+    /// The RIC sent an error indication that refers to no request.
     ErrorReported {
-        /// What.
+        /// Cause, if the RIC sent one.
         cause: Option<Cause>,
     },
 }
 
-/// A subscription cannot be made.
+/// Reason why a subscription cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscribeError {
-    /// There are too many.
+    /// The limit of subscriptions is reached.
     #[error("an xApp has at most {0} subscriptions")]
     TooMany(usize),
-    /// The node does not offer it.
+    /// The node does not offer the function.
     #[error("the node offers no such RAN function")]
     UnknownFunction,
     /// The contents cannot be encoded.
@@ -256,20 +257,20 @@ pub enum SubscribeError {
     Encode(#[from] EncodeError),
 }
 
-/// A control cannot be sent.
+/// Reason why a control cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// There is no RIC at the moment.
+    /// The xApp is not connected to a RIC.
     #[error("the xApp is not connected to a RIC")]
     NotReady,
-    /// The RIC has not told of such a node.
+    /// The RIC has not announced this node.
     #[error("there is no such node")]
     UnknownNode,
-    /// The node does not offer it.
+    /// The node does not offer the function.
     #[error("the node offers no such RAN function")]
     UnknownFunction,
-    /// Too many wait for their answer.
+    /// The limit of controls without a response is reached.
     #[error("an xApp has at most {0} unanswered controls")]
     TooMany(usize),
     /// The contents cannot be encoded.

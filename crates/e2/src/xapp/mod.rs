@@ -1,6 +1,6 @@
-//! The xApp: E42 towards a RIC (`docs/reference/e42.md`).
+//! The xApp: E42 client of a RIC (`docs/reference/e42.md`).
 //!
-//! What is subscribed stays subscribed: through lost connections, restarts of the RIC, and nodes that go and come.
+//! Subscriptions are restored after lost connections, restarts of the RIC, and reconnects of nodes.
 //!
 //! | file | room |
 //! |---|---|
@@ -40,12 +40,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A RAN function of a node. Ids are the node's choice: better an OID.
+/// A RAN function of a node. Prefer an OID, because each node chooses its own ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FunctionRef {
-    /// By its id.
+    /// Selects by id.
     Id(RanFunctionId),
-    /// By the OID of its service model.
+    /// Selects by the OID of the service model.
     Oid(Arc<str>),
 }
 
@@ -61,7 +61,7 @@ impl From<&str> for FunctionRef {
     }
 }
 
-/// Where the connection stands.
+/// State of the connection.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Down { retry_at: Time },
@@ -77,34 +77,35 @@ struct Standing {
     wanted: Wanted,
 }
 
-/// What a standing subscription makes at a node.
+/// The subscriptions that a standing subscription creates at a node.
 #[derive(Debug)]
 enum Wanted {
-    /// The same at each node, as far as the model allows it.
+    /// The same at each node, as far as the service model allows.
     Same(RicSubscriptionDetails),
-    /// What a planner makes of the node's function.
+    /// Created by a planner from the function of the node.
     Planned(Arc<dyn Planner>),
 }
 
-/// E42 from an xApp: a pure machine, see the crate's contract. It connects when it is first handled.
+/// E42 client of an xApp. It is a sans-I/O state machine; see the crate documentation. It connects at the first
+/// [`handle`](Self::handle).
 #[derive(Debug)]
 pub struct Xapp {
     config: XappConfig,
-    /// What the config says, or what the RIC showed.
+    /// Configured or detected dialect.
     dialect: Dialect,
     now: Time,
     state: State,
-    /// At which of its RICs it is, 0: the first.
+    /// Index of the current RIC address.
     place: usize,
-    /// RICs that have refused the setup, one after the other.
+    /// Number of RICs in a row that refused the setup.
     refused: usize,
     xapp_id: XappId,
     outbox: Outbox,
-    /// Whether `Transmit` is among the outputs already.
+    /// Whether a `Transmit` output is already queued.
     announced: bool,
     outputs: VecDeque<XappOutput>,
     nodes: BTreeMap<GlobalE2NodeId, Node>,
-    /// How often a node was announced.
+    /// Number of node announcements received.
     announcements: u64,
     standing: BTreeMap<StandingHandle, Standing>,
     last_standing: u64,
@@ -113,22 +114,22 @@ pub struct Xapp {
     counters: XappCounters,
     backoff: Backoff,
     random: Random,
-    /// No setup before: the RIC's time to wait.
+    /// Earliest time of the next setup (time to wait of the RIC).
     not_before: Time,
-    /// FlexRIC's dialect: repeating the setup.
+    /// FlexRIC's dialect: state of the repeated setups.
     poll: Poll,
-    /// FlexRIC's dialect: when a first setup without an answer is sent once more.
+    /// FlexRIC's dialect: time at which a first setup without a response is repeated once.
     setup_push: Option<Time>,
-    /// FlexRIC's dialect: controls that wait for their turn.
+    /// FlexRIC's dialect: controls queued until the outstanding request completes.
     held: VecDeque<(ControlHandle, Bytes)>,
-    /// When nodes that were not listed again are given up.
+    /// Time at which nodes that were not listed again are removed.
     relisted_by: Option<Time>,
-    /// The connection is of no use any more.
+    /// Reason to close the connection at the next opportunity.
     doomed: Option<CloseReason>,
 }
 
 impl Xapp {
-    /// An xApp without subscriptions.
+    /// Creates an xApp without subscriptions.
     pub fn new(config: XappConfig) -> Self {
         Self {
             dialect: config.dialect,
@@ -159,8 +160,8 @@ impl Xapp {
         }
     }
 
-    /// Subscribes at a node, now or when the RIC tells of it. The request goes out at the next
-    /// [`handle`](Self::handle); the outcome is an event.
+    /// Subscribes at a node, immediately or when the RIC announces the node. The next [`handle`](Self::handle) sends
+    /// the request; the result is an event.
     pub fn subscribe(
         &mut self,
         node: GlobalE2NodeId,
@@ -180,7 +181,7 @@ impl Xapp {
         Ok(self.subscriptions.add(node, function, details, None))
     }
 
-    /// Subscribes at every node that offers a function, those that come later included.
+    /// Subscribes at every node that offers a function, including nodes that are announced later.
     pub fn subscribe_all(
         &mut self,
         function: impl Into<FunctionRef>,
@@ -191,8 +192,8 @@ impl Xapp {
         self.stand(function.into(), wanted)
     }
 
-    /// As [`subscribe_all`](Self::subscribe_all), with subscriptions that a planner makes for each node. A node that does
-    /// not offer what is wanted is reported by [`XappEvent::NotOffered`].
+    /// Subscribes like [`subscribe_all`](Self::subscribe_all), with subscriptions that a planner creates for each
+    /// node. [`XappEvent::NotOffered`] reports a node that does not offer the requested data.
     pub fn subscribe_all_planned(
         &mut self,
         function: impl Into<FunctionRef>,
@@ -213,7 +214,7 @@ impl Xapp {
         Ok(handle)
     }
 
-    /// What a subscription asks for, if it can be encoded.
+    /// Returns the details of a subscription if they can be encoded.
     fn checked(
         &self,
         event_trigger: Bytes,
@@ -227,12 +228,12 @@ impl Xapp {
         encode(&message, self.config.version)?;
         match message {
             Message::RicSubscriptionRequest(request) => Ok(request.details),
-            // It is what it was made of two lines above.
+            // Unreachable: the request was constructed two lines above.
             _ => Err(SubscribeError::UnknownFunction),
         }
     }
 
-    /// Ends a subscription: none of its indications is handed out any more, and [`XappEvent::Unsubscribed`] follows. Unknown
+    /// Ends a subscription. No further indications are passed on, and [`XappEvent::Unsubscribed`] follows. Unknown
     /// handles are ignored.
     pub fn unsubscribe(&mut self, handle: SubscriptionHandle) {
         let Some(s) = self.subscriptions.get_mut(handle) else { return };
@@ -248,7 +249,7 @@ impl Xapp {
         }
     }
 
-    /// Ends a standing subscription and all that it made.
+    /// Ends a standing subscription and all subscriptions that it created.
     pub fn unsubscribe_all(&mut self, standing: StandingHandle) {
         self.standing.remove(&standing);
         let made = self.subscriptions.iter().filter(|(_, s)| s.standing == Some(standing));
@@ -256,8 +257,8 @@ impl Xapp {
         made.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
 
-    /// Ends everything that is subscribed; an [`XappEvent::Unsubscribed`] follows for each. A RIC like FlexRIC's may not
-    /// clean up after an xApp that just leaves.
+    /// Ends all subscriptions; an [`XappEvent::Unsubscribed`] follows for each. Call this before disconnecting from a
+    /// FlexRIC, which may keep the subscriptions of a disconnected xApp.
     pub fn unsubscribe_everything(&mut self, now: Time) {
         self.advance(now);
         self.standing.clear();
@@ -266,8 +267,8 @@ impl Xapp {
         all.into_iter().for_each(|handle| self.unsubscribe(handle));
     }
 
-    /// Sends a control at `now`, from when its time-out counts. With `ack`, [`XappEvent::ControlAcknowledged`] or
-    /// [`XappEvent::ControlFailed`] follows; without, at most the latter.
+    /// Sends a control. Its timeout starts at `now`. With `ack`, [`XappEvent::ControlAcknowledged`] or
+    /// [`XappEvent::ControlFailed`] follows; without, only a failure is reported.
     pub fn control(
         &mut self,
         now: Time,
@@ -280,8 +281,8 @@ impl Xapp {
         self.answer(now, node, function, None, header, message, ack)
     }
 
-    /// As [`control`](Self::control), in answer to an insert: with its call process id.
-    #[allow(clippy::too_many_arguments)] // The fields of a control request.
+    /// Sends a control that responds to an insert, with its call process id.
+    #[allow(clippy::too_many_arguments)] // one per field of a control request
     pub fn answer(
         &mut self,
         now: Time,
@@ -299,7 +300,8 @@ impl Xapp {
         let known = self.nodes.get(&node).filter(|n| !n.stale).ok_or(ControlError::UnknownNode)?;
         let function_id = known.info.find(&function.into()).ok_or(ControlError::UnknownFunction)?;
         let limit = self.config.limits.controls;
-        // The acknowledgement tells that the next has its turn, and FlexRIC's agents take no control without.
+        // Without an acknowledgement the next queued request could not start, and FlexRIC agents reject controls
+        // without one.
         let answered = ack || self.is_one_at_a_time();
         if answered && self.requests.awaited() >= limit {
             return Err(ControlError::TooMany(limit));
@@ -331,7 +333,7 @@ impl Xapp {
         Ok(handle)
     }
 
-    /// Tells the xApp what happened.
+    /// Processes an input.
     pub fn handle(&mut self, now: Time, input: XappInput) {
         self.advance(now);
         match input {
@@ -348,13 +350,13 @@ impl Xapp {
         }
     }
 
-    /// Moves the machine's time forward. Every call that starts a time-out does this before anything else: the time of the
-    /// last [`handle`](Self::handle) may be long past.
+    /// Advances the time of the machine. Every call that starts a timeout does this first, because the last
+    /// [`handle`](Self::handle) may be long ago.
     fn advance(&mut self, now: Time) {
         self.now = now.max(self.now);
     }
 
-    /// What follows; to be called until `None`.
+    /// Returns the next output. Call it until it returns `None`.
     pub fn poll(&mut self) -> Option<XappOutput> {
         let output = self.outputs.pop_front()?;
         if output == XappOutput::Transmit {
@@ -363,17 +365,17 @@ impl Xapp {
         Some(output)
     }
 
-    /// The next frame for the RIC.
+    /// Returns the next frame for the RIC.
     pub fn transmit(&mut self, now: Time) -> Option<Frame> {
         self.outbox.pop(now)
     }
 
-    /// The transport takes no more for now: what stays gets octets of its own.
+    /// Reports that the transport accepts no more data for now. Queued frames are copied to their own memory.
     pub fn transport_full(&mut self) {
         self.outbox.detach();
     }
 
-    /// When [`handle`](Self::handle) must be called at the latest; a time that has passed means now.
+    /// Returns the latest time for the next call of [`handle`](Self::handle). A time in the past means immediately.
     pub fn wake_at(&self) -> Option<Time> {
         match self.state {
             State::Down { retry_at: at }
@@ -390,60 +392,61 @@ impl Xapp {
         }
     }
 
-    /// Whether the RIC accepted the xApp and is there.
+    /// Returns whether the xApp is connected and the RIC has accepted its setup.
     pub fn is_ready(&self) -> bool {
         matches!(self.state, State::Up)
     }
 
-    /// The nodes that the RIC told of.
+    /// Returns the nodes that the RIC announced.
     pub fn nodes(&self) -> impl Iterator<Item = (&GlobalE2NodeId, &NodeInfo)> {
         self.nodes.iter().filter(|(_, n)| !n.stale).map(|(id, n)| (id, &n.info))
     }
 
-    /// What the RIC told of a node.
+    /// Returns the announced data of a node.
     pub fn node(&self, node: &GlobalE2NodeId) -> Option<&NodeInfo> {
         self.nodes.get(node).filter(|n| !n.stale).map(|n| &n.info)
     }
 
-    /// Subscriptions: how many are active, and how many there are.
+    /// Returns the number of active subscriptions and of all subscriptions.
     pub fn subscriptions(&self) -> (usize, usize) {
         let active = self.subscriptions.iter().filter(|(_, s)| s.phase == Phase::Active).count();
         (active, self.subscriptions.len())
     }
 
-    /// The node of a subscription.
+    /// Returns the node of a subscription.
     pub fn node_of(&self, handle: SubscriptionHandle) -> Option<GlobalE2NodeId> {
         self.subscriptions.get(handle).map(|s| s.node)
     }
 
-    /// The action definition of a subscription.
+    /// Returns the definition of an action of a subscription.
     pub fn action_definition(&self, handle: SubscriptionHandle, action: RicActionId) -> Option<&Bytes> {
         let actions = &self.subscriptions.get(handle)?.details.actions;
         actions.iter().find(|it| it.id == action)?.definition.as_ref()
     }
 
-    /// Indications of a subscription that are missing, by the gaps in their sequence numbers; `None` if the agent gives
-    /// none, or if there is no such subscription.
+    /// Returns the number of lost indications of a subscription, counted by gaps in their sequence numbers. Returns
+    /// `None` if the agent sends no sequence numbers or the subscription does not exist.
     pub fn lost(&self, handle: SubscriptionHandle) -> Option<u64> {
         self.subscriptions.get(handle).and_then(|s| s.gaps.lost())
     }
 
-    /// As [`lost`](Self::lost), of all subscriptions there are; `None` if one is unknown.
+    /// Returns the number of lost indications over all current subscriptions, or `None` if it is unknown for one of
+    /// them.
     pub fn lost_total(&self) -> Option<u64> {
         self.subscriptions.iter().map(|(_, s)| s.gaps.lost()).sum()
     }
 
-    /// Indications whose sequence number came before, of all subscriptions there are.
+    /// Returns the number of indications with a repeated sequence number over all current subscriptions.
     pub fn repeated_total(&self) -> u64 {
         self.subscriptions.iter().map(|(_, s)| s.gaps.repeated()).sum()
     }
 
-    /// What the xApp did.
+    /// Returns the counters.
     pub fn counters(&self) -> XappCounters {
         self.counters
     }
 
-    /// What went towards the RIC.
+    /// Returns the counters of the messages sent to the RIC.
     pub fn outbox_counters(&self) -> OutboxCounters {
         self.outbox.counters()
     }

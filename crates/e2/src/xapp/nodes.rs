@@ -1,24 +1,24 @@
-//! The nodes that the RIC tells of.
+//! Nodes announced by the RIC.
 use super::subscriptions::Phase;
 use super::*;
 use ranlab_wire::e2sm::{by_oid, complete};
 
-/// A node as the RIC told of it.
+/// A node as announced by the RIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// Its components.
+    /// Components of the node.
     pub components: Vec<ComponentConfigItem>,
-    /// Its functions.
+    /// RAN functions of the node.
     pub functions: Vec<RanFunctionItem>,
 }
 
 impl NodeInfo {
-    /// The id that the node gives a function.
+    /// Returns the id of a function at this node.
     pub fn find(&self, function: &FunctionRef) -> Option<RanFunctionId> {
         self.function(function).map(|f| f.id)
     }
 
-    /// What the node says of a function.
+    /// Returns the announced data of a function.
     pub fn function(&self, function: &FunctionRef) -> Option<&RanFunctionItem> {
         let called = |oid: &str, by: &str| oid == by || by_oid(by).is_some_and(|model| model.is_called(oid));
         let is_it = |f: &&RanFunctionItem| match function {
@@ -32,14 +32,14 @@ impl NodeInfo {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) info: NodeInfo,
-    /// Listed on an earlier connection only: nothing can be asked of it until it is listed again.
+    /// Whether the node was only listed on an earlier connection. No request is sent to it until it is listed again.
     pub(super) stale: bool,
-    /// Number of its last announcement, over all nodes.
+    /// Number of the last announcement of this node, counted over all nodes.
     pub(super) announced: u64,
 }
 
 impl Xapp {
-    /// The RIC lists a node: it is new or changed, or as it was; whether the former.
+    /// Processes a listed node. Returns whether it is new or changed.
     pub(super) fn node_listed(&mut self, listed: ConnectedNode) -> bool {
         let node = listed.node_id;
         let info = NodeInfo { components: listed.components, functions: listed.functions };
@@ -67,7 +67,7 @@ impl Xapp {
         }
         let standing: Vec<_> = self.standing.keys().copied().collect();
         standing.into_iter().for_each(|standing| self.stand_at(standing, node));
-        // It was announced anew: what failed there may be tried again.
+        // Failed subscriptions are retried, because the node was announced again.
         for handle in self.subscriptions.of_node(&node) {
             if self.subscriptions.get(handle).is_some_and(|s| s.phase == Phase::Idle) {
                 self.subscriptions.want(handle);
@@ -76,7 +76,7 @@ impl Xapp {
         true
     }
 
-    /// A node is not there any more.
+    /// Removes a node.
     pub(super) fn node_gone(&mut self, node: &GlobalE2NodeId) {
         if self.nodes.remove(node).is_none() {
             return;
@@ -97,14 +97,15 @@ impl Xapp {
         self.event(XappEvent::NodeRemoved { node: *node });
     }
 
-    /// Removes the nodes that were not listed again.
+    /// Removes the nodes that were not listed again after a reconnect.
     pub(super) fn drop_stale(&mut self) {
         self.relisted_by = None;
         let stale: Vec<_> = self.nodes.iter().filter(|(_, n)| n.stale).map(|(id, _)| *id).collect();
         stale.iter().for_each(|node| self.node_gone(node));
     }
 
-    /// Makes a standing subscription at one node, if the node offers the function and it is not made yet.
+    /// Creates the subscriptions of a standing subscription at one node, if the node offers the function and they do
+    /// not exist yet.
     pub(super) fn stand_at(&mut self, standing: StandingHandle, node: GlobalE2NodeId) {
         let Some(wanted) = self.standing.get(&standing) else { return };
         let offers = |n: &Node| !n.stale && n.info.find(&wanted.function).is_some();

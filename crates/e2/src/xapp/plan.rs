@@ -1,4 +1,4 @@
-//! Standing subscriptions whose details depend on what each node offers.
+//! Standing subscriptions whose details depend on the functions of each node.
 use super::*;
 use ranlab_wire::e2sm::kpm::{Kpm, Selection};
 use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
@@ -9,12 +9,13 @@ use std::fmt;
 #[error("{0}")]
 pub struct PlanError(pub String);
 
-/// Makes the subscriptions of a standing one at a node.
+/// Creates the subscriptions of a standing subscription at a node.
 pub trait Planner: fmt::Debug + Send + Sync {
-    /// Trigger and actions of each subscription at a node; empty if the function has nothing to subscribe.
+    /// Returns the trigger and actions of each subscription at a node. The list is empty if the function has nothing
+    /// to subscribe to.
     ///
     /// # Errors
-    /// The node does not offer what is wanted; [`XappEvent::NotOffered`] says so.
+    /// Returns an error if the node does not offer the requested data, which [`XappEvent::NotOffered`] then reports.
     fn plan(
         &self,
         node: &GlobalE2NodeId,
@@ -22,10 +23,10 @@ pub trait Planner: fmt::Debug + Send + Sync {
     ) -> Result<Vec<RicSubscriptionDetails>, PlanError>;
 }
 
-/// Measurements of KPM, chosen by name.
+/// KPM measurements selected by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KpmPlan {
-    /// The choice.
+    /// Selected measurements.
     pub selection: Selection,
     /// Report period.
     pub period: Duration,

@@ -1,56 +1,59 @@
-//! FlexRIC's dialect: the setup, repeated to learn of nodes that came or went, and to wake a RIC that sleeps.
+//! FlexRIC's dialect: repeated setups, which discover nodes and make a stalled RIC read its socket.
 //!
-//! FlexRIC reads one message each time that octets come. Where those of two xApps come together, one message stays unread
-//! until something more comes, and from then on one message always does. So a request without an answer is pushed by a
-//! setup, which then is the unread one itself; the next request makes the RIC read it, and is pushed at once.
+//! FlexRIC reads one message per receive event. If messages of two xApps arrive together, one of them stays unread
+//! until more data arrives, and from then on one message is always behind. Therefore the xApp sends a setup if a
+//! request gets no response. The RIC then reads the request, and the setup stays unread instead. The next request
+//! makes the RIC read that setup, so the xApp sends another setup immediately.
 use super::*;
 
-/// When the setup is repeated. Each repetition costs the RIC an xApp id, so they become rare while nothing changes, and
-/// end some time.
+/// Schedule of the repeated setups. Each one uses up an xApp id, so they become rarer while nothing changes and
+/// finally stop.
 #[derive(Debug, Default)]
 pub(super) struct Poll {
     at: Option<Time>,
     delay: Duration,
     left: u32,
-    /// The setup was repeated; until when nothing else is asked, unless its answer comes.
+    /// Deadline of the response to a repeated setup. No other request is sent before.
     unanswered: Option<Time>,
-    /// While a request is unanswered: when it is pushed.
+    /// Time of the next setup that makes the RIC read an outstanding request.
     push_at: Option<Time>,
-    /// A setup that pushed a request lies unread, as far as can be known.
+    /// Whether such a setup is probably still unread.
     behind: bool,
-    /// It did so when the request was made.
+    /// Value of `behind` when the request was sent.
     was_behind: bool,
-    /// Nodes that come are of no interest any more.
+    /// Whether new nodes are no longer of interest.
     retired: bool,
 }
 
 impl Poll {
-    /// The first setup was answered.
+    /// Starts the schedule after the response to the first setup.
     pub(super) fn begin(&mut self, now: Time, config: &XappConfig) {
         *self = Self { left: config.limits.node_polls, ..Self::default() };
         self.listed(now, config, true);
     }
 
-    /// One more list of nodes, before all that is subscribed is deleted: a deletion for a node that is gone ends FlexRIC.
+    /// Requests one more list of nodes before all subscriptions are deleted, because a deletion for a removed node
+    /// crashes FlexRIC.
     pub(super) fn retire(&mut self, now: Time) {
         (self.retired, self.at) = (true, Some(now));
     }
 
-    /// Something was asked of the RIC.
+    /// Records that a request was sent.
     pub(super) fn asked(&mut self, now: Time, config: &XappConfig) {
         self.was_behind = self.behind;
         self.push_at = Some(now + self.patience(config));
     }
 
-    /// How long a request may be unanswered before it is pushed: who leaves has little time, and no use for ids any more.
+    /// Returns the time to wait before a setup follows a request. It is short for an xApp that is leaving, because it
+    /// needs no further ids.
     fn patience(&self, config: &XappConfig) -> Duration {
         if self.retired { config.timers.leaving_push } else { config.timers.node_poll }
     }
 
-    /// The RIC listed its nodes; `news`: others than before.
+    /// Records a list of nodes; `news` means that it differs from the previous one.
     pub(super) fn listed(&mut self, now: Time, config: &XappConfig, news: bool) {
         if std::mem::take(&mut self.behind) && std::mem::take(&mut self.was_behind) {
-            // The request's octets made the RIC read this setup rather than the request.
+            // The bytes of the request made the RIC read this setup instead of the request.
             self.push_at = Some(now);
         }
         let (first, most) = (config.timers.node_poll, config.timers.node_poll_max);
@@ -59,7 +62,8 @@ impl Poll {
         self.at = (!self.retired).then_some(now + self.delay);
     }
 
-    /// Whether the setup is to be repeated now; if so, it is under way. `owed`: a request is unanswered.
+    /// Returns whether to repeat the setup now, and records it as sent. `owed` means that a request has no response
+    /// yet.
     pub(super) fn take_due(&mut self, now: Time, config: &XappConfig, owed: bool) -> bool {
         if self.next(owed).is_none_or(|at| at > now) {
             return false;
@@ -81,19 +85,19 @@ impl Poll {
         at.filter(|_| self.left > 0)
     }
 
-    /// Gives up waiting for an answer; another attempt follows.
+    /// Stops waiting for a response after its deadline.
     pub(super) fn expire(&mut self, now: Time, config: &XappConfig) {
         if self.unanswered.is_some_and(|until| until <= now) {
             self.listed(now, config, false);
         }
     }
 
-    /// Whether nothing else is to be asked now.
+    /// Returns whether a repeated setup is outstanding, so that no other request may be sent.
     pub(super) fn is_under_way(&self) -> bool {
         self.unanswered.is_some()
     }
 
-    /// When it wants to be looked at.
+    /// Returns the next deadline.
     pub(super) fn wake_at(&self, owed: bool) -> Option<Time> {
         self.unanswered.into_iter().chain(self.next(owed)).min()
     }

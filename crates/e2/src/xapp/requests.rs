@@ -1,30 +1,30 @@
-//! Request ids, and what their answers mean.
+//! Request ids and the handling of responses.
 use super::subscriptions::Phase;
 use super::*;
 use std::collections::BTreeSet;
 
-/// Controls without acknowledgement whose failure can still be told.
+/// Number of controls without acknowledgement whose failure can still be reported.
 const QUIET_CONTROLS: usize = 1_024;
 
-/// To whom a request id belongs.
+/// Owner of a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     Subscription(SubscriptionHandle),
     Control(ControlHandle),
 }
 
-/// Requests under way: ids 1, 2, 3 … of one instance, never one that is in use.
+/// Outstanding requests. Their ids are 1, 2, 3 … of one instance; ids in use are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     last: u16,
-    /// Instance of all ids.
+    /// Instance of all request ids.
     pub(super) instance: u16,
     targets: BTreeMap<u16, Target>,
-    /// Controls that want an answer. All wait equally long, so handles are in the order of deadlines.
+    /// Controls that wait for a response. All have the same timeout, so handles are in the order of deadlines.
     awaited: BTreeMap<ControlHandle, (Time, u16)>,
-    /// Those of them that nobody but us wants one for.
+    /// Controls for which the machine, not the application, requested the acknowledgement.
     unasked: BTreeSet<ControlHandle>,
-    /// Controls that want none, oldest first.
+    /// Controls without acknowledgement, oldest first.
     quiet: VecDeque<(u16, ControlHandle)>,
     last_control: u64,
 }
@@ -43,7 +43,7 @@ impl Requests {
         }
     }
 
-    /// An id as it goes over the wire.
+    /// Returns an id as it is encoded.
     pub(super) fn wire_id(&self, requestor: u16) -> RicRequestId {
         RicRequestId { requestor, instance: self.instance }
     }
@@ -71,7 +71,7 @@ impl Requests {
         ControlHandle(self.last_control)
     }
 
-    /// Remembers a control that was sent.
+    /// Records a sent control.
     pub(super) fn control_sent(
         &mut self,
         id: u16,
@@ -95,21 +95,21 @@ impl Requests {
         }
     }
 
-    /// A control was answered; whether somebody asked for that.
+    /// Removes a control that got a response. Returns whether the application requested the response.
     fn control_done(&mut self, id: u16, handle: ControlHandle) -> bool {
         self.free(id, Target::Control(handle));
         self.awaited.remove(&handle);
         !self.unasked.remove(&handle)
     }
 
-    /// The next control whose time is up.
+    /// Removes and returns the next control whose timeout has expired.
     fn expired_control(&mut self, now: Time) -> Option<ControlHandle> {
         let (&handle, &(_, id)) = self.awaited.first_key_value().filter(|(_, (at, _))| *at <= now)?;
         self.control_done(id, handle);
         Some(handle)
     }
 
-    /// The connection is lost: the controls that wanted an answer.
+    /// Discards all requests after a disconnect. Returns the controls that waited for a response.
     pub(super) fn start_over(&mut self) -> Vec<ControlHandle> {
         self.targets.clear();
         self.quiet.clear();
@@ -119,35 +119,35 @@ impl Requests {
 }
 
 impl Xapp {
-    /// Whether the RIC is asked one thing at a time.
+    /// Returns whether the RIC accepts only one request at a time.
     pub(super) fn is_one_at_a_time(&self) -> bool {
         self.dialect.habits().one_at_a_time
     }
 
-    /// Whether the RIC may be asked something more.
+    /// Returns whether another request may be sent.
     pub(super) fn may_ask(&self) -> bool {
         !self.is_one_at_a_time() || !self.is_owed() && !self.poll.is_under_way()
     }
 
-    /// Whether the RIC owes an answer to a subscription, a deletion or a control.
+    /// Returns whether a subscription, deletion or control waits for a response.
     pub(super) fn is_owed(&self) -> bool {
         self.subscriptions.outstanding() > 0 || self.requests.awaited() > self.held.len()
     }
 
-    /// Whether something waits that could be asked now.
+    /// Returns whether a queued request could be sent now.
     pub(super) fn has_turn(&self) -> bool {
         self.may_ask()
             && (!self.held.is_empty() || self.subscriptions.has_turn(self.config.limits.outstanding))
     }
 
-    /// Asks for what is wanted, as much at once as the limit allows.
+    /// Sends queued requests up to the limit.
     pub(super) fn pump(&mut self) {
         if !matches!(self.state, State::Up) {
             return;
         }
         if self.is_one_at_a_time() && self.poll.take_due(self.now, &self.config, self.is_owed()) {
             if self.dialect == Dialect::Auto {
-                // One of ours would have shown itself.
+                // A ranlab RIC would have identified itself by now.
                 self.speak(Dialect::FlexRic);
             }
             self.send_setup();
@@ -160,13 +160,13 @@ impl Xapp {
         }
     }
 
-    /// Sends what the RIC owes an answer to.
+    /// Sends a request that expects a response.
     pub(super) fn ask(&mut self, pdu: Bytes) {
         self.poll.asked(self.now, &self.config);
         self.push(pdu);
     }
 
-    /// Requests or deletes the next subscription.
+    /// Sends the request or deletion of the next queued subscription.
     fn pump_subscription(&mut self) {
         if let Some(handle) = self.subscriptions.next_turn(self.config.limits.outstanding) {
             let Some(s) = self.subscriptions.get(handle) else { return };
@@ -181,7 +181,7 @@ impl Xapp {
     fn send_request(&mut self, handle: SubscriptionHandle) {
         let Some(s) = self.subscriptions.get(handle) else { return };
         let (node, known) = (s.node, self.nodes.get(&s.node));
-        // Not there: its announcement will bring it back here.
+        // The node is not connected. Its next announcement queues the subscription again.
         let Some(known) = known.filter(|n| !n.stale) else { return };
         let Some(function_id) = known.info.find(&s.function) else {
             let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
@@ -208,7 +208,7 @@ impl Xapp {
         if self.is_one_at_a_time() { 0 } else { self.config.timers.request_retries }
     }
 
-    /// Sends, or repeats, the request of a subscription.
+    /// Sends or repeats the request of a subscription.
     fn say_request(&mut self, handle: SubscriptionHandle) {
         let Some(s) = self.subscriptions.get(handle) else { return };
         let Some((id, function_id)) = s.request else { return };
@@ -239,8 +239,8 @@ impl Xapp {
         self.send(&e42::Message::SubscriptionDeleteRequest(request));
     }
 
-    /// The RIC may have what nobody here has: it is deleted. Where the RIC is asked one thing at a time, nothing else is
-    /// asked before the answer.
+    /// Deletes a subscription that may exist at the RIC only. In a one-at-a-time dialect, no other request is sent
+    /// before the response.
     fn drop_at_ric(&mut self, handle: SubscriptionHandle, failure: Failure) {
         if !self.is_one_at_a_time() {
             self.say_deletion(handle);
@@ -252,7 +252,7 @@ impl Xapp {
         self.send_deletion(handle);
     }
 
-    /// A subscription is gone at the RIC: parked, or removed if that was wanted.
+    /// Handles the end of a subscription at the RIC: it is parked, or removed if it was unsubscribed.
     fn ended(&mut self, handle: SubscriptionHandle, failure: Failure) {
         let Some(s) = self.subscriptions.get(handle) else { return };
         let (node, leaving) = (s.node, s.is_leaving());
@@ -263,14 +263,14 @@ impl Xapp {
             self.subscriptions.remove(handle);
             return self.event(XappEvent::Unsubscribed { handle, node });
         }
-        // Announced anew since it was asked: what failed may have failed by what was known before.
+        // The node was announced again after the request, so the failure may be due to outdated information.
         let outdated = self.nodes.get(&node).is_some_and(|n| !n.stale && n.announced != s.announced);
         self.subscriptions.park(handle);
-        // The node is away, or has not answered: that passes, and nobody announces it.
+        // The node is disconnected or did not respond. This is temporary, and no announcement will follow.
         let passing = [CauseRicRequest::SystemNotReady, CauseRicRequest::ControlTimerExpired];
         let passing = passing.map(|cause| Failure::Cause(Cause::RicRequest(cause)));
         if passing.contains(&failure) || failure == Failure::Unanswered {
-            // Idle with a deadline: wanted again when it has passed.
+            // Idle with a deadline: it is requested again at the deadline.
             let at = self.now + self.config.timers.not_ready_delay;
             self.subscriptions.set(handle, Phase::Idle, Some(at));
         } else if outdated {
@@ -281,10 +281,10 @@ impl Xapp {
 
     pub(super) fn on_subscription_response(&mut self, m: RicSubscriptionResponse) {
         if self.requests.target(m.request_id).is_none() && matches!(self.state, State::Up) {
-            // A repeated request that crossed the failure of the first one: the RIC has what nobody here has.
+            // A repeated request crossed the failure of the first one: the subscription now exists at the RIC only.
             self.counters.stray += 1;
             if self.is_one_at_a_time() {
-                // It was asked to delete it already; a second time would be the end of it.
+                // Its deletion was already requested. A second deletion would crash FlexRIC.
                 return;
             }
             let (request_id, function_id) = (m.request_id, m.function_id);
@@ -297,7 +297,7 @@ impl Xapp {
             let node = s.node;
             let now_at = self.nodes.get(&node).and_then(|n| n.info.find(&s.function));
             if s.request.is_some_and(|(_, asked_of)| now_at.is_some_and(|id| id != asked_of)) {
-                // While it was asked, the node gave the id to another function: it was admitted there.
+                // While the request was outstanding, the node assigned the id to another function, which admitted it.
                 let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
                 return self.drop_at_ric(handle, Failure::Cause(cause));
             }
@@ -307,14 +307,14 @@ impl Xapp {
         }
     }
 
-    /// A subscription was refused, or ended.
+    /// Handles a refused or ended subscription.
     pub(super) fn on_subscription_end(&mut self, id: RicRequestId, cause: Cause) {
         if let Some(handle) = self.subscription_of(id) {
             self.ended(handle, Failure::Cause(cause));
         }
     }
 
-    /// A deletion was answered, by whatever: the RIC has it no more.
+    /// Handles any response to a deletion: the RIC no longer has the subscription.
     pub(super) fn on_deletion_answer(&mut self, id: RicRequestId) {
         let Some(handle) = self.subscription_of(id) else { return };
         if self.subscriptions.get(handle).is_some_and(|s| matches!(s.phase, Phase::Deleting { .. })) {
@@ -350,7 +350,7 @@ impl Xapp {
         });
     }
 
-    /// Repeats or gives up what was not answered in time.
+    /// Repeats or fails requests whose timeout has expired.
     pub(super) fn expire_requests(&mut self) {
         let (now, timeout) = (self.now, self.config.timers.request_timeout);
         while let Some(handle) = self.requests.expired_control(now) {
@@ -371,7 +371,7 @@ impl Xapp {
                     self.say_deletion(handle);
                 }
                 Phase::Requested { .. } => {
-                    // The RIC may have it after all.
+                    // The subscription may nevertheless exist at the RIC.
                     self.drop_at_ric(handle, Failure::Unanswered);
                 }
                 Phase::Deleting { .. } => self.ended(handle, Failure::Unanswered),

@@ -1,4 +1,4 @@
-//! The connection to the RIC: setup, loss, messages.
+//! Connection to the RIC: setup, disconnects, and message dispatch.
 use super::*;
 use std::collections::BTreeSet;
 
@@ -10,13 +10,13 @@ impl Xapp {
         self.outputs.push_back(XappOutput::Connect { address });
     }
 
-    /// Where it is or connects to: one of the RICs of its config.
+    /// Returns the address of the current RIC.
     pub fn address(&self) -> &str {
         let further = self.place.checked_sub(1).and_then(|at| self.config.or_at.get(at));
         further.unwrap_or(&self.config.address)
     }
 
-    /// How many RICs it may be at.
+    /// Returns the number of configured RIC addresses.
     pub fn addresses(&self) -> usize {
         1 + self.config.or_at.len().min(ADDRESSES_MAX)
     }
@@ -24,7 +24,7 @@ impl Xapp {
     pub(super) fn on_connected(&mut self) {
         if matches!(self.state, State::Connecting { .. }) {
             self.outbox.clear();
-            // Who answers now may be another than before.
+            // A different RIC may respond after a reconnect.
             self.dialect = self.config.dialect;
             self.begin_setup();
         }
@@ -37,7 +37,7 @@ impl Xapp {
         self.send_setup();
     }
 
-    /// The RIC has shown whose words it takes.
+    /// Switches to the dialect that the RIC was detected to use.
     pub(super) fn speak(&mut self, dialect: Dialect) {
         self.dialect = dialect;
         self.event(XappEvent::Speaks { dialect });
@@ -55,7 +55,7 @@ impl Xapp {
     }
 
     pub(super) fn send(&mut self, message: &e42::Message) {
-        // Whatever the embedder gives was encoded once when it gave it; nothing else can fail.
+        // Contents from the application were test-encoded when they were passed in; nothing else can fail.
         if let Ok(pdu) = e42::encode(message, self.config.version) {
             self.push(pdu.into());
         }
@@ -68,12 +68,12 @@ impl Xapp {
                 self.outputs.push_back(XappOutput::Transmit);
             }
             Ok(()) => {}
-            // Later: whoever called still works with the connection.
+            // Closed later, because the caller still uses the connection.
             Err(full) => self.doomed = Some(full.into()),
         }
     }
 
-    /// Closes the connection from our side; another attempt follows.
+    /// Closes the connection and schedules a reconnect.
     pub(super) fn take_down(&mut self, reason: CloseReason) {
         if !matches!(self.state, State::Down { .. }) {
             self.outputs.push_back(XappOutput::Close { reason: reason.clone() });
@@ -81,7 +81,7 @@ impl Xapp {
         }
     }
 
-    /// The connection is no more; another attempt follows.
+    /// Handles the loss of the connection and schedules a reconnect.
     pub(super) fn connection_lost(&mut self, why: DisconnectReason) {
         let now = self.now;
         self.doomed = None;
@@ -140,7 +140,8 @@ impl Xapp {
         }
     }
 
-    /// The fast path; `false` if it is not an indication in its usual form.
+    /// Handles an indication without the general decoder. Returns `false` if the PDU is not an indication in its
+    /// usual form.
     fn on_indication(&mut self, pdu: &Bytes) -> bool {
         let read = match self.config.coding {
             Coding::Per => fast::Indication::decode(pdu),
@@ -178,7 +179,7 @@ impl Xapp {
             e42::Message::SetupFailure(m) => self.setup_failed(Some(m.cause), m.time_to_wait),
             e42::Message::NodeEvent(m) if matches!(self.state, State::Up) => {
                 if self.dialect == Dialect::Auto {
-                    // It is one of ours: from now on it is asked as such, for node events first.
+                    // A ranlab RIC: use its dialect from now on, starting with the request for node events.
                     self.speak(Dialect::Ranlab);
                     self.poll = Poll::default();
                     self.send_setup();
@@ -199,10 +200,10 @@ impl Xapp {
             self.counters.stray += 1;
             return;
         }
-        // A FlexRIC gives another id each time; what was subscribed belongs to the first, and goes with it.
+        // FlexRIC assigns a new id at each setup. The subscriptions belong to the first one and end with it.
         if first {
             self.xapp_id = response.xapp_id;
-            // FlexRIC takes the deletion of one xApp for another's if their request ids are the same.
+            // FlexRIC confuses deletions of two xApps if their request ids are equal.
             self.requests.instance = if self.is_one_at_a_time() { response.xapp_id } else { 0 };
         }
         self.counters.setups += 1;
@@ -226,7 +227,7 @@ impl Xapp {
                     false => self.poll.listed(self.now, &self.config, news || !gone.is_empty()),
                 }
             }
-            // A list too long for one message goes on in node events.
+            // A list that exceeds one message continues in node events.
             false if first => self.relisted_by = Some(self.now + self.config.timers.relist_grace),
             false => {}
         }
@@ -239,7 +240,7 @@ impl Xapp {
         }
         self.refused = (self.refused + 1) % self.addresses();
         if self.addresses() > 1 {
-            // Another one may be there for it; what the last of them wants waited counts.
+            // An alternative RIC may be available. The time to wait of the last one applies.
             let wait = wait
                 .filter(|_| self.refused == 0)
                 .map_or(Duration::ZERO, |w| Duration::from_secs(w.seconds()));
@@ -289,7 +290,7 @@ impl Xapp {
         }
     }
 
-    /// An error that names a request ends it.
+    /// Handles an error indication. It ends the request that it names.
     fn on_error(&mut self, error: ErrorIndication) {
         let cause = error.cause;
         if matches!(self.state, State::SettingUp { .. }) {
@@ -304,7 +305,7 @@ impl Xapp {
         }
     }
 
-    /// Does what the time demands.
+    /// Handles all expired deadlines.
     pub(super) fn expire(&mut self) {
         let now = self.now;
         match self.state {
@@ -312,8 +313,8 @@ impl Xapp {
             State::Connecting { deadline } if deadline <= now => self.take_down(CloseReason::ConnectTimeout),
             State::SettingUp { deadline } if deadline <= now => self.take_down(CloseReason::SetupTimeout),
             State::SettingUp { .. } if self.setup_push.is_some_and(|at| at <= now) => {
-                // It may lie unread behind another xApp's. Once more makes the RIC read, costs one id, and harms nobody: to a
-                // RIC that answers both the second is a poll.
+                // The setup may be unread behind a message of another xApp. Sending it again makes the RIC read it at
+                // the cost of one xApp id. A RIC that responds to both treats the second one as a poll.
                 self.setup_push = None;
                 self.send_setup();
             }

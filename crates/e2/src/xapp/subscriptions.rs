@@ -1,20 +1,21 @@
-//! What the xApp wants reported, and how far it has come with each.
+//! Subscriptions of the xApp and their states.
 use super::*;
 use std::collections::BTreeSet;
 
-/// Indications that may be missing at once before a sequence number of zero means a new start rather than a loss.
+/// Largest gap that still counts as a loss if the next sequence number is zero. After a larger gap, zero means that
+/// the agent has restarted.
 const RESTART_GAP: u16 = 1_024;
 
-/// Where a subscription stands.
+/// State of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is under way; wanted, failed, or its node is not there.
+    /// No request is outstanding: it is queued, has failed, or its node is not connected.
     Idle,
-    /// The request waits for its answer.
+    /// Waiting for the response to the request.
     Requested { retries_left: u32 },
     /// Admitted.
     Active,
-    /// The deletion waits for its answer.
+    /// Waiting for the response to the deletion.
     Deleting { retries_left: u32 },
 }
 
@@ -25,14 +26,14 @@ pub(super) struct Subscription {
     pub(super) details: RicSubscriptionDetails,
     pub(super) standing: Option<StandingHandle>,
     pub(super) phase: Phase,
-    /// Under which request and function id it was last requested.
+    /// Request id and function id of the last request.
     pub(super) request: Option<(u16, RanFunctionId)>,
-    /// The announcement of the node that the request went by.
+    /// Announcement of the node on which the last request was based.
     pub(super) announced: u64,
     pub(super) deadline: Option<Time>,
-    /// Unsubscribed, but the deletion has not had its turn yet.
+    /// Whether it is unsubscribed and its deletion is still queued.
     pub(super) unwanted: bool,
-    /// Its request was not answered: it is deleted, and then requested anew.
+    /// Whether it is deleted only to be requested again, because its request got no response.
     pub(super) renewing: bool,
     pub(super) gaps: Gaps,
 }
@@ -43,17 +44,17 @@ impl Subscription {
     }
 }
 
-/// Losses by the gaps in the sequence numbers, and numbers that came twice.
+/// Lost and repeated indications, derived from sequence numbers.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Gaps {
     last: Option<u16>,
     lost: u64,
-    /// Bit n: the number n before the last was seen.
+    /// Bit n is set if the number n before the last one was received.
     seen: u64,
-    /// How far the last is from the first of this start.
+    /// Distance between the first and the last number since the restart.
     span: u32,
     repeated: u64,
-    /// The agent gives no numbers.
+    /// Whether the agent sends no sequence numbers.
     unknown: bool,
 }
 
@@ -65,7 +66,8 @@ impl Gaps {
         };
         if let Some(last) = self.last {
             let behind = u32::from(last.wrapping_sub(sn));
-            // Zero is a new start rather than a repetition, or one that was overtaken: FlexRIC's RIC passes on in no order.
+            // Zero means a restart rather than a repetition or a reordered indication (FlexRIC's RIC does not
+            // preserve the order).
             if let Some(bit) = 1_u64.checked_shl(behind).filter(|_| sn != 0) {
                 if self.seen & bit != 0 {
                     self.repeated += 1;
@@ -78,7 +80,8 @@ impl Gaps {
                 }
             }
             let missing = sn.wrapping_sub(last).wrapping_sub(1);
-            // Backwards is a new start of the agent; so is zero after a gap too long to be one.
+            // A step backwards means that the agent has restarted, as does zero after a gap larger than
+            // [`RESTART_GAP`].
             let restart = missing >= 1 << 15 || (sn == 0 && missing > RESTART_GAP);
             self.lost += if restart { 0 } else { u64::from(missing) };
             let step = u32::from(missing) + 1;
@@ -89,7 +92,7 @@ impl Gaps {
         self.last = Some(sn);
     }
 
-    /// A new subscription counts from anew.
+    /// Restarts the count for a new subscription.
     pub(super) fn restart(&mut self) {
         (self.last, self.seen, self.span) = (None, 0, 0);
     }
@@ -108,9 +111,9 @@ pub(super) struct Subscriptions {
     last: u64,
     by_handle: BTreeMap<SubscriptionHandle, Subscription>,
     by_node: BTreeMap<GlobalE2NodeId, BTreeSet<SubscriptionHandle>>,
-    /// Those whose turn to be requested or deleted is to come.
+    /// Subscriptions queued for a request or deletion.
     wanting: BTreeSet<SubscriptionHandle>,
-    /// How many are requested or being deleted.
+    /// Number of outstanding requests and deletions.
     outstanding: usize,
     deadlines: BTreeSet<(Time, SubscriptionHandle)>,
 }
@@ -178,7 +181,7 @@ impl Subscriptions {
         Some(subscription)
     }
 
-    /// Changes phase and deadline; keeps the books.
+    /// Sets phase and deadline and updates all indexes.
     pub(super) fn set(&mut self, handle: SubscriptionHandle, phase: Phase, deadline: Option<Time>) {
         let Some(s) = self.by_handle.get_mut(&handle) else { return };
         let under_way = |p| matches!(p, Phase::Requested { .. } | Phase::Deleting { .. });
@@ -193,12 +196,12 @@ impl Subscriptions {
         (s.phase, s.deadline) = (phase, deadline);
     }
 
-    /// Its turn is to come.
+    /// Queues a request or deletion.
     pub(super) fn want(&mut self, handle: SubscriptionHandle) {
         self.wanting.insert(handle);
     }
 
-    /// Nothing is under way any more, and nothing will be until somebody wants it.
+    /// Sets the phase to idle without queueing a request.
     pub(super) fn park(&mut self, handle: SubscriptionHandle) {
         self.wanting.remove(&handle);
         self.set(handle, Phase::Idle, None);
@@ -208,7 +211,7 @@ impl Subscriptions {
         }
     }
 
-    /// The next whose turn has come.
+    /// Removes and returns the next queued subscription.
     pub(super) fn next_turn(&mut self, limit: usize) -> Option<SubscriptionHandle> {
         if self.outstanding < limit { self.wanting.pop_first() } else { None }
     }
@@ -217,7 +220,7 @@ impl Subscriptions {
         self.outstanding < limit && !self.wanting.is_empty()
     }
 
-    /// How many are requested or being deleted.
+    /// Returns the number of outstanding requests and deletions.
     pub(super) fn outstanding(&self) -> usize {
         self.outstanding
     }
@@ -230,7 +233,7 @@ impl Subscriptions {
         self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, handle)| *handle)
     }
 
-    /// The connection is lost: nothing is under way any more, everything is wanted again. Returns what was leaving.
+    /// Resets all subscriptions after a disconnect and queues their requests. Returns those that were being deleted.
     pub(super) fn start_over(&mut self) -> Vec<(SubscriptionHandle, GlobalE2NodeId)> {
         let all: Vec<_> = self.by_handle.keys().copied().collect();
         let mut left = Vec::new();
@@ -251,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_are_counted_over_the_wrap_and_not_over_a_restart() {
+    fn gaps_count_across_wrap_but_not_across_restart() {
         let lost = |numbers: &[u16]| {
             let mut gaps = Gaps::default();
             numbers.iter().for_each(|n| gaps.see(Some(*n)));
@@ -261,7 +264,7 @@ mod tests {
         assert_eq!(lost(&[65_534, 1]), Some(2));
         assert_eq!(lost(&[40_000, 0, 1]), Some(0));
         assert_eq!(lost(&[100, 3, 4]), Some(0));
-        // Overtaken, and none lost; the one that never came is.
+        // Reordered but none lost; a number that never arrives counts as lost.
         assert_eq!(lost(&[1, 2, 5, 3, 4, 6]), Some(0));
         assert_eq!(lost(&[1, 4, 2, 5, 8, 7, 9]), Some(2));
         assert_eq!(lost(&[65_534, 1, 65_535, 2]), Some(1));
