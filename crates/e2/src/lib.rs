@@ -12,7 +12,7 @@
 //!    stays in the machine's bounded [`Outbox`], which drops the oldest indications first);
 //! 4. calls `handle(now, Wake)` no later than `wake_at()`.
 //!
-//! | machine | feature | speaks |
+//! | machine | feature | protocol |
 //! |---|---|---|
 //! | `agent::Agent` | `agent` | E2 from a base station towards one or several controllers |
 //! | `ric::Ric` | `ric` | E2 towards base stations, E42 towards xApps, `IApp`s inside |

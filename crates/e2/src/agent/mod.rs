@@ -5,14 +5,14 @@
 //!                                       ══ E2 ══ controller 1 (sees the UEs associated to it)
 //! ```
 //!
-//! | file | room |
+//! | file | contents |
 //! |---|---|
-//! | `function`, `context` | the door for service models: what they are asked and what they may do |
-//! | `setup` | connecting, the setup, its refusals, reconnecting |
+//! | `function`, `context` | interface for service models: callbacks, and operations that are available in them |
+//! | `setup` | connecting, E2 setup, refusals, reconnecting |
 //! | `global` | reset, service update, configuration update, removal, errors |
 //! | `connection_update` | connections that a controller adds and removes |
-//! | `functional`, `controls` | subscription, deletion, control, modification, query; controls that are answered later |
-//! | `link`, `subscriptions`, `ues` | what is known of a controller, a subscription, a UE |
+//! | `functional`, `controls` | subscription, deletion, control, modification, query; deferred controls |
+//! | `link`, `subscriptions`, `ues` | state per controller, per subscription, per UE |
 mod cause;
 mod config;
 mod connection_update;

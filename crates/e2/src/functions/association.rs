@@ -1,8 +1,9 @@
-//! The association control at an agent ([`ranlab_wire::e2sm::association`]): which controllers it has, and which UEs they
-//! see.
+//! Association control at an agent ([`ranlab_wire::e2sm::association`]): controllers of the agent, and the UEs that
+//! each of them sees.
 //!
-//! The agent cannot always know which UE belongs to which controller (a DU does not see the PLMN that a UE chose); the
-//! default controller tells it. Only the default controller may, unless the function was made [`Association::open`].
+//! An agent does not always know which UE belongs to which controller; a DU, for example, does not see the PLMN that
+//! a UE selected. The default controller therefore sends the associations. Other controllers may do so only if the
+//! function was created with [`Association::open`].
 use crate::agent::*;
 use bytes::Bytes;
 use ranlab_wire::e2ap::{Cause, CauseRicRequest};
@@ -12,19 +13,19 @@ pub use ranlab_wire::e2sm::association::{
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::{Encoding, Octets};
 
-/// The RAN function.
+/// RAN function for association control.
 #[derive(Debug, Default)]
 pub struct Association {
     open: bool,
 }
 
 impl Association {
-    /// A function that obeys the default controller alone.
+    /// Creates a function that accepts commands from the default controller only.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A function that obeys every controller.
+    /// Creates a function that accepts commands from every controller.
     pub fn open() -> Self {
         Self { open: true }
     }
@@ -34,14 +35,14 @@ const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)
 const FAILED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 const FULL: Cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
 
-/// A controller that must be there.
+/// Finds a controller by address. Returns a refusal if there is none.
 fn find(ctx: &FunctionContext<'_>, address: &str) -> Result<ControllerId, (Cause, Refusal)> {
     let found = ctx.controllers().find(|(_, known)| *known == address).map(|(id, _)| id);
     let unknown = || Refusal::new(Reason::Invalid, format!("the agent has no controller {address}"));
     found.ok_or_else(|| (FAILED, unknown()))
 }
 
-/// Does what a command says, or nothing; the number of a controller that was added.
+/// Executes a command completely or not at all. Returns the id of an added controller.
 fn obey(
     ctx: &mut FunctionContext<'_>,
     command: AssociationCommand,

@@ -1,14 +1,14 @@
-//! CCC at a base station ([`ranlab_wire::e2sm::ccc`]): its configuration reported at intervals, upon changes and upon
-//! subscription, and written.
+//! CCC at a base station ([`ranlab_wire::e2sm::ccc`]): reports of the configuration (periodic, on change, on
+//! subscription), and writing it.
 //!
-//! | asked | answer |
+//! | request | response |
 //! |---|---|
-//! | structures that there are not | the action is refused if none of what it wants is there, else told without them |
-//! | reports upon changes | what the subscription begins with, then whatever changes, looked at each [`LOOK_EVERY`] |
-//! | a control of which something can be written | acknowledged; the outcome says of each structure what became of it |
-//! | one of which nothing can | `control-failed-to-execute` with the same outcome |
-//! | old values that are not what there is | that structure fails with `SemanticError` |
-//! | a control from any controller but the first | `control-failed-to-execute`: the configuration is the first one's |
+//! | structures that do not exist | the action is refused if none of its structures exists; otherwise the report omits them |
+//! | reports on change | the initial values, then each change, checked every [`LOOK_EVERY`] |
+//! | a control of which at least one structure can be written | acknowledged; the outcome has the result per structure |
+//! | a control of which no structure can be written | `control-failed-to-execute` with the same outcome |
+//! | old values that differ from the current ones | that structure fails with `SemanticError` |
+//! | a control from any controller but the default one | `control-failed-to-execute`: only the default controller configures the node |
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -25,29 +25,29 @@ use ranlab_wire::e2sm::{Encoding, Octets, ServiceModel};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a base station is asked whether something changed.
+/// Interval at which the base station is checked for changes.
 pub const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Structures that a control writes, at most.
+/// Maximum number of structures that a control may write.
 pub const WRITES_MAX: usize = 64;
 
-/// Structures by name. A name may come several times: policies for different slices.
+/// Structures by name. A name may occur several times, for example for policies of different slices.
 pub type Structures = Vec<(String, Attributes)>;
 
-/// The base station behind the function.
+/// Base station behind the function.
 pub trait CccStation: Send {
-    /// What it can tell and write of itself.
+    /// Returns the structures that can be reported and written.
     fn definition(&self) -> FunctionDefinition;
 
-    /// Structures of the node.
+    /// Returns the structures of the node.
     fn node(&mut self) -> Structures;
 
-    /// Structures of each cell.
+    /// Returns the structures of each cell.
     fn cells(&mut self) -> Vec<(CellId, Structures)>;
 
-    /// Makes a structure of a cell, or of the node, another, or changes nothing; what it was before, and is.
+    /// Writes one structure of a cell or, without a cell, of the node. Returns its old and new value.
     ///
     /// # Errors
-    /// It cannot be that.
+    /// Returns an error, and changes nothing, if the value is not supported.
     fn write(
         &mut self,
         now: Time,
@@ -55,11 +55,11 @@ pub trait CccStation: Send {
         write: &Write,
     ) -> Result<(Attributes, Attributes), ccc::Cause>;
 
-    /// The time of day, microseconds since the Unix epoch.
+    /// Returns the time of day, in microseconds since the Unix epoch.
     fn tstamp_us(&self, now: Time) -> i64;
 }
 
-/// The configuration at a moment.
+/// The configuration at one time.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Snapshot {
     node: Structures,
@@ -67,10 +67,10 @@ struct Snapshot {
 }
 
 struct Subscribed {
-    /// `None`: at intervals.
+    /// Changes to report; `None` means periodic reports.
     watched: Option<TriggerFormat>,
     actions: Vec<(RicActionId, ActionFormat)>,
-    /// Whether it is still to be told what it begins with.
+    /// Whether the initial report has not been sent yet.
     fresh: bool,
 }
 
@@ -82,7 +82,7 @@ struct Function<S> {
     look_at: Time,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::ccc::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::ccc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl CccStation + 'static) -> Box<dyn RanFunction> {
     let (subscriptions, periods) = (BTreeMap::new(), Periods::default());
     Box::new(Function { station, subscriptions, periods, last: Snapshot::default(), look_at: Time::ZERO })
@@ -93,7 +93,7 @@ const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
 const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
 const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
-/// What is told of structures: of those that are wanted, with the attributes that are.
+/// Returns the requested attributes of the requested structures; with `before`, only changed ones.
 fn told(wanted: &[WantedStructure], now: &Structures, before: Option<&Structures>) -> Vec<Reported> {
     let mut told = Vec::new();
     for want in wanted {
@@ -116,7 +116,7 @@ fn told(wanted: &[WantedStructure], now: &Structures, before: Option<&Structures
     told
 }
 
-/// What became of the structures of a name, one by one in their order.
+/// Returns the reports for the structures of one name, in order.
 fn changes(want: &WantedStructure, before: &[Attributes], now: &[Attributes]) -> Vec<Reported> {
     let both = before.iter().map(Some).chain(std::iter::repeat(None));
     let both = both.zip(now.iter().map(Some).chain(std::iter::repeat(None)));
@@ -141,7 +141,7 @@ fn changes(want: &WantedStructure, before: &[Attributes], now: &[Attributes]) ->
     told
 }
 
-/// Whether structures that are watched have changed.
+/// Returns whether a watched structure has changed.
 fn has_changed(watched: &[WatchedStructure], before: &Structures, now: &Structures) -> bool {
     watched.iter().any(|watch| {
         let names: Vec<_> = watch.attributes.iter().map(|it| it.name.clone()).collect();
@@ -158,7 +158,7 @@ impl Snapshot {
         self.cells.iter().find(|(known, _)| known == cell).map(|(_, structures)| structures)
     }
 
-    /// What a trigger looks at and is another than it was.
+    /// Returns whether anything that a trigger watches differs from `before`.
     fn meets(&self, trigger: &TriggerFormat, before: &Self) -> bool {
         match trigger {
             TriggerFormat::Node { structures } => has_changed(structures, &before.node, &self.node),
@@ -172,7 +172,7 @@ impl Snapshot {
         }
     }
 
-    /// What an action wants of it; upon a change only what is another than `before`.
+    /// Returns the report for an action; with `before`, only the changes.
     fn report(&self, wanted: &ActionFormat, before: Option<&Self>) -> Option<MessageFormat> {
         match wanted {
             ActionFormat::Node { structures } => {
@@ -219,7 +219,7 @@ impl<S: CccStation> Function<S> {
         for (action, wanted) in &subscribed.actions {
             let Some(format) = report(wanted) else { continue };
             let Ok(message) = (IndicationMessage { format }).to_octets(Encoding::Json) else { continue };
-            // It cannot fail: the subscription is there, or it would have been deleted here.
+            // Cannot fail: the subscription exists, otherwise it would have been removed here.
             let _ = ctx.indicate(Indication {
                 subscription: id,
                 action: *action,
@@ -235,7 +235,7 @@ impl<S: CccStation> Function<S> {
         IndicationHeader { format: HeaderFormat::new(reason, self.station.tstamp_us(now)) }
     }
 
-    /// Writes structures, each by itself.
+    /// Writes structures independently of each other.
     fn write(&mut self, now: Time, cell: Option<&CellId>, writes: &[Write]) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for write in writes {
@@ -257,7 +257,7 @@ impl<S: CccStation> Function<S> {
         outcomes
     }
 
-    /// Carries a control out: whether something was written, and the outcome.
+    /// Executes a control. Returns whether anything was written, and the outcome.
     fn obey(
         &mut self,
         now: Time,
@@ -314,7 +314,7 @@ impl<S: CccStation> RanFunction for Function<S> {
                 ActionFormat::Node { .. } => NODE_STYLE,
                 ActionFormat::Cells { .. } => CELL_STYLE,
             };
-            // Of a name that a cell may have and has not now, something may come.
+            // A structure that a cell supports but does not have now may appear later.
             let offered = self.station.definition().offers(&definition.format);
             if definition.style != style || !offered {
                 return Err(ACTION);

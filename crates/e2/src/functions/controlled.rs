@@ -1,6 +1,6 @@
-//! Service models that report at intervals and obey commands: what SLICE and TRAFFIC share.
+//! Common part of the service models with periodic reports and controls: SLICE and TRAFFIC.
 //!
-//! A command that is refused changes nothing; its [`Refusal`] is the outcome in the RIC control failure.
+//! A refused command changes nothing. Its [`Refusal`] is the outcome in the RIC control failure.
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -16,34 +16,34 @@ pub(super) const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMess
 const REFUSED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 pub(super) const BUSY: Cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
 
-/// Who asks, and what it may touch.
+/// Requesting controller and its permissions.
 #[derive(Debug, Clone)]
 pub(super) struct Asker<'a> {
-    /// The controller.
+    /// Requesting controller.
     pub(super) controller: ControllerId,
-    /// The default controller, to which everything belongs that is nobody else's.
+    /// Default controller, which owns everything that no other controller owns.
     pub(super) first: Option<ControllerId>,
-    /// The controllers that there are.
+    /// All controllers of the agent.
     pub(super) known: Vec<ControllerId>,
-    /// The UEs that it may see.
+    /// UEs that the requesting controller sees.
     pub(super) ues: UeFilter<'a>,
 }
 
 impl Asker<'_> {
-    /// Whether the controller may see the UE of this RNTI.
+    /// Returns whether the controller sees the UE with this RNTI.
     pub(super) fn sees(&self, rnti: u16) -> bool {
         self.ues.is_all() || self.ues.contains(UeId(rnti.into()))
     }
 }
 
-/// What a service model does at a base station, in its own types.
+/// A service model at a base station, in its own types.
 pub(super) trait Obeys: Send {
     type Model: ServiceModel<Outcome = Refusal>;
 
-    /// The indication message about the given UEs.
+    /// Returns the indication message about the given UEs.
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> <Self::Model as ServiceModel>::Message;
 
-    /// Does what a command says, or nothing.
+    /// Executes a command completely or not at all.
     fn obey(
         &mut self,
         now: Time,
@@ -51,23 +51,23 @@ pub(super) trait Obeys: Send {
         command: <Self::Model as ServiceModel>::Control,
     ) -> Result<Progress, Refusal>;
 
-    /// What became of commands that were put off.
+    /// Returns the results of deferred commands that have completed, by number.
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }
 }
 
-/// How far a command has come that was not refused.
+/// Progress of an accepted command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It is carried out.
+    /// The command has been executed.
     Done,
-    /// Somebody else was asked. The number is the base station's own, never used twice; by it it tells the end, for which
-    /// the function is [roused](crate::agent::Agent::rouse).
+    /// The command is pending. The base station reports its outcome later under this unique number, and
+    /// [wakes](crate::agent::Agent::rouse) the function.
     Later(u64),
 }
 
-/// The RAN function of such a model.
+/// RAN function of such a service model.
 #[derive(Debug)]
 pub(super) struct Controlled<S> {
     pub(super) station: S,
@@ -76,12 +76,13 @@ pub(super) struct Controlled<S> {
     later: Later,
 }
 
-/// Commands that were put off, by the base station's number.
+/// Deferred commands by the number that the base station assigned.
 #[derive(Debug, Default)]
 pub(super) struct Later(BTreeMap<u64, ControlTicket>);
 
 impl Later {
-    /// Answers a command, now or later; that there is [room](FunctionContext::may_answer_later) was asked before.
+    /// Responds to a command, immediately or later. The caller has checked that [it may be
+    /// deferred](FunctionContext::may_answer_later).
     pub(super) fn answer(
         &mut self,
         ctx: &mut FunctionContext<'_>,
@@ -102,7 +103,7 @@ impl Later {
         }
     }
 
-    /// Answers those that have ended meanwhile.
+    /// Responds to deferred commands that have completed.
     pub(super) fn conclude(
         &mut self,
         ctx: &mut FunctionContext<'_>,
@@ -137,13 +138,13 @@ impl<S: Obeys> Controlled<S> {
     }
 }
 
-/// What a model says of itself in the setup.
+/// Returns the function description for the E2 setup.
 pub(super) fn description<M: ServiceModel>() -> FunctionDescription {
     let definition = Bytes::from_static(M::DEFINITION);
     FunctionDescription { oid: M::OID.to_owned(), definition, revision: M::REVISION }
 }
 
-/// Admits reports alone.
+/// Admits actions of type report only.
 pub(super) fn reports(subscription: &SubscriptionRequest<'_>) -> Admission {
     Admission::each(subscription.actions, |action| match action.kind {
         RicActionType::Report => Ok(()),
@@ -151,7 +152,7 @@ pub(super) fn reports(subscription: &SubscriptionRequest<'_>) -> Admission {
     })
 }
 
-/// Sends an indication of type report without header to each of a subscription's actions.
+/// Sends an indication of type report, without header, for each action of a subscription.
 pub(super) fn tell(
     ctx: &mut FunctionContext<'_>,
     subscription: SubscriptionId,
@@ -159,11 +160,12 @@ pub(super) fn tell(
     message: &impl Octets,
     encoding: Encoding,
 ) {
-    // What a station says of itself is within its bounds; if not, it is not told.
+    // A message of the base station is within the limits of the model. If not, it is not sent.
     let Ok(message) = message.to_octets(encoding) else { return };
     for &action in actions {
         let kind = RicIndicationType::Report;
-        // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
+        // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can always
+        // be encoded.
         let _ = ctx.indicate(Indication {
             subscription,
             action,

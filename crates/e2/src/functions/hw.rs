@@ -1,7 +1,9 @@
-//! HW: echoes what a controller sends, reports by itself, obeys policies ([`ranlab_wire::e2sm::hw`]).
+//! HW service model: echoes control messages, sends periodic reports, and applies policies
+//! ([`ranlab_wire::e2sm::hw`]).
 //!
-//! Indications of type insert carry a call process id: a counter, u32 big endian, shared by all inserts of the
-//! function. Of several policies the one with the lowest (execution order, subscription, action) decides.
+//! Indications of type insert carry a call process id: a counter (u32, big endian) that is shared by all inserts of
+//! the function. If there are several policies, the one with the lowest (execution order, subscription, action)
+//! applies.
 use super::periods::Periods;
 use crate::agent::*;
 use bytes::Bytes;
@@ -21,21 +23,21 @@ const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
 const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid);
 const REJECTED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
-/// The indications of one subscription.
+/// Indications of one subscription.
 #[derive(Debug)]
 struct Listener {
     trigger: HwTrigger,
     /// Actions of type report and insert.
     actions: Vec<(RicActionId, RicIndicationType)>,
-    /// Number of the next ping of its own.
+    /// Sequence number of the next periodic ping.
     next_seq: u32,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::hw::DEFAULT_FUNCTION_ID`].
+/// RAN function for HW; register it as [`ranlab_wire::e2sm::hw::DEFAULT_FUNCTION_ID`].
 #[derive(Debug, Default)]
 pub struct Hw {
     listeners: BTreeMap<SubscriptionId, Listener>,
-    /// By execution order, subscription and action.
+    /// Policies by execution order, subscription and action.
     policies: BTreeMap<(u16, SubscriptionId, RicActionId), HwPolicy>,
     periods: Periods,
     last_call_process: u32,
@@ -44,7 +46,8 @@ pub struct Hw {
     ear: Option<Ear>,
 }
 
-/// Hears the number of each ping that a control brings and that is executed: evidence that does not depend on any answer.
+/// Callback with the sequence number of each executed control ping. It proves execution independently of any
+/// response.
 struct Ear(Box<dyn FnMut(u32) + Send>);
 
 impl std::fmt::Debug for Ear {
@@ -54,17 +57,18 @@ impl std::fmt::Debug for Ear {
 }
 
 impl Hw {
-    /// A function without subscriptions.
+    /// Creates a function without subscriptions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Pings in this encoding; trigger and policy stay in PER.
+    /// Sets the encoding of pings. Triggers and policies stay in PER.
     pub fn encoded(self, coding: Coding) -> Self {
         Self { coding, ..self }
     }
 
-    /// The numbers of pings that controls bring are told to `ear` as they are executed; those that a policy rejects are not.
+    /// Sets a callback that receives the sequence number of each ping in an executed control. Pings rejected by a
+    /// policy are not reported.
     pub fn heard_by(self, ear: impl FnMut(u32) + Send + 'static) -> Self {
         Self { ear: Some(Ear(Box::new(ear))), ..self }
     }
@@ -73,7 +77,7 @@ impl Hw {
         self.policies.values().find_map(|policy| policy.applies(payload_size))
     }
 
-    /// Sends a ping, encoded, to the indicating actions of a subscription.
+    /// Sends an encoded ping for each action of type report or insert of a subscription.
     fn indicate(&mut self, ctx: &mut FunctionContext<'_>, subscription: SubscriptionId, message: &[u8]) {
         let Some(listener) = self.listeners.get(&subscription) else { return };
         for &(action, kind) in &listener.actions {
@@ -83,7 +87,8 @@ impl Hw {
                 process = Some(self.last_call_process.to_be_bytes());
             }
             let call_process_id = process.as_ref().map(|p| &p[..]);
-            // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
+            // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can
+            // always be encoded.
             let _ = ctx.indicate(Indication {
                 subscription,
                 action,
@@ -103,7 +108,7 @@ impl Hw {
         }
     }
 
-    /// What an action would do, if it can be done.
+    /// Checks whether an action is supported. Returns its policy, if it has one.
     fn check(action: &ActionToBeSetup) -> Result<Option<HwPolicy>, Cause> {
         if action.kind != RicActionType::Policy {
             return Ok(None);
@@ -195,7 +200,7 @@ impl RanFunction for Hw {
             listener.next_seq = listener.next_seq.wrapping_add(1);
             let mut message = std::mem::take(&mut self.scratch);
             message.clear();
-            // A ping of these sizes always encodes.
+            // A ping of one of these sizes can always be encoded.
             if ping.encode_as(self.coding.into(), &mut message).is_ok() {
                 self.indicate(ctx, due.subscription, &message);
             }

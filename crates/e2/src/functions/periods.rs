@@ -1,16 +1,16 @@
-//! What is due when: periods kept against drift, without a timer per subscription.
+//! Schedule of periodic reports without drift and without one timer per subscription.
 use crate::Time;
 use crate::agent::SubscriptionId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// A period that has come round.
+/// A period that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) subscription: SubscriptionId,
-    /// When it should have been served.
+    /// Scheduled time.
     pub(super) at: Time,
-    /// Periods that passed without being served.
+    /// Number of periods that were skipped.
     pub(super) skipped: u64,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Periods {
 }
 
 impl Periods {
-    /// Starts a period; it comes round for the first time after itself. `period` must not be zero.
+    /// Starts a period; it is first due one period from now. `period` must not be zero.
     pub(super) fn add(&mut self, id: SubscriptionId, now: Time, period: Duration) {
         self.remove(id);
         let next = now + period.max(Duration::from_nanos(1));
@@ -35,13 +35,13 @@ impl Periods {
         }
     }
 
-    /// When the next one comes round.
+    /// Returns the time at which the next period is due.
     pub(super) fn next(&self) -> Option<Time> {
         self.queue.first().map(|(at, _)| *at)
     }
 
-    /// Takes one that has come round. Its next time is a period after the time it was due; if that has passed already,
-    /// whole periods are skipped.
+    /// Removes and returns a due period. It is due again one period after its scheduled time; periods that have
+    /// already passed are skipped.
     pub(super) fn pop(&mut self, now: Time) -> Option<Due> {
         let &(at, subscription) = self.queue.first().filter(|(at, _)| *at <= now)?;
         self.queue.pop_first();
@@ -66,17 +66,17 @@ mod tests {
     }
 
     #[test]
-    fn lateness_does_not_add_up_and_missed_periods_are_skipped() {
+    fn late_polls_do_not_accumulate_and_missed_periods_are_skipped() {
         let mut periods = Periods::default();
         let id = SubscriptionId(1);
         periods.add(id, at(0), 10 * MS);
         assert_eq!(periods.pop(at(9)), None);
-        // 3 ms late: the next one is due after 7 ms.
+        // 3 ms late: the next one is due in 7 ms.
         let due = |at, skipped| Some(Due { subscription: id, at, skipped });
         assert_eq!(periods.pop(at(13)), due(at(10), 0));
         assert_eq!(periods.pop(at(13)), None);
         assert_eq!(periods.next(), Some(at(20)));
-        // 35 ms late: three of them are lost, the fourth is in step again.
+        // 35 ms late: three periods are skipped, the fourth is on schedule again.
         assert_eq!(periods.pop(at(55)), due(at(20), 3));
         assert_eq!(periods.next(), Some(at(60)));
         periods.remove(id);

@@ -1,7 +1,7 @@
-//! RRC at a base station ([`ranlab_wire::e2sm::rrc`]).
+//! RRC service model at a base station ([`ranlab_wire::e2sm::rrc`]).
 //!
-//! A controller hears of the UEs that it sees. One that begins to see a UE is told that it is connected, one that ceases
-//! to is told of a release: to it these are the same. It hands over UEs that it sees.
+//! A controller receives events of the UEs that it sees. If it begins to see a UE, it receives a "connected" event;
+//! if it ceases to see one, it receives a release. It can hand over the UEs that it sees.
 pub use super::controlled::Progress;
 use super::controlled::{BUSY, INVALID, Later, description, reports, tell};
 use super::periods::Periods;
@@ -15,45 +15,45 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
-/// How often a base station that does not know better is asked what happened.
+/// Default interval at which a base station is polled for events.
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// The base station behind the function.
+/// Base station behind the function.
 pub trait RrcSource: Send {
-    /// Its UEs, as [`RrcChange::Connected`].
+    /// Returns its UEs as [`RrcChange::Connected`] events.
     fn connected(&mut self, now: Time) -> Vec<RrcEvent>;
 
-    /// What happened since it was last asked, oldest first.
+    /// Returns the events since the last call, oldest first.
     fn events(&mut self, now: Time) -> Vec<RrcEvent>;
 
-    /// Hands a UE over to another of its cells. Whoever refuses has changed nothing.
+    /// Hands a UE over to another cell of this base station. A refusal changes nothing.
     ///
     /// # Errors
-    /// The base station cannot do this.
+    /// Returns an error if the base station cannot hand over the UE.
     fn hand_over(&mut self, now: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
         let _ = (now, handover);
         Err(Refusal::new(Reason::NotSupported, "the base station hands no UE over"))
     }
 
-    /// What became of the handovers of which it said [`Progress::Later`].
+    /// Returns the results of the handovers that returned [`Progress::Later`].
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }
 
-    /// When to ask next.
+    /// Returns the time of the next poll.
     fn ask_at(&self, now: Time) -> Time {
         now + ASK_EVERY
     }
 
-    /// The time of day, microseconds since the Unix epoch.
+    /// Returns the time of day, in microseconds since the Unix epoch.
     fn tstamp_us(&self, now: Time) -> u64;
 }
 
 struct Listener {
     actions: Vec<RicActionId>,
-    /// Whether it wants each event.
+    /// Whether each event is reported.
     events: bool,
-    /// The UEs that it was told of and that are there for it.
+    /// Connected UEs that were reported to the controller.
     told: BTreeMap<u16, RrcEvent>,
 }
 
@@ -65,7 +65,7 @@ struct Function<S> {
     later: Later,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::rrc::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::rrc::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl RrcSource + 'static) -> Box<dyn RanFunction> {
     let (listeners, periods) = (BTreeMap::new(), Periods::default());
     Box::new(Function { source, listeners, periods, ask_at: Time::ZERO, later: Later::default() })
@@ -76,7 +76,7 @@ fn sees(ues: UeFilter<'_>, rnti: u16) -> bool {
 }
 
 impl Listener {
-    /// What of `events` concerns it, and what it begins and ceases to see.
+    /// Returns the events that the controller sees, including those for UEs that it begins or ceases to see.
     fn hear(&mut self, events: &[RrcEvent], there: &[RrcEvent], ues: UeFilter<'_>) -> Vec<RrcEvent> {
         let mut news = Vec::new();
         for event in events {
@@ -117,7 +117,7 @@ impl<S: RrcSource> Function<S> {
         }
     }
 
-    /// Asks the base station and tells all who listen.
+    /// Polls the base station and sends indications to all subscriptions.
     fn ask(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         let (events, there) = (self.source.events(now), self.source.connected(now));
@@ -149,7 +149,8 @@ impl<S: RrcSource> RanFunction for Function<S> {
         if admission.admitted.is_empty() {
             return Ok(admission);
         }
-        // What happened before is no news to it: it is told who is there once the subscription stands.
+        // Events before the subscription are not reported to it. The connected UEs are reported after the
+        // subscription response.
         self.ask(ctx);
         let (actions, events) = (admission.admitted.clone(), trigger.events);
         self.listeners.insert(subscription.id, Listener { actions, events, told: BTreeMap::new() });

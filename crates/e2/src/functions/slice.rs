@@ -1,10 +1,10 @@
-//! SLICE at a base station ([`ranlab_wire::e2sm::slice`]).
+//! SLICE service model at a base station ([`ranlab_wire::e2sm::slice`]).
 //!
-//! A slice belongs to the controller that made it: no other changes or deletes it, puts UEs into it or allocates in it,
-//! and who shares the carrier with slices of others changes neither algorithm nor sharing. Slices of nobody, or of a
-//! controller that is no more, belong to the default controller. So does the carrier: a further controller, which sees the
-//! UEs that were associated to it, neither chooses the algorithm nor makes the first slice, where UEs are that nobody put
-//! anywhere.
+//! A slice belongs to the controller that created it. No other controller may change or delete it, move UEs into it
+//! or allocate resources in it. A controller that shares the carrier with slices of others may change neither the
+//! algorithm nor the sharing. Slices without an owner, or of a controller that has disconnected, belong to the
+//! default controller. The carrier does, too: a further controller, which sees only the UEs associated with it, may
+//! neither choose the algorithm nor create the first slice, because that slice would contain all unassigned UEs.
 pub use super::controlled::Progress;
 use super::controlled::{Asker, Controlled, Obeys};
 use crate::Time;
@@ -13,28 +13,28 @@ use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::slice::{SliceCommand, SliceIndication, SliceModel, SliceSet};
 use std::collections::BTreeMap;
 
-/// The scheduler behind the function. Commands come to it when they can be carried out.
+/// Scheduler behind the function. It only receives commands that have been checked.
 pub trait SliceControl: Send {
-    /// Resource blocks of the carrier in a slot.
+    /// Returns the number of resource blocks of the carrier per slot.
     fn prbs(&self) -> u16;
 
-    /// The configuration.
+    /// Returns the configuration.
     fn set(&self) -> SliceSet;
 
-    /// Whether there is a UE of this RNTI.
+    /// Returns whether there is a UE with this RNTI.
     fn has_ue(&self, rnti: u16) -> bool;
 
-    /// Statistics of the given UEs, and of all slices.
+    /// Returns the statistics of the given UEs and of all slices.
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> SliceIndication;
 
-    /// Carries out a command; `next` is the configuration with it. Whoever refuses has changed nothing. Of an allocation
-    /// the station checks what it alone knows: its slots, and that its UEs are in the slice.
+    /// Executes a command; `next` is the configuration that includes it. A refusal changes nothing. Of an allocation,
+    /// the station checks only its slots and that its UEs are in the slice.
     ///
     /// # Errors
-    /// The base station cannot do this.
+    /// Returns an error if the base station cannot execute the command.
     fn control(&mut self, now: Time, command: &SliceCommand, next: &SliceSet) -> Result<Progress, Refusal>;
 
-    /// What became of the commands of which it said [`Progress::Later`]; `next` may be another by then.
+    /// Returns the results of the commands that returned [`Progress::Later`]; `next` may have changed since then.
     fn ended(&mut self) -> Vec<(u64, Result<(), Refusal>)> {
         Vec::new()
     }
@@ -42,26 +42,26 @@ pub trait SliceControl: Send {
 
 struct Station<C> {
     control: C,
-    /// Of slices that a controller made.
+    /// Owners of the slices that controllers created.
     owners: BTreeMap<u16, ControllerId>,
-    /// Commands that were put off: whose, and which slices they make.
+    /// Deferred commands: their controller and the slices that they create.
     later: BTreeMap<u64, (ControllerId, Vec<u16>)>,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::slice::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::slice::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl SliceControl + 'static) -> Box<dyn RanFunction> {
     Box::new(Controlled::new(Station { control, owners: BTreeMap::new(), later: BTreeMap::new() }))
 }
 
 impl<C: SliceControl> Station<C> {
-    /// These slices are a controller's; those that are no more are nobody's.
+    /// Assigns new slices to a controller, and removes the owners of deleted slices.
     fn own(&mut self, controller: ControllerId, new: Vec<u16>) {
         let set = self.control.set();
         self.owners.extend(new.into_iter().map(|id| (id, controller)));
         self.owners.retain(|id, _| set.slice(*id).is_some());
     }
 
-    /// Refuses what would touch a slice of another controller.
+    /// Refuses commands that would change a slice of another controller.
     fn permit(&self, asker: &Asker<'_>, set: &SliceSet, command: &SliceCommand) -> Result<(), Refusal> {
         let owner = |id: u16| {
             let owner = self.owners.get(&id).copied().filter(|owner| asker.known.contains(owner));

@@ -1,14 +1,14 @@
-//! Periodic reports: the statistics models, or anything else that a base station tells at intervals.
+//! Periodic reports: the statistics service models and any other periodic data of a base station.
 //!
 //! | E2AP field | contents |
 //! |---|---|
 //! | event trigger definition | interval in milliseconds, u32 little endian, [`PERIOD_MS_MIN`] to [`PERIOD_MS_MAX`] |
-//! | action | type report; a definition is not looked at |
-//! | indication header | four zero octets |
-//! | indication message | what [`StatsSource::fill`] writes |
-//! | control | MAC alone, [`mac::CONTROL_HEADER`] and [`mac::CONTROL_MESSAGE`]: acknowledged, nothing changes |
+//! | action | type report; the definition is ignored |
+//! | indication header | four zero bytes |
+//! | indication message | output of [`StatsSource::fill`] |
+//! | control | MAC only, [`mac::CONTROL_HEADER`] and [`mac::CONTROL_MESSAGE`]: acknowledged without effect |
 //!
-//! Reports keep their period: a late one does not delay the next. Whole missed periods are skipped and counted.
+//! Reports keep their schedule: a late report does not delay the next one. Missed periods are skipped and counted.
 use super::periods::Periods;
 use crate::Time;
 use crate::agent::*;
@@ -24,18 +24,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Where the statistics of a base station come from.
+/// Source of the statistics of a base station.
 pub trait StatsSource: Send {
     /// Appends an indication message with the statistics of the given UEs to `out`, which is empty.
     fn fill(&mut self, now: Time, ues: UeFilter<'_>, out: &mut Vec<u8>);
 
-    /// A report was sent this much after its time.
+    /// Called after a report; `lateness` is the delay from its scheduled to its actual send time.
     fn reported(&mut self, lateness: Duration) {
         let _ = lateness;
     }
 }
 
-/// What periodic reports did; one may be shared by all functions of a fleet.
+/// Counters of periodic reports. All functions of a fleet may share one instance.
 #[derive(Debug, Default)]
 pub struct ReportCounters {
     reports: AtomicU64,
@@ -43,18 +43,18 @@ pub struct ReportCounters {
 }
 
 impl ReportCounters {
-    /// Reports sent.
+    /// Returns the number of reports sent.
     pub fn reports(&self) -> u64 {
         self.reports.load(Relaxed)
     }
 
-    /// Periods that passed without a report, because the agent was woken too late.
+    /// Returns the number of periods without a report because the agent was woken too late.
     pub fn late(&self) -> u64 {
         self.late.load(Relaxed)
     }
 }
 
-/// A RAN function that reports what a [`StatsSource`] says.
+/// A RAN function that reports the data of a [`StatsSource`] periodically.
 #[derive(Debug)]
 pub struct PeriodicReport<S> {
     description: FunctionDescription,
@@ -66,7 +66,7 @@ pub struct PeriodicReport<S> {
 }
 
 impl<S: StatsSource> PeriodicReport<S> {
-    /// A function of any service model with this form.
+    /// Creates a function for any service model of this form.
     pub fn new(description: FunctionDescription, source: S) -> Self {
         Self {
             description,
@@ -78,20 +78,20 @@ impl<S: StatsSource> PeriodicReport<S> {
         }
     }
 
-    /// A statistics model; register it as [`Model::default_function_id`].
+    /// Creates a function for a statistics model; register it as [`Model::default_function_id`].
     pub fn of(model: &dyn Model, source: S) -> Self {
         let definition = Bytes::from_static(model.definition());
         let (oid, revision) = (model.oid().to_owned(), model.revision());
         Self::new(FunctionDescription { oid, definition, revision }, source)
     }
 
-    /// Counts with the given counters instead of own ones.
+    /// Replaces the counters by the given ones.
     #[must_use]
     pub fn counting(self, counters: Arc<ReportCounters>) -> Self {
         Self { counters, ..self }
     }
 
-    /// What it did; stays readable after the function was registered.
+    /// Returns the counters. They can still be read after the function was registered.
     pub fn counters(&self) -> Arc<ReportCounters> {
         self.counters.clone()
     }
@@ -103,7 +103,7 @@ impl<S: StatsSource> PeriodicReport<S> {
     }
 }
 
-/// The interval that an event trigger asks for.
+/// Returns the interval of an event trigger.
 pub fn period(event_trigger: &[u8]) -> Result<Duration, Cause> {
     let refused = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
     let trigger = EventTrigger::decode(event_trigger).map_err(|_| refused)?;
@@ -165,7 +165,8 @@ impl<S: StatsSource> RanFunction for PeriodicReport<S> {
             for &action in self.actions.get(&subscription).into_iter().flatten() {
                 let kind = RicIndicationType::Report;
                 let (header, message, call_process_id) = (&INDICATION_HEADER, &self.scratch, None);
-                // It cannot fail: the subscription is there, or it would have been deleted here; octet strings encode.
+                // Cannot fail: the subscription exists, otherwise it would have been removed here; octet strings can
+                // always be encoded.
                 let _ =
                     ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id });
                 self.counters.reports.fetch_add(1, Relaxed);

@@ -1,28 +1,29 @@
-//! TRAFFIC at a base station ([`ranlab_wire::e2sm::traffic`]). A controller commands the bearers of UEs that it sees.
+//! TRAFFIC service model at a base station ([`ranlab_wire::e2sm::traffic`]). A controller controls the bearers of the
+//! UEs that it sees.
 use super::controlled::{Asker, Controlled, Obeys, Progress};
 use crate::Time;
 use crate::agent::*;
 use ranlab_wire::e2sm::control::{Reason, Refusal};
 use ranlab_wire::e2sm::traffic::{BearerId, Traffic, TrafficCommand, TrafficConfig, TrafficIndication};
 
-/// The sublayer behind the function. Commands come to it when they can be carried out.
+/// Sublayer behind the function. It only receives commands that have been checked.
 pub trait TrafficControl: Send {
-    /// The configuration of a bearer; `None` if there is no such bearer.
+    /// Returns the configuration of a bearer, or `None` if there is no such bearer.
     fn config(&self, bearer: BearerId) -> Option<TrafficConfig>;
 
-    /// Statistics of the given UEs' bearers.
+    /// Returns the statistics of the bearers of the given UEs.
     fn report(&mut self, now: Time, ues: UeFilter<'_>) -> TrafficIndication;
 
-    /// Carries out a command; `next` is the bearer's configuration with it. Whoever refuses has changed nothing.
+    /// Executes a command; `next` is the configuration of the bearer that includes it. A refusal changes nothing.
     ///
     /// # Errors
-    /// The base station cannot do this.
+    /// Returns an error if the base station cannot execute the command.
     fn control(&mut self, now: Time, command: &TrafficCommand, next: &TrafficConfig) -> Result<(), Refusal>;
 }
 
 struct Station<C>(C);
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::traffic::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::traffic::DEFAULT_FUNCTION_ID`].
 pub fn function(control: impl TrafficControl + 'static) -> Box<dyn RanFunction> {
     Box::new(Controlled::new(Station(control)))
 }

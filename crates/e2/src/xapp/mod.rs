@@ -2,14 +2,14 @@
 //!
 //! Subscriptions are restored after lost connections, restarts of the RIC, and reconnects of nodes.
 //!
-//! | file | room |
+//! | file | contents |
 //! |---|---|
-//! | `session` | connecting, the setup, losing it, messages by kind |
-//! | `dialect` | what differs between RICs, in one table |
-//! | `nodes` | the nodes that the RIC tells of; standing subscriptions |
-//! | `poll` | FlexRIC's dialect: repeating the setup to learn of nodes |
-//! | `subscriptions` | how far each subscription has come; gaps in the sequence numbers |
-//! | `requests` | request ids, time-outs, answers |
+//! | `session` | connecting, setup, disconnects, message dispatch |
+//! | `dialect` | differences between RICs, in one table |
+//! | `nodes` | nodes announced by the RIC; standing subscriptions |
+//! | `poll` | FlexRIC's dialect: repeated setups |
+//! | `subscriptions` | state of each subscription; gaps in the sequence numbers |
+//! | `requests` | request ids, timeouts, responses |
 mod config;
 mod dialect;
 mod io;

@@ -1,34 +1,34 @@
-//! Conditions on UEs and labels of measurements, as far as a base station's readings decide them.
+//! Conditions on UEs and labels of measurements that can be evaluated on a base station's readings.
 use super::reading::UeReading;
 use ranlab_wire::e2ap::Plmn;
 use ranlab_wire::e2sm::common::{Cgi, Snssai};
 use ranlab_wire::e2sm::kpm::*;
 
-/// 5QI and QCI of all bearers: the default bearer's (TS 23.501 table 5.7.4-1).
+/// 5QI and QCI of every bearer, which is the default bearer (TS 23.501 table 5.7.4-1).
 pub const DEFAULT_5QI: u8 = 9;
 
-/// A base station as conditions and labels name it.
+/// Properties of a base station that conditions and labels can refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Station {
-    /// Its cell, if it has one and only one.
+    /// Cell, if the station has exactly one.
     pub cell: Option<Cgi>,
-    /// Its network.
+    /// PLMN of the network.
     pub plmn: Option<Plmn>,
-    /// Whether readings have the channel of each UE ([`UeReading::channel`]).
+    /// Whether readings include the channel of each UE ([`UeReading::channel`]).
     pub has_channel: bool,
 }
 
 impl Station {
-    /// Whether measurements of a cell are those of the station.
+    /// Returns whether measurements of `cell` are those of the station.
     pub(super) fn is_cell(&self, cell: Option<Cgi>) -> bool {
         cell.is_none() || cell == self.cell
     }
 }
 
-/// A condition on a UE, and whether it or the next one is enough.
+/// A condition on a UE, and whether it is combined with the next one by "or".
 pub(super) type Condition = (Test, bool);
 
-/// A condition, if the station can decide it.
+/// Returns the condition if the station can evaluate it.
 pub(super) fn condition(test: Test, or_next: bool, station: &Station) -> Option<Condition> {
     let is_present = test.expression == Some(TestExpression::Present);
     let is_decided = match test.of {
@@ -39,13 +39,13 @@ pub(super) fn condition(test: Test, or_next: bool, station: &Station) -> Option<
         TestType::FiveQi(()) | TestType::Qci(()) | TestType::IsStat(()) | TestType::IsCatM(()) => {
             is_present || number(&test).is_some()
         }
-        // No bearer of the model has a guaranteed or aggregate rate.
+        // No bearer has a guaranteed or aggregate maximum bit rate.
         TestType::Gbr(()) | TestType::Ambr(()) => false,
     };
     is_decided.then_some((test, or_next))
 }
 
-/// The number with which a test compares.
+/// Returns the number that a test compares with.
 fn number(test: &Test) -> Option<f64> {
     match test.value.as_ref()? {
         TestValue::Int(value) | TestValue::Enum(value) => Some(*value as f64),
@@ -55,7 +55,7 @@ fn number(test: &Test) -> Option<f64> {
     }
 }
 
-/// What a test looks at: RSRP in dBm, RSRQ in dB, identifiers, 1 and 0 for yes and no.
+/// Returns the value that a test reads: RSRP in dBm, RSRQ in dB, identifiers, 1 and 0 for true and false.
 fn value(ue: &UeReading, of: TestType) -> Option<f64> {
     match of {
         TestType::Rsrp(()) | TestType::UlRsrp(()) => ue.channel.map(|it| it.rsrp_dbm()),
@@ -88,7 +88,7 @@ fn holds(ue: &UeReading, test: &Test) -> bool {
     }
 }
 
-/// Whether a UE fulfils conditions.
+/// Returns whether a UE fulfils the conditions.
 pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
     let mut or = false;
     conditions.iter().fold(true, |so_far, (test, or_next)| {
@@ -98,7 +98,7 @@ pub(super) fn fulfils(ue: &UeReading, conditions: &[Condition]) -> bool {
     })
 }
 
-/// UEs that a label means.
+/// UEs selected by a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Scope {
     slice: Option<Snssai>,
@@ -106,8 +106,8 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The UEs of a label; `None` if the station does not distinguish UEs by it. Labels without effect are `noLabel`, `sUM`, and the
-    /// network of the station.
+    /// Returns the UEs selected by a label, or `None` if the station cannot distinguish UEs by it. `noLabel`, `sUM`
+    /// and the PLMN of the station select all UEs.
     pub(super) fn of(label: &Label, station: &Station) -> Option<Self> {
         let rest = Label {
             no_label: false,
@@ -122,18 +122,18 @@ impl Scope {
         is_known.then_some(Self { slice: label.slice, five_qi: label.five_qi.or(label.qci) })
     }
 
-    /// Whether it means a UE.
+    /// Returns whether a UE is selected.
     pub(super) fn has(&self, ue: &UeReading) -> bool {
         let is_of_bearer = self.five_qi.is_none_or(|it| it == DEFAULT_5QI);
         is_of_bearer && self.slice.is_none_or(|slice| is_of(ue, slice))
     }
 
-    /// Whether it means all UEs.
+    /// Returns whether all UEs are selected.
     pub(super) fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The same as a condition on UEs.
+    /// Returns the equivalent condition on UEs.
     pub(super) fn test(&self) -> Option<Test> {
         match (self.slice, self.five_qi) {
             (Some(slice), None) => Some(Test::slice(slice)),
@@ -148,7 +148,7 @@ impl Scope {
     }
 }
 
-/// A test that each UE passes: its bearer has a 5QI.
+/// Returns a test that every UE passes: its bearer has a 5QI.
 fn five_qi_test() -> Test {
     Test { of: TestType::FiveQi(()), expression: None, value: None }
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_compare_with_readings() {
+    fn conditions_compare_readings() {
         use TestExpression::{Equal, GreaterThan, LessThan};
         let station = Station { has_channel: true, ..Station::default() };
         for (of, expression, value, expected) in [

@@ -1,4 +1,4 @@
-//! Report style 3: by measurement, of the UEs that fulfil its conditions.
+//! Report style 3: measurements, each for the UEs that fulfil its conditions.
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::reading::{Reading, UeReading};
 use super::told::{Told, write};
@@ -6,20 +6,21 @@ use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::per::Text;
 
-/// A measurement's conditions, and who fulfils them.
+/// Conditions of a measurement, and the UEs that fulfil them.
 struct Wanted {
     conditions: Vec<Condition>,
     matched: Vec<u32>,
 }
 
-/// What is wanted, and the message about it, whose memory stays.
+/// Requested measurements and the message about them, which keeps its memory.
 pub(super) struct Conditional {
     wanted: Vec<Wanted>,
     message: ConditionalReport,
 }
 
 impl Conditional {
-    /// What a definition wants of a station, and its measurements; `None` if it cannot be had.
+    /// Creates it from a definition, with the list of its measurements. Returns `None` if the station cannot provide
+    /// them.
     pub(super) fn new(
         definition: ConditionalMeasurements,
         station: &Station,
@@ -46,12 +47,13 @@ impl Conditional {
         station.is_cell(definition.cell).then_some((Self { wanted, message }, infos))
     }
 
-    /// Whether any measurement is wanted of a UE.
+    /// Returns whether any measurement is requested for a UE.
     pub(super) fn wants(&self, ue: &UeReading) -> bool {
         self.wanted.iter().any(|it| fulfils(ue, &it.conditions))
     }
 
-    /// Appends what was collected up to a reading to `out` as a message of format 2; `false` if it is of nobody.
+    /// Appends the collected values to `out` as a message of format 2. Returns `false` if no UE fulfilled a
+    /// condition.
     pub(super) fn write(&mut self, told: &mut Told, now: &Reading, out: &mut Vec<u8>) -> bool {
         for (wanted, measurement) in self.wanted.iter_mut().zip(&mut self.message.measurements) {
             let mut names: Vec<UeId> = measurement.ues.take().unwrap_or_default();

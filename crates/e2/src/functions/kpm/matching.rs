@@ -1,4 +1,4 @@
-//! What one action wants, and of whom.
+//! The measurements and UEs that one action requests.
 use super::condition::{Condition, Scope, Station, condition, fulfils};
 use super::conditional::Conditional;
 use super::reading::{Quantity, Reading, UeReading};
@@ -7,28 +7,28 @@ use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::per::Text;
 
-/// Whose values are wanted, and in which form.
+/// Subject of the values, and the format of the definition and message.
 enum Of {
-    /// The node's: format 1 and message format 1.
+    /// The node: format 1 and message format 1.
     Node,
-    /// One UE's: format 2 and message format 1.
+    /// One UE: format 2 and message format 1.
     One(u32),
-    /// Of each UE in the list: format 5 and message format 3.
+    /// Each UE of a list: format 5 and message format 3.
     Listed(Vec<u32>),
-    /// Of each UE that fulfils the conditions: format 4 and message format 3.
+    /// Each UE that fulfils the conditions: format 4 and message format 3.
     Matching(Vec<Condition>),
-    /// By measurement, of the UEs that fulfil its conditions: format 3 and message format 2.
+    /// Each measurement, for the UEs that fulfil its conditions: format 3 and message format 2.
     Each(Conditional),
 }
 
-/// An action, understood.
+/// A decoded and checked action.
 pub(super) struct Plan {
     of: Of,
     before: Reading,
     told: Told,
 }
 
-/// Name of a measurement that is wanted by name or by the identifier of our definition.
+/// Returns the name of a measurement that is requested by name, or by its identifier in this RAN function definition.
 pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
     match measurement {
         Measurement::Name(name) => Some(name),
@@ -36,7 +36,7 @@ pub(super) fn name_of(measurement: &Measurement) -> Option<&str> {
     }
 }
 
-/// A quantity for each label of each measurement; `None` if one cannot be had, or not of a UE.
+/// Returns a quantity for each label of each measurement, or `None` if one is not available, or not per UE.
 fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Option<Vec<(Quantity, Scope)>> {
     let of_info = |info: &MeasurementInfo| {
         let quantity = Quantity::of(name_of(&info.measurement)?, of_ue)?;
@@ -49,8 +49,8 @@ fn quantities(infos: &[MeasurementInfo], of_ue: bool, station: &Station) -> Opti
 }
 
 impl Plan {
-    /// What a definition wants of a station, and its granularity in milliseconds; `None` if it cannot be had. Its reports
-    /// follow the same text as the definition.
+    /// Creates a plan from a definition, with its granularity in milliseconds. Returns `None` if the station cannot
+    /// provide the data. The reports follow the same ASN.1 text as the definition.
     pub(super) fn new(format: ActionFormat, text: Text, station: &Station) -> Option<(Self, u32)> {
         let number = |ue: &UeId| ue.number();
         let (of, measurements) = match format {
@@ -81,7 +81,7 @@ impl Plan {
         (text, station): (Text, &Station),
     ) -> Option<(Self, u32)> {
         let quantities = quantities(infos, !matches!(of, Of::Node), station)?;
-        // Measurements that are wanted by identifier are reported by name.
+        // Measurements requested by identifier are reported by name.
         let named = |it: &MeasurementInfo| {
             let measurement = name_of(&it.measurement)?.into();
             Some(MeasurementInfo { measurement, labels: it.labels.clone() })
@@ -91,12 +91,12 @@ impl Plan {
         Some((Self { of, before: Reading::default(), told }, granularity_ms))
     }
 
-    /// Records are of what happens from this reading on.
+    /// Starts recording at this reading.
     pub(super) fn begin(&mut self, reading: &Reading) {
         self.before.copy_from(reading);
     }
 
-    /// A granularity period has passed.
+    /// Records the values of a granularity period that has ended.
     pub(super) fn take(&mut self, now: &Reading, seen: impl Fn(u32) -> bool, name: impl Fn(u32) -> UeId) {
         let Self { of, before, told } = self;
         let of = &*of;
@@ -117,7 +117,8 @@ impl Plan {
         before.copy_from(now);
     }
 
-    /// Appends what was collected to `out` as a message, and forgets it; `false` if it is of nobody.
+    /// Appends the collected values to `out` as a message, and clears them. Returns `false` if there is no subject to
+    /// report.
     pub(super) fn report(&mut self, out: &mut Vec<u8>) -> bool {
         let written = self.told.is_of_somebody()
             && match &mut self.of {

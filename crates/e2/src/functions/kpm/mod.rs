@@ -1,17 +1,17 @@
 //! KPM at a base station ([`ranlab_wire::e2sm::kpm`]): report styles 1 to 5.
 //!
-//! | asked | answer |
+//! | request | response |
 //! |---|---|
-//! | a measurement that there is not, another cell or network, a label other than those below | the action is refused: senders of half of what was asked were taken for broken |
-//! | labels S-NSSAI, 5QI, QCI, PLMN, sum | values of the UEs of the slice; all bearers have 5QI 9 |
-//! | conditions on S-NSSAI, RSRP (dBm), RSRQ (dB), CQI, 5QI, QCI, stationary, category M | hold for UEs whose readings fulfil them; GBR and AMBR refuse the action |
-//! | granularity | divides the report period into [`RECORDS_MAX`] records at most; each is of the time since the one before |
-//! | nobody fulfils the conditions, or the UE is not there | no indication |
+//! | an unknown measurement, another cell or network, a label other than those below | the action is refused; a partial report would look like a fault of the node |
+//! | labels S-NSSAI, 5QI, QCI, PLMN, sum | values of the selected UEs; all bearers have 5QI 9 |
+//! | conditions on S-NSSAI, RSRP (dBm), RSRQ (dB), CQI, 5QI, QCI, stationary, category M | evaluated on the readings of each UE; actions with GBR or AMBR are refused |
+//! | granularity | divides the report period into at most [`RECORDS_MAX`] records, each about the time since the previous one |
+//! | no UE fulfils the conditions, or the UE is not connected | no indication |
 //!
-//! FlexRIC up to 2.0 is built from another ASN.1 text by default: reports follow the text of the definition that asks for
+//! FlexRIC up to 2.0 uses a different ASN.1 text by default. Reports follow the text of the definition that requested
 //! them ([`ranlab_wire::e2sm::per::Text`]).
 //!
-//! Reports take no memory once the UEs that there are have been told of.
+//! Reports do not allocate memory after every connected UE has been reported once.
 mod condition;
 mod conditional;
 mod matching;
@@ -32,28 +32,28 @@ pub use reading::{Channel, Reading, SLICES_MAX, Slices, UeReading};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Records of a report, at most.
+/// Maximum number of records per report.
 pub const RECORDS_MAX: u32 = 100;
-/// Who a header says that sends.
+/// Sender name in indication headers.
 const SENDER: &str = "ranlab";
 
-/// The base station behind the function.
+/// Base station behind the function.
 pub trait KpmSource: Send {
-    /// Writes its counters at this moment, of all its UEs, into a reading that is empty.
+    /// Writes the current counters of all UEs into an empty reading.
     fn read(&mut self, now: Time, reading: &mut Reading);
 
-    /// What this type of node calls a UE, by its number (its C-RNTI).
+    /// Returns the identifier that this type of node uses for a UE, given its number (its C-RNTI).
     fn name(&self, number: u32) -> common::UeId;
 
-    /// The time of day, microseconds since the Unix epoch.
+    /// Returns the time of day, in microseconds since the Unix epoch.
     fn tstamp_us(&self, now: Time) -> i64;
 
-    /// Cell and network, by which conditions and labels name the base station.
+    /// Returns cell and network, which conditions and labels may refer to.
     fn station(&self) -> Station {
         Station::default()
     }
 
-    /// A report was sent this much after its time.
+    /// Called after a report; `lateness` is the delay from its scheduled to its actual send time.
     fn reported(&mut self, lateness: Duration) {
         let _ = lateness;
     }
@@ -62,13 +62,13 @@ pub trait KpmSource: Send {
 struct Action {
     id: ranlab_wire::e2ap::RicActionId,
     plan: Plan,
-    /// Ticks of the subscription between two records.
+    /// Number of ticks of the subscription between two records.
     every: u32,
 }
 
 struct Subscribed {
     actions: Vec<Action>,
-    /// Ticks that have passed, and those between two reports.
+    /// Number of ticks that have passed, and number of ticks between two reports.
     ticks: u32,
     per_report: u32,
     period: Duration,
@@ -78,14 +78,14 @@ struct Function<S> {
     source: S,
     periods: Periods,
     subscriptions: BTreeMap<SubscriptionId, Subscribed>,
-    /// What was read last, and what is told of it.
+    /// Latest reading of the base station, reused for each tick.
     reading: Reading,
     header: IndicationHeader,
     header_octets: Vec<u8>,
     message_octets: Vec<u8>,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID`].
 pub fn function(source: impl KpmSource + 'static) -> Box<dyn RanFunction> {
     let ours = || Some(SENDER.to_owned());
     Box::new(Function {
@@ -102,12 +102,12 @@ pub fn function(source: impl KpmSource + 'static) -> Box<dyn RanFunction> {
 const TRIGGER: Cause = Cause::RicRequest(CauseRicRequest::EventTriggerNotSupported);
 const ACTION: Cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
 
-/// The greatest number that divides both.
+/// Returns the greatest common divisor.
 fn common_divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// What an action wants of a station, and its granularity.
+/// Checks an action. Returns its plan and granularity.
 fn wanted(action: &ActionToBeSetup, period_ms: u32, station: &Station) -> Result<(Plan, u32), Cause> {
     let definition = action.definition.as_ref().filter(|_| action.kind == RicActionType::Report);
     let definition = definition.and_then(|it| decode_either::<ActionDefinition>(it).ok());
@@ -124,7 +124,7 @@ impl<S: KpmSource> Function<S> {
         self.reading.order();
     }
 
-    /// A tick of a subscription has passed.
+    /// Handles a tick of a subscription.
     fn tick(&mut self, ctx: &mut FunctionContext<'_>, id: SubscriptionId, late: Duration) {
         let now = ctx.now();
         self.read(now);
@@ -144,7 +144,7 @@ impl<S: KpmSource> Function<S> {
         let begun_us = self.source.tstamp_us(now) - subscribed.period.as_micros() as i64;
         self.header.start = TimeStamp::ntp(begun_us);
         self.header_octets.clear();
-        // Ours is within its constraints.
+        // The header is within its constraints, so it can be encoded.
         let _ = self.header.encode_as(Encoding::Per, &mut self.header_octets);
         for action in &mut subscribed.actions {
             self.message_octets.clear();

@@ -1,41 +1,42 @@
-//! Counters of a base station, and what measurements make of two readings.
+//! Counters of a base station, and the calculation of measurements from two readings.
 use ranlab_wire::e2sm::common::Snssai;
 use ranlab_wire::e2sm::kpm::Measured;
 
-/// Slices of a UE, at most: as many as a network allows it (TS 24.501, allowed NSSAI).
+/// Maximum number of slices of a UE, which is the maximum size of the allowed NSSAI (TS 24.501).
 pub const SLICES_MAX: usize = 8;
 
-/// Counters of a node at a moment; each but the carrier's width grows for ever. One is read again and again, in the same memory.
+/// Counters of a node at one time. All but the carrier width only increase. A reading is reused, so its memory is
+/// kept.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// When, microseconds.
+    /// Time of the reading, in microseconds.
     pub at_us: u64,
-    /// Resource blocks of the downlink carrier.
+    /// Number of resource blocks of the downlink carrier.
     pub prbs: u16,
-    /// Resource blocks of a direction that there were since the start.
+    /// Number of resource blocks offered per direction since the start.
     pub prbs_offered: u64,
-    /// Of each UE, in any order; of two with the same number one is kept.
+    /// Counters of each UE, in any order. If two have the same number, one is kept.
     pub ues: Vec<UeReading>,
 }
 
 /// Counters of a UE.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UeReading {
-    /// Its number.
+    /// Number of the UE.
     pub number: u32,
-    /// Slices that it may use.
+    /// Allowed slices.
     pub slices: Slices,
-    /// Octets that RLC handed on, downlink and uplink.
+    /// Bytes delivered by RLC, downlink and uplink.
     pub delivered_bytes: [u64; 2],
-    /// Octets that PDCP got to send, and those that it received.
+    /// Bytes passed to PDCP for sending, and bytes received by PDCP.
     pub pdcp_sdu_bytes: [u64; 2],
-    /// Resource blocks, downlink and uplink.
+    /// Resource blocks used, downlink and uplink.
     pub prbs: [u64; 2],
-    /// How long what RLC sent had waited, a moving mean, microseconds.
+    /// Moving average of the queueing delay of sent RLC SDUs, in microseconds, downlink.
     pub rlc_delay_us: f64,
-    /// The same of the uplink.
+    /// The same for the uplink.
     pub rlc_delay_ul_us: f64,
-    /// SDUs that RLC got to send, and those of them that it dropped.
+    /// SDUs passed to RLC for sending, and SDUs dropped of them.
     pub rlc_sdus: [u64; 2],
     /// Channel; `None` if the base station does not know it.
     pub channel: Option<Channel>,
@@ -50,37 +51,39 @@ pub struct Channel {
     pub snr_db: f64,
 }
 
-/// Thermal noise of a resource element of 15 kHz, with a receiver's noise figure of 7 dB, dBm.
+/// Thermal noise of a 15 kHz resource element at a receiver noise figure of 7 dB, in dBm.
 const NOISE_DBM: f64 = -125.2;
 
 impl Channel {
-    /// Reference signal received power that gives the ratio over thermal noise, dBm.
+    /// Returns the reference signal received power that corresponds to the signal-to-noise ratio over thermal noise,
+    /// in dBm.
     pub fn rsrp_dbm(&self) -> f64 {
         NOISE_DBM + self.snr_db
     }
 
-    /// Reference signal received quality in a loaded cell without interference, dB: 12 subcarriers to a resource block.
+    /// Returns the reference signal received quality in a loaded cell without interference, in dB (12 subcarriers per
+    /// resource block).
     pub fn rsrq_db(&self) -> f64 {
         let noise_over_signal = 10_f64.powf(-self.snr_db / 10.0);
         -10.0 * (12.0 * (1.0 + noise_over_signal)).log10()
     }
 }
 
-/// Up to [`SLICES_MAX`] slices, in place.
+/// A list of up to [`SLICES_MAX`] slices, stored inline.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slices {
     slices: [Option<Snssai>; SLICES_MAX],
 }
 
 impl Slices {
-    /// Those that there are.
+    /// Returns the slices.
     pub fn iter(&self) -> impl Iterator<Item = &Snssai> {
         self.slices.iter().flatten()
     }
 }
 
 impl FromIterator<Snssai> for Slices {
-    /// The first [`SLICES_MAX`] of them.
+    /// Collects the first [`SLICES_MAX`] slices.
     fn from_iter<T: IntoIterator<Item = Snssai>>(slices: T) -> Self {
         let mut these = Self::default();
         these.slices.iter_mut().zip(slices).for_each(|(place, slice)| *place = Some(slice));
@@ -89,20 +92,20 @@ impl FromIterator<Snssai> for Slices {
 }
 
 impl Reading {
-    /// Nothing is told yet; the memory stays.
+    /// Clears the reading and keeps its memory.
     pub(super) fn clear(&mut self) {
         let mut ues = std::mem::take(&mut self.ues);
         ues.clear();
         *self = Self { ues, ..Self::default() };
     }
 
-    /// Puts the UEs into the order of their numbers.
+    /// Sorts the UEs by number.
     pub(super) fn order(&mut self) {
         self.ues.sort_unstable_by_key(|ue| ue.number);
         self.ues.dedup_by_key(|ue| ue.number);
     }
 
-    /// Becomes the same as another.
+    /// Copies another reading into this one.
     pub(super) fn copy_from(&mut self, other: &Self) {
         let mut ues = std::mem::take(&mut self.ues);
         ues.clear();
@@ -110,29 +113,29 @@ impl Reading {
         *self = Self { ues, ..*other };
     }
 
-    /// A UE by its number, of a reading in order.
+    /// Returns a UE by its number. The reading must be sorted.
     pub(super) fn ue(&self, number: u32) -> Option<&UeReading> {
         let place = self.ues.binary_search_by_key(&number, |ue| ue.number).ok()?;
         self.ues.get(place)
     }
 }
 
-/// What can be measured.
+/// A quantity that can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     /// kbit/s, downlink or uplink.
     Throughput(usize),
     /// Share of the carrier, %.
     PrbShare(usize),
-    /// Resource blocks in use, mean, downlink or uplink.
+    /// Mean number of resource blocks in use, downlink or uplink.
     PrbsUsed(usize),
-    /// Resource blocks that there are.
+    /// Number of available resource blocks.
     PrbsAvailable,
     /// Mbit of PDCP SDUs.
     Volume(usize),
     /// Tenths of a millisecond, downlink or uplink.
     RlcDelay(usize),
-    /// kbit of RLC SDUs that were sent, downlink or uplink.
+    /// kbit of sent RLC SDUs, downlink or uplink.
     RlcVolume(usize),
     /// RLC SDUs dropped, %.
     RlcDropRate,
@@ -142,12 +145,12 @@ pub(super) enum Quantity {
     Rsrp,
     /// Mean RSRQ, dB.
     Rsrq,
-    /// UEs that are connected, mean of both readings.
+    /// Number of connected UEs, mean of both readings.
     Connected,
 }
 
 impl Quantity {
-    /// By its name in TS 28.552; `None` if it is not had, or not of a UE.
+    /// Returns the quantity of a measurement name of TS 28.552, or `None` if it is not available, or not per UE.
     pub(super) fn of(name: &str, of_ue: bool) -> Option<Self> {
         Some(match name {
             "DRB.UEThpDl" => Self::Throughput(0),
@@ -172,7 +175,7 @@ impl Quantity {
         })
     }
 
-    /// Its value between two readings, of those of `ues` (some or all of `now`) that `seen` lets pass.
+    /// Returns the value between two readings over those of `ues` (some or all of `now`) that `seen` accepts.
     pub(super) fn between(
         self,
         then: &Reading,
@@ -217,7 +220,7 @@ impl Quantity {
     }
 }
 
-/// The mean of numbers; no value for an empty list.
+/// Returns the mean of numbers, or no value for an empty list.
 fn mean(numbers: &mut dyn Iterator<Item = f64>) -> Measured {
     let (sum, count) = numbers.fold((0.0, 0_u32), |(sum, count), it| (sum + it, count + 1));
     if count == 0 { Measured::NoValue(()) } else { Measured::Real(sum / f64::from(count)) }

@@ -1,37 +1,37 @@
-//! What was collected for an action until its report, in memory that stays: once the UEs that there are have been told of,
-//! collecting and telling take no more.
+//! Values collected for an action until its report. Memory is reused, so collecting and reporting do not allocate
+//! after each connected UE has been reported once.
 use super::condition::Scope;
 use super::reading::{Quantity, Reading, UeReading};
 use ranlab_wire::e2sm::common::UeId;
 use ranlab_wire::e2sm::kpm::*;
 use ranlab_wire::e2sm::per::{Text, encode_in};
 
-/// Of whom a record is.
+/// Subject of a record.
 pub(super) struct Whom<'a, Name> {
-    /// Under which number it is kept: a UE's, or 0 for the node.
+    /// Number under which the record is kept: that of a UE, or 0 for the node.
     pub(super) number: u32,
-    /// Whose counters it sums up.
+    /// Counters to sum up.
     pub(super) ues: &'a [UeReading],
-    /// What the node calls a UE.
+    /// Identifier that the node uses for a UE.
     pub(super) name: Name,
 }
 
-/// Records by UE, or the node's, as messages have them.
+/// Records per UE, or of the node, in the form of the message.
 pub(super) struct Told {
     infos: Vec<MeasurementInfo>,
     quantities: Vec<(Quantity, Scope)>,
     granularity_ms: u32,
-    /// Which ASN.1 text messages follow.
+    /// ASN.1 text of the messages.
     pub(super) text: Text,
-    /// Of each of `reports`, in rising order.
+    /// Subject number of each entry of `reports`, in ascending order.
     numbers: Vec<u32>,
     reports: Vec<UeReport>,
-    /// Records that are free.
+    /// Unused records.
     spare: Vec<Record>,
 }
 
 impl Told {
-    /// Of these measurements, with a quantity for each of their labels.
+    /// Creates it for these measurements, with a quantity for each of their labels.
     pub(super) fn new(
         infos: Vec<MeasurementInfo>,
         quantities: Vec<(Quantity, Scope)>,
@@ -49,19 +49,19 @@ impl Told {
         }
     }
 
-    /// A record without values yet.
+    /// Returns a record without values.
     pub(super) fn record(&mut self) -> Record {
         let mut record = self.spare.pop().unwrap_or_else(|| Record { values: Vec::new(), incomplete: false });
         record.values.clear();
         record
     }
 
-    /// A record that is not needed any more.
+    /// Returns a record to the unused ones.
     pub(super) fn free(&mut self, record: Record) {
         self.spare.push(record);
     }
 
-    /// Adds what happened between two readings, of the UEs that `seen` lets pass.
+    /// Adds the values between two readings for the UEs that `seen` accepts.
     pub(super) fn add(
         &mut self,
         [then, now]: [&Reading; 2],
@@ -74,7 +74,7 @@ impl Told {
                 return quantity.between(then, now, whom.ues, &seen);
             }
             let of_label = |number: u32| seen(number) && now.ue(number).is_some_and(|ue| scope.has(ue));
-            // A UE outside the label has no value; a node without such UEs has zero.
+            // A UE outside the label has no value; a node without such UEs has the value zero.
             if whom.number != 0 && !of_label(whom.number) {
                 return Measured::NoValue(());
             }
@@ -90,7 +90,7 @@ impl Told {
         self.reports[place].report.records.push(record);
     }
 
-    /// Whether there is anything; those of whom nothing was collected this time are forgotten.
+    /// Returns whether there are records. Removes subjects without a record in this period.
     pub(super) fn is_of_somebody(&mut self) -> bool {
         let mut place = 0;
         while let Some(told) = self.reports.get(place) {
@@ -104,17 +104,18 @@ impl Told {
         !self.reports.is_empty()
     }
 
-    /// Of whom there is something, by number and by name, and what.
+    /// Returns number, name and records of each subject.
     pub(super) fn each(&self) -> impl Iterator<Item = (u32, &UeId, &[Record])> {
         let each = self.numbers.iter().zip(&self.reports);
         each.map(|(number, told)| (*number, &told.ue, &told.report.records[..]))
     }
 
-    /// Appends the first one's records to `out` as a message of format 1; `false` if they cannot be encoded.
+    /// Appends the records of the first subject to `out` as a message of format 1. Returns `false` if they cannot be
+    /// encoded.
     pub(super) fn write_first(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(first) = self.reports.first_mut() else { return false };
         let nothing = Report { records: Vec::new(), infos: None, granularity_ms: None };
-        // Into a message and back, which moves no memory.
+        // Moved into a message and back, without an allocation.
         let message = MessageFormat::Node(std::mem::replace(&mut first.report, nothing)).into();
         let (written, format) = write(message, self.text, out);
         if let MessageFormat::Node(report) = format {
@@ -123,7 +124,7 @@ impl Told {
         written
     }
 
-    /// As [`write_first`](Self::write_first): all records, as a message of format 3.
+    /// Appends all records to `out` as a message of format 3. Returns `false` if they cannot be encoded.
     pub(super) fn write_by_ue(&mut self, out: &mut Vec<u8>) -> bool {
         let (written, format) =
             write(MessageFormat::Ues(std::mem::take(&mut self.reports)).into(), self.text, out);
@@ -133,14 +134,14 @@ impl Told {
         written
     }
 
-    /// The records are told.
+    /// Clears the records after a report.
     pub(super) fn forget(&mut self) {
         self.reports.iter_mut().for_each(|told| self.spare.append(&mut told.report.records));
     }
 }
 
-/// Appends a message to `out`, and gives its contents back. Values are within their constraints, lists within what a node has of UEs:
-/// it is written.
+/// Appends a message to `out` and returns its contents for reuse. Encoding succeeds, because values are within their
+/// constraints and lists within the number of UEs of a node.
 pub(super) fn write(message: IndicationMessage, text: Text, out: &mut Vec<u8>) -> (bool, MessageFormat) {
     (encode_in(&message, text, out).is_ok(), message.format)
 }

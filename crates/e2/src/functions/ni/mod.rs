@@ -1,14 +1,15 @@
-//! NI at a base station ([`ranlab_wire::e2sm::ni`]): copies of the messages of its interfaces, whole (report style 1) or an
-//! information element of each (style 2).
+//! NI at a base station ([`ranlab_wire::e2sm::ni`]): copies of the messages on its interfaces, as a whole (report
+//! style 1) or one information element of each (style 2).
 //!
-//! | asked | answer |
+//! | request | response |
 //! |---|---|
-//! | an interface that there is not, a node at which none of them ends, a test of an element of which nothing is known but that it is there | `event-trigger-not-supported` |
+//! | an interface that the node does not have, a node that is not a peer on it, a test of an element that is only known by its id | `event-trigger-not-supported` |
 //! | an insert, a policy, another style, a parameter of another type | `action-not-supported` |
-//! | a message to be put in | `action-not-supported`: nobody is at the other end here; octets that are none, `control-message-invalid` |
-//! | an answer to a process | `ric-call-process-id-invalid`: none waits |
+//! | injection of a message | `action-not-supported`: no peer is connected; bytes that are not a control message: `control-message-invalid` |
+//! | a response to an insert | `ric-call-process-id-invalid`: no insert is pending |
 //!
-//! A controller hears of the UEs that it sees, of those that leave until they have left, and of what is about none.
+//! A controller receives messages about the UEs that it sees (for a UE that leaves, including its last message) and
+//! messages that concern no UE.
 mod wanted;
 
 use crate::Time;
@@ -26,52 +27,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use wanted::Action;
 
-/// How often a base station is asked for its messages, where somebody listens.
+/// Interval at which a base station is polled for messages, while there is a subscription.
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// The base station behind the function.
+/// Base station behind the function.
 pub trait NiStation: Send {
-    /// Its interfaces to others.
+    /// Returns its interfaces to other nodes.
     fn interfaces(&self) -> Vec<Interface>;
 
-    /// How it is named where they end.
+    /// Returns its own node identity on these interfaces.
     fn node(&self) -> NodeId;
 
-    /// Whether such an interface of its may end at another node of this name, now or later.
+    /// Returns whether this interface may lead to a node of this name, now or later.
     fn may_reach(&self, interface: Interface, node: &NodeId) -> bool;
 
-    /// Numbers of its UEs.
+    /// Returns the numbers of its UEs.
     fn ues(&mut self) -> Vec<u32>;
 
-    /// The messages that passed since it was last asked, oldest first.
+    /// Returns the messages that passed since the last call, oldest first.
     fn messages(&mut self, now: Time) -> Vec<Passed>;
 }
 
-/// A message that passed at an interface.
+/// A message that passed on an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passed {
-    /// At which.
+    /// Interface.
     pub interface: Interface,
-    /// Who is at its other end; `None` where that node has no name in NI: the core.
+    /// Peer node; `None` if NI has no name for it (the core network).
     pub far: Option<NodeId>,
     /// Incoming or outgoing.
     pub direction: Direction,
-    /// When, microseconds since the Unix epoch.
+    /// Time, in microseconds since the Unix epoch.
     pub tstamp_us: i64,
-    /// The number of the UE that it is about.
+    /// Number of the UE that the message concerns.
     pub ue: Option<u32>,
-    /// Whether that UE leaves the base station with it.
+    /// Whether the UE leaves the base station with this message.
     pub leaves: bool,
-    /// The message, encoded.
+    /// Encoded message.
     pub octets: Bytes,
 }
 
-/// A subscription with its actions.
+/// A subscription and its actions.
 #[derive(Debug)]
 struct Listener {
     event: MessageEvent,
     actions: Vec<Action>,
-    /// UEs that it saw, where it does not see all: it is told when they leave, when it sees them no more.
+    /// UEs that the controller has seen, if it does not see all. It still receives the message with which such a UE
+    /// leaves, when it no longer sees the UE.
     saw: BTreeSet<u32>,
 }
 
@@ -81,7 +83,7 @@ struct Function<S> {
     ask_at: Time,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::ni::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::ni::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl NiStation + 'static) -> Box<dyn RanFunction> {
     Box::new(Function { station, listeners: BTreeMap::new(), ask_at: Time::ZERO })
 }
@@ -95,7 +97,8 @@ fn sees(ues: UeFilter<'_>, number: u32) -> bool {
     ues.is_all() || ues.contains(UeId(number.into()))
 }
 
-/// Whether a message is one that is waited for, at a node of that name; `read` is it decoded, if it could be.
+/// Returns whether a message matches a trigger at a node named `near`. `read` is the decoded message, if it could be
+/// decoded.
 fn meets(event: &MessageEvent, near: &NodeId, passed: &Passed, read: Option<&Message>) -> bool {
     let there = event.node == *near || passed.far == Some(event.node);
     let that_way = event.direction == Direction::Both || event.direction == passed.direction;
@@ -132,7 +135,7 @@ impl<S: NiStation> Function<S> {
         }
     }
 
-    /// Asks for what passed and tells those who listen.
+    /// Polls the base station for messages and sends indications.
     fn look(&mut self, ctx: &mut FunctionContext<'_>) {
         let near = self.station.node();
         for passed in self.station.messages(ctx.now()) {
@@ -146,7 +149,7 @@ impl<S: NiStation> Function<S> {
                     let Some(octets) = action.part(&passed.octets, read.as_ref()) else { continue };
                     let header = header(&passed, near, action.time).to_octets(Encoding::Per);
                     let message = IndicationMessage::Message(octets).to_octets(Encoding::Per);
-                    // Names are within their bounds, and octets of any number are an octet string.
+                    // Names are within their limits, and an octet string may have any length.
                     let (Ok(header), Ok(message)) = (header, message) else { continue };
                     let _ = ctx.indicate(Indication {
                         subscription: *id,
@@ -171,7 +174,7 @@ impl<S: NiStation> Function<S> {
 
 impl<S: NiStation> RanFunction for Function<S> {
     fn description(&self) -> FunctionDescription {
-        // Six interfaces at most, and names that are constants.
+        // Cannot fail: there are at most six interfaces, and all names are constants.
         let definition = Description::of_reports(&self.station.interfaces()).to_octets(Encoding::Per);
         let definition = definition.unwrap_or_default();
         FunctionDescription { oid: OID.to_owned(), definition, revision: Ni::REVISION }
@@ -198,7 +201,7 @@ impl<S: NiStation> RanFunction for Function<S> {
         if actions.is_empty() {
             return Ok(admission);
         }
-        // What passed before is no news to it.
+        // Messages that passed before the subscription are not reported to it.
         self.look(ctx);
         let (there, ues) = (self.station.ues(), ctx.ues());
         let saw = there.into_iter().filter(|ue| !ues.is_all() && sees(ues, *ue)).collect();

@@ -1,4 +1,4 @@
-//! What a subscription to NI wants of messages, and whether one is it.
+//! Event triggers and actions of a subscription to NI, and matching of messages.
 use super::{ACTION, Message};
 use bytes::Bytes;
 use ranlab_wire::ap::{Known, Value};
@@ -10,7 +10,8 @@ use ranlab_wire::e2sm::ni::{
 use ranlab_wire::e2sm::{Encoding, Octets};
 use std::cmp::Ordering;
 
-/// Whether a trigger can be decided: its message is of its interface, and of what it tests enough is known.
+/// Returns whether a trigger can be evaluated: its message belongs to its interface, and the tested elements are
+/// known well enough.
 pub(super) fn is_sound(event: &MessageEvent) -> bool {
     let decidable = |test: &ElementTest| match (test.test, event.interface.known(test.id), &test.value) {
         (Test::Present, ..) => true,
@@ -28,7 +29,7 @@ const fn number(value: &Wanted) -> Option<i64> {
     }
 }
 
-/// Whether a test holds of a message; not of one that lacks the element.
+/// Returns whether a test holds for a message. It does not hold if the element is missing.
 pub(super) fn holds(test: &ElementTest, message: &Message) -> bool {
     if test.test == Test::Present {
         return message.ie(test.id).is_some();
@@ -53,18 +54,19 @@ pub(super) fn holds(test: &ElementTest, message: &Message) -> bool {
     }
 }
 
-/// An action that was admitted.
+/// An admitted action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Action {
     pub(super) id: RicActionId,
-    /// Whether the time is told.
+    /// Whether the time is reported.
     pub(super) time: bool,
-    /// The element that is copied; the whole message without one.
+    /// Element to copy; `None` copies the whole message.
     element: Option<u16>,
 }
 
 impl Action {
-    /// What an action asks for, if it can be had. One without a definition asks for whole messages without their time.
+    /// Decodes an action and checks that it is supported. An action without definition requests whole messages
+    /// without their time.
     pub(super) fn read(action: &ActionToBeSetup) -> Result<Self, Cause> {
         let mut wanted = Self { id: action.id, time: false, element: None };
         if action.kind != RicActionType::Report {
@@ -88,7 +90,7 @@ impl Action {
         }
     }
 
-    /// What of a message is copied; nothing if it lacks the element.
+    /// Returns the bytes to copy, or `None` if the message lacks the element.
     pub(super) fn part(&self, whole: &Bytes, read: Option<&Message>) -> Option<Bytes> {
         match self.element {
             None => Some(whole.clone()),

@@ -1,31 +1,32 @@
-//! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls of [`ORDERS`], and where UEs' states in RRC are known
-//! report styles 1 to 5, insert style 3 and policy styles 2 and 3.
+//! RC at a base station ([`ranlab_wire::e2sm::rc`]): the controls in [`ORDERS`]; and report styles 1 to 5, insert
+//! style 3 and policy styles 2 and 3 if the RRC states of UEs are known.
 //!
-//! | asked | answer |
+//! | request | response |
 //! |---|---|
-//! | an order that is carried out | acknowledged, without an outcome |
-//! | a style or action that is not offered, several at once | `action-not-supported` |
-//! | octets that are no control, parameters that are missing or out of range | `control-message-invalid` |
-//! | an answer to a process that does not wait, or not for this controller or UE | `ric-call-process-id-invalid` |
-//! | what the base station refuses; quotas from any controller but the first | `control-failed-to-execute`, and an outcome whose parameter [`REASON`] says why |
-//! | any of these refusals, if the control follows FlexRIC's modified ASN.1: its RIC and xApps end at a refusal | acknowledged, and an outcome whose parameter [`REASON`] begins with "not executed" |
-//! | a trigger or action that is not offered, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
-//! | policies that cannot be, more than [`POLICIES_MAX`]; of quotas from any controller but the first | `action-not-supported` |
+//! | a control that is executed | acknowledged, without an outcome |
+//! | an unsupported style or action, or several at once | `action-not-supported` |
+//! | bytes that are not a control, parameters that are missing or out of range | `control-message-invalid` |
+//! | a response to an insert that is not pending, or that belongs to another controller or UE | `ric-call-process-id-invalid` |
+//! | a control that the base station refuses; quotas from any controller but the default one | `control-failed-to-execute`, with an outcome whose parameter [`REASON`] has the reason |
+//! | any of these refusals, if the control follows FlexRIC's modified ASN.1 (FlexRIC aborts on a control failure) | acknowledged, with an outcome whose parameter [`REASON`] begins with "not executed" |
+//! | an unsupported trigger or action, groups of UEs, tests of parameters | `event-trigger-not-supported`, `action-not-supported` |
+//! | impossible policies, more than [`POLICIES_MAX`] policies; quota policies from any controller but the default one | `action-not-supported` |
 //!
-//! A UE that is about to be handed over by the base station's own decision is asked about: of the subscriptions with an
-//! insert the oldest whose trigger it meets. The control that answers (style 3 action 1, with the process's number)
-//! accepts, to the cell that it names, or rejects. If none comes in time the handover goes on or is given up, as the
-//! subsequent action says; so it does at once if the subscription ends.
+//! Inserts (style 3 action 1): before the base station hands over a UE by its own decision, it sends an insert to the
+//! oldest subscription with a matching trigger. The control that responds to it accepts the handover, to the cell
+//! that it names, or rejects it. After a timeout the subsequent action decides whether the handover proceeds. It also
+//! decides when the subscription ends.
 //!
-//! A policy of quotas (style 2 action 6, trigger format 4 with any state) is in force while a UE that the trigger names
-//! and the controller sees meets its condition; then the carrier is shared as it says, over what is shared anyhow, which
-//! comes back when no condition holds or the subscription ends. A policy of mobility (style 3 action 1, trigger format 2)
-//! decides on a handover of the base station's own before anybody is asked. Of an action's policies the first whose
-//! condition holds counts, of several subscriptions the oldest.
+//! Quota policies (style 2 action 6, trigger format 4 with any state): a policy applies while a UE that the trigger
+//! selects and the controller sees fulfils its condition. Its quotas override those set by controls, which apply
+//! again when no condition holds or the subscription ends. Mobility policies (style 3 action 1, trigger format 2)
+//! decide on a handover of the base station before an insert is sent. Of the policies of an action, the first one
+//! whose condition holds applies; of several subscriptions, the oldest.
 //!
-//! Copies of messages (style 1) are of what a radio here says in RRC ([`Said`](ranlab_wire::e2sm::rc::messages::Said)):
-//! that a UE connected, came by handover, was let go; triggers at others, at messages between nodes and at UE events are
-//! refused. Of the node (style 3) the neighbours are told (change 2); its cells stay as they are.
+//! Copies of messages (style 1) cover the RRC messages of the simulated radio
+//! ([`Said`](ranlab_wire::e2sm::rc::messages::Said)): a UE connected, arrived by handover, or was released. Triggers
+//! on other messages, on messages between nodes, and on UE events are refused. Reports about the node (style 3) cover
+//! changes of the neighbours (change 2); its cells never change.
 mod policy;
 mod station;
 mod wanted;
@@ -55,25 +56,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use wanted::{Action, Does, When};
 
-/// The parameter of an outcome that says in words why an order was refused.
+/// Outcome parameter with the reason, as text, why a control was refused.
 pub const REASON: u32 = 1;
-/// How often a base station is asked what happened, where somebody listens.
+/// Interval at which a base station is polled for events, while there is a subscription.
 pub const ASK_EVERY: Duration = Duration::from_millis(10);
-/// Handovers that wait for an answer at once, at most; further ones go on.
+/// Maximum number of handovers that wait for a response. Further ones proceed without an insert.
 pub const PROCESSES_MAX: usize = 256;
 
-/// A subscription with its actions.
+/// A subscription and its actions.
 #[derive(Debug)]
 struct Listener {
     when: When,
     actions: Vec<Action>,
-    /// Whether it is still to be told on demand.
+    /// Whether an on-demand report is still to be sent.
     due: bool,
-    /// UEs that it saw, where it does not see all: it is told when they go, when it sees them no more.
+    /// UEs that the controller has seen, if it does not see all. It still receives the event with which such a UE
+    /// leaves, when it no longer sees the UE.
     told: BTreeSet<u32>,
 }
 
-/// A handover that waits for an answer.
+/// A handover that waits for the response to an insert.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     subscription: SubscriptionId,
@@ -86,17 +88,17 @@ struct Waiting {
 struct Function<C> {
     station: C,
     listeners: BTreeMap<SubscriptionId, Listener>,
-    /// By the process's number.
+    /// Handovers by call process id.
     waiting: BTreeMap<u32, Waiting>,
     last_process: u32,
     ask_at: Time,
-    /// Who was connected when policies were last looked at.
+    /// Connected UEs when the policies were last evaluated.
     there: Vec<(u32, Vec<Snssai>)>,
-    /// What policies made of the carrier.
+    /// Quotas that policies currently impose.
     imposed: Option<Imposed>,
 }
 
-/// The RAN function; register it as [`ranlab_wire::e2sm::rc::DEFAULT_FUNCTION_ID`].
+/// Creates the RAN function; register it as [`ranlab_wire::e2sm::rc::DEFAULT_FUNCTION_ID`].
 pub fn function(station: impl RcControl + 'static) -> Box<dyn RanFunction> {
     let (listeners, waiting) = (BTreeMap::new(), BTreeMap::new());
     let (there, imposed) = (Vec::new(), None);
@@ -124,13 +126,14 @@ fn decoded_in(
     Ok((header, message))
 }
 
-/// Whether a control comes from an xApp of FlexRIC up to 2.0, by its ASN.1 text. It and its RIC end at a refusal.
+/// Returns whether a control comes from an xApp of FlexRIC up to 2.0, which its ASN.1 text reveals. FlexRIC and its
+/// xApps abort on a control failure.
 fn is_from_flexric(control: &ControlRequest<'_>) -> bool {
     let mut text = Text::default();
     decoded_in(control, &mut text).is_ok() && text == Text::Modified
 }
 
-/// Whom a control is about, and what is ordered.
+/// Decodes the UE and the order of a control.
 fn read(control: &ControlRequest<'_>) -> Result<(Name, Order), Cause> {
     let (header, message) = decoded(control)?;
     let order = Order::read(&header, &message).map_err(|why| match why {
@@ -145,7 +148,7 @@ fn read(control: &ControlRequest<'_>) -> Result<(Name, Order), Cause> {
     }
 }
 
-/// What an answer to an insert says: of whom, and where to; `None`: nowhere.
+/// Decodes the response to an insert: the UE, and the target cell if the handover is accepted.
 fn answer(control: &ControlRequest<'_>, asked: NrCgi) -> Result<(Name, Option<NrCgi>), Cause> {
     let (header, message) = decoded(control)?;
     let (HeaderFormat::Action(header), ControlFormat::Action(parameters)) = (header.format, message.format)
@@ -178,7 +181,7 @@ fn sees(ues: UeFilter<'_>, number: u32) -> bool {
     ues.is_all() || ues.contains(UeId(number.into()))
 }
 
-/// What a report of an event says: these parameters, where there are parameters.
+/// Returns the report of an event, with the requested parameters if the format has parameters.
 fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> IndicationMessage {
     let format = match event {
         RcEvent::State { number, state } => {
@@ -191,7 +194,7 @@ fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> Indic
             let ue = mobility.name(*number);
             let cells = mobility.ues();
             let cell = cells.into_iter().find(|(it, _)| it == number).map(|(_, cell)| cell);
-            // Who was let go was in one of them.
+            // A released UE has no cell any more; the first cell is reported.
             let cell = cell.or_else(|| mobility.cells().first().copied());
             let copy = cell.map(|cell| reports::message_copy(*said, &ue, &cell, wanted));
             IndicationFormat::Parameters(copy.unwrap_or_default())
@@ -205,13 +208,13 @@ fn said(mobility: &mut dyn RcMobility, event: &RcEvent, wanted: &[u32]) -> Indic
     IndicationMessage { format }
 }
 
-/// A report about one UE.
+/// Returns a report about one UE.
 fn about(ue: Name, parameters: Vec<ranlab_wire::e2sm::rc::Parameter>) -> IndicationMessage {
     IndicationMessage { format: IndicationFormat::Ues(vec![UeParameters { ue, parameters }]) }
 }
 
 impl Listener {
-    /// Numbers of the actions that report, and what each tells.
+    /// Returns the ids of the report actions and the parameters that each requests.
     fn reports(&self) -> impl Iterator<Item = (RicActionId, &[u32])> {
         self.actions.iter().filter_map(|action| match &action.does {
             Does::Report(wanted) => Some((action.id, &wanted[..])),
@@ -219,7 +222,7 @@ impl Listener {
         })
     }
 
-    /// Whether this listener may know what happened to a UE.
+    /// Returns whether the controller of this subscription may receive an event.
     fn sees(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> bool {
         match event {
             RcEvent::State { number, state: RrcState::Connected } | RcEvent::Message { number, .. } => {
@@ -227,7 +230,7 @@ impl Listener {
                 if seen && !ues.is_all() {
                     self.told.insert(*number);
                 }
-                // The last thing that is said to a UE is said when the agent has forgotten it.
+                // The last message to a UE arrives after the agent has removed the UE.
                 seen || matches!(event, RcEvent::Message { .. }) && self.told.contains(number)
             }
             RcEvent::State { number, .. } | RcEvent::HandedOver { number, .. } => {
@@ -237,7 +240,7 @@ impl Listener {
         }
     }
 
-    /// The condition that an event meets, if it meets one: the number of those that have numbers.
+    /// Returns whether an event matches a condition, with the number of the condition if it has one.
     fn hear(&mut self, event: &RcEvent, ues: UeFilter<'_>) -> Option<Option<u16>> {
         let seen = self.sees(event, ues);
         let met = match (&self.when, event) {
@@ -258,7 +261,7 @@ impl Listener {
     }
 }
 
-/// Why a control is not executed.
+/// Reason why a control is not executed.
 enum Fault {
     Cause(Cause),
     Refusal(Refusal),
@@ -285,11 +288,11 @@ impl<C: RcControl> Function<C> {
             Order::Handover(_) | Order::QosFlows { .. } if !sees(ues, number) => Err(unknown()),
             Order::Handover(_) | Order::QosFlows { .. } if !self.is_ue(number, name) => Err(unknown()),
             Order::SliceQuotas(quotas) => {
-                // An order changes the quotas of its slices; those of the others stay.
+                // A control changes the quotas of the slices that it names; other quotas are kept.
                 let merged = SliceQuota::merge(&self.quotas_beneath(), quotas);
                 self.station.could(order)?;
                 self.station.obey(ctx.now(), number, &Order::SliceQuotas(merged))?;
-                // What is ordered is beneath the policies.
+                // Quotas set by controls rank below those of policies.
                 self.imposed = None;
                 self.impose(ctx);
                 Ok(())
@@ -298,13 +301,13 @@ impl<C: RcControl> Function<C> {
         }
     }
 
-    /// Whether the UE of this number is the one that an order names.
+    /// Returns whether the UE with this number is the one that a control names.
     fn is_ue(&mut self, number: u32, order: &Name) -> bool {
         let own = self.station.mobility().map_or_else(|| Name::du(number), |it| it.name(number));
         own.is_meant_by(order)
     }
 
-    /// Whether this controller may have the base station do so by itself, and it could.
+    /// Checks whether this controller may install a policy and whether the base station can apply it.
     fn may(&self, ctx: &FunctionContext<'_>, action: &Action) -> Result<(), Cause> {
         let Does::Policies(policies) = &action.does else { return Ok(()) };
         let may = |(does, _): &(policies::Does, _)| match does {
@@ -316,7 +319,7 @@ impl<C: RcControl> Function<C> {
         if policies.iter().all(may) { Ok(()) } else { Err(ACTION) }
     }
 
-    /// What a process that waits was answered; where its UE goes, and which it is.
+    /// Handles the response to an insert. Returns the target cell and the number of the UE.
     fn resume(
         &mut self,
         ctx: &FunctionContext<'_>,
@@ -328,7 +331,7 @@ impl<C: RcControl> Function<C> {
         if ctx.controller() != ctx.controller_of(waiting.subscription) {
             return Err(NO_PROCESS);
         }
-        // An answer that cannot be read leaves the process waiting.
+        // An invalid response leaves the insert pending.
         let (name, cell) = answer(control, waiting.cell)?;
         if name.number() != waiting.number {
             return Err(NO_PROCESS);
@@ -355,14 +358,15 @@ impl<C: RcControl> Function<C> {
         process: Option<&[u8]>,
     ) -> bool {
         let octets = (header.to_octets(Encoding::Per), message.to_octets(Encoding::Per));
-        // Names and cells are within their bounds, lists within what a node has of UEs; if not, they are not told.
+        // Names and cells are within their limits, lists within the number of UEs of a node. If not, no report is
+        // sent.
         let (Ok(header), Ok(message)) = octets else { return false };
         let kind = if process.is_some() { RicIndicationType::Insert } else { RicIndicationType::Report };
         let (header, message, call_process_id) = (&header, &message, process);
         ctx.indicate(Indication { subscription, action, kind, header, message, call_process_id }).is_ok()
     }
 
-    /// Tells those who listen what happened.
+    /// Sends reports about events.
     fn tell(&mut self, ctx: &mut FunctionContext<'_>, events: &[RcEvent]) {
         for event in events {
             for (id, listener) in &mut self.listeners {
@@ -378,7 +382,7 @@ impl<C: RcControl> Function<C> {
         }
     }
 
-    /// Tells those who want to know it at once who is there.
+    /// Sends on-demand reports.
     fn answer_demands(&mut self, ctx: &mut FunctionContext<'_>) {
         for (id, listener) in &mut self.listeners {
             let When::Now(whose, cells) = &listener.when else { continue };
@@ -406,7 +410,7 @@ impl<C: RcControl> Function<C> {
         }
     }
 
-    /// Asks about a handover that the base station decided on; whether somebody was asked.
+    /// Sends an insert about a handover that the base station has decided on. Returns whether an insert was sent.
     fn ask(&mut self, ctx: &mut FunctionContext<'_>, number: u32, cell: NrCgi) -> bool {
         if self.waiting.len() >= PROCESSES_MAX {
             return false;
@@ -435,14 +439,14 @@ impl<C: RcControl> Function<C> {
         told
     }
 
-    /// Ends the processes that `over` says, each by its subsequent action.
+    /// Ends the pending inserts that `over` selects, each with its subsequent action.
     fn end(&mut self, now: Time, over: impl Fn(&Waiting) -> bool) {
         let ended: Vec<_> =
             self.waiting.iter().filter(|(_, it)| over(it)).map(|(id, it)| (*id, *it)).collect();
         for (process, Waiting { number, cell, goes_on, .. }) in ended {
             self.waiting.remove(&process);
             if goes_on {
-                // A UE that has gone meanwhile needs no handover.
+                // A UE that has left meanwhile needs no handover.
                 let _ = self.station.obey(now, number, &Order::Handover(cell));
             }
         }
@@ -451,7 +455,7 @@ impl<C: RcControl> Function<C> {
 
 impl<C: RcControl> RanFunction for Function<C> {
     fn description(&self) -> FunctionDescription {
-        // The definition is a constant with an encoding.
+        // Cannot fail: the definition is a constant that can be encoded.
         let knows_rrc = self.station.knows_rrc();
         let definition =
             FunctionDefinition::of_station(knows_rrc).to_octets(Encoding::Per).unwrap_or_default();
@@ -479,7 +483,7 @@ impl<C: RcControl> RanFunction for Function<C> {
         if actions.is_empty() {
             return Ok(admission);
         }
-        // What happened before is no news to it.
+        // Events before the subscription are not reported to it.
         self.look(ctx);
         let due = matches!(when, When::Now(..));
         let (there, ues) = (self.station.mobility().map(|it| it.ues()).unwrap_or_default(), ctx.ues());
@@ -487,7 +491,7 @@ impl<C: RcControl> RanFunction for Function<C> {
         let told = seen.collect();
         self.listeners.insert(subscription.id, Listener { when, actions, due, told });
         self.impose(ctx);
-        // On demand it is told once the subscription stands.
+        // An on-demand report is sent after the subscription response.
         self.ask_at = if due { ctx.now() } else { ctx.now() + ASK_EVERY };
         self.wake(ctx);
         Ok(admission)
@@ -530,7 +534,7 @@ impl<C: RcControl> RanFunction for Function<C> {
 }
 
 impl<C: RcControl> Function<C> {
-    /// Sees what the base station decided on and what happened, and does what follows.
+    /// Polls the base station for decisions and events, and processes them.
     fn look(&mut self, ctx: &mut FunctionContext<'_>) {
         let now = ctx.now();
         let Some(mobility) = self.station.mobility() else { return };
@@ -542,7 +546,7 @@ impl<C: RcControl> Function<C> {
                 None if self.ask(ctx, number, cell) => continue,
                 None => cell,
             };
-            // The UE may have gone, or the cell has no room: then it stays.
+            // If the UE has left or the cell is full, the UE stays where it is.
             let _ = self.station.obey(now, number, &Order::Handover(cell));
         }
         let events = self.station.mobility().map(|it| it.events(now)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Policies at a base station: which of them hold, and what it does by itself then.
+//! Policies at a base station: evaluation of their conditions, and their effects.
 use super::wanted::{Does, When};
 use super::{Function, RcControl, sees};
 use crate::agent::FunctionContext;
@@ -7,20 +7,20 @@ use ranlab_wire::e2sm::rc::Comparison;
 use ranlab_wire::e2sm::rc::commands::{Order, SliceQuota};
 use ranlab_wire::e2sm::rc::policy::{self, Condition, Test};
 
-/// Policies of an action, at most.
+/// Maximum number of policies per action.
 pub const POLICIES_MAX: usize = 16;
 
-/// A UE that is connected: its number, and the slices that it chose.
+/// A connected UE: its number and its selected slices.
 type Ue = (u32, Vec<Snssai>);
 
-/// Quotas by policies, over those that were there.
+/// Quotas imposed by policies, and the quotas below them.
 #[derive(Debug)]
 pub(super) struct Imposed {
     beneath: Vec<SliceQuota>,
     over: Vec<SliceQuota>,
 }
 
-/// Whether a test holds of a UE, one of so many.
+/// Returns whether a test holds for a UE. `connected` is the number of connected UEs.
 fn test_holds(test: &Test, ue: Option<&Ue>, connected: usize) -> bool {
     match test {
         Test::Ue(name) => ue.is_some_and(|(number, _)| *number == name.number()),
@@ -39,7 +39,7 @@ fn test_holds(test: &Test, ue: Option<&Ue>, connected: usize) -> bool {
     }
 }
 
-/// Tests from left to right, as KPM's.
+/// Evaluates the tests of a condition from left to right, as in KPM.
 fn holds(condition: &Condition, ue: Option<&Ue>, connected: usize) -> bool {
     let mut or = false;
     condition.iter().fold(true, |so_far, (test, or_next)| {
@@ -50,7 +50,7 @@ fn holds(condition: &Condition, ue: Option<&Ue>, connected: usize) -> bool {
     })
 }
 
-/// Whether there is a UE of which it holds, or it holds whoever is there.
+/// Returns whether a condition holds for any of these UEs, or independently of UEs.
 fn holds_of_any(condition: &Condition, ues: &[&Ue]) -> bool {
     let connected = ues.len();
     holds(condition, None, connected) || ues.iter().any(|ue| holds(condition, Some(ue), connected))
@@ -67,7 +67,7 @@ impl<C: RcControl> Function<C> {
         there.into_iter().map(|(number, _)| (number, mobility.slices(number))).collect()
     }
 
-    /// Looks again at who is connected, and at the policies if that is not who was.
+    /// Re-evaluates the policies if the set of connected UEs has changed.
     pub(super) fn look_at_ues(&mut self, ctx: &FunctionContext<'_>) {
         if !self.has_policies() {
             return;
@@ -84,8 +84,8 @@ impl<C: RcControl> Function<C> {
         self.imposed.is_some() || actions.any(|action| matches!(action.does, Does::Policies(_)))
     }
 
-    /// The quotas that hold by policies now: of each action those of the first whose condition holds, of a slice those
-    /// of the oldest subscription.
+    /// Returns the quotas of all policies in force. Of the policies of an action, the first whose condition holds
+    /// applies; for a slice, the oldest subscription.
     fn quotas_by_policy(&self, ctx: &FunctionContext<'_>) -> Vec<SliceQuota> {
         let mut wanted = Vec::new();
         for (id, listener) in &self.listeners {
@@ -105,15 +105,16 @@ impl<C: RcControl> Function<C> {
         wanted
     }
 
-    /// Quotas that controls have set, without those of policies; none if the carrier is shared by other means.
+    /// Returns the quotas set by controls, without those of policies. The list is empty if the carrier is not shared
+    /// by quotas.
     pub(super) fn quotas_beneath(&mut self) -> Vec<SliceQuota> {
         let shared = self.station.quotas().unwrap_or_default();
         let imposed = self.imposed.as_ref().filter(|it| it.over == shared);
         imposed.map(|it| it.beneath.clone()).unwrap_or(shared)
     }
 
-    /// Shares the carrier as policies and what is beneath them say. What was shared meanwhile by somebody else is beneath
-    /// them from then on; a carrier that is shared by other means than quotas they leave alone.
+    /// Applies the quotas of the policies on top of the quotas set by controls. If quotas were changed by other means
+    /// meanwhile, the changed ones are the new base. A carrier that is not shared by quotas is left unchanged.
     pub(super) fn impose(&mut self, ctx: &FunctionContext<'_>) {
         if !self.has_policies() {
             return;
@@ -128,19 +129,20 @@ impl<C: RcControl> Function<C> {
         self.imposed = None;
         let mut over: Vec<_> = beneath.iter().filter(|quota| !is_of(quota, &wanted)).copied().collect();
         over.extend(&wanted);
-        // Who came since belongs to a slice only once it is said again.
+        // The quotas are applied again even if unchanged, because UEs that connected since then are assigned to a
+        // slice only by this.
         let mut obey = |quotas: &[SliceQuota]| {
             self.station.obey(ctx.now(), 0, &Order::SliceQuotas(quotas.to_vec())).is_ok()
         };
         if !wanted.is_empty() && obey(&over) {
             self.imposed = Some(Imposed { beneath, over });
         } else if shared != beneath {
-            // No policy holds any more, or together they ask for more than there is.
+            // No policy is in force any more, or the quotas add up to more than the carrier.
             obey(&beneath);
         }
     }
 
-    /// What policies say of a handover of this UE that is prepared; `None`: nothing.
+    /// Returns the decision of the policies on a prepared handover of this UE, or `None` if no policy applies.
     pub(super) fn by_policy(&mut self, ctx: &FunctionContext<'_>, number: u32) -> Option<policy::Does> {
         if !self.has_policies() {
             return None;

@@ -1,4 +1,4 @@
-//! What the function asks of the base station behind it.
+//! Interface between the RC function and the base station.
 use crate::Time;
 use ranlab_wire::e2sm::common::{Cgi, NrCgi, Snssai, UeId as Name};
 use ranlab_wire::e2sm::control::Refusal;
@@ -8,95 +8,95 @@ use ranlab_wire::e2sm::rc::messages::Said;
 use ranlab_wire::e2sm::rc::neighbours::NeighbourRelations;
 use ranlab_wire::e2sm::rc::reports::HandedOver;
 
-/// The base station behind the function.
+/// Base station behind the function.
 pub trait RcControl: Send {
-    /// Does what an order says, or nothing; `number` is the UE's that the header names.
+    /// Executes an order completely or not at all; `number` is that of the UE in the control header.
     ///
     /// # Errors
-    /// The base station cannot do this.
+    /// Returns an error if the base station cannot execute the order.
     fn obey(&mut self, now: Time, number: u32, order: &Order) -> Result<(), Refusal>;
 
-    /// Whether it knows its UEs' states in RRC: reports and inserts are offered.
+    /// Returns whether the RRC states of UEs are known. If so, reports and inserts are offered.
     fn knows_rrc(&self) -> bool {
         false
     }
 
-    /// Quotas by which it shares its carrier among slices, none if it does not share it; `None` if it is shared by other
-    /// means, which policies leave alone.
+    /// Returns the quotas by which slices share the carrier; the list is empty if it is not shared. Returns `None` if
+    /// it is shared by other means, which policies do not change.
     fn quotas(&mut self) -> Option<Vec<SliceQuota>> {
         None
     }
 
-    /// Whether it could do what an order says, were it to come.
+    /// Checks whether an order could be executed, without executing it.
     ///
     /// # Errors
-    /// It contradicts itself, or asks for what there is never.
+    /// Returns an error if the order is contradictory or can never be executed.
     fn could(&self, order: &Order) -> Result<(), Refusal> {
         let _ = order;
         Ok(())
     }
 
-    /// What it knows of its UEs; `None` if it does not [know RRC](Self::knows_rrc).
+    /// Returns the RRC states of the UEs, or `None` if they are not [known](Self::knows_rrc).
     fn mobility(&mut self) -> Option<&mut dyn RcMobility> {
         None
     }
 }
 
-/// What a base station knows of its UEs' states, and which of them it is about to hand over.
+/// RRC states of the UEs of a base station, and its pending handovers.
 pub trait RcMobility {
-    /// What this type of node calls a UE, by its number (its C-RNTI).
+    /// Returns the identifier that this type of node uses for a UE, given its number (its C-RNTI).
     fn name(&self, number: u32) -> Name;
 
-    /// UEs that are connected, by number, and the cell of each.
+    /// Returns number and cell of each connected UE.
     fn ues(&mut self) -> Vec<(u32, Cgi)>;
 
-    /// The slices that a UE chose.
+    /// Returns the selected slices of a UE.
     fn slices(&mut self, number: u32) -> Vec<Snssai>;
 
-    /// Its cells.
+    /// Returns the cells.
     fn cells(&mut self) -> Vec<Cgi>;
 
-    /// A cell's neighbours; `None` if it has none, or they are not known.
+    /// Returns the neighbours of a cell, or `None` if there are none or they are unknown.
     fn neighbours(&mut self, cell: &Cgi) -> Option<NeighbourRelations> {
         let _ = cell;
         None
     }
 
-    /// What happened since it was last asked, oldest first.
+    /// Returns the events since the last call, oldest first.
     fn events(&mut self, now: Time) -> Vec<RcEvent>;
 
-    /// Handovers that it decided on by itself since it was last asked: UEs' numbers and the cells. They are carried out
-    /// by [`RcControl::obey`] if nobody objects.
+    /// Returns the handovers that the base station has decided on since the last call: numbers of UEs and target
+    /// cells. Unless a policy or controller rejects them, [`RcControl::obey`] executes them.
     fn decisions(&mut self, now: Time) -> Vec<(u32, NrCgi)>;
 
-    /// Whether it will still decide on handovers by itself.
+    /// Returns whether the base station will decide on further handovers by itself.
     fn decides(&self) -> bool;
 }
 
-/// What happened to a UE, or to its cell.
+/// An event about a UE or a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RcEvent {
-    /// It came to a state in RRC.
+    /// A UE entered an RRC state.
     State {
-        /// Its number.
+        /// Number of the UE.
         number: u32,
-        /// The state.
+        /// New state.
         state: RrcState,
     },
-    /// It said something in RRC, or was told.
+    /// A UE sent or received an RRC message.
     Message {
-        /// Its number.
+        /// Number of the UE.
         number: u32,
-        /// The message.
+        /// Message.
         said: Said,
     },
-    /// The neighbours of a cell changed, or what is known of them.
+    /// The neighbours of a cell changed, or the information about them did.
     Neighbours(Cgi),
-    /// It went to another cell.
+    /// A UE was handed over to another cell.
     HandedOver {
-        /// Its number here until then.
+        /// Number of the UE in the source cell.
         number: u32,
-        /// How that ended.
+        /// Result of the handover.
         told: Box<HandedOver>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a subscription to RC wants: when, of whom, and what is told or asked then.
+//! Event triggers and actions of a subscription to RC.
 use super::policy::POLICIES_MAX;
 use super::{ACTION, TRIGGER};
 use ranlab_wire::e2ap::{
@@ -21,15 +21,15 @@ use ranlab_wire::e2sm::{Encoding, Octets};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long an insert without a subsequent action waits before the process goes on.
+/// Default time to wait for the response to an insert without a subsequent action. After that, the handover proceeds.
 pub(super) const WAIT_DEFAULT: Duration = Duration::from_secs(1);
 
-/// UEs that a condition names: those of these numbers, or all.
+/// UEs that a condition names: a list of numbers, or all UEs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Whose(Option<BTreeSet<u32>>);
 
 impl Whose {
-    /// Conditions that name UEs one by one. A UE is never two, so of those that both have to hold none is left.
+    /// Reads conditions that name single UEs. UEs are distinct, so two conditions joined by "and" select no UE.
     fn new(conditions: Option<&[UeCondition]>) -> Result<Self, Cause> {
         let Some(conditions) = conditions else { return Ok(Self(None)) };
         let mut named = BTreeSet::new();
@@ -55,10 +55,10 @@ impl Whose {
     }
 }
 
-/// A change of UEs' states that is watched.
+/// RRC states to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct States {
-    /// The condition's number.
+    /// Number of the condition.
     pub(super) condition: u16,
     to: Vec<RrcState>,
     pub(super) whose: Whose,
@@ -71,7 +71,7 @@ impl States {
         Ok(Self { condition: change.condition, to, whose: Whose::new(change.ues.as_deref())? })
     }
 
-    /// Whether UEs' going is watched as well as their coming.
+    /// Returns whether the end of a state is watched as well as its beginning.
     fn has_all(&self) -> bool {
         self.to.contains(&RrcState::Any)
     }
@@ -81,17 +81,17 @@ impl States {
     }
 }
 
-/// Messages of RRC that are watched.
+/// RRC messages to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Messages {
-    /// The condition's number.
+    /// Number of the condition.
     pub(super) condition: u16,
     said: Said,
     whose: Whose,
 }
 
 impl Messages {
-    /// A message that is never said here, or not that way, is refused.
+    /// Reads a condition. A message that never occurs here, or not in this direction, is refused.
     fn new(event: &MessageEvent, nr: bool) -> Result<Self, Cause> {
         let said = match event.message {
             MessageType::Rrc(message) if event.events.is_none() => Said::of(message, nr).ok_or(TRIGGER)?,
@@ -111,7 +111,7 @@ impl Messages {
 /// Cells whose neighbours are watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Neighbours {
-    /// The condition's number.
+    /// Number of the condition.
     pub(super) condition: u16,
     cells: Option<Vec<Cgi>>,
 }
@@ -130,23 +130,23 @@ impl Neighbours {
     }
 }
 
-/// When a subscription is told or asked.
+/// Event that triggers a report or insert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum When {
-    /// A UE or the node says something to the other.
+    /// A UE or the node sends an RRC message to the other.
     Messages(Vec<Messages>, Whose),
-    /// A cell's neighbours change.
+    /// The neighbours of a cell change.
     Neighbours(Vec<Neighbours>),
     /// A handover is prepared.
     Handover(Whose),
-    /// A UE comes to a state.
+    /// A UE enters a state.
     States(Vec<States>),
-    /// Once, now; about these cells, or all.
+    /// Immediately and once, about these cells or all.
     Now(Whose, Option<Vec<Cgi>>),
 }
 
 impl When {
-    /// What a trigger says at a base station of NR or of LTE.
+    /// Decodes an event trigger at a base station of NR or of LTE.
     pub(super) fn read(octets: &bytes::Bytes, nr: bool) -> Result<Self, Cause> {
         let trigger = EventTrigger::decode_as(Encoding::Per, octets).map_err(|_| TRIGGER)?;
         match trigger.format {
@@ -173,7 +173,7 @@ impl When {
         }
     }
 
-    /// The report style that goes with it.
+    /// Returns the report style of the trigger.
     const fn style(&self) -> i64 {
         match self {
             Self::Messages(..) => MESSAGE_COPY,
@@ -193,32 +193,32 @@ fn cells(conditions: &[CellCondition]) -> Result<Vec<Cgi>, Cause> {
     conditions.iter().map(one).collect()
 }
 
-/// What an action does.
+/// Effect of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Does {
-    /// It tells these parameters.
+    /// Report these parameters.
     Report(Vec<u32>),
-    /// It asks whether a UE, or that of this number, may be handed over.
+    /// Send an insert before a handover.
     Ask {
-        /// Of whom.
+        /// UE; `None` means any UE.
         ue: Option<u32>,
-        /// How long.
+        /// Time to wait for the response.
         wait: Duration,
-        /// Whether the process goes on if nobody answers.
+        /// Whether the handover proceeds without a response.
         goes_on: bool,
     },
-    /// It does these by itself, each under its condition.
+    /// Apply these policies, each under its condition.
     Policies(Vec<(policy::Does, policy::Condition)>),
 }
 
-/// An action that was admitted.
+/// An admitted action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Action {
     pub(super) id: RicActionId,
     pub(super) does: Does,
 }
 
-/// What an action would do at such a time, if it can be done.
+/// Decodes an action and checks that it is supported with this trigger.
 pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Cause> {
     let definition = action.definition.as_ref().ok_or(ACTION)?;
     let definition = ActionDefinition::decode_as(Encoding::Per, definition).map_err(|_| ACTION)?;
@@ -237,7 +237,8 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
     Ok(Action { id: action.id, does })
 }
 
-/// Of what is wanted what there is; nothing at all is refused. On demand and of neighbours there are no parameters.
+/// Returns the available ones of the requested parameters, or an error if there are none. On-demand reports and
+/// reports of neighbours have no parameters.
 fn report(when: &When, wanted: &[WantedParameter]) -> Result<Does, Cause> {
     let there: &[(u32, &str)] = match when {
         When::Messages(..) => &MESSAGE_PARAMETERS,
@@ -261,7 +262,7 @@ fn question(insert: &InsertAction, subsequent: Option<RicSubsequentAction>) -> R
     Ok(Does::Ask { ue: insert.ue.as_ref().map(|ue| ue.number()), wait, goes_on })
 }
 
-/// Quotas while UEs come and go, decisions while handovers are prepared.
+/// Checks policies: quotas while UEs connect and leave, decisions while handovers are prepared.
 fn policies(when: &When, style: i64, policies: &[Policy]) -> Result<Does, Cause> {
     let fits = match (style, when) {
         (policy::RESOURCES, When::States(changes)) => changes.iter().all(States::has_all),
