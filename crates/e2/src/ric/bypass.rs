@@ -1,11 +1,11 @@
-//! Indications that go past the machine.
+//! Fast path: indications that a driver forwards without calling the RIC machine.
 //!
-//! What most indications need of a RIC is four octets and a queue. A driver with several threads may do that where the octets
-//! come in: the machine says which subscriptions go straight to which xApps ([`Bypass`]), and what it itself has for those
-//! xApps goes the same way ([`Outlet`]), so that a subscription has one queue and one order. All else, and whatever the driver
-//! would rather not decide, it gives to the machine as ever: **what is heard of the machine is always right, what goes past it
-//! is only cheaper.** So a route may be missing at any time, and the machine withdraws one before anything that it would
-//! contradict.
+//! Most indications only need a new request id (4 bytes) and a queue. A driver with several threads can do this on
+//! the receiving thread. The machine reports which subscriptions may be forwarded to which xApps ([`Bypass`]).
+//! Messages from the machine to those xApps use the same queue ([`Outlet`]), so each subscription has one queue and
+//! one order. Everything else goes to the machine as usual. **The machine always produces correct results; the fast
+//! path only costs less.** The driver may therefore ignore a route at any time. The machine withdraws a route before
+//! it does anything that the route would contradict.
 use super::subscription_table::{FIRST_REQUESTOR, State};
 use super::timers::Timer;
 use super::{ConnId, Owner, Ric};
@@ -17,12 +17,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What went past the machine of one subscription; who counts and who looks may be on different threads.
+/// Counters of one subscription's indications on the fast path. Several threads may read and write them.
 #[derive(Debug, Default)]
 pub struct Passed {
     indications: AtomicU64,
     forwarded: AtomicU64,
-    /// Nanoseconds; 0 before the first.
+    /// Time of the last indication, in nanoseconds; 0 before the first.
     last: AtomicU64,
 }
 
@@ -33,83 +33,83 @@ impl Passed {
         self.last.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Indications that went past.
+    /// Returns the number of indications on the fast path.
     pub fn indications(&self) -> u64 {
         self.indications.load(Ordering::Relaxed)
     }
 
-    /// The same, once for each xApp that one went to.
+    /// Returns the number of forwarded copies: an indication counts once per receiving xApp.
     pub fn forwarded(&self) -> u64 {
         self.forwarded.load(Ordering::Relaxed)
     }
 
-    /// When the last one went.
+    /// Returns the time of the last indication.
     pub fn last(&self) -> Option<Time> {
         Some(self.last.load(Ordering::Relaxed)).filter(|last| *last > 0).map(Time::from_nanos)
     }
 }
 
-/// One xApp that takes a subscription's indications.
+/// An xApp that receives the indications of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteSink {
-    /// Its connection; it has an [`Outlet`].
+    /// Connection of the xApp, which has an [`Outlet`].
     pub conn: ConnId,
-    /// What its outbox calls the subscription.
+    /// Flow id of the subscription in the xApp's outbox.
     pub flow: FlowId,
-    /// The octets of its own request id.
+    /// Encoded request id of the xApp.
     pub patch: [u8; 4],
 }
 
-/// A subscription whose indications may go past the machine.
+/// A subscription whose indications may take the fast path.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// As the base station has it.
+    /// Request id at the base station.
     pub request_id: RicRequestId,
-    /// The function that reports.
+    /// RAN function that sends the indications.
     pub function: RanFunctionId,
-    /// Who takes it: one at least, xApps all.
+    /// Receivers: at least one, all of them xApps.
     pub sinks: Vec<RouteSink>,
-    /// Where it is counted.
+    /// Counters.
     pub passed: Arc<Passed>,
 }
 
-/// What carries indications of one base station's connection past the machine, as the machine tells it.
+/// Fast path of one base station's connection, which the machine configures.
 ///
-/// An indication that came in before a route was set and has not been handled by the machine must leave before those that
-/// take the route.
+/// Indications that arrived before a route was set, and that the machine has not handled yet, must be forwarded
+/// before those that take the route.
 pub trait Bypass: Debug + Send {
-    /// Indications of this subscription may go straight from now on; in place of what its id was set to.
+    /// Sets the route of a subscription. Replaces an earlier route with the same request id.
     fn set(&mut self, route: &Route);
-    /// None of this id may any more: once this returns, no further one goes past the machine.
+    /// Removes the route of a request id. After this call returns, no indication with this id takes the fast path.
     fn clear(&mut self, id: RicRequestId);
-    /// None of any.
+    /// Removes all routes.
     fn clear_all(&mut self);
-    /// When anything went past the machine for the last time.
+    /// Returns the time of the last indication that took the fast path.
     fn last(&self) -> Option<Time>;
 }
 
-/// An [`Outbox`] that is not the machine's own: what goes past it goes through there, too. The same rules hold.
+/// An [`Outbox`] outside of the machine, shared with the fast path. The rules of [`Outbox`] apply.
 pub trait Outlet: Debug + Send {
-    /// As [`Outbox::push_held`]. The machine announces the transmission once it is due.
+    /// Queues a message like [`Outbox::push_held`]. The machine announces the transmission when it is due.
     ///
     /// # Errors
-    /// The peer takes nothing.
+    /// Returns an error if the peer does not read from the connection.
     fn push_held(&mut self, frame: Frame, due: Time) -> Result<(), OutboxFull>;
-    /// As [`Outbox::push_indication`].
+    /// Queues an indication like [`Outbox::push_indication`].
     fn push_indication(&mut self, now: Time, flow: FlowId, frame: Frame);
-    /// As [`Outbox::forget`].
+    /// Discards a flow like [`Outbox::forget`].
     fn forget(&mut self, flow: FlowId);
-    /// As [`Outbox::counters`].
+    /// Returns counters like [`Outbox::counters`].
     fn counters(&self) -> OutboxCounters;
-    /// As [`Outbox::queued_bytes`].
+    /// Returns the queued size like [`Outbox::queued_bytes`].
     fn queued_bytes(&self) -> usize;
-    /// Since when the transport has accepted nothing; `None` if it accepts.
+    /// Returns the time since which the transport has accepted nothing, or `None` if it accepts data.
     fn blocked_since(&self) -> Option<Time>;
 }
 
-/// Where a connection's messages wait.
+/// Send queue of a connection.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // nearly all are the large one, on the way of each message
+#[allow(clippy::large_enum_variant)] // nearly all are the large variant, which every message uses
 pub(super) enum Way {
     Own(Outbox),
     Beside(Box<dyn Outlet>),
@@ -130,14 +130,15 @@ impl Way {
         }
     }
 
-    /// As [`Outbox::release`]. An outlet does so itself once its connection closes.
+    /// Releases held messages like [`Outbox::release`]. An outlet does so itself when its connection closes.
     pub(super) fn release(&mut self) {
         if let Self::Own(outbox) = self {
             outbox.release();
         }
     }
 
-    /// Since when the transport of an outlet has accepted nothing; `None` for the machine's own outbox.
+    /// Returns the time since which an outlet's transport has accepted nothing, or `None` for the machine's own
+    /// outbox.
     pub(super) fn outlet_blocked_since(&self) -> Option<Option<Time>> {
         match self {
             Self::Own(_) => None,
@@ -145,7 +146,7 @@ impl Way {
         }
     }
 
-    /// The next frame of the machine's own outbox.
+    /// Returns the next frame of the machine's own outbox.
     pub(super) fn pop(&mut self, now: Time) -> Option<Frame> {
         match self {
             Self::Own(outbox) => outbox.pop(now),
@@ -181,11 +182,11 @@ impl Way {
     }
 }
 
-/// The routes of one connection, for who carries: finds a subscription by an indication's first octets, as the machine does.
-/// `L` is what an xApp's outbox is there.
+/// Routes of one connection, for use by a [`Bypass`]. It finds a subscription by the first bytes of an indication, as
+/// the machine does. `L` is the driver's type of an xApp's outbox.
 #[derive(Debug)]
 pub struct RouteTable<L> {
-    /// By the requestor of the id.
+    /// Routes by requestor id.
     entries: Vec<Option<Entry<L>>>,
     used: usize,
 }
@@ -205,7 +206,7 @@ impl<L> Default for RouteTable<L> {
 }
 
 impl<L> RouteTable<L> {
-    /// Sets a route whose sinks are these lanes, in their order; without one of them there is no route.
+    /// Sets a route to these lanes, in the order of the route's sinks. Without lanes, removes the route.
     pub fn set(&mut self, route: &Route, lanes: Option<Vec<L>>) {
         self.clear(route.request_id);
         let Some(lanes) = lanes.filter(|lanes| lanes.len() == route.sinks.len() && !lanes.is_empty()) else {
@@ -225,7 +226,7 @@ impl<L> RouteTable<L> {
         });
     }
 
-    /// Removes what an id was set to.
+    /// Removes the route of a request id.
     pub fn clear(&mut self, id: RicRequestId) {
         let entry = place_of(id).and_then(|place| self.entries.get_mut(place));
         if let Some(entry) = entry
@@ -236,23 +237,23 @@ impl<L> RouteTable<L> {
         }
     }
 
-    /// Removes all.
+    /// Removes all routes.
     pub fn clear_all(&mut self) {
         *self = Self::default();
     }
 
-    /// Routes that there are.
+    /// Returns the number of routes.
     pub fn len(&self) -> usize {
         self.used
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.used == 0
     }
 
-    /// Gives an indication to each lane of its route; `false` if it has none, or is no indication, and the machine is to have
-    /// it.
+    /// Passes an indication to each lane of its route. Returns `false` if the PDU is not an indication or has no
+    /// route; the machine must then handle it.
     pub fn pass(&self, now: Time, pdu: &Bytes, mut give: impl FnMut(&L, FlowId, Frame)) -> bool {
         if self.used == 0 {
             return false;
@@ -265,7 +266,8 @@ impl<L> RouteTable<L> {
             return false;
         };
         for (lane, flow, patch) in &entry.lanes {
-            // The place is the same for each: what cannot be patched for one is given to none.
+            // The request id is at the same position for every receiver, so patching fails for all receivers or for
+            // none.
             let Some(frame) = Frame::patched(pdu, head.request_id_at, patch) else { return false };
             give(lane, *flow, frame);
         }
@@ -279,9 +281,9 @@ fn place_of(id: RicRequestId) -> Option<usize> {
 }
 
 impl Ric {
-    /// From now on, messages for this connection of an xApp wait in `make`'s outbox, which keeps the given bounds, and no more
-    /// in the machine's: [`transmit`](Self::transmit) has none, and `RicOutput::Transmit` says that something waits there.
-    /// To be called before anything was sent.
+    /// Moves the send queue of an xApp's connection to the outbox that `make` creates with the given limits.
+    /// [`transmit`](Self::transmit) then returns nothing for this connection, and `RicOutput::Transmit` means that
+    /// the outbox has data. Call this before anything is sent.
     pub fn let_out(&mut self, conn: ConnId, make: impl FnOnce(OutboxLimits) -> Box<dyn Outlet>) {
         let limits = self.config.limits.xapp_outbox;
         self.bypassed = true;
@@ -292,14 +294,14 @@ impl Ric {
         }
     }
 
-    /// This carries indications of a base station's connection past the machine, as it is told to.
+    /// Sets the fast path of a base station's connection.
     pub fn let_pass(&mut self, conn: ConnId, bypass: Box<dyn Bypass>) {
         if let Some(conn) = self.links.conn_mut(conn) {
             conn.bypass = Some(bypass);
         }
     }
 
-    /// Lets a subscription's indications past the machine, if nobody in it wants them.
+    /// Sets a fast-path route for a subscription, if only xApps receive it.
     pub(super) fn route(&mut self, place: usize, slot: u16) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let Some(conn) = node.conn else { return };
@@ -328,7 +330,7 @@ impl Ric {
         }
     }
 
-    /// Has a subscription's indications come to the machine again; once this returns, none goes past it.
+    /// Removes the fast-path route of a subscription. After this call returns, all its indications go to the machine.
     pub(super) fn unroute(&mut self, place: usize, slot: u16) {
         let Some(node) = self.nodes.at(place) else { return };
         let (Some(conn), Some(id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
@@ -337,7 +339,7 @@ impl Ric {
         }
     }
 
-    /// The same of all that a connection's base station reports.
+    /// Removes the fast-path routes of all subscriptions at a base station.
     pub(super) fn unroute_all(&mut self, conn: ConnId) {
         if let Some(bypass) = self.links.conn_mut(conn).and_then(|it| it.bypass.as_mut()) {
             bypass.clear_all();
@@ -345,7 +347,7 @@ impl Ric {
     }
 }
 
-/// What goes past the machine is in PER on both sides.
+/// Returns whether the encoding is PER; the fast path requires PER on both sides.
 fn is_plain(coding: Option<Coding>) -> bool {
     coding.unwrap_or_default() == Coding::Per
 }

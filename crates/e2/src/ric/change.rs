@@ -1,34 +1,34 @@
-//! What may be changed in a subscription, and what became of it.
+//! Modification of a subscription and its result.
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 
-/// What an iApp wants changed in a subscription of its own.
+/// Requested modification of an iApp's own subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SubscriptionChange {
     /// New event trigger definition.
     pub event_trigger: Option<Bytes>,
-    /// Actions to remove; one must stay.
+    /// Actions to remove; at least one action must remain.
     pub remove: Vec<RicActionId>,
-    /// Actions to change.
+    /// Actions to modify.
     pub modify: Vec<ActionToBeModified>,
     /// Actions to add.
     pub add: Vec<ActionToBeAdded>,
 }
 
-/// What a node made of a [`SubscriptionChange`].
+/// Result of a [`SubscriptionChange`] at the node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SubscriptionChanged {
-    /// Removed.
+    /// Removed actions.
     pub removed: Vec<RicActionId>,
-    /// Changed.
+    /// Modified actions.
     pub modified: Vec<RicActionId>,
-    /// Added.
+    /// Added actions.
     pub added: Vec<RicActionId>,
-    /// Asked for but not done, and why.
+    /// Failed actions with their causes.
     pub failed: Vec<ActionFailed>,
 }
 
-/// Writes into the details what the node has done of a change.
+/// Applies the successful changes to the details of the subscription.
 pub(super) fn apply(
     details: &mut RicSubscriptionDetails,
     change: SubscriptionChange,

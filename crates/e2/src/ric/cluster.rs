@@ -1,4 +1,4 @@
-//! A RIC among others: what its directory wants done, and what that hears.
+//! A RIC that shares its nodes with other RICs: executes the outputs of its directory, and passes events to it.
 use super::directory::{BusNews, Directory, DirectoryConfig, DirectoryInput, DirectoryOutput, NotAdmitted};
 use super::relay::{self, Relays};
 use super::states::States;
@@ -10,11 +10,11 @@ use ranlab_wire::per::{BitString, ShortBits};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a RIC among others has besides.
+/// State of a RIC that is one of several.
 #[derive(Debug)]
 pub(super) struct Cluster {
     pub(super) directory: Directory,
-    /// Setups that wait for it.
+    /// Setup requests that wait for the directory's decision.
     asked: BTreeMap<ConnId, (Version, E2SetupRequest)>,
     pub(super) relays: Relays,
     pub(super) states: States,
@@ -34,25 +34,27 @@ impl Cluster {
 }
 
 impl Ric {
-    /// The directory of the RICs of which this is one.
+    /// Returns the directory of the RICs of which this is one.
     pub fn directory(&self) -> Option<&Directory> {
         self.cluster.as_ref().map(|cluster| &cluster.directory)
     }
 
-    /// Where base stations and other RICs find this one, as it tells the others. To be said before the store's first news.
+    /// Sets the addresses that other RICs publish for this one: for base stations and for other RICs. Call this
+    /// before the first [`bus`](Self::bus).
     pub fn advertise(&mut self, e2: String, e42: String) {
         if let Some(cluster) = &mut self.cluster {
             cluster.directory.advertise(e2, e42);
         }
     }
 
-    /// News of the store that the directory is kept in.
+    /// Processes a notification from the shared store.
     pub fn bus(&mut self, now: Time, news: BusNews) {
         self.bus_all(now, [news]);
     }
 
-    /// Several of them, in their order. All are known before anything follows from one: a sign of life behind a thousand claims renews
-    /// the lease before a thousand nodes have been moved. The next sign, which says that the claims were seen, is written after that.
+    /// Processes several notifications in order. All are recorded before any of them takes effect, so a heartbeat
+    /// behind a thousand claims renews the lease before a thousand nodes have been moved. The next heartbeat, which
+    /// acknowledges the claims, is written after that.
     pub fn bus_all(&mut self, now: Time, news: impl IntoIterator<Item = BusNews>) {
         for news in news {
             if States::are_of(&news) {
@@ -64,15 +66,16 @@ impl Ric {
         self.settle(now);
     }
 
-    /// Hands all nodes over to other RICs, one by one, and takes no more; [`RicEvent::Drained`] follows. Without other RICs
-    /// nothing happens.
+    /// Hands all nodes over to other RICs, one at a time, and accepts no new nodes. [`RicEvent::Drained`] follows.
+    /// Without other RICs this has no effect.
     pub fn drain(&mut self, now: Time) {
         self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::Drain);
         self.settle(now);
     }
 
-    /// Ends among others: all nodes are closed, and the others need not wait for this RIC's lease to run out.
+    /// Leaves the group of RICs. All nodes are closed, and the other RICs need not wait for this RIC's lease to
+    /// expire.
     pub fn leave(&mut self, now: Time) {
         self.hurry_states(now);
         self.tell_directory(now, DirectoryInput::End);
@@ -86,12 +89,13 @@ impl Ric {
         }
     }
 
-    /// Whether this RIC may not command what it holds.
+    /// Returns whether this RIC's lease has expired, so that it must not control its nodes.
     pub(super) fn is_fenced(&self, now: Time) -> bool {
         self.cluster.as_ref().is_some_and(|cluster| !cluster.directory.is_lawful(now))
     }
 
-    /// A setup that nothing here speaks against: it is for the directory to say, if there is one.
+    /// Asks the directory, if there is one, whether to accept a setup request that is otherwise valid. Returns the
+    /// request if there is no directory.
     pub(super) fn ask_directory(
         &mut self,
         now: Time,
@@ -105,14 +109,15 @@ impl Ric {
         let node = request.node_id;
         cluster.asked.insert(id, (version, request));
         cluster.directory.handle(now, DirectoryInput::Asked { conn: id, node });
-        // It has set up: how long it waits now is the directory's affair.
+        // The setup request has arrived. From now on the directory's timeout applies instead of the handshake
+        // timeout.
         if let Some(at) = self.links.conn_mut(id).and_then(|conn| conn.handshake.take()) {
             self.timers.cancel(at, Timer::Handshake(id));
         }
         None
     }
 
-    /// A connection is gone.
+    /// Reports a closed connection to the directory.
     pub(super) fn leave_directory(&mut self, now: Time, conn: ConnId) {
         let Some(cluster) = &mut self.cluster else { return };
         if relay::is_virtual(conn) {
@@ -127,7 +132,7 @@ impl Ric {
         }
     }
 
-    /// What time alone has brought about, before anything else is looked at: whoever is fenced by now commands nothing more.
+    /// Expires the lease before any other processing, so that a fenced RIC sends no further commands.
     pub(super) fn lapse(&mut self, now: Time) {
         if let Some(cluster) = &mut self.cluster
             && cluster.directory.wake_at().is_some_and(|at| at <= now)
@@ -136,7 +141,7 @@ impl Ric {
         }
     }
 
-    /// Does what the directory wants; whether there was something.
+    /// Executes the outputs of the directory. Returns whether there were any.
     pub(super) fn attend_directory(&mut self, now: Time) -> bool {
         self.lapse(now);
         let Some(cluster) = &mut self.cluster else { return false };
@@ -186,7 +191,7 @@ impl Ric {
         self.refuse_setup(conn, version, request.transaction_id, cause, Some(TimeToWait::V1s), elsewhere);
         self.links.tell_fault(conn, what, &self.config.limits, &mut self.counters);
         if self.links.conn(conn).is_some_and(|it| matches!(it.role, Role::Node(_))) {
-            // It was set up before, and asked again: it is nobody's until it is.
+            // The node was set up before and has sent another setup request. It has no owner until a RIC accepts it.
             self.links.close(conn, "its setup is refused".to_owned());
         } else if let Some(link) = self.links.conn_mut(conn) {
             let at = now + self.config.timers.handshake;
@@ -196,7 +201,7 @@ impl Ric {
     }
 }
 
-/// An address as a base station is told it; only IP addresses can be.
+/// Converts an address for a connection update or setup failure. Returns `None` unless it is an IP address.
 fn transport(address: &str) -> Option<TnlInformation> {
     let socket: SocketAddr = address.split_once("://").map_or(address, |(_, rest)| rest).parse().ok()?;
     let address = match socket.ip() {

@@ -1,8 +1,9 @@
-//! Two that set the same parameter: who set it first keeps it for a while, unless the other is more important.
+//! Conflicts between controls that set the same parameter. The first controller keeps the parameter for a time,
+//! unless the other one has a higher priority.
 //!
-//! What a control sets is for the [policy](super::XappPolicy::targets) to say, in words: `KIND NAME`, or `KIND *` for all of
-//! a kind. Words are compared within a base station, whichever of its parts and service models were asked. Every control
-//! passes here, whoever sends it: xApps, iApps, and whoever asks one from outside.
+//! The [policy](super::XappPolicy::targets) names the parameters that a control sets: `KIND NAME`, or `KIND *` for
+//! all of a kind. Names are compared within a base station, across its nodes and service models. All controls are
+//! checked here: those of xApps, of iApps, and of external clients.
 use super::{Owner, Party};
 use crate::Time;
 use ranlab_wire::e2ap::GlobalE2NodeId;
@@ -11,17 +12,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Parameters that one holds at most; of more it loses those that it set first.
+/// Maximum number of parameters that one claimant holds. Beyond it, the oldest ones are released.
 pub(super) const HELD_PER_XAPP: usize = 1_024;
-/// Parties that hold something at once; of more the one that has set nothing for longest loses what it holds.
+/// Maximum number of parties that hold parameters. Beyond it, the least recently active party loses its parameters.
 const PARTIES_MAX: usize = 256;
 
-/// Who sets something.
+/// A controller that sets parameters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Claimant {
-    /// An xApp of E42, as long as it is connected.
+    /// An E42 xApp, while it is connected.
     Xapp(Owner),
-    /// Anybody else, by name.
+    /// Any other controller, by name.
     Party(Party),
 }
 
@@ -32,39 +33,40 @@ struct Holder {
     owner: Claimant,
     priority: u8,
     until: Time,
-    /// The claim that it was last set by, and its place in that order.
+    /// Number of the claim that set it last, which also defines the order.
     claim: u64,
     order: u64,
 }
 
-/// Somebody else holds what was to be set.
+/// A parameter that another claimant holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Who.
+    /// Current holder.
     pub(super) by: Claimant,
-    /// What.
+    /// Parameter.
     pub(super) target: Arc<str>,
-    /// Of what importance.
+    /// Priority of the holder.
     pub(super) priority: u8,
-    /// For how long still.
+    /// Remaining hold time.
     pub(super) left: Duration,
 }
 
-/// What was taken from somebody less important.
+/// A parameter that was taken from a claimant with a lower priority.
 pub(super) type Taken = (Claimant, Arc<str>);
 
-/// Who holds which parameters. Without a clock: what has expired is as if it were not there.
+/// Parameters and their holders. There is no clock: expired entries are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Conflicts {
     held: BTreeMap<Key, Holder>,
-    /// The same by owner, in the order in which they were set.
+    /// The same entries by owner, in the order in which they were set.
     by_owner: BTreeMap<Claimant, BTreeMap<u64, Key>>,
     orders: u64,
     claims: u64,
 }
 
 impl Conflicts {
-    /// Sets parameters for somebody, all or none. Returns the claim's number and from whom was taken what.
+    /// Claims parameters for a claimant, all or none. Returns the number of the claim and the parameters taken from
+    /// others.
     pub(super) fn claim(
         &mut self,
         (now, hold): (Time, Duration),
@@ -104,7 +106,7 @@ impl Conflicts {
         Ok((self.claims, taken.into_iter().map(|(owner, (_, target))| (owner, target)).collect()))
     }
 
-    /// What a claim set was not set after all: nobody holds it.
+    /// Reverts a claim whose control was not executed: its parameters have no holder.
     pub(super) fn undo(&mut self, owner: &Claimant, claim: u64) {
         let own = self.by_owner.get(owner).into_iter().flat_map(BTreeMap::values);
         let undone = own.filter(|key| self.held.get(key).is_some_and(|holder| holder.claim == claim));
@@ -113,14 +115,14 @@ impl Conflicts {
         }
     }
 
-    /// Somebody is gone, and holds nothing any more.
+    /// Releases all parameters of a claimant that has disconnected.
     pub(super) fn gone(&mut self, owner: &Claimant) {
         for key in self.by_owner.remove(owner).into_iter().flat_map(BTreeMap::into_values) {
             self.held.remove(&key);
         }
     }
 
-    /// A party that is new here may take the place of the one that has set nothing for longest.
+    /// Makes room for a new party by removing the least recently active one.
     fn make_room(&mut self, owner: &Claimant) {
         if matches!(owner, Claimant::Xapp(_)) || self.by_owner.contains_key(owner) {
             return;
@@ -135,13 +137,13 @@ impl Conflicts {
         }
     }
 
-    /// Parameters that are held, expired ones among them.
+    /// Returns the number of held parameters, including expired ones.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// Others that hold what a target means.
+    /// Returns the other holders of the parameters that a target covers.
     fn others(&self, now: Time, owner: &Claimant, node: GlobalE2NodeId, target: &str) -> Vec<(Key, Holder)> {
         let kind = target.split_once(' ').map_or(target, |(kind, _)| kind);
         let all = format!("{kind} *");
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_keeps_it_the_more_important_takes_it_and_time_frees_it() {
+    fn first_holder_wins_until_expiry_or_higher_priority() {
         let mut w = World(Conflicts::default());
         assert_eq!(w.set(0, 1, 5, "slice 1"), Ok(vec![]));
         assert_eq!(w.set(1, 1, 5, "slice 1"), Ok(vec![]), "its own, held anew");
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_kind_meets_each_of_it() {
+    fn wildcard_conflicts_with_each_name_of_its_kind() {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "slice 7").is_ok());
         assert!(w.set(0, 2, 1, "slice *").is_err());
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_is_all_or_nothing_and_can_be_undone() {
+    fn claims_are_atomic_and_can_be_reverted() {
         let mut c = Conflicts::default();
         let two = ["ue 1".to_owned(), "ue 2".to_owned()];
         let (claim, _) = c.claim((at(0), HOLD), (&xapp(1), 1), &node(1), &two[1..]).unwrap();
@@ -237,10 +239,11 @@ mod tests {
         assert_eq!(c.by_owner.len(), 1);
     }
 
-    /// Whatever xApps of all priorities do in any order, as seen by a model that knows nothing of orders and bounds: nobody is
-    /// refused by an equal that is not there, and nobody loses to one who is not more important.
+    /// Compares random operations of xApps of all priorities with a simple model without order and limits. A claim is
+    /// refused only if an existing holder has at least the same priority, and a holder loses a parameter only to a
+    /// higher priority.
     #[test]
-    fn histories_of_many_seeds_agree_with_a_model() {
+    fn random_histories_match_model() {
         for seed in 1..=200_u64 {
             let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
             let mut below = |most: u64| {
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sets_everything_holds_a_bounded_part_and_costs_others_nothing() {
+    fn greedy_xapp_holds_bounded_number_and_costs_others_nothing() {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "ue victim").is_ok());
         for ue in 0..100_000 {
@@ -299,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn parties_are_bounded_and_xapps_lose_nothing_to_their_number() {
+    fn parties_are_bounded_without_affecting_xapps() {
         let mut w = World(Conflicts::default());
         assert!(w.set(0, 1, 1, "ue victim").is_ok());
         for party in 0..10 * PARTIES_MAX {

@@ -1,4 +1,4 @@
-//! The xApps: setup, node lists and events, and what each may ask for.
+//! The xApps: setup, node lists, node events, and the requests of each xApp.
 use super::links::Role;
 use super::nodes::{Node, NodeInfo};
 use super::words::{self, cause_in, transaction_in};
@@ -12,14 +12,15 @@ use ranlab_wire::e42::{self, ConnectedNode, XappId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The first xApp's id, as FlexRIC has it.
+/// Id of the first xApp, as in FlexRIC.
 const FIRST_XAPP_ID: XappId = 7;
-/// What is listed where a node left a component's configuration empty: FlexRIC's xApps take no empty octet string.
+/// Component configuration that is listed if a node left it empty. FlexRIC's xApps reject an empty octet string.
 const NOTHING: &[u8] = b"-";
-/// Node lists that follow a setup response at most, as events, where one message does not hold all nodes.
+/// Maximum number of node events that continue the node list of a setup response if one message cannot hold all
+/// nodes.
 const MAX_LIST_MESSAGES: usize = 5;
-/// Octets of nodes that an xApp of a stranger is told of at most: FlexRIC's receives into 32 KiB, and ends itself at a message that
-/// fills them. The rest is the message's own.
+/// Maximum size of the node list for a third-party xApp, in bytes; the rest is for the message itself. FlexRIC's xApp
+/// receives into 32 KiB, and aborts if a message fills the buffer.
 const STRANGER_LIST_BYTES: usize = (32 << 10) - 64;
 
 #[derive(Debug)]
@@ -28,15 +29,15 @@ pub(super) struct Xapp {
     pub(super) conn: ConnId,
     pub(super) grant: XappGrant,
     wants_node_events: bool,
-    /// It is of this project, and takes what no stranger expects.
+    /// Whether it is a ranlab xApp, which handles messages that FlexRIC's xApps do not expect.
     pub(super) is_ours: bool,
-    /// It is another RIC, which is told of no node that a third one serves.
+    /// Whether it is another RIC, which receives no nodes that a third RIC serves.
     is_relay: bool,
-    /// When it had its last node list.
+    /// Time of its last node list.
     listed: Time,
 }
 
-/// xApps in places that connections and owners remember.
+/// xApps by index. Connections and owners refer to the index.
 #[derive(Debug, Default)]
 pub(super) struct Xapps {
     places: Vec<Option<Xapp>>,
@@ -50,7 +51,7 @@ impl Xapps {
         self.places.get(place)?.as_ref()
     }
 
-    /// Whether the xApp in this place asked for our extension.
+    /// Returns whether the xApp at this index requested node events.
     pub(super) fn wants_events(&self, place: usize) -> bool {
         self.at(place).is_some_and(|x| x.wants_node_events)
     }
@@ -63,7 +64,7 @@ impl Xapps {
         self.in_order().map(|(_, x)| x.info.clone()).collect()
     }
 
-    /// The next id that no xApp has. There is one: fewer xApps are allowed than there are ids.
+    /// Returns the next unused id. There always is one, because the limit of xApps is lower than the number of ids.
     fn next_id(&mut self) -> XappId {
         let mut id = self.last_id.map_or(FIRST_XAPP_ID, following);
         while self.by_id.contains_key(&id) {
@@ -92,7 +93,7 @@ impl Xapps {
 }
 
 impl Ric {
-    /// Whether an owner is another RIC.
+    /// Returns whether an owner is another RIC.
     pub(super) fn is_relay(&self, owner: Owner) -> bool {
         let Owner::Xapp { place, .. } = owner else { return false };
         self.xapps.at(place).is_some_and(|xapp| xapp.is_relay)
@@ -104,7 +105,8 @@ fn following(id: XappId) -> XappId {
 }
 
 impl Ric {
-    /// The first message on an E42 connection: a setup, which fixes the numbering, or nothing.
+    /// Handles the first message of an E42 connection, which must be a setup request. It determines the version of
+    /// the connection.
     pub(super) fn first_e42(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
         self.hint_at_first(id, Side::E42, pdu);
         let Some(version) = e42::numbering_of(pdu) else {
@@ -120,7 +122,7 @@ impl Ric {
         }
     }
 
-    /// A message of an xApp.
+    /// Handles a message of an xApp.
     pub(super) fn xapp_pdu(&mut self, now: Time, id: ConnId, place: usize, pdu: &Bytes) {
         let Some(version) = self.links.open_conn(id).map(|c| c.version) else { return };
         let message = match e42::decode(pdu, version) {
@@ -138,7 +140,7 @@ impl Ric {
         let owner = Owner::Xapp { place, conn: id };
         match message {
             e42::Message::SetupRequest(m) => {
-                // Its answer is not held, but follows those that are.
+                // This response is not held itself, but is sent after those that are.
                 let due = self.links.hold_answers(id, now);
                 self.set_up_xapp(now, id, Some(place), m);
                 self.links.hold_answers(id, due);
@@ -190,7 +192,7 @@ impl Ric {
         }
     }
 
-    /// A setup, the first or a further one: that keeps the id and gets a fresh list of nodes.
+    /// Handles a setup request. A repeated one keeps the xApp id and gets a new list of nodes.
     fn set_up_xapp(&mut self, now: Time, id: ConnId, place: Option<usize>, request: e42::SetupRequest) {
         let admitted = self.may_set_up_xapp(now, id, place.is_some(), &request);
         let grant = match admitted {
@@ -199,14 +201,15 @@ impl Ric {
         };
         self.counters.xapp_setups += 1;
         let Some((peer, version)) = self.links.conn(id).map(|c| (c.peer.clone(), c.version)) else { return };
-        // Who brings HW is of this project and told that we are, too: it may have begun as one does with strangers.
+        // Only ranlab xApps have the HW model. They also learn that this is a ranlab RIC, because such an xApp starts
+        // in the dialect for unknown RICs.
         let hw = |function: &RanFunctionItem| function.oid.as_deref() == Some(hw::OID);
         let is_ours = request.wants_node_events || request.functions.iter().any(hw);
         let is_relay = request.functions.iter().any(|it| it.oid.as_deref() == Some(super::relay::RELAY_OID));
         let shows = place.is_none() && !request.wants_node_events && request.functions.iter().any(hw);
         let place = match place {
             Some(place) => {
-                // What it is granted changes with its next connection.
+                // The grant of a connected xApp changes only with its next connection.
                 if let Some(xapp) = self.xapps.places.get_mut(place).and_then(Option::as_mut) {
                     xapp.wants_node_events = request.wants_node_events;
                     xapp.is_ours |= is_ours;
@@ -284,8 +287,8 @@ impl Ric {
         self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
     }
 
-    /// The setup response: all nodes that the xApp sees, as many as a message holds. One that asked for events gets
-    /// more of them in events.
+    /// Sends the setup response with the nodes that the xApp sees, as many as fit into one message. The rest follows
+    /// in node events, if the xApp requested them.
     fn list_nodes(&mut self, id: ConnId, place: usize, version: Version) {
         let Some(xapp) = self.xapps.at(place) else { return };
         let (xapp_id, wants_events) = (xapp.info.id, xapp.wants_node_events);
@@ -328,7 +331,7 @@ impl Ric {
             self.links.tell_fault(id, what, &self.config.limits, &mut self.counters);
         }
         let response = e42::Message::SetupResponse(e42::SetupResponse { xapp_id, nodes });
-        // Each node was encoded once above, so all of them can be.
+        // Cannot fail: each node was encoded above.
         let sent = self.links.send_e42(id, &response);
         debug_assert!(sent.is_ok(), "{sent:?}");
         for connected in lists {
@@ -338,12 +341,12 @@ impl Ric {
         }
     }
 
-    /// Tells the xApps that asked for events of a node that came or changed; with `lost`, only those that had no list
-    /// since before then, for the others know it.
+    /// Announces a new or changed node to the xApps that requested node events. With `lost`, only to xApps whose last
+    /// list is older than that; the others know the node.
     pub(super) fn announce_node(&mut self, place: usize, lost: Option<Time>) {
         let Some(node) = self.nodes.at(place) else { return };
         for (_, xapp) in self.xapps.in_order() {
-            // Another RIC was told that it is away.
+            // Other RICs were informed that the node had disconnected.
             let knows = lost.is_some_and(|lost| xapp.listed < lost) && !xapp.is_relay;
             if !xapp.wants_node_events || knows || !xapp.grant.nodes.allows(&node.info.id) {
                 continue;
@@ -361,29 +364,30 @@ impl Ric {
         }
     }
 
-    /// Tells other RICs that a node is away: it may be with another one by now, and nothing is to be asked of it here.
+    /// Informs other RICs that a node has disconnected. It may reconnect to another RIC, so they must not send
+    /// requests for it here.
     pub(super) fn announce_loss(&mut self, node: &GlobalE2NodeId) {
         let relays = self.xapps.in_order().filter(|(_, xapp)| xapp.is_relay && xapp.wants_node_events);
         for (_, xapp) in relays {
             let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: Vec::new(), removed: vec![*node] };
-            // A node id that this numbering has no words for was never listed in it.
+            // If a version cannot encode a node id, the node was never listed in it.
             let _ = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
         }
     }
 
-    /// Tells them of a node that is forgotten.
+    /// Informs xApps and other RICs that a node was removed.
     pub(super) fn announce_removal(&mut self, node: &GlobalE2NodeId) {
         for (_, xapp) in self.xapps.in_order() {
             if !xapp.wants_node_events || !xapp.grant.nodes.allows(node) {
                 continue;
             }
             let event = e42::NodeEvent { xapp_id: xapp.info.id, connected: Vec::new(), removed: vec![*node] };
-            // A node id that this numbering has no words for was never listed in it.
+            // If a version cannot encode a node id, the node was never listed in it.
             let _ = self.links.send_e42(xapp.conn, &e42::Message::NodeEvent(event));
         }
     }
 
-    /// An xApp's connection is gone, and with it all that it owned.
+    /// Removes a disconnected xApp and everything that it owned.
     pub(super) fn xapp_gone(&mut self, now: Time, place: usize) {
         let Some(conn) = self.xapps.at(place).map(|x| x.conn) else { return };
         let owner = Owner::Xapp { place, conn };
@@ -404,7 +408,7 @@ impl Ric {
     }
 }
 
-/// A node in the words of a numbering, with its length in octets; `None` if the numbering has none for it.
+/// Returns the list entry of a node and its length in bytes, or `None` if the version cannot encode it.
 fn listing(node: &Node, version: Version) -> Option<(ConnectedNode, usize)> {
     let item = connected_node(&node.info, version);
     let event = e42::NodeEvent { xapp_id: 0, connected: vec![item], removed: Vec::new() };
@@ -416,8 +420,8 @@ fn listing(node: &Node, version: Version) -> Option<(ConnectedNode, usize)> {
     }
 }
 
-/// A node of v1.01 has no components and perhaps no object identifiers; later numberings cannot be without. It gets an
-/// NG component without contents and the null identifier.
+/// Returns a node for a list. A v1.01 node has no components and may have no OIDs, which later versions require. It
+/// gets an NG component without contents and the null OID.
 fn connected_node(info: &Arc<NodeInfo>, version: Version) -> ConnectedNode {
     let (mut components, mut functions) = (info.components.clone(), info.functions.clone());
     if version == Version::V1_01 {

@@ -1,125 +1,126 @@
-//! What a RIC tells: for people and tests, no policy depends on it.
+//! Events of a RIC, for logs and tests. They do not affect its behaviour.
 use super::{ConnId, Hint, NorthboundReply, Procedure, ProcedureResult, RanInfo, XappInfo, directory};
 use crate::{LinkLoss, Time};
 use ranlab_wire::e2ap::GlobalE2NodeId;
 use std::sync::Arc;
 
-/// What happened, for people and tests; no policy depends on it.
+/// Event of a RIC, for logs and tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RicEvent {
-    /// A node was set up.
+    /// A node completed its setup.
     NodeConnected {
-        /// Who.
+        /// Node.
         node: GlobalE2NodeId,
-        /// From where.
+        /// Remote address.
         peer: Arc<str>,
-        /// Whether it was known, so that its subscriptions were restored.
+        /// Whether the node was known, so that its subscriptions are restored.
         restored: bool,
     },
-    /// A node's connection is gone; the node is remembered for a while.
+    /// A node disconnected. It is remembered for a time.
     NodeLost {
-        /// Whose.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Why.
+        /// Reason.
         why: NodeLoss,
     },
-    /// A node is forgotten.
+    /// A node was removed.
     NodeRemoved(GlobalE2NodeId),
     /// A base station became complete or incomplete.
     Ran(RanInfo),
-    /// An xApp was set up.
+    /// An xApp completed its setup.
     XappConnected(XappInfo),
-    /// An xApp is gone.
+    /// An xApp disconnected.
     XappGone(XappInfo),
-    /// A peer sent what it should not.
+    /// A peer violated the protocol.
     Fault {
-        /// Where.
+        /// Connection.
         conn: ConnId,
-        /// Who.
+        /// Remote address.
         peer: Arc<str>,
-        /// What.
+        /// Description of the fault.
         what: String,
     },
-    /// Two set the same parameter.
+    /// Two controllers set the same parameter.
     Conflict {
-        /// Where.
+        /// Node.
         node: GlobalE2NodeId,
-        /// What, in the policy's words.
+        /// Parameter, as named by the policy.
         target: Arc<str>,
-        /// Who has it now: `xapp 7`, `iapp://slicing`, `http://10.0.0.7`.
+        /// Controller that holds the parameter now: `xapp 7`, `iapp://slicing`, `http://10.0.0.7`.
         winner: Arc<str>,
-        /// Who has it no more, or does not get it.
+        /// Controller that lost the parameter or was refused.
         loser: Arc<str>,
     },
-    /// What is likely wrong with a peer; told when it is new.
+    /// Probable cause of a problem with a peer. Sent once per problem.
     Hint(Hint),
     /// A global procedure of the RIC ended.
     Procedure {
-        /// At which node.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Which.
+        /// Procedure.
         procedure: Procedure,
-        /// How.
+        /// Result.
         result: ProcedureResult,
     },
-    /// An iApp's reply to [`Ric::northbound`](super::Ric::northbound).
+    /// Reply of an iApp to [`Ric::northbound`](super::Ric::northbound).
     Reply(NorthboundReply),
-    /// Among several RICs: something to do at their store, for a driver; [`Ric::bus`](super::Ric::bus) takes the news.
+    /// Several RICs: an operation that the driver performs at the shared store. The results are passed to
+    /// [`Ric::bus`](super::Ric::bus).
     Bus(directory::BusAsk),
-    /// Among several RICs: a node is this one's now.
+    /// Several RICs: this RIC owns a node from now on.
     Owned {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
-        /// How often it has changed hands.
+        /// Number of times that the node has changed its owner.
         epoch: u64,
-        /// From when, by the machine's time.
+        /// Time of the change.
         at: Time,
     },
-    /// Among several RICs: a node is this one's no more, and its connection closed or gone. One follows each [`Owned`](Self::Owned),
-    /// but where the node has set itself up anew meanwhile.
+    /// Several RICs: this RIC no longer owns a node, whose connection is closed. Follows each [`Owned`](Self::Owned),
+    /// unless the node has repeated its setup meanwhile.
     Disowned {
-        /// Which.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Why.
+        /// Reason.
         why: String,
-        /// From when.
+        /// Time of the change.
         at: Time,
     },
-    /// Among several RICs: whether this one has a part in the quorum; without it controls are refused.
+    /// Several RICs: the lease was acquired or has expired. Without a lease controls are refused.
     Lawful {
-        /// Whether it has.
+        /// Whether the lease is valid.
         lawful: bool,
-        /// From when: of a lease that has run out, when it did, however late that was noticed.
+        /// Time of the change. For an expired lease this is its expiry, even if it was detected later.
         at: Time,
     },
-    /// Among several RICs: all nodes are handed over.
+    /// Several RICs: all nodes have been handed over.
     Drained,
-    /// Among several RICs: what an iApp knows of a node, or of none, is not handed over, or what was handed over is not taken; it begins with
-    /// nothing.
+    /// Several RICs: the snapshot of an iApp was not stored or not accepted. The iApp starts without it.
     NotTaken {
-        /// The iApp's name.
+        /// Name of the iApp.
         iapp: Arc<str>,
-        /// Which node.
+        /// Node of the snapshot; `None` if it concerns no node.
         node: Option<GlobalE2NodeId>,
-        /// Why.
+        /// Reason.
         why: super::NotTaken,
     },
-    /// Among several RICs: a server of their store is there, or none is any more and why; trying goes on.
+    /// Several RICs: a server of the shared store has become reachable or unreachable, with the reason. The driver
+    /// keeps trying.
     Reach(Result<(), String>),
 }
 
-/// Why a node has no connection any more.
+/// Reason why a node disconnected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeLoss {
-    /// It was lost.
+    /// The connection was lost.
     #[error(transparent)]
     Lost(LinkLoss),
-    /// The RIC closed it.
+    /// The RIC closed the connection.
     #[error("closed: {0}")]
     Closed(String),
-    /// It serves another node now.
+    /// The connection serves a different node now.
     #[error("its connection was set up for another node")]
     Renamed,
 }

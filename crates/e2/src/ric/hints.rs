@@ -1,5 +1,5 @@
-//! Where users get stuck: one sentence of likely cause, for the log, for events and for northbound interfaces. Nothing is
-//! decided by it.
+//! Hints: one sentence about the probable cause of a common problem, for logs, events and northbound interfaces.
+//! Hints do not affect the RIC's behaviour.
 use super::Side;
 use super::links::Links;
 use crate::Time;
@@ -14,36 +14,36 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Hints remembered at most; beyond, the oldest goes.
+/// Maximum number of hints; beyond it, the oldest one is dropped.
 const HINTS_MAX: usize = 64;
-/// Periods without a report after which a subscription is called silent ...
+/// Number of periods without a report after which a subscription counts as silent ...
 const SILENT_PERIODS: u32 = 3;
-/// ... but not before this time: the way there and back counts, too.
+/// ... but at least this time, because of the round-trip time.
 const SILENT_MIN: Duration = Duration::from_secs(1);
 
-/// What is likely wrong with a peer.
+/// Probable cause of a problem with a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// From where it connected.
+    /// Remote address.
     pub peer: Arc<str>,
-    /// Who it is, if it is set up.
+    /// Node, if its setup is complete.
     pub node: Option<GlobalE2NodeId>,
-    /// Which function this is about, if it is about one.
+    /// RAN function, if the hint concerns one.
     pub function: Option<RanFunctionId>,
-    /// What happened and its likely cause, in one sentence.
+    /// Observation and probable cause, in one sentence.
     pub sentence: &'static str,
-    /// When it happened last.
+    /// Time of the last occurrence.
     pub last: Time,
-    /// How often it has happened.
+    /// Number of occurrences.
     pub times: u64,
 }
 
-/// The latest hints, each once however often it happens.
+/// The latest hints. Each one is listed once, with its number of occurrences.
 #[derive(Debug, Default)]
 pub(super) struct Hints(VecDeque<Hint>);
 
 impl Hints {
-    /// Remembers a hint; whether it is new.
+    /// Records a hint. Returns whether it is new.
     fn add(&mut self, hint: Hint) -> bool {
         let same = |known: &&mut Hint| {
             host(&known.peer) == host(&hint.peer)
@@ -60,7 +60,7 @@ impl Hints {
         true
     }
 
-    /// What was silent speaks.
+    /// Removes the hints about a silent subscription, because a report has arrived.
     pub(super) fn clear_silence(&mut self, node: &GlobalE2NodeId, function: RanFunctionId) {
         self.0.retain(|hint| {
             (hint.node.as_ref(), hint.function) != (Some(node), Some(function))
@@ -68,18 +68,18 @@ impl Hints {
         });
     }
 
-    /// All of them, the oldest first.
+    /// Returns all hints, the oldest first.
     pub(super) fn all(&self) -> Vec<Hint> {
         self.0.iter().cloned().collect()
     }
 }
 
-/// A peer comes back from another port.
+/// Returns the host of a peer, because its port differs after a reconnect.
 fn host(peer: &str) -> &str {
     peer.rsplit_once(':').map_or(peer, |(host, _)| host)
 }
 
-/// A setup of another protocol's side, at this one.
+/// Hint for an E2 setup request at the E42 listener.
 const SETUP_AT_E42: &str = "a base station's setup came to the listener for xApps: base stations connect to the address of \
      --e2, port 36421 unless told otherwise (36422, which O-RAN SC's E2T has for E2, is FlexRIC's and this RIC's port for xApps)";
 const SETUP_AT_E2: &str = "an xApp's setup came to the listener for base stations: xApps join at the address of --e42, port \
@@ -116,7 +116,7 @@ fn is_kpm(oid: Option<&str>) -> bool {
     model.is_some_and(|model| model.oid() == e2sm::kpm::OID)
 }
 
-/// About the first message of a connection, which is no setup of its side.
+/// Returns a hint for the first message of a connection if it is not a setup request of the listener's protocol.
 pub(super) fn of_first(side: Side, pdu: &[u8]) -> Option<&'static str> {
     match side {
         Side::E42 if Version::of_setup(pdu).is_some() => Some(SETUP_AT_E42),
@@ -127,7 +127,7 @@ pub(super) fn of_first(side: Side, pdu: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// About a message that could not be read.
+/// Returns a hint for a message that could not be decoded.
 pub(super) const fn of_rejection(rejection: &Rejection) -> &'static str {
     let RejectReason::Syntax(error) = &rejection.reason else { return OTHER_VERSION };
     match error.fault {
@@ -140,7 +140,7 @@ pub(super) const fn of_rejection(rejection: &Rejection) -> &'static str {
     }
 }
 
-/// About a setup that is refused.
+/// Reason why a setup was refused.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SetupRefused {
     SameId,
@@ -160,7 +160,7 @@ impl SetupRefused {
     }
 }
 
-/// About a subscription that is refused, by the RIC or by the base station.
+/// Returns a hint for a subscription that the RIC or the base station refused.
 pub(super) fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str> {
     match cause {
         Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid) => Some(NO_SUCH_FUNCTION),
@@ -169,25 +169,25 @@ pub(super) fn of_refused(oid: Option<&str>, cause: Cause) -> Option<&'static str
     }
 }
 
-/// About a subscription without a report.
+/// Returns a hint for a subscription without reports.
 pub(super) fn of_silence(oid: Option<&str>) -> &'static str {
     if is_kpm(oid) { SILENT_KPM } else { SILENT_OTHER }
 }
 
-/// How often an event trigger asks for a report, if its model is in the registry and reports at intervals.
+/// Returns the report period of an event trigger, if its service model is known and reports periodically.
 pub(super) fn period(oid: Option<&str>, trigger: &Bytes) -> Option<Duration> {
     let model = e2sm::by_oid(oid?)?;
     let encoding: Encoding = model.encoding();
     model.period(encoding, trigger).ok().flatten()
 }
 
-/// How long a subscription of that period may say nothing.
+/// Returns the time without reports after which a subscription with this period counts as silent.
 pub(super) fn patience(period: Duration) -> Duration {
     period.saturating_mul(SILENT_PERIODS).max(SILENT_MIN)
 }
 
 impl Links {
-    /// Tells of a hint, if it is a new one.
+    /// Records a hint and emits an event if it is new.
     pub(super) fn hint(
         &mut self,
         peer: Arc<str>,

@@ -1,4 +1,4 @@
-//! iApps: controller logic inside the RIC, called only when something happened for it.
+//! iApps: controller logic inside the RIC. An iApp is only called for inputs that concern it.
 use super::states::Keeps;
 use super::{NodeInfo, RanInfo, SubscriptionChange, SubscriptionChanged, XappInfo};
 use crate::Time;
@@ -8,15 +8,15 @@ use ranlab_wire::e2ap::{
     RicSubscriptionDetails, fast,
 };
 
-/// An iApp of one RIC.
+/// Identifier of an iApp of one RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IAppId(pub(super) usize);
 
-/// A subscription of an iApp's own.
+/// Identifier of a subscription that an iApp owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SubscriptionHandle(pub u32);
 
-/// A control or query of an iApp's own.
+/// Identifier of a control or query that an iApp sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestHandle(pub u32);
 
@@ -35,175 +35,179 @@ macro_rules! handle_as_request_id {
 handle_as_request_id!(SubscriptionHandle);
 handle_as_request_id!(RequestHandle);
 
-/// What a northbound request wants of its resource, as in HTTP.
+/// Method of a northbound request, as in HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Method {
-    /// To read it.
+    /// Reads the resource.
     #[default]
     Get,
-    /// To make it, or to make it another.
+    /// Creates or replaces the resource.
     Put,
-    /// Something else.
+    /// Performs another operation.
     Post,
-    /// To end it.
+    /// Deletes the resource.
     Delete,
 }
 
-/// A request from outside (REST, command line) to an iApp; what it means is between the two.
+/// External request to an iApp (REST, command line). The RIC does not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NorthboundRequest {
-    /// To be repeated in the reply.
+    /// Identifier that the reply repeats.
     pub token: u64,
-    /// What is wanted.
+    /// Method.
     pub method: Method,
-    /// Names the resource, without a slash in front; empty for the iApp itself.
+    /// Path of the resource, without a leading slash; empty for the iApp itself.
     pub path: String,
-    /// The request; empty for who only reads.
+    /// Body; empty for a read request.
     pub body: Bytes,
-    /// Who asks, in the words of [`XappPolicy::party`](super::XappPolicy::party); `None`: the operator, or nobody knows.
+    /// Client, in the format of [`XappPolicy::party`](super::XappPolicy::party). `None` is the operator or an unknown
+    /// client.
     pub party: Option<Party>,
 }
 
-/// An iApp's reply to a [`NorthboundRequest`].
+/// Reply of an iApp to a [`NorthboundRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NorthboundReply {
-    /// Of the request.
+    /// Identifier of the request.
     pub token: u64,
-    /// As in HTTP.
+    /// Status code, as in HTTP.
     pub status: u16,
-    /// The reply.
+    /// Body.
     pub body: Bytes,
 }
 
 impl NorthboundRequest {
-    /// A reply of a status as in HTTP.
+    /// Creates a reply with a status code as in HTTP.
     pub fn reply(&self, status: u16, body: impl Into<Bytes>) -> NorthboundReply {
         NorthboundReply { token: self.token, status, body: body.into() }
     }
 }
 
-/// Who asks or acts and is no xApp of E42: `http://10.0.0.7`, `rmr://10.0.0.7`, `xapp://NAME`, `iapp://NAME`.
+/// Client that is not an E42 xApp: `http://10.0.0.7`, `rmr://10.0.0.7`, `xapp://NAME`, `iapp://NAME`.
 pub type Party = std::sync::Arc<str>;
 
-/// How a control or query ended.
+/// Result of a control or query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done; the node's words, if it had any.
+    /// Executed, with the node's outcome if it sent one.
     Done(Option<Bytes>),
-    /// Not done; `control-timer-expired` if the node did not answer in time.
+    /// Not executed; the cause is `control-timer-expired` if the node did not respond in time.
     Failed {
-        /// Why.
+        /// Cause.
         cause: Cause,
-        /// The node's words, if it had any.
+        /// Outcome from the node, if it sent one.
         outcome: Option<Bytes>,
     },
 }
 
-/// What happened.
+/// Input of an iApp.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum IAppInput<'a> {
-    /// A node became known. It stays known, with its subscriptions, while it is lost for a while.
+    /// A node was added. It stays known, with its subscriptions, while it is disconnected for a short time.
     NodeAdded(&'a NodeInfo),
-    /// A node's functions, components or connection changed.
+    /// The functions, components or connection state of a node changed.
     NodeChanged(&'a NodeInfo),
-    /// A node is forgotten; its subscriptions have ended.
+    /// A node was removed; its subscriptions have ended.
     NodeRemoved(&'a NodeInfo),
-    /// A base station became complete.
+    /// All nodes of a base station are connected now.
     RanComplete(&'a RanInfo),
-    /// A base station is complete no more.
+    /// A base station lacks a node that was connected before.
     RanIncomplete(&'a RanInfo),
-    /// An xApp was set up.
+    /// An xApp completed its setup.
     XappAdded(&'a XappInfo),
-    /// An xApp is gone.
+    /// An xApp disconnected.
     XappRemoved(&'a XappInfo),
-    /// A node took a subscription.
+    /// A node admitted a subscription.
     Subscribed {
-        /// Which.
+        /// Subscription.
         subscription: SubscriptionHandle,
         /// Admitted actions.
         admitted: &'a [RicActionId],
-        /// Other actions.
+        /// Actions that were not admitted.
         not_admitted: &'a [ActionFailed],
     },
-    /// A subscription was refused, by the RIC or by the node.
+    /// The RIC or the node refused a subscription.
     SubscriptionFailed {
-        /// Which.
+        /// Subscription.
         subscription: SubscriptionHandle,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
-    /// A subscription that was taken has ended without the iApp's doing.
+    /// An admitted subscription ended, and not at the request of the iApp.
     SubscriptionEnded {
-        /// Which.
+        /// Subscription.
         subscription: SubscriptionHandle,
-        /// Why.
+        /// Cause.
         cause: Cause,
     },
-    /// A change of a subscription was carried out, as far as said, or failed: then the subscription is as it was.
+    /// A modification of a subscription succeeded, at least in part, or failed. After a failure the subscription is
+    /// unchanged.
     SubscriptionModified {
-        /// Which.
+        /// Subscription.
         subscription: SubscriptionHandle,
-        /// What was changed, or why nothing was.
+        /// Result, or the cause of the failure.
         outcome: Result<&'a SubscriptionChanged, Cause>,
     },
-    /// A report or an insert.
+    /// A report or an insert was received.
     Indication {
-        /// Of which subscription.
+        /// Subscription.
         subscription: SubscriptionHandle,
-        /// From which node.
+        /// Node.
         node: &'a NodeInfo,
-        /// The PDU, for who wants to keep a payload without a copy (`pdu.slice_ref(indication.message)`); absent for
-        /// one that had to be put together anew.
+        /// PDU, which allows keeping a payload without a copy (`pdu.slice_ref(indication.message)`). Absent if the
+        /// indication was re-encoded.
         pdu: Option<&'a Bytes>,
-        /// Its contents.
+        /// Contents.
         indication: fast::Indication<'a>,
     },
-    /// A control ended.
+    /// A control completed.
     ControlDone {
-        /// Which.
+        /// Control.
         request: RequestHandle,
-        /// How.
+        /// Result.
         outcome: &'a Outcome,
     },
-    /// A query ended.
+    /// A query completed.
     QueryDone {
-        /// Which.
+        /// Query.
         request: RequestHandle,
-        /// How.
+        /// Result.
         outcome: &'a Outcome,
     },
-    /// A request from outside; every one deserves a reply.
+    /// An external request. The iApp must reply to each.
     Northbound(&'a NorthboundRequest),
-    /// A deadline that the iApp has set.
+    /// A deadline that the iApp set has passed.
     Timer(u64),
-    /// Something waits for the iApp outside, where it and its owner know.
+    /// An external event has occurred. The iApp and its owner share its contents.
     Roused,
 }
 
-/// Controller logic: no clock, no sockets, no threads.
+/// Controller logic without clock, sockets or threads.
 pub trait IApp: Send {
-    /// For people.
+    /// Returns the name, for logs and northbound requests.
     fn name(&self) -> &str;
-    /// Something happened; `out` takes what shall follow.
+    /// Processes an input; requests are added to `out`.
     fn handle(&mut self, now: Time, input: IAppInput<'_>, out: &mut IAppOutbox);
 
-    /// Whether what it knows of nodes, or of none, is handed over among several RICs, and how. Its name is then at most 32 of a-z, A-Z,
-    /// 0-9, - and _.
+    /// Returns the version and size limit of snapshots if the iApp shares its state with other RICs; `None` if it
+    /// does not. The name of an iApp that does is limited to 32 characters of a-z, A-Z, 0-9, - and _.
     fn keeps(&self) -> Option<Keeps> {
         None
     }
 
-    /// What it knows of a node, or of none: asked for some time after [`IAppOutbox::save`]. Empty: nothing.
+    /// Returns the state about a node, or the state that concerns no node. Called some time after
+    /// [`IAppOutbox::save`]. Empty means no state.
     fn snapshot(&self, _about: Option<&GlobalE2NodeId>) -> Bytes {
         Bytes::new()
     }
 
-    /// The iApp of this name at another RIC, or at this one before it began anew, knows this of a node, or of none; whatever is known here of
-    /// it no longer holds. Empty: nothing. The node may be lost, and has been told with [`IAppInput::NodeAdded`].
+    /// Restores the state about a node, or the state that concerns no node, from another RIC or an earlier run of
+    /// this one. It replaces the current state; empty means no state. The node may be disconnected, and was reported
+    /// by [`IAppInput::NodeAdded`].
     ///
     /// # Errors
-    /// It is no snapshot, and why. It is called again with an empty one then.
+    /// Returns a reason if the snapshot is invalid. The method is then called again with an empty snapshot.
     fn restore(
         &mut self,
         _now: Time,
@@ -218,13 +222,13 @@ pub trait IApp: Send {
 /// A control to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlDetails {
-    /// The insert that this answers.
+    /// Call process id of the insert to which this control responds.
     pub call_process_id: Option<Bytes>,
-    /// Defined by the service model.
+    /// Header, defined by the service model.
     pub header: Bytes,
-    /// Defined by the service model.
+    /// Message, defined by the service model.
     pub message: Bytes,
-    /// Which answer is wanted.
+    /// Type of response to request from the node.
     pub ack_request: Option<RicControlAckRequest>,
 }
 
@@ -240,7 +244,7 @@ pub(super) enum IAppRequest {
     Save(Option<GlobalE2NodeId>),
 }
 
-/// What an iApp wants; carried out after it returns.
+/// Requests of an iApp. They are executed after the iApp returns.
 #[derive(Debug, Default)]
 pub struct IAppOutbox {
     pub(super) current: usize,
@@ -258,7 +262,7 @@ impl IAppOutbox {
         self.last_handle
     }
 
-    /// Subscribes; `Subscribed` or `SubscriptionFailed` follows.
+    /// Subscribes. `Subscribed` or `SubscriptionFailed` follows.
     pub fn subscribe(
         &mut self,
         node: GlobalE2NodeId,
@@ -270,18 +274,19 @@ impl IAppOutbox {
         handle
     }
 
-    /// Ends a subscription; nothing follows.
+    /// Ends a subscription. No input follows.
     pub fn unsubscribe(&mut self, subscription: SubscriptionHandle) {
         self.push(IAppRequest::Unsubscribe(subscription));
     }
 
-    /// Changes a subscription at a node of v3.01; `SubscriptionModified` follows. Refused while it is not yet taken, away
-    /// with its node or under another change, and if xApps share it.
+    /// Modifies a subscription at a v3.01 node; `SubscriptionModified` follows. Fails if the subscription is not
+    /// active, is being modified, is shared with xApps, or if its node is disconnected.
     pub fn modify(&mut self, subscription: SubscriptionHandle, change: SubscriptionChange) {
         self.push(IAppRequest::Modify(subscription, change));
     }
 
-    /// Sends a control as the iApp itself; `ControlDone` follows if an answer was asked for or it failed.
+    /// Sends a control on behalf of the iApp. `ControlDone` follows if a response was requested or the control
+    /// failed.
     pub fn control(
         &mut self,
         node: GlobalE2NodeId,
@@ -291,7 +296,8 @@ impl IAppOutbox {
         self.control_for(None, node, function, details)
     }
 
-    /// As [`control`](Self::control), for somebody: what he may, and what he holds, is his.
+    /// Sends a control like [`control`](Self::control) on behalf of a client. The client's permissions apply, and the
+    /// client holds the parameters.
     pub fn control_for(
         &mut self,
         party: Option<Party>,
@@ -304,7 +310,7 @@ impl IAppOutbox {
         handle
     }
 
-    /// Sends a query (v3.01); `QueryDone` follows.
+    /// Sends a query (v3.01). `QueryDone` follows.
     pub fn query(
         &mut self,
         node: GlobalE2NodeId,
@@ -317,12 +323,13 @@ impl IAppOutbox {
         handle
     }
 
-    /// Asks for `Timer(token)` at a time; several may be outstanding.
+    /// Requests `Timer(token)` at a time. Several timers may be pending.
     pub fn wake_at(&mut self, at: Time, token: u64) {
         self.push(IAppRequest::WakeAt(at, token));
     }
 
-    /// What it knows of a node, or of none, has changed, and is handed over among several RICs: [`IApp::snapshot`] is asked for it soon.
+    /// Reports that the state about a node, or the state that concerns no node, has changed. If there are several
+    /// RICs, [`IApp::snapshot`] is called soon.
     pub fn save(&mut self, about: Option<GlobalE2NodeId>) {
         self.push(IAppRequest::Save(about));
     }
@@ -333,7 +340,7 @@ impl IAppOutbox {
     }
 }
 
-/// An [`IAppInput`] that waits for its turn.
+/// A queued [`IAppInput`].
 #[derive(Debug)]
 pub(super) enum Notice {
     NodeAdded(std::sync::Arc<NodeInfo>),
@@ -351,12 +358,12 @@ pub(super) enum Notice {
     Northbound(NorthboundRequest),
     Timer(u64),
     Roused,
-    /// What another RIC's knows, under this key.
+    /// The snapshot of another RIC under this key.
     Restored(String),
 }
 
 impl Notice {
-    /// `None`: it is no input.
+    /// Returns the input, or `None` if the notice is not an input.
     pub(super) fn as_input(&self) -> Option<IAppInput<'_>> {
         Some(match self {
             Self::NodeAdded(node) => IAppInput::NodeAdded(node),

@@ -1,5 +1,6 @@
-//! The hot path: an indication finds its subscription by the request id in its first octets and goes to every owner,
-//! to an xApp with nothing changed but those octets. Nothing is decoded or allocated on the way to an xApp.
+//! The hot path of indications. The request id in the first bytes selects the subscription, and the indication is
+//! forwarded to every owner. For an xApp only the bytes of the request id are replaced; nothing is decoded or
+//! allocated.
 use super::{IAppInput, Owner, Ric, SubscriptionHandle};
 use crate::{Frame, Time};
 use bytes::Bytes;
@@ -7,13 +8,13 @@ use ranlab_wire::e2ap::*;
 use ranlab_wire::flat;
 
 impl Ric {
-    /// Delivers an indication in the usual form; whether it was one.
+    /// Delivers an indication in its usual form. Returns whether the PDU was one.
     pub(super) fn indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Some(head) = fast::Head::peek(pdu) else { return false };
         let Some(node) = self.nodes.at_mut(place) else { return false };
         let found = node.subscriptions.find_mut(head.request_id).filter(|s| s.function == head.function_id);
         let Some(subscription) = found else {
-            // Only a whole message may be called stray; half of one is a fault.
+            // Only a complete indication counts as stray; a truncated one is a fault.
             if fast::Indication::decode(pdu).is_none() {
                 return false;
             }
@@ -40,7 +41,7 @@ impl Ric {
                     if view.is_none() {
                         view = fast::Indication::decode(pdu);
                     }
-                    // Not decodable in place: the general codec decides what it is.
+                    // Cannot be decoded in place, so the general decoder handles it.
                     let Some(indication) = view else { return false };
                     self.counters.indications_to_iapps += 1;
                     let subscription = SubscriptionHandle::of(sink.request_id);
@@ -57,14 +58,14 @@ impl Ric {
         true
     }
 
-    /// Delivers an indication in FlatBuffers; whether it was one.
+    /// Delivers an indication in FlatBuffers. Returns whether the PDU was one.
     pub(super) fn flat_indication(&mut self, now: Time, place: usize, pdu: &Bytes) -> bool {
         let Ok(Some(indication)) = flat::indication(pdu) else { return false };
         self.deliver(now, place, indication, Some(pdu));
         true
     }
 
-    /// Delivers an indication that only the general codec could read.
+    /// Delivers an indication that only the general decoder could read.
     pub(super) fn unusual_indication(&mut self, now: Time, place: usize, m: &RicIndication) {
         let indication = fast::Indication {
             request_id: m.request_id,
@@ -79,7 +80,7 @@ impl Ric {
         self.deliver(now, place, indication, None);
     }
 
-    /// Delivers what was decoded; `pdu` holds its octets, if it is read in place.
+    /// Delivers a decoded indication; `pdu` contains its bytes if it was decoded in place.
     fn deliver(&mut self, now: Time, place: usize, indication: fast::Indication<'_>, pdu: Option<&Bytes>) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let (request, function) = (indication.request_id, indication.function_id);

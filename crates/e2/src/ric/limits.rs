@@ -1,66 +1,69 @@
-//! Every bound of the RIC by name, its timers, and what was counted.
+//! Limits, timers and counters of the RIC.
 use crate::OutboxLimits;
 use std::time::Duration;
 
-/// Bounds of a RIC. At each one the request at hand is refused (or, for indications, the oldest gives way), counted in
-/// [`RicCounters`] and visible in the snapshot; nothing else is affected.
+/// Limits of a RIC. At a limit, the current request is refused (of indications, the oldest one is dropped). The event
+/// is counted in [`RicCounters`] and visible in the snapshot. Other peers are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Octets of a PDU; a longer one closes its connection.
+    /// Maximum length of a PDU, in bytes. A longer one closes its connection.
     pub pdu_bytes: usize,
-    /// E2 connections; a further one is closed.
+    /// Maximum number of E2 connections. Further ones are closed.
     pub e2_connections: usize,
-    /// E42 connections; a further one is closed.
+    /// Maximum number of E42 connections. Further ones are closed.
     pub e42_connections: usize,
-    /// xApps set up at once; a further one gets an E42 setup failure. Kept below 65,000: ids are 16 bits wide.
+    /// Maximum number of xApps. Further ones get an E42 setup failure. Must be below 65,000, because ids have 16
+    /// bits.
     pub xapps: usize,
-    /// Nodes known, connected or not. The node that is lost longest gives way; without one the new node is refused.
+    /// Maximum number of known nodes, connected or not. A new node replaces the one that has been disconnected for
+    /// the longest time; if all are connected, it is refused.
     pub nodes: usize,
-    /// RAN functions per node, at most 256; further ones are rejected in the setup response (excessive-functions).
+    /// Maximum number of RAN functions per node, at most 256. Further ones are rejected in the setup response
+    /// (excessive-functions).
     pub functions_per_node: usize,
-    /// Distinct subscriptions at one node; at most 64,000.
+    /// Maximum number of distinct subscriptions per node, at most 64,000.
     pub subscriptions_per_node: usize,
-    /// Owners of one subscription.
+    /// Maximum number of owners per subscription.
     pub sinks_per_subscription: usize,
-    /// Subscriptions of one xApp or iApp over all nodes.
+    /// Maximum number of subscriptions per xApp or iApp, over all nodes.
     pub subscriptions_per_owner: usize,
-    /// Subscriptions of a node that the RIC does not know and that it has asked the node to delete, not answered; further
-    /// ones wait until their indications come again.
+    /// Maximum number of outstanding deletions per node for subscriptions that the RIC does not know. Further ones
+    /// wait for the next indication of such a subscription.
     pub strays_per_node: usize,
-    /// Octets of a subscription's event trigger and action definitions.
+    /// Maximum size of a subscription's event trigger and action definitions, in bytes.
     pub subscription_bytes: usize,
-    /// Setups per second on one connection; further ones are refused with a time to wait.
+    /// Maximum number of setups per second on one connection. Further ones are refused with a time to wait.
     pub setups_per_second: u32,
-    /// Controls and queries under way at one node.
+    /// Maximum number of outstanding controls and queries per node.
     pub requests_per_node: usize,
-    /// Controls and queries of one xApp or iApp under way.
+    /// Maximum number of outstanding controls and queries per xApp or iApp.
     pub requests_per_owner: usize,
-    /// Global procedures that the RIC has under way at one node.
+    /// Maximum number of outstanding global procedures of the RIC per node.
     pub procedures_per_node: usize,
-    /// Undecodable or misplaced messages of one connection; then it is closed.
+    /// Maximum number of undecodable or unexpected messages per connection. Beyond it, the connection is closed.
     pub faults_per_connection: u32,
-    /// Faults of one host in a second that are told of, and answered by an ErrorIndication; further ones are counted
-    /// alone. Who comes back at once after each of its faults makes no storm.
+    /// Maximum number of faults per host and second that are reported and answered with an ErrorIndication. Further
+    /// ones are only counted, so a peer that reconnects after each fault does not flood the log.
     pub faults_per_second: u32,
-    /// Octets of the node list in one E42 setup response or node event.
+    /// Maximum size of the node list in one E42 setup response or node event, in bytes.
     pub node_list_bytes: usize,
-    /// Calls of iApps within one step of the RIC; what is left waits for the next one.
+    /// Maximum number of iApp calls within one step of the RIC. The rest is deferred to the next step.
     pub iapp_calls_per_step: usize,
-    /// Waiting messages towards a node.
+    /// Limits of the send queue to a node.
     pub agent_outbox: OutboxLimits,
-    /// Waiting messages towards an xApp.
+    /// Limits of the send queue to an xApp.
     pub xapp_outbox: OutboxLimits,
 }
 
-/// Nodes unless told otherwise.
+/// Default maximum number of nodes.
 const NODES: usize = 4_096;
-/// Subscriptions of one owner per node allowed.
+/// Maximum number of subscriptions of one owner, per allowed node.
 const SUBSCRIPTIONS_PER_OWNER_AND_NODE: usize = 4;
 
 impl Limits {
-    /// The default bounds, with room for so many nodes. E2 connections are a sixteenth more: a node may come back before
-    /// its old connection is known to be gone, and one too many shall hear in words why it is refused.
+    /// Returns the default limits for a number of nodes. The limit of E2 connections is 1/16 higher: a node may
+    /// reconnect before its old connection is detected as lost, and a surplus node gets a refusal with a cause.
     pub fn for_nodes(nodes: usize) -> Self {
         Self {
             pdu_bytes: 1 << 20,
@@ -89,43 +92,45 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// For 4,096 nodes.
+    /// Returns the limits for 4,096 nodes.
     fn default() -> Self {
         Self::for_nodes(NODES)
     }
 }
 
-/// How long the RIC waits.
+/// Timers of a RIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RicTimers {
-    /// For a setup after a connection; then it is closed.
+    /// Maximum time from a connection to its setup. After that, the connection is closed.
     pub handshake: Duration,
-    /// For the answer to a subscription or its deletion; then it is repeated.
+    /// Maximum time to wait for the response to a subscription or deletion. After that, it is repeated.
     pub subscription: Duration,
-    /// How often a subscription or its deletion is sent before it fails. One that an owner already has is repeated
-    /// without end.
+    /// Number of times that a subscription or deletion is sent before it fails. A subscription that was active before
+    /// is repeated without limit.
     pub subscription_tries: u32,
-    /// For the answer to a control or query; then it fails. Never repeated: a control need not be idempotent.
+    /// Maximum time to wait for the response to a control or query. After that, it fails. It is never repeated,
+    /// because a control need not be idempotent.
     pub request: Duration,
-    /// For the answer to a global procedure; then it is repeated.
+    /// Maximum time to wait for the response to a global procedure. After that, it is repeated.
     pub procedure: Duration,
-    /// How often a global procedure is sent before it fails.
+    /// Number of times that a global procedure is sent before it fails.
     pub procedure_tries: u32,
-    /// For a node that takes one procedure at a time to read the setup's answer, before the next message.
+    /// Pause after the setup response to a node that handles one procedure at a time.
     pub pause: Duration,
-    /// Least time from reading a request of an xApp without our extension to sending its answer; zero: none. FlexRIC's
-    /// library sends a request first and then notes that it waits: an answer that comes before crashes it. Setups are
-    /// answered at once.
+    /// Minimum time from the request of a FlexRIC xApp to its response; zero disables it. FlexRIC's library sends a
+    /// request before it records that it waits for the response, and crashes if the response arrives earlier. Setups
+    /// get a response immediately.
     pub e42_hold: Duration,
-    /// How long a connection may take nothing before the RIC reports that ([`RicEvent::Fault`](super::RicEvent::Fault)), once
-    /// until it takes something again.
+    /// Time without any accepted data after which a connection is reported as stalled
+    /// ([`RicEvent::Fault`](super::RicEvent::Fault)), once until it accepts data again.
     pub stall: Duration,
-    /// How long a node must have been silent before another connection may take its identity.
+    /// Time without messages from a node after which another connection may take over its identity.
     pub node_silent: Duration,
-    /// How long nobody less important sets again what an xApp has set; see [`XappPolicy::targets`](super::XappPolicy::targets).
+    /// Time for which a parameter is protected from controllers with a lower or equal priority; see
+    /// [`XappPolicy::targets`](super::XappPolicy::targets).
     pub hold: Duration,
-    /// How long a lost node and its subscriptions are remembered.
+    /// Time for which a disconnected node and its subscriptions are remembered.
     pub node_retention: Duration,
 }
 
@@ -150,26 +155,26 @@ impl Default for RicTimers {
     }
 }
 
-/// What a RIC has seen and decided since it started.
+/// Counters of a RIC since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)] // the groups below say it; the fields repeat their names
+#[allow(missing_docs)] // described by their names and the groups below
 pub struct RicCounters {
     // Traffic.
     pub indications: u64,
     pub indications_forwarded: u64,
     pub indications_to_iapps: u64,
-    /// For no subscription that the RIC has.
+    /// Indications of unknown subscriptions.
     pub indications_stray: u64,
-    /// Subscriptions that the RIC does not know, whose deletion it asked for.
+    /// Unknown subscriptions whose deletion the RIC requested.
     pub strays_deleted: u64,
-    /// Before a setup: ignored.
+    /// Indications before a setup, which are ignored.
     pub indications_early: u64,
-    /// On the way to peers that did not take them in time.
+    /// Indications dropped because the receiver did not read them in time.
     pub indications_dropped: u64,
     pub controls: u64,
-    /// Controls refused because another xApp holds what they set.
+    /// Controls refused because another controller holds a parameter that they set.
     pub controls_in_conflict: u64,
-    /// Parameters that a more important xApp took from another.
+    /// Parameters taken over by a controller with a higher priority.
     pub controls_overridden: u64,
     pub queries: u64,
     pub answers_stray: u64,
@@ -181,7 +186,7 @@ pub struct RicCounters {
     pub xapp_setups: u64,
     pub xapp_setups_refused: u64,
     pub xapps_gone: u64,
-    /// Nodes that a node list had no room or no words for.
+    /// Nodes omitted from a node list, because it was full or the version cannot encode them.
     pub nodes_not_listed: u64,
     // Subscriptions.
     pub subscriptions: u64,
@@ -191,16 +196,16 @@ pub struct RicCounters {
     pub subscriptions_restored: u64,
     pub subscriptions_ended: u64,
     pub subscription_retries: u64,
-    /// Deletions that the node never answered.
+    /// Deletions without a response.
     pub deletes_unanswered: u64,
-    // Faults and bounds.
+    // Faults and limits.
     pub undecodable: u64,
-    /// Well-formed messages that do not fit the connection's state.
+    /// Well-formed messages that are not expected in the state of the connection.
     pub misplaced: u64,
     pub error_indications_received: u64,
     pub connections_refused: u64,
     pub closed_for_faults: u64,
-    /// Faults neither answered nor told of: [`Limits::faults_per_second`].
+    /// Faults beyond [`Limits::faults_per_second`], which are neither reported nor answered.
     pub faults_hushed: u64,
     pub closed_for_size: u64,
     pub closed_unread: u64,
@@ -208,12 +213,12 @@ pub struct RicCounters {
     pub requests_refused: u64,
     pub requests_expired: u64,
     pub procedures_expired: u64,
-    /// Steps in which the iApps had more to do than [`Limits::iapp_calls_per_step`] allows.
+    /// Steps in which iApp calls were deferred because of [`Limits::iapp_calls_per_step`].
     pub iapp_steps_cut: u64,
 }
 
 impl RicCounters {
-    /// Adds what went past the machine: indications, and how often to an xApp.
+    /// Adds the counters of the fast path: indications, and copies forwarded to xApps.
     pub(super) fn count_passed(&mut self, (indications, forwarded): (u64, u64)) {
         self.indications += indications;
         self.indications_forwarded += forwarded;

@@ -1,4 +1,4 @@
-//! Connections with their outboxes, and what the driver is to do.
+//! Connections, their send queues, and the outputs for the driver.
 use super::bypass::{Bypass, Way};
 use super::hints::{self, Hints};
 use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
@@ -13,14 +13,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stands at the other end of a connection.
+/// Peer of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Not set up yet.
+    /// Unknown: no setup yet.
     New,
-    /// The node in this place.
+    /// The node at this index.
     Node(usize),
-    /// The xApp in this place.
+    /// The xApp at this index.
     Xapp(usize),
 }
 
@@ -29,33 +29,33 @@ pub(super) struct Conn {
     pub(super) side: Side,
     pub(super) peer: Arc<str>,
     pub(super) version: Version,
-    /// How its PDUs are octets: as the peer's first one was.
+    /// Encoding of PDUs, determined by the first PDU of the peer.
     pub(super) coding: Option<Coding>,
     pub(super) role: Role,
     pub(super) outbox: Way,
-    /// What carries indications of it past the machine, if something does.
+    /// Fast path for indications of this connection, if the driver has one.
     pub(super) bypass: Option<Box<dyn Bypass>>,
     pub(super) heard: Time,
     pub(super) handshake: Option<Time>,
-    /// Since when its transport has accepted nothing.
+    /// Time since which the transport has accepted nothing.
     stalled_since: Option<Time>,
-    /// That has been reported.
+    /// Whether the stall has been reported.
     stall_reported: bool,
-    /// A check whether it accepts again is scheduled.
+    /// Whether a check of the stall is scheduled.
     stall_check: bool,
-    /// Answers to this peer's requests are held until then.
+    /// Time until which responses to this peer are held.
     answers_due: Time,
     faults: u32,
     setups: (u64, u32),
-    /// A `Transmit` is among the outputs.
+    /// Whether a `Transmit` output is already queued.
     announced: bool,
     pub(super) closing: bool,
-    /// It is known what brought this peer here: no further guess is made.
+    /// Whether a hint about this peer has been recorded, so that no further one is needed.
     pub(super) explained: bool,
 }
 
-/// Connection ids are counted by the driver: they need no protection against chosen collisions, and a keyed
-/// hash would cost more than all else on the way of an indication.
+/// Hasher for connection ids. The driver assigns the ids sequentially, so no protection against chosen collisions is
+/// needed. A keyed hash would dominate the cost of forwarding an indication.
 #[derive(Default)]
 pub(super) struct IdHasher(u64);
 
@@ -72,7 +72,7 @@ impl Hasher for IdHasher {
     }
 }
 
-/// What tells a peer of a fault of its PDUs.
+/// Returns the error indication for a fault in a PDU of the peer.
 const fn error_indication(cause: CauseProtocol) -> ErrorIndication {
     let cause = Some(Cause::Protocol(cause));
     ErrorIndication { transaction_id: None, request_id: None, function_id: None, cause, diagnostics: None }
@@ -82,31 +82,31 @@ const fn error_indication(cause: CauseProtocol) -> ErrorIndication {
 pub(super) struct Links {
     conns: HashMap<ConnId, Conn, BuildHasherDefault<IdHasher>>,
     outputs: VecDeque<RicOutput>,
-    /// Connections marked for closing whose owner is not informed yet.
+    /// Connections to close whose owner has not been informed yet.
     doomed: VecDeque<(ConnId, String)>,
     counts: [usize; 2],
-    /// Indications dropped on the way to peers that are gone.
+    /// Number of indications dropped on connections that are closed.
     dropped_before: u64,
-    /// The time of what is being handled.
+    /// Current time.
     now: Time,
-    /// When held answers are due, and on which connection.
+    /// Due times of held responses, with their connections.
     held: BTreeSet<(Time, ConnId)>,
     hosts: FaultyHosts,
     pub(super) hints: Hints,
 }
 
-/// Faults of each host in the current second.
+/// Number of faults per host in the current second.
 #[derive(Debug, Default)]
 struct FaultyHosts {
     second: u64,
     faults: BTreeMap<Arc<str>, u32>,
 }
 
-/// Hosts whose faults are counted in one second; the faults of further ones are hushed.
+/// Maximum number of hosts whose faults are counted in one second. Faults of further hosts are not reported.
 const FAULTY_HOSTS_MAX: usize = 1_024;
 
 impl FaultyHosts {
-    /// Counts a fault of the host of `peer`; whether it is one too many for this second.
+    /// Counts a fault of the host of `peer`. Returns whether it exceeds the limit of this second.
     fn too_often(&mut self, now: Time, peer: &str, per_second: u32) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if self.second != second {
@@ -126,7 +126,7 @@ impl FaultyHosts {
 }
 
 impl Links {
-    /// To be told first, whatever is handled.
+    /// Sets the current time. Must be called first for every input.
     pub(super) fn set_now(&mut self, now: Time) {
         self.now = now;
     }
@@ -135,7 +135,7 @@ impl Links {
         self.now
     }
 
-    /// Takes a connection in, unless its side is full.
+    /// Adds a connection. Returns `false` if the limit of its listener is reached.
     pub(super) fn open(&mut self, now: Time, id: ConnId, side: Side, peer: &str, config: &RicConfig) -> bool {
         let (limit, outbox) = match side {
             Side::E2 => (config.limits.e2_connections, config.limits.agent_outbox),
@@ -172,7 +172,7 @@ impl Links {
         true
     }
 
-    /// The connection, unless it is unknown or on its way out.
+    /// Returns a connection, unless it is unknown or being closed.
     pub(super) fn open_conn(&mut self, id: ConnId) -> Option<&mut Conn> {
         self.conns.get_mut(&id).filter(|c| !c.closing)
     }
@@ -181,7 +181,7 @@ impl Links {
         self.conns.get(&id)
     }
 
-    /// Any connection, also one that is on its way out: its last words may still be sent.
+    /// Returns a connection, even if it is being closed: queued messages are still sent.
     pub(super) fn conn_mut(&mut self, id: ConnId) -> Option<&mut Conn> {
         self.conns.get_mut(&id)
     }
@@ -193,7 +193,7 @@ impl Links {
         Some(conn)
     }
 
-    /// Indications dropped on the way to any peer, gone ones included.
+    /// Returns the number of indications dropped on all connections, including closed ones.
     pub(super) fn indications_dropped(&self) -> u64 {
         self.dropped_before + self.conns.values().map(dropped).sum::<u64>()
     }
@@ -226,7 +226,7 @@ impl Links {
         self.outputs.push_back(RicOutput::Event(event));
     }
 
-    /// Counts a setup; whether it is one too many for this second.
+    /// Counts a setup. Returns whether it exceeds the limit of this second.
     pub(super) fn setup_too_often(&mut self, now: Time, id: ConnId, per_second: u32) -> bool {
         let Some(conn) = self.conns.get_mut(&id) else { return false };
         let second = now.as_nanos() / 1_000_000_000;
@@ -234,12 +234,12 @@ impl Links {
         conn.setups.1 > per_second
     }
 
-    /// Sends a standard message in the connection's version.
+    /// Sends an E2AP message in the version of the connection.
     pub(super) fn send(&mut self, id: ConnId, message: &Message) -> Result<(), EncodeError> {
         self.send_written(id, |version| e2ap::encode(message, version))
     }
 
-    /// Sends what `write` makes of the connection's version.
+    /// Sends the bytes that `write` returns for the version of the connection.
     pub(super) fn send_written(
         &mut self,
         id: ConnId,
@@ -251,19 +251,20 @@ impl Links {
         Ok(())
     }
 
-    /// Sends an E42 message in the connection's numbering.
+    /// Sends an E42 message in the version of the connection.
     pub(super) fn send_e42(&mut self, id: ConnId, message: &e42::Message) -> Result<(), EncodeError> {
         self.send_written(id, |version| e42::encode(message, version))
     }
 
-    /// As [`send`](Self::send), for messages that the RIC composes from its own words: every version has them, and a
-    /// mistake of ours shows in the tests.
+    /// Sends a message that the RIC composed itself. Such a message can be encoded in every version; tests detect
+    /// mistakes.
     pub(super) fn say(&mut self, id: ConnId, message: &Message) {
         let sent = self.send(id, message);
         debug_assert!(sent.is_ok(), "{message:?}: {sent:?}");
     }
 
-    /// A transport accepts no more. Returns when to check whether it still does not, unless a check is scheduled already.
+    /// Records that a transport accepts no more data. Returns when to check for a stall, unless a check is already
+    /// scheduled.
     pub(super) fn transport_full(&mut self, id: ConnId, stall: Duration) -> Option<Time> {
         let now = self.now;
         let conn = self.open_conn(id)?;
@@ -274,7 +275,7 @@ impl Links {
         (!std::mem::replace(&mut conn.stall_check, true)).then_some(since + stall)
     }
 
-    /// A transport accepts messages again.
+    /// Records that a transport accepts data again.
     pub(super) fn transport_ready(conn: &mut Conn) {
         conn.stalled_since = None;
         conn.stall_reported = false;
@@ -311,18 +312,17 @@ impl Links {
         next_of_outlet
     }
 
-    /// Holds answers on this connection until `due`, and all that follows behind them. Returns until when answers were held
-    /// before.
+    /// Holds responses on this connection, and all later messages, until `due`. Returns the previous due time.
     pub(super) fn hold_answers(&mut self, id: ConnId, due: Time) -> Time {
         self.open_conn(id).map_or(Time::ZERO, |conn| std::mem::replace(&mut conn.answers_due, due))
     }
 
-    /// When the next held answer is due.
+    /// Returns the time at which the next held response is due.
     pub(super) fn next_release(&self) -> Option<Time> {
         self.held.first().map(|(due, _)| *due)
     }
 
-    /// Lets go of the answers that are due.
+    /// Releases the held responses that are due.
     pub(super) fn release_due(&mut self, now: Time) {
         while let Some((_, id)) = self.held.first().copied().filter(|(due, _)| *due <= now) {
             self.held.pop_first();
@@ -357,7 +357,7 @@ impl Links {
         true
     }
 
-    /// Queues an indication in the encoding of its receiver; whether there is one.
+    /// Queues an indication in the encoding of its receiver. Returns whether the receiver is connected.
     pub(super) fn push_written(
         &mut self,
         now: Time,
@@ -370,7 +370,7 @@ impl Links {
             Coding::Flat => flat::write_indication(indication),
             Coding::Per => {
                 let mut octets = Vec::new();
-                // What was decoded from octets can be encoded.
+                // Cannot fail: the indication was decoded from bytes.
                 if indication.encode(&mut octets).is_err() {
                     return false;
                 }
@@ -387,18 +387,19 @@ impl Links {
         }
     }
 
-    /// Closes a connection after what is queued.
+    /// Closes a connection after its queued messages have been sent.
     pub(super) fn close(&mut self, id: ConnId, reason: String) {
         let Some(conn) = self.open_conn(id) else { return };
         conn.closing = true;
-        // Answers that are held leave before the connection closes.
+        // Held responses are sent before the connection closes.
         conn.outbox.release();
         self.announce(id);
         self.outputs.push_back(RicOutput::Close { conn: id, reason: reason.clone() });
         self.doomed.push_back((id, reason));
     }
 
-    /// Answers undecodable bytes; closes the connection if it is not set up or has sent too many of them.
+    /// Handles an undecodable PDU: responds with an error indication, or closes the connection before a setup or
+    /// after too many faults.
     pub(super) fn reject(
         &mut self,
         id: ConnId,
@@ -419,14 +420,14 @@ impl Links {
         self.fault(id, indication, rejection.to_string(), limits, counters);
     }
 
-    /// Answers a message that does not fit the connection's state.
+    /// Handles a message that is not expected in the state of the connection.
     pub(super) fn misplaced(&mut self, id: ConnId, name: &str, limits: &Limits, counters: &mut RicCounters) {
         counters.misplaced += 1;
         let indication = error_indication(CauseProtocol::MessageNotCompatibleWithReceiverState);
         self.fault(id, indication, format!("{name} is not expected now"), limits, counters);
     }
 
-    /// Answers octets that are not in the connection's encoding.
+    /// Handles bytes that are not in the encoding of the connection.
     pub(super) fn foreign(
         &mut self,
         id: ConnId,
@@ -460,7 +461,7 @@ impl Links {
         }
     }
 
-    /// Tells of a peer's fault, unless its host had too many in this second; whether it did.
+    /// Emits an event about a peer's fault, unless its host exceeds the limit of this second. Returns whether it did.
     pub(super) fn tell_fault(
         &mut self,
         id: ConnId,
@@ -477,7 +478,7 @@ impl Links {
         true
     }
 
-    /// Open connections in order of their numbers.
+    /// Returns the open connections in the order of their ids.
     pub(super) fn sorted(&self) -> Vec<(ConnId, &Conn)> {
         let mut conns: Vec<_> = self.conns.iter().map(|(id, c)| (*id, c)).collect();
         conns.sort_unstable_by_key(|(id, _)| *id);

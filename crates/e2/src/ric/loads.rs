@@ -1,49 +1,50 @@
-//! What a RIC's nodes and xApps do, in numbers: for whoever looks every second however many there are. Nothing is cloned
-//! but names that are shared.
+//! Load figures of nodes and xApps, for monitoring once per second with any number of them. Only shared pointers are
+//! cloned.
 use super::subscription_table::State;
 use super::{ConnId, NodeInfo, Owner, Ric, XappInfo};
 use crate::{OutboxCounters, Time};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Periods without a report, and no less time than this, after which a subscription is called silent.
+/// Number of periods without a report, but at least the time below, after which a subscription counts as silent.
 const SILENT_PERIODS: u32 = 3;
 const SILENT_MIN: Duration = Duration::from_secs(1);
 
-/// What goes on at a node.
+/// Load of a node.
 #[derive(Debug, Clone)]
 pub struct NodeLoad {
-    /// The node.
+    /// Node.
     pub info: Arc<NodeInfo>,
-    /// Its subscriptions.
+    /// Number of subscriptions.
     pub subscriptions: usize,
-    /// Those that were asked for at intervals and of which no report came for too long.
+    /// Number of periodic subscriptions without a report for too long.
     pub silent: usize,
-    /// Indications of the subscriptions that it has.
+    /// Number of indications received for the current subscriptions.
     pub indications: u64,
-    /// Controls and queries under way.
+    /// Number of outstanding controls and queries.
     pub requests: usize,
-    /// Octets that wait for it to read.
+    /// Size of the send queue, in bytes.
     pub queued_bytes: usize,
 }
 
-/// What an xApp takes.
+/// Load of an xApp.
 #[derive(Debug, Clone)]
 pub struct XappLoad {
-    /// The xApp.
+    /// xApp.
     pub info: XappInfo,
-    /// Its subscriptions.
+    /// Number of subscriptions.
     pub subscriptions: usize,
-    /// Its controls under way.
+    /// Number of outstanding controls.
     pub requests: usize,
-    /// What its outbox has taken and dropped.
+    /// Counters of the send queue.
     pub outbox: OutboxCounters,
-    /// Octets that wait for it to read.
+    /// Size of the send queue, in bytes.
     pub queued_bytes: usize,
 }
 
 impl Ric {
-    /// The load of each node, connected or remembered, in order of their ids. Looks at each subscription once.
+    /// Returns the load of each node, connected or remembered, in the order of ids. The cost is proportional to the
+    /// number of subscriptions.
     pub fn node_loads(&self, now: Time) -> impl Iterator<Item = NodeLoad> {
         self.nodes.in_order().map(move |node| {
             let (mut subscriptions, mut silent, mut indications) = (0, 0, 0);
@@ -68,7 +69,7 @@ impl Ric {
         })
     }
 
-    /// The load of each xApp, in order of their ids.
+    /// Returns the load of each xApp, in the order of ids.
     pub fn xapp_loads(&self) -> impl Iterator<Item = XappLoad> {
         self.xapps.in_order().map(|(place, x)| {
             let owner = Owner::Xapp { place, conn: x.conn };
@@ -83,7 +84,7 @@ impl Ric {
         })
     }
 
-    /// What a connection's outbox has taken and dropped, and the octets that wait there.
+    /// Returns the counters of a connection's send queue, and its size in bytes.
     fn queue(&self, conn: ConnId) -> (OutboxCounters, usize) {
         let outbox = self.links.conn(conn).map(|conn| &conn.outbox);
         outbox.map_or_else(Default::default, |outbox| (outbox.counters(), outbox.queued_bytes()))

@@ -1,26 +1,26 @@
-//! The RIC: E2 towards base stations, E42 towards xApps, iApps inside.
+//! The near-RT RIC: E2 towards base stations, E42 towards xApps, and iApps.
 //!
-//! | file | decides |
+//! | file | contents |
 //! |---|---|
-//! | `nodes` | who is a node: setup, loss, takeover, what is known of it |
-//! | `node_procedures` | all other global procedures, both ways |
-//! | `ran_db` | which nodes make up a base station, and whether it is complete |
-//! | `subscriptions` | who owns which subscription; merging, fan-out, restoring, deleting |
-//! | `subscription_answers` | what a node's answers about subscriptions mean to the owners |
-//! | `modification` | changing a subscription without ending it |
-//! | `turns` | when a node that takes one procedure at a time gets the next |
+//! | `nodes` | nodes: setup, disconnect, takeover, known data |
+//! | `node_procedures` | all other global procedures, in both directions |
+//! | `ran_db` | base stations that consist of several nodes, and their completeness |
+//! | `subscriptions` | owners of subscriptions; merging, fan-out, restoring, deleting |
+//! | `subscription_answers` | responses of nodes about subscriptions, and their effect on the owners |
+//! | `modification` | modification of a subscription |
+//! | `turns` | procedures of nodes that handle one at a time |
 //! | `indications` | the hot path |
-//! | `bypass` | which indications a driver may forward by itself, and how they stay in order |
-//! | `requests` | controls and queries under way |
+//! | `bypass` | fast path: indications that the driver forwards itself, in order |
+//! | `requests` | outstanding controls and queries |
 //! | `e42` | the xApps |
-//! | `directory`, `cluster` | several RICs as one: who serves which node |
-//! | `relay` | the nodes that other RICs serve |
-//! | `conflicts` | two xApps that set the same parameter |
-//! | `hints` | what is likely wrong where users get stuck |
-//! | `policy` | who may join and what they see |
+//! | `directory`, `cluster` | several RICs that share their nodes |
+//! | `relay` | nodes that other RICs serve |
+//! | `conflicts` | controls that set the same parameter |
+//! | `hints` | probable causes of common problems |
+//! | `policy` | admission and permissions of xApps and nodes |
 //! | `iapp` | controller logic in the same process |
-//! | `limits` | every bound, every timer, every counter |
-//! | `loads` | what nodes and xApps do, in numbers, for who looks every second |
+//! | `limits` | limits, timers and counters |
+//! | `loads` | load figures of nodes and xApps, for monitoring |
 mod bypass;
 mod change;
 mod cluster;
@@ -85,11 +85,11 @@ use ranlab_wire::per::ShortBits;
 use std::collections::{BTreeMap, VecDeque};
 use timers::{Timer, Timers};
 
-/// A connection; numbered by the driver, never reused.
+/// Identifier of a connection, assigned by the driver and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId(pub u64);
 
-/// Which protocol a listener speaks. Its bytes never decide that: the codes of E42 collide with those of E2AP.
+/// Protocol of a listener. It cannot be derived from the bytes, because the procedure codes of E42 and E2AP overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
     /// Base stations.
@@ -98,83 +98,83 @@ pub enum Side {
     E42,
 }
 
-/// What a driver tells the RIC.
+/// Input of a RIC.
 #[derive(Debug, Clone)]
 pub enum RicInput {
     /// A listener accepted a connection.
     Connected {
-        /// Its number.
+        /// Connection.
         conn: ConnId,
-        /// Of which listener.
+        /// Protocol of the listener.
         side: Side,
-        /// From where, for people and policies.
+        /// Remote address, for logs and policies.
         peer: String,
     },
-    /// A connection that was asked for with [`RicOutput::Connect`] is there. One that could not be made is `Disconnected`.
+    /// A connection requested with [`RicOutput::Connect`] has been established. `Disconnected` reports a failed one.
     Dialled {
-        /// Which.
+        /// Connection.
         conn: ConnId,
     },
-    /// A PDU arrived.
+    /// A PDU was received.
     Received {
-        /// Where.
+        /// Connection.
         conn: ConnId,
-        /// The PDU; it may be a slice of a receive buffer.
+        /// PDU; may be a slice of a receive buffer.
         pdu: Bytes,
     },
-    /// A connection is gone.
+    /// A connection was closed.
     Disconnected {
-        /// Which.
+        /// Connection.
         conn: ConnId,
-        /// Why, as the driver has seen it; nobody is told after [`RicOutput::Close`].
+        /// Reason observed by the driver. Not to be passed after [`RicOutput::Close`].
         why: LinkLoss,
     },
-    /// Time has passed.
+    /// The time has advanced; nothing else happened.
     Wake,
 }
 
-/// What a driver is to do.
+/// Output of a RIC: an action for the driver, or an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RicOutput {
-    /// Take frames with [`Ric::transmit`].
+    /// Send the frames that [`Ric::transmit`] returns.
     Transmit(ConnId),
-    /// Among several RICs: connect to another one. The number is the RIC's own, far above those that a driver counts.
+    /// Connect to another RIC. The RIC assigns the id from a range above that of the driver.
     Connect {
-        /// What the connection is called.
+        /// Connection.
         conn: ConnId,
-        /// Where to, as the other one says.
+        /// Address, as published by the other RIC.
         address: String,
     },
-    /// Close this connection after what was transmitted.
+    /// Close this connection after sending all frames taken before.
     Close {
-        /// Which.
+        /// Connection.
         conn: ConnId,
-        /// Why, for the log.
+        /// Reason, for the log.
         reason: String,
     },
-    /// Something happened.
+    /// Event.
     Event(RicEvent),
 }
 
-/// How a RIC behaves.
+/// Configuration of a RIC.
 #[non_exhaustive]
 pub struct RicConfig {
-    /// Its identity.
+    /// Identity of the RIC.
     pub ric_id: GlobalRicId,
-    /// The version before a node's setup tells it; `V3_01` makes every node of v2 or later one of v3.01.
+    /// E2AP version until a node's setup request determines it. `V3_01` upgrades every node of v2 or later to v3.01.
     pub version: Version,
-    /// Instance of the first request ids at each node. If it differs from one life of the RIC to the next, what a node
-    /// still reports to an earlier life is told apart, and ended.
+    /// Instance of the first request ids at each node. If it differs at each start of the RIC, indications for
+    /// subscriptions of an earlier run are recognized, and these subscriptions are deleted.
     pub first_instance: u16,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
     /// Timers.
     pub timers: RicTimers,
-    /// Decides about xApps.
+    /// Admission and permissions of xApps.
     pub policy: Box<dyn XappPolicy>,
-    /// Which base stations may set up; none named: all.
+    /// Base stations whose setup is accepted; an empty list accepts all.
     pub admissions: Vec<Admission>,
-    /// It is one of several that share their nodes out.
+    /// Configuration for several RICs that share their nodes; `None` for a single RIC.
     pub directory: Option<directory::DirectoryConfig>,
 }
 
@@ -187,7 +187,7 @@ impl std::fmt::Debug for RicConfig {
 }
 
 impl Default for RicConfig {
-    /// RIC 25 of PLMN 505.01, v2.03, first instance 0, everyone admitted.
+    /// Returns RIC 25 of PLMN 505.01, v2.03, first instance 0, which accepts all peers.
     fn default() -> Self {
         Self {
             ric_id: GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ShortBits::new(25, 20) },
@@ -202,7 +202,7 @@ impl Default for RicConfig {
     }
 }
 
-/// Who owns a subscription, control or query.
+/// Owner of a subscription, control or query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     IApp(usize),
@@ -216,23 +216,23 @@ pub struct Ric {
     nodes: Nodes,
     ran_db: RanDb,
     owned: subscriptions::Owned,
-    /// Controls and queries under way per owner.
+    /// Number of outstanding controls and queries per owner.
     requests_by: BTreeMap<Owner, usize>,
-    /// The same by party, of controls alone.
+    /// Number of outstanding controls per party.
     requests_for: BTreeMap<Party, usize>,
     xapps: e42::Xapps,
     iapps: Vec<Box<dyn IApp>>,
-    /// As whom each controls.
+    /// Name under which each iApp sends controls.
     iapp_names: Vec<Party>,
     iapp_outbox: IAppOutbox,
     notices: VecDeque<(usize, Notice)>,
-    /// Nodes that owe one answer less: the next in turn may be asked for.
+    /// Nodes that have sent a response, so that their next queued request can be sent.
     freed: Vec<usize>,
     conflicts: conflicts::Conflicts,
     timers: Timers,
     next_flow: u64,
     counters: RicCounters,
-    /// Something may go past the machine.
+    /// Whether the fast path may be in use.
     bypassed: bool,
     cluster: Option<Box<cluster::Cluster>>,
 }
@@ -244,7 +244,7 @@ impl std::fmt::Debug for Ric {
 }
 
 impl Ric {
-    /// A RIC without connections.
+    /// Creates a RIC without connections.
     pub fn new(mut config: RicConfig) -> Self {
         Self {
             cluster: config.directory.take().map(|it| Box::new(cluster::Cluster::new(it))),
@@ -269,7 +269,7 @@ impl Ric {
         }
     }
 
-    /// Adds an iApp; it hears of the nodes and xApps that are there with the next [`handle`](Self::handle).
+    /// Adds an iApp. The next [`handle`](Self::handle) reports the existing nodes and xApps to it.
     pub fn add_iapp(&mut self, iapp: Box<dyn IApp>) -> IAppId {
         let place = self.iapps.len();
         self.iapp_names.push(format!("iapp://{}", iapp.name()).into());
@@ -284,12 +284,12 @@ impl Ric {
         IAppId(place)
     }
 
-    /// The first iApp of a name, if there is one.
+    /// Returns the first iApp with this name.
     pub fn iapp(&self, name: &str) -> Option<IAppId> {
         self.iapps.iter().position(|iapp| iapp.name() == name).map(IAppId)
     }
 
-    /// Something happened, or time has passed.
+    /// Processes an input.
     pub fn handle(&mut self, now: Time, input: RicInput) {
         self.links.set_now(now);
         self.lapse(now);
@@ -311,7 +311,7 @@ impl Ric {
         self.settle(now);
     }
 
-    /// What to do next, if anything.
+    /// Returns the next output. Call it until it returns `None`.
     pub fn poll(&mut self) -> Option<RicOutput> {
         loop {
             match self.links.poll()? {
@@ -322,7 +322,7 @@ impl Ric {
         }
     }
 
-    /// The next frame for a connection, if any waits.
+    /// Returns the next frame for a connection.
     pub fn transmit(&mut self, now: Time, conn: ConnId) -> Option<Frame> {
         if relay::is_dialled(conn) {
             return self.cluster.as_mut()?.relays.transmit(now, conn);
@@ -333,7 +333,8 @@ impl Ric {
         conn.outbox.pop(now)
     }
 
-    /// The connection takes no more for now: what waits gets its own octets, see [`crate::Outbox::detach`].
+    /// Reports that the connection accepts no more data for now. Queued frames are copied to their own memory; see
+    /// [`crate::Outbox::detach`].
     pub fn transport_full(&mut self, conn: ConnId) {
         let stall = self.config.timers.stall;
         if let Some(check) = self.links.transport_full(conn, stall) {
@@ -346,7 +347,7 @@ impl Ric {
         }
     }
 
-    /// When to call [`handle`](Self::handle) at the latest.
+    /// Returns the latest time for the next call of [`handle`](Self::handle).
     pub fn wake_at(&self) -> Option<Time> {
         let shared = self.cluster.as_ref().and_then(|cluster| cluster.wake_at());
         if self.notices.is_empty() {
@@ -356,7 +357,7 @@ impl Ric {
         }
     }
 
-    /// Hands a request from outside to an iApp; [`RicEvent::Reply`] follows when it replies.
+    /// Passes an external request to an iApp. [`RicEvent::Reply`] follows.
     pub fn northbound(&mut self, now: Time, iapp: IAppId, request: NorthboundRequest) {
         if iapp.0 < self.iapps.len() {
             self.notices.push_back((iapp.0, Notice::Northbound(request)));
@@ -367,7 +368,7 @@ impl Ric {
         }
     }
 
-    /// Tells an iApp that something waits for it outside ([`IAppInput::Roused`]).
+    /// Passes [`IAppInput::Roused`] to an iApp: an external event that it waits for has occurred.
     pub fn rouse(&mut self, now: Time, iapp: IAppId) {
         if iapp.0 < self.iapps.len() {
             self.notices.push_back((iapp.0, Notice::Roused));
@@ -375,7 +376,7 @@ impl Ric {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> RicCounters {
         let mut counters =
             RicCounters { indications_dropped: self.links.indications_dropped(), ..self.counters };
@@ -419,7 +420,7 @@ impl Ric {
             Ok(pdu) => pdu,
             Err(fault) => return self.links.foreign(id, &fault, &self.config.limits, &mut self.counters),
         };
-        // What follows may be kept for long: it shall not keep the whole receive buffer.
+        // The message may be kept for a long time and must not keep the whole receive buffer alive.
         let pdu = Bytes::copy_from_slice(&pdu);
         match (side, role) {
             (Side::E2, Role::Node(place)) => self.node_pdu(now, id, place, &pdu),
@@ -429,7 +430,7 @@ impl Ric {
         }
     }
 
-    /// Everything that follows from what just happened: deadlines, closed connections, iApps.
+    /// Processes all consequences of an input: deadlines, closed connections, and iApps.
     fn settle(&mut self, now: Time) {
         self.links.release_due(now);
         while let Some(timer) = self.timers.take_due(now) {
@@ -489,13 +490,13 @@ impl Ric {
         }
     }
 
-    /// Closes a connection at once: whoever it belonged to parts with it.
+    /// Closes a connection immediately and informs its node or xApp.
     fn shut(&mut self, now: Time, id: ConnId, reason: String) {
         self.links.close(id, reason.clone());
         self.part(now, id, NodeLoss::Closed(reason));
     }
 
-    /// A connection is gone: whoever it belonged to parts with it.
+    /// Handles a closed connection: updates its node or xApp.
     fn part(&mut self, now: Time, id: ConnId, why: NodeLoss) {
         let Some(conn) = self.links.conn_mut(id) else { return };
         if let Some(at) = conn.handshake.take() {
@@ -523,7 +524,7 @@ impl Ric {
                     }
                 }
                 IAppRequest::Unsubscribe(handle) => {
-                    // An unknown one has ended meanwhile: the notice is on its way.
+                    // The subscription is unknown if it has just ended; the notice is queued.
                     let _ = self.unsubscribe(now, owner, handle.request_id(), None);
                 }
                 IAppRequest::Modify(handle, change) => self.modify(now, owner, handle.request_id(), change),
@@ -541,7 +542,7 @@ impl Ric {
         }
     }
 
-    /// Tells every iApp.
+    /// Queues a notice for every iApp.
     fn tell_iapps(&mut self, notice: impl Fn() -> Notice) {
         for place in 0..self.iapps.len() {
             self.notices.push_back((place, notice()));

@@ -1,4 +1,4 @@
-//! Changing a subscription without ending it (v3.01), whoever begins: an iApp that owns it alone, or the node.
+//! Modification of a subscription (v3.01), started by its only owner (an iApp) or by the node.
 use super::change::{SubscriptionChange, SubscriptionChanged, apply};
 use super::subscription_table::State;
 use super::turns::Errand;
@@ -9,7 +9,7 @@ use ranlab_wire::e2ap::*;
 const NOT_NOW: Cause = Cause::RicRequest(CauseRicRequest::SystemNotReady);
 
 impl Ric {
-    /// Asks the node for the change; what came of it follows as a notice, also if it could not be asked for.
+    /// Requests a modification from the node. The result follows as a notice, even if the request could not be sent.
     pub(super) fn modify(
         &mut self,
         now: Time,
@@ -34,7 +34,7 @@ impl Ric {
         let (place, slot) = self.owned.find(owner, request_id).ok_or(unknown)?;
         let subscription = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot));
         let subscription = subscription.ok_or(unknown)?;
-        // What others own too is not one owner's to change, and one change at a time is under way.
+        // A subscription with other owners cannot be modified, and only one modification may be outstanding.
         if subscription.state != State::Active || subscription.sinks.len() != 1 {
             return Err(NOT_NOW);
         }
@@ -53,7 +53,7 @@ impl Ric {
         let version = node.info.version;
         let Some(request_id) = node.subscriptions.request_id(slot) else { return Err(NOT_NOW) };
         let Some(s) = node.subscriptions.at_mut(slot) else { return Err(NOT_NOW) };
-        // A node of an earlier version has no such message.
+        // A node of an earlier version does not support modifications.
         if encode(&message, version).is_err() {
             s.change = None;
             return Err(Cause::Protocol(CauseProtocol::SemanticError));
@@ -114,7 +114,8 @@ impl Ric {
         self.end_modification(place, slot, outcome);
     }
 
-    /// The change is done or has failed: what holds now is what a reconnecting node will be asked for.
+    /// Ends a modification, successful or not. The resulting details are requested again after a reconnect of the
+    /// node.
     pub(super) fn end_modification(
         &mut self,
         place: usize,
@@ -139,7 +140,7 @@ impl Ric {
         {
             self.notices.push_back((iapp, Notice::Modified(sink.request_id, outcome)));
         }
-        // Who asked for the same meanwhile waits for a response.
+        // An owner that subscribed to the same data meanwhile waits for its response.
         self.answer_sinks(place, slot, None);
     }
 
@@ -156,7 +157,8 @@ impl Ric {
         self.end_modification(place, slot, Err(cause));
     }
 
-    /// The node wants actions changed or removed (v3.01): granted, for a node knows what it can do.
+    /// Handles a request of the node to modify or remove actions (v3.01). It is granted, because the node knows its
+    /// capabilities.
     pub(super) fn modification_required(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Global procedures besides the setup: the node's, and the RIC's own with their time-outs and retries.
+//! Global procedures other than the setup: those of the node, and those of the RIC with their timeouts and retries.
 use super::nodes::accepted;
 use super::procedures::{Pending, Procedure, ProcedureError, ProcedureResult};
 use super::turns::Errand;
@@ -10,7 +10,7 @@ use ranlab_wire::e2ap::*;
 use std::sync::Arc;
 
 impl Ric {
-    /// Resets a node: it forgets its subscriptions, which are then established again.
+    /// Resets a node. It discards its subscriptions, which are then requested again.
     pub fn reset_node(
         &mut self,
         now: Time,
@@ -22,7 +22,7 @@ impl Ric {
         })
     }
 
-    /// Asks a node to add and remove connections to controllers.
+    /// Requests a node to add and remove connections to controllers.
     pub fn update_connections(
         &mut self,
         now: Time,
@@ -40,14 +40,14 @@ impl Ric {
         })
     }
 
-    /// Asks a node to part; it is then forgotten. Since v2.03.
+    /// Requests the removal of a node (v2.03 and later). The node is then forgotten.
     pub fn remove_node(&mut self, now: Time, node: &GlobalE2NodeId) -> Result<(), ProcedureError> {
         self.start(now, node, Procedure::Removal, |_, transaction_id| {
             Message::E2RemovalRequest(E2RemovalRequest { transaction_id })
         })
     }
 
-    /// Asks a node which functions it has; its service update answers.
+    /// Requests the list of RAN functions of a node. Its service update is the response.
     pub fn query_services(&mut self, node: &GlobalE2NodeId) -> Result<(), ProcedureError> {
         let absent = || ProcedureError::NoNode(*node);
         let place = self.nodes.find(node).and_then(|p| self.nodes.at_mut(p)).ok_or_else(absent)?;
@@ -76,7 +76,7 @@ impl Ric {
         let transaction = entry.procedures.next_id();
         let version = entry.info.version;
         let message = message(version, transaction_in(version, Some(transaction)));
-        // What the version has no words for is refused now, also if its turn comes later.
+        // Encoded now, so that a procedure that the version lacks is refused immediately, even if it is queued.
         encode(&message, version)?;
         let deadline = now + self.config.timers.procedure;
         entry.procedures.pending.insert(transaction, Pending { procedure, message, tries: 1, deadline });
@@ -87,7 +87,7 @@ impl Ric {
         Ok(())
     }
 
-    /// Sends a procedure's message.
+    /// Sends the request of a procedure.
     pub(super) fn run_procedure(&mut self, place: usize, transaction: TransactionId) {
         let Some(node) = self.nodes.at(place) else { return };
         if let (Some(conn), Some(pending)) = (node.conn, node.procedures.pending.get(&transaction)) {
@@ -128,7 +128,7 @@ impl Ric {
         self.links.event(RicEvent::Procedure { node, procedure, result });
     }
 
-    /// The node answered one of the RIC's procedures; whether the RIC knows of it.
+    /// Handles the response to a procedure of the RIC. Returns whether such a procedure is outstanding.
     fn answered(
         &mut self,
         place: usize,
@@ -147,7 +147,7 @@ impl Ric {
         true
     }
 
-    /// Any message of a node but an indication in the usual form.
+    /// Handles any message of a node except an indication in its usual form.
     pub(super) fn node_pdu(&mut self, now: Time, id: ConnId, place: usize, pdu: &Bytes) {
         let Some(conn) = self.links.open_conn(id) else { return };
         let version = match Version::of_setup(pdu) {
@@ -171,7 +171,7 @@ impl Ric {
         }
     }
 
-    /// Whether the message is one that a node may send.
+    /// Handles a message. Returns whether a node may send it.
     fn node_message(
         &mut self,
         now: Time,
@@ -241,7 +241,7 @@ impl Ric {
         self.start_over(now, place);
     }
 
-    /// The node has forgotten all but its setup.
+    /// Handles a reset by the node: all its subscriptions are lost.
     fn start_over(&mut self, now: Time, place: usize) {
         self.node_stopped(place);
         self.restore(now, place);
@@ -250,7 +250,7 @@ impl Ric {
     fn service_update(&mut self, id: ConnId, place: usize, version: Version, m: RicServiceUpdate) {
         let Some(node) = self.nodes.at(place) else { return };
         let deleted: Vec<_> = m.deleted.iter().flatten().map(|f| f.id).collect();
-        // Changed ones come first: for one id the first word counts.
+        // Modified functions come first, because the first entry for an id applies.
         let changed: Vec<_> = m.modified.into_iter().flatten().chain(m.added.into_iter().flatten()).collect();
         let changed_ids: Vec<_> = changed.iter().map(|f| (f.id, f.revision)).collect();
         let kept = node.info.functions.iter();
@@ -311,7 +311,7 @@ impl Ric {
         for new in updated.chain(m.added.into_iter().flatten()) {
             match info.components.iter().position(|c| c.id == new.id) {
                 Some(old) => info.components[old] = new,
-                // The setup's bound (1024 components) holds for the sum, too.
+                // The limit of components in a setup (1024) also applies to the sum.
                 None if info.components.len() < 1_024 => info.components.push(new),
                 None => {}
             }
@@ -335,7 +335,7 @@ impl Ric {
         self.depart(now, id, place);
     }
 
-    /// The node parts for good.
+    /// Handles a removal request of the node.
     fn depart(&mut self, now: Time, id: ConnId, place: usize) {
         self.shut(now, id, "the node was removed".into());
         self.forget_node(place);

@@ -1,4 +1,4 @@
-//! Who is a node: setup, loss, takeover, and what is known of it.
+//! The nodes: setup, disconnect, takeover, and known data.
 use super::hints::{self, SetupRefused};
 use super::links::Role;
 use super::procedures::Procedures;
@@ -16,36 +16,36 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-/// What the RIC knows of a node.
+/// Data of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeInfo {
-    /// Who.
+    /// Identity of the node.
     pub id: GlobalE2NodeId,
-    /// What it is of its base station.
+    /// Role of the node within its base station.
     pub kind: NodeKind,
-    /// From where it connected.
+    /// Remote address.
     pub peer: Arc<str>,
-    /// Among several RICs another one serves it, and it is reached through that.
+    /// Whether another RIC serves the node, so that it is reached through that RIC.
     pub relayed: bool,
-    /// What it speaks.
+    /// E2AP version.
     pub version: Version,
-    /// What it offers, in order of the ids.
+    /// RAN functions in the order of ids.
     pub functions: Vec<RanFunctionItem>,
     /// Its components; empty in v1.01.
     pub components: Vec<ComponentConfigItem>,
-    /// Whether it is connected now.
+    /// Whether the node is connected.
     pub connected: bool,
-    /// Since when it is connected, or lost.
+    /// Time of the last connect or disconnect.
     pub since: Time,
 }
 
 impl NodeInfo {
-    /// The function with this id.
+    /// Returns the function with this id.
     pub fn function(&self, id: RanFunctionId) -> Option<&RanFunctionItem> {
         self.functions.iter().find(|f| f.id == id)
     }
 
-    /// The function of the service model with this object identifier.
+    /// Returns the function of the service model with this OID.
     pub fn function_by_oid(&self, oid: &str) -> Option<&RanFunctionItem> {
         let called = |by: &str| oid == by || by_oid(by).is_some_and(|model| model.is_called(oid));
         self.functions.iter().find(|f| f.oid.as_deref().is_some_and(called))
@@ -60,11 +60,11 @@ pub(super) struct Node {
     pub(super) requests: Requests,
     pub(super) procedures: Procedures,
     pub(super) turns: Turns,
-    /// When it will be forgotten, if it is lost.
+    /// Time at which a disconnected node is forgotten.
     retention: Option<Time>,
 }
 
-/// Nodes in places that connections and owners remember.
+/// Nodes by index. Connections and owners refer to the index.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     places: Vec<Option<Node>>,
@@ -112,7 +112,7 @@ impl Nodes {
     }
 }
 
-/// Why a setup is refused.
+/// Reason why a setup is refused.
 struct Refusal {
     cause: Cause,
     time_to_wait: Option<TimeToWait>,
@@ -121,10 +121,11 @@ struct Refusal {
 }
 
 impl Ric {
-    /// The first message on an E2 connection: a setup or nothing.
+    /// Handles the first message of an E2 connection, which must be a setup request.
     pub(super) fn first_e2(&mut self, now: Time, id: ConnId, pdu: &Bytes) {
         if fast::Indication::decode(pdu).is_some() {
-            // It has not noticed that the RIC started over. The handshake's timer ends this, and then it will.
+            // The node has not noticed that the RIC was restarted. It will when the handshake timer closes the
+            // connection.
             self.counters.indications_early += 1;
             return;
         }
@@ -149,7 +150,7 @@ impl Ric {
         }
     }
 
-    /// Says so if the first message of a connection belongs to another listener.
+    /// Records a hint if the first message of a connection belongs to another listener.
     pub(super) fn hint_at_first(&mut self, id: ConnId, side: Side, pdu: &[u8]) {
         let Some(sentence) = hints::of_first(side, pdu) else { return };
         let Some(conn) = self.links.open_conn(id) else { return };
@@ -158,7 +159,7 @@ impl Ric {
         self.links.hint(peer, None, None, sentence);
     }
 
-    /// A setup on a connection, be it the first or not.
+    /// Handles a setup request, whether or not it is the first message.
     pub(super) fn setup(&mut self, now: Time, id: ConnId, version: Version, request: E2SetupRequest) {
         let Some(conn) = self.links.open_conn(id) else { return };
         conn.version = version;
@@ -175,7 +176,7 @@ impl Ric {
         }
     }
 
-    /// Says that a setup comes to nothing, and perhaps where else to go.
+    /// Sends a setup failure, optionally with the address of another RIC.
     pub(super) fn refuse_setup(
         &mut self,
         id: ConnId,
@@ -186,14 +187,14 @@ impl Ric {
         tnl: Option<TnlInformation>,
     ) {
         self.counters.setups_refused += 1;
-        // v1.01 has no words for another place.
+        // v1.01 has no field for the address of another RIC.
         let tnl = tnl.filter(|_| version > Version::V1_01);
         let (transaction_id, cause) = (transaction_in(version, transaction_id), cause_in(version, cause));
         let failure = E2SetupFailure { transaction_id, cause, time_to_wait, diagnostics: None, tnl };
         self.links.say(id, &Message::E2SetupFailure(failure));
     }
 
-    /// A node is set up.
+    /// Accepts the setup of a node.
     pub(super) fn accept_setup(&mut self, now: Time, id: ConnId, version: Version, request: E2SetupRequest) {
         let Some(peer) = self.links.open_conn(id).map(|conn| conn.peer.clone()) else { return };
         self.counters.setups += 1;
@@ -260,7 +261,7 @@ impl Ric {
             return refuse(SetupRefused::Full, overload, TimeToWait::V60s, what);
         };
         let rival = self.nodes.at(place).and_then(|n| n.conn).filter(|rival| *rival != id);
-        // One that another RIC serves gives way once the directory says so.
+        // A node that another RIC serves is replaced only when the directory reports it.
         let rival = rival.filter(|rival| !super::relay::is_virtual(*rival));
         let Some((rival, heard)) = rival.and_then(|r| Some((r, self.links.conn(r)?.heard))) else {
             return Ok(());
@@ -275,7 +276,7 @@ impl Ric {
         Ok(())
     }
 
-    /// The functions that are taken, in order, and those that are not.
+    /// Splits the functions into accepted ones, in order, and rejected ones.
     pub(super) fn admit_functions(
         &self,
         offered: Vec<RanFunctionItem>,
@@ -304,7 +305,7 @@ impl Ric {
         if let Some(Role::Node(place)) = before
             && self.nodes.at(place).is_some_and(|n| n.info.id != node_id)
         {
-            // The connection served another node until now.
+            // The connection served a different node until now.
             self.node_lost(now, place, NodeLoss::Renamed);
         }
         let info = Arc::new(info);
@@ -344,7 +345,7 @@ impl Ric {
         let same =
             |old: &&Arc<NodeInfo>| old.functions == info.functions && old.components == info.components;
         let lost = |old: &Arc<NodeInfo>| if old.connected { Time::from_nanos(u64::MAX) } else { old.since };
-        // First the bad news: who hears of the node then may ask for what it offers now.
+        // Ended subscriptions are reported first. An owner can then request the functions that the node offers now.
         self.end_orphans(place);
         self.announce_node(place, old.as_ref().filter(same).map(lost));
         self.ran_changed_by(info);
@@ -360,7 +361,7 @@ impl Ric {
         }
     }
 
-    /// A node's connection is gone; the node is remembered.
+    /// Handles a lost connection of a node. The node is remembered.
     pub(super) fn node_lost(&mut self, now: Time, place: usize, why: NodeLoss) {
         self.node_stopped(place);
         let Some(node) = self.nodes.at_mut(place) else { return };
@@ -382,7 +383,7 @@ impl Ric {
         self.tell_ran(changed);
     }
 
-    /// Whatever was under way at a node has come to nothing; subscriptions wait.
+    /// Ends everything that is outstanding at a node, and suspends its subscriptions.
     pub(super) fn node_stopped(&mut self, place: usize) {
         if let Some(conn) = self.nodes.at(place).and_then(|node| node.conn) {
             self.unroute_all(conn);
@@ -392,7 +393,7 @@ impl Ric {
         self.fail_procedures(place);
     }
 
-    /// A lost node has been away too long, or removed itself: its subscriptions end.
+    /// Removes a node that has been disconnected for too long or has removed itself. Its subscriptions end.
     pub(super) fn forget_node(&mut self, place: usize) {
         self.node_stopped(place);
         self.end_all_subscriptions(place, Cause::Transport(CauseTransport::Unspecified));
@@ -409,7 +410,7 @@ impl Ric {
         self.tell_ran(changed);
     }
 
-    /// Forgets the node that is lost longest, to make room.
+    /// Makes room by removing the node that has been disconnected for the longest time.
     fn evict_lost_node(&mut self) -> bool {
         let lost = self.nodes.in_order().filter(|n| n.conn.is_none());
         let Some(oldest) = lost.min_by_key(|n| n.info.since).map(|n| n.info.id) else { return false };
@@ -418,7 +419,7 @@ impl Ric {
         true
     }
 
-    /// A node's functions or components changed while it is connected.
+    /// Handles changed functions or components of a connected node.
     pub(super) fn node_changed(&mut self, place: usize) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let info = node.info.clone();
@@ -439,7 +440,7 @@ impl Ric {
     }
 }
 
-/// Accepted functions, their revision echoed.
+/// Returns the list of accepted functions with their revisions.
 pub(super) fn accepted(functions: &[RanFunctionItem]) -> Option<Vec<RanFunctionIdItem>> {
     let items: Vec<_> =
         functions.iter().map(|f| RanFunctionIdItem { id: f.id, revision: f.revision }).collect();

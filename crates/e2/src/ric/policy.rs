@@ -1,21 +1,21 @@
-//! Who may join and what they see: the question is asked here, the answer is a policy's.
+//! Admission and permissions. The RIC asks; an implementation of the traits decides.
 use bytes::Bytes;
 use ranlab_wire::e2ap::{Cause, GlobalE2NodeId, Plmn, RanFunctionItem, RicSubscriptionDetails};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A principal: what belongs to one is never delivered to another. The default one is that of the iApps.
+/// A tenant. Data of one tenant is never delivered to another. iApps belong to the default tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tenant(Arc<str>);
 
 impl Tenant {
-    /// A tenant by name.
+    /// Creates a tenant.
     pub fn new(name: &str) -> Self {
         Self(name.into())
     }
 
-    /// Its name; empty for the default tenant.
+    /// Returns the name; empty for the default tenant.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -27,31 +27,31 @@ impl Default for Tenant {
     }
 }
 
-/// An xApp that asks to be admitted.
+/// An xApp that requests a setup.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerInfo<'a> {
-    /// Where it comes from, in the words of the transport.
+    /// Remote address, in the format of the transport.
     pub peer: &'a str,
-    /// The service models it brings.
+    /// Service models of the xApp.
     pub functions: &'a [RanFunctionItem],
 }
 
-/// Which nodes an xApp sees.
+/// Nodes that an xApp sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NodeFilter {
-    /// All.
+    /// All nodes.
     #[default]
     All,
-    /// Those of these networks.
+    /// Nodes of these networks.
     Plmns(Vec<Plmn>),
-    /// These, and the parts of these base stations.
+    /// These nodes, and the nodes of these base stations.
     Nodes(Vec<GlobalE2NodeId>),
-    /// The same by their names as people write them (`gnb 505.01 5`, `gnb 505.01 5/du 1`).
+    /// The same by displayed name (`gnb 505.01 5`, `gnb 505.01 5/du 1`).
     Named(Vec<String>),
 }
 
 impl NodeFilter {
-    /// Whether a node is seen.
+    /// Returns whether a node is visible.
     pub fn allows(&self, node: &GlobalE2NodeId) -> bool {
         match self {
             Self::All => true,
@@ -65,19 +65,19 @@ impl NodeFilter {
     }
 }
 
-/// What stands between a peer's address and the name in its certificate, where the transport has one (TLS).
+/// Separator between a peer's address and the name in its certificate (TLS).
 const AS: &str = " as ";
 
-/// Base stations that may set up: by network or name, and by the certificate that they show.
+/// Base stations whose setup is accepted: by network or name, and optionally by certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
-    /// `001.01` for a network, `gnb 001.01 5` for a base station and its parts, `*` for all.
+    /// `001.01` for a network, `gnb 001.01 5` for a base station and its nodes, `*` for all.
     nodes: String,
-    /// The name in the certificate; without it, any peer.
+    /// Name in the certificate; `None` accepts any peer.
     certificate: Option<String>,
 }
 
-/// The text names no base stations.
+/// The text is not a valid admission rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is neither a network (001.01), nor a base station (gnb 001.01 5), nor *; @NAME after it asks for a certificate"
@@ -113,7 +113,7 @@ impl fmt::Display for Admission {
 }
 
 impl Admission {
-    /// Whether a node that comes from `peer`, in the words of the transport, is meant.
+    /// Returns whether a node at remote address `peer` matches.
     pub fn holds(&self, node: &GlobalE2NodeId, peer: &str) -> bool {
         let named =
             [node.to_string(), node.base_station().to_string(), node.plmn().to_string(), "*".to_owned()];
@@ -122,58 +122,58 @@ impl Admission {
     }
 }
 
-/// An xApp's own bounds; the RIC's [`Limits`](super::Limits) hold besides.
+/// Limits of one xApp, in addition to those of the RIC ([`Limits`](super::Limits)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct XappLimits {
-    /// Subscriptions over all nodes.
+    /// Maximum number of subscriptions over all nodes.
     pub subscriptions: usize,
-    /// Controls under way.
+    /// Maximum number of outstanding controls.
     pub requests: usize,
 }
 
 changed_by!(XappLimits);
 
 impl Default for XappLimits {
-    /// No bounds beyond the RIC's.
+    /// Returns no limits in addition to those of the RIC.
     fn default() -> Self {
         Self { subscriptions: usize::MAX, requests: usize::MAX }
     }
 }
 
-/// What an admitted xApp may do.
+/// Permissions of an admitted xApp.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct XappGrant {
-    /// On whose behalf it acts.
+    /// Tenant of the xApp.
     pub tenant: Tenant,
-    /// What it sees.
+    /// Visible nodes.
     pub nodes: NodeFilter,
-    /// How much it may ask for.
+    /// Limits.
     pub limits: XappLimits,
-    /// Of two xApps that set the same parameter the one with the higher number has it.
+    /// Priority. Of two xApps that set the same parameter, the one with the higher priority prevails.
     pub priority: u8,
-    /// The policy's own mark: by which of its rules this was granted.
+    /// Index of the policy rule that granted this. Only the policy uses it.
     pub rule: usize,
 }
 
 impl XappGrant {
-    /// The operator's own: everything, of the highest priority, by no rule.
+    /// Returns the operator's permissions: everything, with the highest priority, and no rule.
     pub fn operator() -> Self {
         Self { priority: u8::MAX, rule: usize::MAX, ..Self::default() }
     }
 
-    /// Whether it is the operator's own.
+    /// Returns whether these are the operator's permissions.
     pub fn is_operator(&self) -> bool {
         self.rule == usize::MAX
     }
 }
 
-/// Decides about xApps; pure functions, called in the RIC's own time.
+/// Decides on xApps. Implementations are pure functions, called while the RIC processes a message.
 pub trait XappPolicy: Send {
-    /// Whether an xApp may join, and as whom.
+    /// Decides on the setup of an xApp and returns its permissions.
     fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause>;
 
-    /// Whether it may subscribe; that it sees the node is already sure.
+    /// Decides on a subscription. The node is already known to be visible.
     fn may_subscribe(
         &self,
         grant: &XappGrant,
@@ -185,7 +185,7 @@ pub trait XappPolicy: Send {
         Ok(())
     }
 
-    /// Whether it may control; that it sees the node is already sure.
+    /// Decides on a control. The node is already known to be visible.
     fn may_control(
         &self,
         grant: &XappGrant,
@@ -196,24 +196,25 @@ pub trait XappPolicy: Send {
         Ok(())
     }
 
-    /// What somebody may control who is no xApp of E42: an iApp (`iapp://NAME`), or who asks one from outside (`http://ADDRESS`,
-    /// `rmr://ADDRESS`, `xapp://NAME` for one that the host started). Everything, before any xApp, unless a policy says
-    /// otherwise: they are the operator's.
+    /// Returns the permissions of a controller that is not an E42 xApp: an iApp (`iapp://NAME`), or a client of an
+    /// iApp (`http://ADDRESS`, `rmr://ADDRESS`, `xapp://NAME` for a hosted xApp). The default is the operator's
+    /// permissions, with a priority above that of any xApp.
     fn party(&self, who: &str) -> Result<XappGrant, Cause> {
         let _ = who;
         Ok(XappGrant::operator())
     }
 
-    /// What a control that it may send would set: `KIND NAME`, or `KIND *` for all of a kind. Another xApp that sets the same
-    /// at the same base station within [`RicTimers::hold`](super::RicTimers::hold) is refused, or takes it if it is more
-    /// important. Nothing: the control meets no other.
+    /// Returns the parameters that a permitted control would set: `KIND NAME`, or `KIND *` for all of a kind. A
+    /// control of another xApp that sets one of them at the same base station within
+    /// [`RicTimers::hold`](super::RicTimers::hold) is refused, unless its priority is higher. An empty list means
+    /// that the control conflicts with no other.
     fn targets(&self, function: &RanFunctionItem, header: &Bytes, message: &Bytes) -> Vec<String> {
         let _ = (function, header, message);
         Vec::new()
     }
 }
 
-/// Admits everyone to everything.
+/// Admits all xApps with all permissions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllowAll;
 
@@ -228,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_station_is_admitted_by_network_name_and_certificate() {
+    fn base_station_is_admitted_by_network_name_and_certificate() {
         let node = GlobalE2NodeId::gnb(Plmn::new(1, 1, 2), 5, 22);
         let (bare, shown) = ("tcp://10.0.0.1:5", "tls://10.0.0.1:5 as gnb-5.lab");
         for (text, without, with) in [

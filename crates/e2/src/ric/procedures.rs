@@ -1,4 +1,4 @@
-//! Global procedures that the RIC has under way at a node.
+//! Outstanding global procedures of the RIC at a node.
 use crate::Time;
 use ranlab_wire::e2ap::*;
 use std::collections::BTreeMap;
@@ -6,40 +6,40 @@ use std::collections::BTreeMap;
 /// A global procedure that the RIC starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Procedure {
-    /// Reset; subscriptions are established again.
+    /// Reset. Subscriptions are requested again.
     Reset,
-    /// Connection update: the node adds, changes or removes connections to controllers.
+    /// Connection update: the node adds, modifies or removes connections to controllers.
     ConnectionUpdate,
-    /// Removal: the node parts, and is forgotten.
+    /// Removal: the node disconnects and is forgotten.
     Removal,
 }
 
-/// How it ended.
+/// Result of a global procedure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProcedureResult {
-    /// The node has done it.
+    /// The node executed it.
     Done,
-    /// The node has set up some of the connections, but not these.
+    /// The node set up some of the connections, but not these.
     Partly(Vec<E2ConnectionSetupFailedItem>),
     /// The node refused.
     Refused(Option<Cause>),
-    /// The node did not answer.
+    /// The node did not respond.
     TimedOut,
-    /// The node's connection ended.
+    /// The node disconnected.
     Lost,
 }
 
-/// The RIC could not start a procedure.
+/// Reason why the RIC could not start a procedure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcedureError {
-    /// No such node is connected.
+    /// The node is not connected.
     #[error("no node {0} is connected")]
     NoNode(GlobalE2NodeId),
-    /// Too many are under way.
+    /// The limit of outstanding procedures is reached.
     #[error("{0} procedures are under way at the node, no more are allowed")]
     TooMany(usize),
-    /// The node's version lacks it.
+    /// The node's version does not define the procedure.
     #[error("{0}")]
     NotInVersion(#[from] ranlab_wire::per::EncodeError),
 }
@@ -52,8 +52,8 @@ pub(super) struct Pending {
     pub(super) deadline: Time,
 }
 
-/// The RIC's procedures under way at one node, by transaction id. v1.01 has no such ids on the wire: there the oldest
-/// of a kind is the one answered.
+/// Outstanding procedures of the RIC at one node, by transaction id. v1.01 has no such ids on the wire; a response
+/// then belongs to the oldest procedure of its type.
 #[derive(Debug, Default)]
 pub(super) struct Procedures {
     pub(super) pending: BTreeMap<TransactionId, Pending>,

@@ -1,27 +1,27 @@
-//! The RAN database: base stations put together from the nodes that are their parts.
+//! The RAN database: base stations and the nodes that they consist of.
 use super::NodeInfo;
 use ranlab_wire::e2ap::{ComponentConfigItem, ComponentId, GlobalE2NodeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a node is of its base station.
+/// Role of a node within its base station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeKind {
-    /// All of it.
+    /// Complete base station.
     Whole,
-    /// The central unit, control and user plane.
+    /// Central unit, with control and user plane.
     Cu,
-    /// The control plane of the central unit.
+    /// Control plane of a central unit.
     CuCp,
-    /// A user plane of the central unit.
+    /// User plane of a central unit.
     CuUp,
-    /// A distributed unit.
+    /// Distributed unit.
     Du,
 }
 
 impl NodeKind {
-    /// A CU-UP or DU has an id of its own; the others differ only in their components: E1 makes a CU-CP, F1 (W1 for an
-    /// ng-eNB) without E1 a CU, neither a whole base station.
+    /// Derives the role. A CU-UP or DU has an id of its own. The others differ in their components: E1 means CU-CP,
+    /// F1 (W1 for an ng-eNB) without E1 means CU, and neither means a complete base station.
     pub fn of(id: &GlobalE2NodeId, components: &[ComponentConfigItem]) -> Self {
         let has = |f: fn(&ComponentId) -> bool| components.iter().any(|c| f(&c.id));
         match id.part_ids() {
@@ -33,7 +33,7 @@ impl NodeKind {
         }
     }
 
-    /// As people write it.
+    /// Returns the displayed name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Whole => "whole",
@@ -45,15 +45,15 @@ impl NodeKind {
     }
 }
 
-/// A base station and its connected parts.
+/// A base station and its connected nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RanInfo {
-    /// The base station.
+    /// Base station.
     pub id: GlobalE2NodeId,
-    /// Its connected parts, in order of their ids.
+    /// Connected nodes, in the order of ids.
     pub parts: Vec<(GlobalE2NodeId, NodeKind)>,
-    /// Whether nothing is missing: a whole base station; or a CU or CU-CP, at least one DU, every DU that its F1 (W1)
-    /// components name and every CU-UP that its E1 components name.
+    /// Whether all nodes are connected. This holds for a single complete base station. Otherwise it requires a CU or
+    /// CU-CP, at least one DU, every DU in its F1 (W1) components, and every CU-UP in its E1 components.
     pub complete: bool,
 }
 
@@ -63,12 +63,12 @@ struct Ran {
     complete: bool,
 }
 
-/// All base stations with a connected part.
+/// All base stations with a connected node.
 #[derive(Debug, Default)]
 pub(super) struct RanDb(BTreeMap<GlobalE2NodeId, Ran>);
 
 impl RanDb {
-    /// A part connected or changed; the base station if that made it complete or incomplete.
+    /// Adds or updates a node. Returns its base station if that made it complete or incomplete.
     pub(super) fn put(&mut self, node: Arc<NodeInfo>) -> Option<RanInfo> {
         let id = node.id.base_station();
         let ran = self.0.entry(id).or_default();
@@ -76,7 +76,7 @@ impl RanDb {
         self.judge(id)
     }
 
-    /// A part is gone; the base station if that made it incomplete.
+    /// Removes a node. Returns its base station if that made it incomplete.
     pub(super) fn remove(&mut self, node: &GlobalE2NodeId) -> Option<RanInfo> {
         let id = node.base_station();
         self.0.get_mut(&id)?.parts.remove(node);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_split_base_station_is_complete_when_all_announced_parts_are_there() {
+    fn split_base_station_is_complete_with_all_announced_nodes() {
         let cu_cp = part(
             None,
             None,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_follow_from_ids_and_components() {
+    fn roles_follow_from_ids_and_components() {
         let f1 = component(ComponentId::F1(InterfaceF1 { du_id: 1 }));
         assert_eq!(part(None, None, vec![ng(), f1]).kind, NodeKind::Cu);
         assert_eq!(part(None, None, vec![ng()]).kind, NodeKind::Whole);

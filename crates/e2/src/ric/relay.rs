@@ -1,6 +1,6 @@
-//! Nodes that other RICs serve. This RIC is the other's E42 client, and each of its nodes is a connection here that has no socket:
-//! subscriptions, controls and what iApps and xApps see of it are those of any node, and its indications come straight from the
-//! RIC that serves it.
+//! Nodes that other RICs serve. This RIC is an E42 client of the other one. Each of the other RIC's nodes is a
+//! virtual connection here, without a socket. iApps and xApps use such a node like any other. Its indications come
+//! directly from the RIC that serves it.
 use super::directory::RicSeen;
 use super::words;
 use super::{ConnId, NodeLoss, Ric, RicInput, RicOutput, Role, Side};
@@ -14,24 +14,24 @@ use ranlab_wire::e2ap::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Numbers of connections without a socket begin here; a driver's are below.
+/// First id of virtual connections; the driver's ids are below.
 const VIRTUAL_FIRST: u64 = 1 << 62;
-/// Numbers of connections that this RIC has asked for.
+/// First id of connections that this RIC has requested.
 const DIALLED_FIRST: u64 = 1 << 63;
-/// What a RIC brings to another one, so that it is told of nothing that is not that one's own.
+/// OID that identifies a RIC to another RIC, which then announces only its own nodes to it.
 pub(super) const RELAY_OID: &str = "ranlab-ric";
 
-/// Whether a connection has no socket: another RIC's node.
+/// Returns whether a connection is virtual: the node of another RIC.
 pub(super) fn is_virtual(conn: ConnId) -> bool {
     (VIRTUAL_FIRST..DIALLED_FIRST).contains(&conn.0)
 }
 
-/// Whether this RIC has asked for a connection: to another RIC.
+/// Returns whether this RIC requested a connection, which leads to another RIC.
 pub(super) fn is_dialled(conn: ConnId) -> bool {
     conn.0 >= DIALLED_FIRST
 }
 
-/// What a request at a node was.
+/// Type of an outstanding request at a node.
 #[derive(Debug, Clone)]
 struct Errand {
     request_id: RicRequestId,
@@ -41,7 +41,7 @@ struct Errand {
     answered: bool,
 }
 
-/// Another RIC's node as it is here.
+/// The node of another RIC.
 #[derive(Debug)]
 struct Proxy {
     conn: ConnId,
@@ -60,13 +60,13 @@ struct Relay {
     proxies: BTreeMap<GlobalE2NodeId, Proxy>,
 }
 
-/// The other RICs, by name.
+/// Other RICs by name.
 #[derive(Debug, Default)]
 pub(super) struct Relays {
     all: BTreeMap<Arc<str>, Relay>,
     dials: BTreeMap<ConnId, Arc<str>>,
     nodes: BTreeMap<ConnId, (Arc<str>, GlobalE2NodeId)>,
-    /// Nodes that were listed by another RIC, by their keys in the directory.
+    /// Nodes listed by other RICs, by their directory keys.
     keys: BTreeMap<String, GlobalE2NodeId>,
     last: u64,
 }
@@ -80,7 +80,7 @@ impl Relays {
         self.all.get_mut(self.dials.get(&dial)?)
     }
 
-    /// The next frame for another RIC.
+    /// Returns the next frame for another RIC.
     pub(super) fn transmit(&mut self, now: Time, dial: ConnId) -> Option<crate::Frame> {
         self.of(dial)?.xapp.transmit(now)
     }
@@ -112,7 +112,7 @@ fn client(address: &str, seed: u64) -> Xapp {
 }
 
 impl Ric {
-    /// Other RICs came, went or moved.
+    /// Updates the connections after other RICs appeared, disappeared, or changed their addresses.
     pub(super) fn sync_relays(&mut self, now: Time) {
         let Some(cluster) = &mut self.cluster else { return };
         let wanted = |ric: &RicSeen| !ric.presence.over && !ric.presence.e42.is_empty();
@@ -152,14 +152,14 @@ impl Ric {
         conns.into_iter().for_each(|conn| self.shut(now, conn, why.clone()));
     }
 
-    /// The directory has a new owner for a key.
+    /// Handles a change of the owner of a directory key.
     pub(super) fn node_moved(&mut self, now: Time, key: &str) {
         let Some(cluster) = &self.cluster else { return };
         let Some(node) = cluster.relays.keys.get(key).copied() else { return };
         self.relay_as_directed(now, node);
     }
 
-    /// A node that others serve is here by way of the RIC that the directory names, and of no other.
+    /// Makes a node available through the RIC that the directory names as its owner, and through no other.
     fn relay_as_directed(&mut self, now: Time, node: GlobalE2NodeId) {
         let Some(cluster) = &mut self.cluster else { return };
         let owner = cluster.directory.owner(&node).cloned();
@@ -193,13 +193,13 @@ impl Ric {
         };
         self.setup(now, conn, Version::V2_03, request);
         if self.place_of(conn).is_none() {
-            // There is no room for it here.
+            // The limit of nodes is reached.
             self.drop_proxy(conn);
             self.links.close(conn, "there is no room for another RIC's node".to_owned());
         }
     }
 
-    /// A connection without a socket is gone.
+    /// Removes a virtual connection.
     pub(super) fn drop_proxy(&mut self, conn: ConnId) {
         let Some(cluster) = &mut self.cluster else { return };
         let Some((name, node)) = cluster.relays.nodes.remove(&conn) else { return };
@@ -211,7 +211,7 @@ impl Ric {
         }
     }
 
-    /// What a driver tells of a connection to another RIC.
+    /// Handles an input of a connection to another RIC.
     pub(super) fn dialled(&mut self, now: Time, input: RicInput) {
         let Some(cluster) = &mut self.cluster else { return };
         let (conn, input) = match input {
@@ -231,7 +231,7 @@ impl Ric {
         }
     }
 
-    /// Does what the clients of other RICs want; whether there was something.
+    /// Executes the outputs of the E42 clients. Returns whether there were any.
     pub(super) fn attend_relays(&mut self, now: Time) -> bool {
         let Some(cluster) = &mut self.cluster else { return false };
         let relays = &mut cluster.relays;
@@ -311,7 +311,7 @@ impl Ric {
         }
     }
 
-    /// Another RIC lists a node.
+    /// Handles a node listed by another RIC.
     fn relay_listed(&mut self, now: Time, node: GlobalE2NodeId) {
         if let Some(cluster) = &mut self.cluster {
             cluster.relays.keys.insert(super::directory::node_key(&node), node);
@@ -319,7 +319,7 @@ impl Ric {
         self.relay_as_directed(now, node);
     }
 
-    /// Another RIC can be asked: what it lists follows, or is known from before.
+    /// Adds the nodes that a newly connected RIC has listed.
     fn relay_all(&mut self, now: Time, name: &str) {
         let Some(relay) = self.cluster.as_ref().and_then(|it| it.relays.all.get(name)) else { return };
         let nodes: Vec<_> = relay.xapp.nodes().map(|(node, _)| *node).collect();
@@ -340,7 +340,7 @@ impl Ric {
         }
     }
 
-    /// A node without a socket says something.
+    /// Processes a message as if a virtual node had sent it.
     fn say_for_node(&mut self, now: Time, conn: ConnId, message: &Message) {
         let Some(place) = self.place_of(conn) else { return };
         let encoded = encode(message, Version::V2_03);
@@ -373,7 +373,7 @@ impl Ric {
             call_process_id: view.call_process_id.as_deref(),
         };
         let (conn, mut octets) = (proxy.conn, Vec::new());
-        // What was decoded can be encoded.
+        // Cannot fail: the indication was decoded.
         if indication.encode(&mut octets).is_err() {
             return;
         }
@@ -395,7 +395,7 @@ impl Ric {
         let Some(errand) = proxy.subscriptions.get_mut(&handle) else { return };
         let (id, function) = (errand.request_id, errand.function);
         match outcome {
-            // Its RIC has restored it by itself: here nothing was lost.
+            // The other RIC has restored the subscription itself, so nothing was lost here.
             Ok(_) if errand.answered => {}
             Ok(not_admitted) => {
                 errand.answered = true;
@@ -451,7 +451,7 @@ impl Ric {
         self.say_for_node(now, conn, &answer);
     }
 
-    /// What this RIC says to a node without a socket becomes a request to the RIC that serves it.
+    /// Converts the messages of this RIC to a virtual node into requests to the RIC that serves it.
     pub(super) fn carry(&mut self, now: Time, conn: ConnId) {
         while let Some(frame) = self.links.conn_mut(conn).and_then(|link| link.outbox.pop(now)) {
             match decode(&frame.to_bytes(), Version::V2_03).map(|decoded| decoded.message) {
@@ -530,18 +530,19 @@ impl Ric {
             Message::RicQueryRequest(m) => {
                 words::error_about(Some(m.request_id), Some(m.function_id), no_place)
             }
-            // The setup's answer, and what is the serving RIC's affair: global procedures end by their time-outs.
+            // The setup response, and global procedures, which are left to the serving RIC. They end here by their
+            // timeouts.
             _ => return,
         };
         self.say_for_node(now, conn, &answer);
     }
 
-    /// Whether a connection of a RIC that is this one's client may know of a node: of those that it has from others it may not.
+    /// Returns whether a node is hidden from other RICs, because this RIC only has it from another one.
     pub(super) fn is_secondhand(&self, place: usize) -> bool {
         self.nodes.at(place).and_then(|node| node.conn).is_some_and(is_virtual)
     }
 
-    /// A node that another RIC serves makes room for the node itself.
+    /// Removes a virtual node because the node itself has connected to this RIC.
     pub(super) fn yield_proxy(&mut self, now: Time, node: &GlobalE2NodeId) {
         let conn = self.nodes.find(node).and_then(|place| self.nodes.at(place)?.conn);
         if let Some(conn) = conn.filter(|conn| is_virtual(*conn)) {

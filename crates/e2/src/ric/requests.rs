@@ -1,4 +1,4 @@
-//! Controls and queries under way: answered once or expired, never repeated.
+//! Outstanding controls and queries. They get one response or expire, and are never repeated.
 use super::conflicts::{Claimant, Held};
 use super::iapp::{ControlDetails, Party};
 use super::turns::Errand;
@@ -14,7 +14,7 @@ use ranlab_wire::per::EncodeError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Requestor of controls and queries, below those of the subscriptions.
+/// Requestor id of controls and queries, below those of subscriptions.
 const REQUESTOR: u16 = 1_020;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,34 +27,35 @@ enum Kind {
 struct Pending {
     kind: Kind,
     owner: Owner,
-    /// For whom an iApp asked.
+    /// Client on whose behalf an iApp sent the request.
     party: Option<Party>,
-    /// The owner's own request id.
+    /// Request id of the owner.
     request_id: RicRequestId,
     function: RanFunctionId,
     call_process_id: Option<Bytes>,
-    /// Whether the owner waits for an answer, rather than for a failure alone.
+    /// Whether the owner waits for a response rather than only for a failure.
     answer_due: bool,
-    /// The node is asked for an acknowledgement that the owner did not ask for: it tells when the next has its turn.
+    /// Whether the RIC requested the acknowledgement, not the owner. It allows the next queued request to be sent.
     ack_is_ours: bool,
-    /// What it sets is held for its owner, by this claim.
+    /// Claim of the parameters that the control sets.
     claim: Option<u64>,
-    /// Encoded, while it waits for its turn.
+    /// Encoded request, while it is queued.
     held: Option<Bytes>,
     deadline: Time,
 }
 
-/// Another xApp holds what a control sets.
+/// Cause if another controller holds a parameter that a control sets.
 const CONFLICT: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 
-/// Controls under way at once for one whom the host started and who asks over HTTP: it shares the console's room with all others.
+/// Maximum number of outstanding controls of a hosted xApp that uses HTTP. It shares the limit of the REST API with
+/// all other clients.
 const PARTY_REQUESTS: usize = 32;
 
-/// A control that is not sent.
+/// A control that is refused.
 #[derive(Debug)]
 struct Refused {
     cause: Cause,
-    /// Why, for people.
+    /// Reason, as text.
     outcome: Option<Bytes>,
 }
 
@@ -64,11 +65,11 @@ impl From<Cause> for Refused {
     }
 }
 
-/// Requests under way at one node, by instance (the requestor is always the same).
+/// Outstanding requests at one node by instance (the requestor id is always the same).
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     pending: BTreeMap<u16, Pending>,
-    /// Those whose owner waits for nothing but a failure, oldest first.
+    /// Requests whose owner only waits for a failure, oldest first.
     silent: BTreeSet<(Time, u16)>,
     last: u16,
 }
@@ -78,7 +79,7 @@ impl Requests {
         self.pending.len()
     }
 
-    /// Whether one is at the node.
+    /// Returns whether a request has been sent to the node.
     pub(super) fn is_sent(&self, instance: u16) -> bool {
         self.pending.get(&instance).is_some_and(|p| p.held.is_none())
     }
@@ -142,7 +143,7 @@ impl Ric {
         self.links.say(conn, &failure);
     }
 
-    /// The one place through which every control passes, whoever sends it: what he may is asked, and what he sets claimed, here.
+    /// Checks permissions, claims the parameters and sends a control. Every control passes through this function.
     fn control(
         &mut self,
         now: Time,
@@ -165,7 +166,7 @@ impl Ric {
         let version = self.nodes.at(place).map_or(self.config.version, |n| n.info.version);
         let answer_due = matches!(details.ack_request, Some(RicControlAckRequest::Ack));
         let ack_is_ours = !answer_due && self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time());
-        // NAck is v1.01's word; later versions want an answer or none.
+        // NAck exists only in v1.01; later versions request a response or none.
         let ack_request = match details.ack_request {
             _ if ack_is_ours => Some(RicControlAckRequest::Ack),
             Some(RicControlAckRequest::NAck) if version > Version::V1_01 => Some(RicControlAckRequest::NoAck),
@@ -204,7 +205,8 @@ impl Ric {
         sent.map_err(Refused::from)
     }
 
-    /// Whether somebody may control this function: with which priority, and how many a party may have under way.
+    /// Checks whether a controller may control this function. Returns its priority and its limit of outstanding
+    /// requests.
     fn permit(
         &self,
         owner: Owner,
@@ -228,7 +230,7 @@ impl Ric {
         Ok((grant.priority, grant.limits.requests.min(PARTY_REQUESTS)))
     }
 
-    /// Whether a party may have one more control under way.
+    /// Checks whether a party may have one more outstanding control.
     fn make_room_for(&mut self, party: Option<&Party>, most: usize) -> Result<(), Cause> {
         let own = party.and_then(|party| self.requests_for.get(party)).copied().unwrap_or(0);
         if own >= most {
@@ -238,7 +240,7 @@ impl Ric {
         Ok(())
     }
 
-    /// Whether somebody may set what a control sets; others that lose it are told.
+    /// Claims the parameters of a control. Controllers that lose a parameter are notified.
     fn claim(
         &mut self,
         now: Time,
@@ -282,7 +284,7 @@ impl Ric {
         }
     }
 
-    /// `xapp 7`, or a party's own name.
+    /// Returns `xapp 7`, or the name of a party.
     fn name_of(&self, claimant: &Claimant) -> Arc<str> {
         match claimant {
             Claimant::Party(party) => party.clone(),
@@ -298,8 +300,9 @@ impl Ric {
         self.links.event(RicEvent::Conflict { node, target, winner, loser });
     }
 
-    /// An xApp hears that what it had set was set by another, or that another tried: by an error about no request, since the
-    /// control has long been answered. Strangers' end themselves at what they do not expect, and are told nothing.
+    /// Notifies a ranlab xApp that another controller took one of its parameters or tried to. The notification is an
+    /// error indication without request id, because the control completed earlier. Third-party xApps abort on
+    /// unexpected messages and get none.
     fn tell_holder(&mut self, claimant: &Claimant, function: RanFunctionId) {
         let &Claimant::Xapp(Owner::Xapp { place, conn }) = claimant else { return };
         if self.xapps.at(place).is_some_and(|xapp| xapp.is_ours) {
@@ -380,7 +383,7 @@ impl Ric {
         Ok(())
     }
 
-    /// The turn of a control or query has come; it may have expired before.
+    /// Sends a queued control or query, unless it has expired.
     pub(super) fn run_request(&mut self, place: usize, instance: u16) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let pdu = node.requests.pending.get_mut(&instance).and_then(|p| p.held.take());
@@ -389,7 +392,8 @@ impl Ric {
         }
     }
 
-    /// Back-pressure: at a bound, one that waits for nothing but a failure gives way; else the new one is refused.
+    /// Applies back-pressure: at the limit, drops a request that only waits for a failure. If there is none, refuses
+    /// the new request.
     fn make_room(&mut self, place: usize, owner: Owner) -> Result<(), Cause> {
         let limits = &self.config.limits;
         let own = self.requests_by.get(&owner).copied().unwrap_or(0);
@@ -430,7 +434,7 @@ impl Ric {
         Some(pending)
     }
 
-    /// Takes the request that an answer is for.
+    /// Removes and returns the request that a response belongs to.
     fn take_answered(&mut self, place: usize, id: RicRequestId, kind: Kind) -> Option<Pending> {
         let pending = self.nodes.at(place).and_then(|n| n.requests.pending.get(&id.instance));
         if id.requestor != REQUESTOR || pending.is_none_or(|p| p.kind != kind) {
@@ -442,7 +446,7 @@ impl Ric {
 
     pub(super) fn control_acknowledged(&mut self, place: usize, m: RicControlAcknowledge) {
         let Some(pending) = self.take_answered(place, m.request_id, Kind::Control) else { return };
-        // v1.01 acknowledges what it rejected.
+        // A v1.01 node acknowledges controls that it rejected.
         if matches!(m.status, Some(RicControlStatus::Rejected | RicControlStatus::Failed)) {
             let cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
             return self.finish(pending, Outcome::Failed { cause, outcome: m.outcome });
@@ -483,7 +487,7 @@ impl Ric {
         }
     }
 
-    /// The node is away: nothing will be answered.
+    /// Fails all requests at a node that has disconnected.
     pub(super) fn fail_requests(&mut self, place: usize) {
         let Some(node) = self.nodes.at(place) else { return };
         let instances: Vec<_> = node.requests.pending.keys().copied().collect();
@@ -495,7 +499,7 @@ impl Ric {
         }
     }
 
-    /// The owner is gone: nobody waits for the answers.
+    /// Discards the requests of an owner that has disconnected.
     pub(super) fn drop_requests(&mut self, owner: Owner) {
         if !self.requests_by.contains_key(&owner) {
             return;
@@ -512,7 +516,7 @@ impl Ric {
 
     fn finish(&mut self, pending: Pending, outcome: Outcome) {
         if let (Some(claim), Outcome::Failed { .. }) = (pending.claim, &outcome) {
-            // What the node has not done protects nobody.
+            // A control that was not executed does not hold its parameters.
             let claimant = pending.party.clone().map_or(Claimant::Xapp(pending.owner), Claimant::Party);
             self.conflicts.undo(&claimant, claim);
         }

@@ -1,4 +1,4 @@
-//! What a RIC looks like from outside: plain values for northbound interfaces and tests.
+//! Snapshot of a RIC as plain values, for northbound interfaces and tests.
 use super::directory::DirectoryCounters;
 use super::links::Role;
 use super::subscription_table::State;
@@ -9,128 +9,128 @@ use ranlab_wire::e42::XappId;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the RIC knows of an xApp.
+/// Data of an xApp.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XappInfo {
-    /// Its id.
+    /// Id of the xApp.
     pub id: XappId,
-    /// From where it connected.
+    /// Remote address.
     pub peer: Arc<str>,
-    /// On whose behalf it acts.
+    /// Tenant of the xApp.
     pub tenant: Tenant,
-    /// The numbering that it speaks.
+    /// E2AP version that its messages are based on.
     pub version: Version,
-    /// Since when.
+    /// Time of the setup.
     pub since: Time,
 }
 
-/// A node and what goes on there.
+/// A node and its activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSnapshot {
-    /// The node.
+    /// Node.
     pub info: Arc<NodeInfo>,
     /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionSnapshot>,
-    /// Controls and queries under way.
+    /// Number of outstanding controls and queries.
     pub requests: usize,
-    /// Global procedures of the RIC's under way.
+    /// Number of outstanding global procedures of the RIC.
     pub procedures: usize,
 }
 
 /// A subscription at a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionSnapshot {
-    /// The RIC's request id there.
+    /// Request id of the RIC at the node.
     pub request_id: RicRequestId,
-    /// Of which function.
+    /// RAN function.
     pub function: RanFunctionId,
-    /// `waiting` for the node, `requesting`, `active` or `deleting`.
+    /// State: `waiting` for the node, `requesting`, `active` or `deleting`.
     pub state: &'static str,
-    /// Owners that are xApps, with their own request ids.
+    /// xApps that own it, with their request ids.
     pub xapps: Vec<(XappId, RicRequestId)>,
-    /// Owners that are iApps.
+    /// Number of iApps that own it.
     pub iapps: usize,
-    /// How often it asks for a report, if that is known.
+    /// Report period, if known.
     pub period: Option<Duration>,
-    /// Indications that came.
+    /// Number of received indications.
     pub indications: u64,
-    /// When the last one came.
+    /// Time of the last indication.
     pub heard: Option<Time>,
 }
 
-/// An xApp and what it owns.
+/// An xApp and its activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XappSnapshot {
-    /// The xApp.
+    /// xApp.
     pub info: XappInfo,
-    /// Its subscriptions, by its own request ids.
+    /// Subscriptions, by the xApp's request ids.
     pub subscriptions: Vec<(RicRequestId, GlobalE2NodeId)>,
-    /// Its controls under way.
+    /// Number of outstanding controls.
     pub requests: usize,
 }
 
 /// A connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnSnapshot {
-    /// Which.
+    /// Id.
     pub id: ConnId,
-    /// What it carries.
+    /// Protocol.
     pub side: Side,
-    /// From where.
+    /// Remote address.
     pub peer: Arc<str>,
-    /// What its peer speaks.
+    /// E2AP version.
     pub version: Version,
-    /// Whether its peer is set up.
+    /// Whether the setup is complete.
     pub set_up: bool,
-    /// What its outbox has taken and dropped.
+    /// Counters of the send queue.
     pub outbox: OutboxCounters,
-    /// Octets that wait for the peer to read.
+    /// Size of the send queue, in bytes.
     pub queued_bytes: usize,
 }
 
-/// A RIC at a moment.
+/// State of a RIC at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RicSnapshot {
-    /// Nodes, connected or remembered, in order of their ids.
+    /// Nodes, connected or remembered, in the order of ids.
     pub nodes: Vec<NodeSnapshot>,
-    /// Base stations with a connected part.
+    /// Base stations with a connected node.
     pub rans: Vec<RanInfo>,
-    /// xApps in order of their ids.
+    /// xApps in the order of ids.
     pub xapps: Vec<XappSnapshot>,
-    /// iApps in order of their coming.
+    /// iApps in the order in which they were added.
     pub iapps: Vec<String>,
-    /// Connections in order of their numbers.
+    /// Connections in the order of ids.
     pub connections: Vec<ConnSnapshot>,
-    /// What was counted.
+    /// Counters.
     pub counters: RicCounters,
-    /// What is likely wrong, the oldest first.
+    /// Hints, the oldest first.
     pub hints: Vec<Hint>,
-    /// Its part among several RICs, if it is one of them.
+    /// State of a RIC that is one of several; `None` for a single RIC.
     pub cluster: Option<ClusterSnapshot>,
 }
 
-/// A RIC's part among several.
+/// State of a RIC that is one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterSnapshot {
-    /// Whether a server of their store is there.
+    /// Whether a server of the shared store is reachable.
     pub reached: bool,
-    /// Whether it may command what it holds.
+    /// Whether the lease is valid, so that the RIC may control its nodes.
     pub lawful: bool,
-    /// Nodes that are its own.
+    /// Number of owned nodes.
     pub held: usize,
-    /// What its directory did.
+    /// Counters of the directory.
     pub counters: DirectoryCounters,
-    /// What became of what iApps hand over.
+    /// Counters of iApp snapshots.
     pub snapshots: SnapshotCounters,
 }
 
 impl Ric {
-    /// Nodes connected now. Looks at each node once and at nothing else.
+    /// Returns the number of connected nodes. The cost is proportional to the number of nodes.
     pub fn nodes_connected(&self) -> usize {
         self.nodes.in_order().filter(|node| node.conn.is_some()).count()
     }
 
-    /// All that there is to see. Costs as much as there is; not for every message.
+    /// Returns the complete state. Expensive: the cost is proportional to the size of the state.
     pub fn snapshot(&self) -> RicSnapshot {
         let connections = self.links.sorted().into_iter().map(|(id, c)| ConnSnapshot {
             id,
@@ -163,12 +163,13 @@ impl Ric {
         self.nodes.in_order().map(|node| self.node_snapshot(node)).collect()
     }
 
-    /// A node of which `is` says that it is meant, the first one in order of their ids. Costs as much as there is of it.
+    /// Returns the first node, in the order of ids, for which `is` returns true. The cost is proportional to the
+    /// state of that node.
     pub fn find_node(&self, is: impl Fn(&GlobalE2NodeId) -> bool) -> Option<NodeSnapshot> {
         self.nodes.in_order().find(|node| is(&node.info.id)).map(|node| self.node_snapshot(node))
     }
 
-    /// What is likely wrong, the oldest first.
+    /// Returns the hints, the oldest first.
     pub fn hints(&self) -> Vec<Hint> {
         self.links.hints.all()
     }

@@ -1,12 +1,13 @@
-//! What iApps know and hand over: snapshots in the store of several RICs.
+//! Snapshots of iApp state in the shared store of several RICs.
 //!
-//! Any RIC's iApp says that something has changed ([`IAppOutbox::save`](super::IAppOutbox::save)); a little later it is asked for a
-//! snapshot, which is written under a key of its own and told by the watch to all other RICs, whose iApp of that name gets it at once,
-//! or when the node comes to be known there. So whichever RIC a node moves to has it already, and nothing is asked at that moment.
+//! An iApp reports that its state has changed ([`IAppOutbox::save`](super::IAppOutbox::save)). A little later the RIC
+//! requests a snapshot and writes it under a separate key. The watches of all other RICs report it. Their iApp of the
+//! same name gets the snapshot immediately, or when the node becomes known there. If a node moves to another RIC,
+//! that RIC already has the state and sends no request at that moment.
 //!
-//! Of two that save at the same moment the later write stands, at all of them: while a RIC has something of its own to write it takes
-//! nobody else's. A write that fails is repeated with what is known then; each says upon which revision, so that one that the store
-//! takes late is not taken for news.
+//! If two RICs save at the same time, the later write prevails at all of them: while a RIC has a change of its own to
+//! write, it accepts no other. A failed write is repeated with the latest state. Each write names the revision that
+//! it replaces, so that a delayed write cannot overwrite a newer one.
 use super::directory::{BusAsk, BusNews, BusWrite, WriteFailure, WriteId, node_key};
 use super::iapp::{IApp, Notice};
 use super::{Ric, RicEvent};
@@ -17,35 +18,36 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Octets of one snapshot, whatever an iApp declares.
+/// Maximum size of a snapshot, in bytes, regardless of the iApp's own limit.
 pub const SNAPSHOT_BYTES_MAX: usize = 64 << 10;
-/// Octets of all that a RIC knows of; nothing is added to the store beyond, for claims are to find room there.
+/// Maximum size of all snapshots that a RIC knows, in bytes. Beyond it, nothing is added to the store, which must
+/// keep room for claims.
 pub const SNAPSHOTS_BYTES_MAX: usize = 64 << 20;
-/// Snapshots that a RIC knows of; what is told of further ones is counted and not kept.
+/// Maximum number of snapshots that a RIC knows. Further ones are counted and dropped.
 const SNAPSHOTS_MAX: usize = 1 << 16;
-/// Octets that are kept of a value's head.
+/// Maximum size of the header of a stored value, in bytes.
 const HEAD_BYTES_MAX: usize = 256;
-/// Changes within so much time are one write.
+/// Time within which several changes are combined into one write.
 const SAVE_AFTER: Duration = Duration::from_millis(50);
-/// A write that failed is repeated after this, and one without an answer counts as failed after five times as much.
+/// Delay before a failed write is repeated. A write without a response counts as failed after five times this delay.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Writes under way at once: signs of life stand in one queue with them.
+/// Maximum number of outstanding writes, which share a queue with heartbeats.
 const WRITES_MAX: usize = 16;
-/// What keys begin with.
+/// Prefix of the keys.
 const STATES: &str = "state.";
-/// The first words of each value, which later formats change.
+/// First words of each value; a later format will change them.
 const FORMAT: &str = "ranlab1 state ";
-/// Numbers of writes from here on are ours, those below the directory's.
+/// First id of the writes of snapshots; the ids of the directory's writes are below.
 const FIRST_WRITE: u64 = 1 << 63;
-/// Characters of an iApp's name in a key.
+/// Maximum length of an iApp's name in a key, in characters.
 const NAME_LEN_MAX: usize = 32;
 
-/// What an iApp that hands over declares.
+/// Format and size of an iApp's snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeps {
-    /// The form of its snapshots: one of another version is not read.
+    /// Version of the format. Snapshots of another version are rejected.
     pub version: u16,
-    /// Octets of one snapshot at most, up to [`SNAPSHOT_BYTES_MAX`].
+    /// Maximum size of a snapshot in bytes, up to [`SNAPSHOT_BYTES_MAX`].
     pub bytes_max: usize,
 }
 
@@ -55,46 +57,46 @@ impl Keeps {
     }
 }
 
-/// Why a snapshot is not handed over, or not taken: the iApp knows nothing then, as if there were none.
+/// Reason why a snapshot was not stored or not accepted. The iApp then has no state, as if there were no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
-    /// It is larger than the iApp has declared.
+    /// The snapshot is larger than the iApp's limit.
     #[error("it has {bytes} octets, at most {most} are allowed")]
     TooLarge {
-        /// It has.
+        /// Size, in bytes.
         bytes: usize,
-        /// It may have.
+        /// Limit, in bytes.
         most: usize,
     },
-    /// Another version of the iApp wrote it.
+    /// The snapshot has a different version.
     #[error("it is of version {version}, this RIC's iApp reads {expected}")]
     Version {
-        /// Whose.
+        /// Version of the snapshot.
         version: u16,
-        /// Which is read.
+        /// Version of the iApp.
         expected: u16,
     },
-    /// It is no snapshot, or the iApp does not understand it.
+    /// The value is not a valid snapshot, or the iApp rejected it.
     #[error("{0}")]
     Malformed(String),
-    /// The store has as many as it may.
+    /// The limit of the store is reached.
     #[error("snapshots of {SNAPSHOTS_BYTES_MAX} octets are in the store, or {SNAPSHOTS_MAX} of them")]
     NoRoom,
 }
 
-/// What was counted of snapshots.
+/// Counters of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // described by their names
 pub struct SnapshotCounters {
-    /// Written by this RIC, and acknowledged.
+    /// Snapshots written by this RIC and acknowledged.
     pub saved: u64,
-    /// Given to an iApp here.
+    /// Snapshots passed to an iApp of this RIC.
     pub restored: u64,
     pub too_large: u64,
     pub other_version: u64,
     pub malformed: u64,
     pub no_room: u64,
-    /// Writes that failed or had no answer; they are repeated.
+    /// Writes that failed or got no response; they are repeated.
     pub failed: u64,
 }
 
@@ -109,7 +111,7 @@ impl SnapshotCounters {
     }
 }
 
-/// A value of the store.
+/// A stored value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Snapshot {
     ric: Arc<str>,
@@ -139,7 +141,7 @@ impl Snapshot {
     }
 }
 
-/// The last one of a key that the watch has told; without a snapshot, what was told is none.
+/// Latest value of a key that the watch reported; `snapshot` is `None` if it is not valid.
 #[derive(Debug)]
 struct Known {
     revision: u64,
@@ -152,39 +154,39 @@ impl Known {
     }
 }
 
-/// A change that is not yet written.
+/// A change that has not been written yet.
 #[derive(Debug, Clone)]
 struct Change {
     place: usize,
     about: Option<GlobalE2NodeId>,
     at: Time,
-    /// Nothing is new but that a write has failed.
+    /// Whether it is only the repetition of a failed write.
     again: bool,
 }
 
-/// What a RIC among others knows of snapshots.
+/// Snapshots known to a RIC that is one of several.
 #[derive(Debug)]
 pub(super) struct States {
     name: Arc<str>,
     life: u64,
     known: BTreeMap<String, Known>,
     bytes: usize,
-    /// By key.
+    /// Changes by key.
     changed: BTreeMap<String, Change>,
     under_way: BTreeMap<WriteId, (String, Change, Snapshot)>,
     last: u64,
-    /// Nodes that iApps know, by what keys call them.
+    /// Nodes known to iApps, by their names in keys.
     nodes: BTreeMap<String, GlobalE2NodeId>,
     pub(super) counters: SnapshotCounters,
 }
 
-/// The part of a key that names a node.
+/// Returns the part of a key that names a node.
 fn word(node: &GlobalE2NodeId) -> String {
     let key = node_key(node);
     key.split_once('.').map_or(key.as_str(), |(_, word)| word).to_owned()
 }
 
-/// The key of what an iApp knows of a node, or of none.
+/// Returns the key of an iApp's state about a node, or of its state that concerns no node.
 fn state_key(iapp: &str, about: Option<&GlobalE2NodeId>) -> String {
     match about {
         Some(node) => format!("{STATES}{iapp}.{}", word(node)),
@@ -192,7 +194,7 @@ fn state_key(iapp: &str, about: Option<&GlobalE2NodeId>) -> String {
     }
 }
 
-/// Whether an iApp hands over, and how.
+/// Returns the format of an iApp's snapshots, or `None` if it does not share its state.
 fn keeps(iapp: &dyn IApp) -> Option<Keeps> {
     let fits = |octet: u8| octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_';
     let name = iapp.name();
@@ -215,7 +217,7 @@ impl States {
         }
     }
 
-    /// Whether news of the store are of snapshots.
+    /// Returns whether a notification of the store concerns snapshots.
     pub(super) fn are_of(news: &BusNews) -> bool {
         match news {
             BusNews::Entry { key, .. } => key.starts_with(STATES),
@@ -232,7 +234,7 @@ impl States {
         self.under_way.values().any(|(it, _, _)| it == key)
     }
 
-    /// Whether this RIC has still to say what it knows itself.
+    /// Returns whether a change of this RIC is queued or being written.
     fn is_saying(&self, key: &str) -> bool {
         self.changed.contains_key(key) || self.is_under_way(key)
     }
@@ -247,13 +249,13 @@ impl States {
         late.into_iter().chain(due.map(|(_, change)| change.at)).min()
     }
 
-    /// The next change that is due and may be written.
+    /// Returns the next change that is due and may be written.
     fn due(&self, now: Time) -> Option<String> {
         let due = |(key, change): &(&String, &Change)| change.at <= now && !self.is_under_way(key);
         self.changed.iter().filter(|_| self.room() > 0).find(due).map(|(key, _)| key.clone())
     }
 
-    /// A value of the store; whether it is news for iApps here.
+    /// Records a value of the store. Returns whether it is news for the iApps of this RIC.
     fn learn(&mut self, key: &str, revision: u64, value: &Bytes) -> bool {
         let before = self.known.get(key);
         if before.is_some_and(|known| known.revision >= revision) {
@@ -265,7 +267,7 @@ impl States {
             || full
             || self.bytes - gone + came > SNAPSHOTS_BYTES_MAX
         {
-            // What is known of this key no longer holds.
+            // The previous value of this key is outdated.
             self.counters.no_room += 1;
             self.bytes -= gone;
             if let Some(known) = self.known.get_mut(key) {
@@ -273,7 +275,7 @@ impl States {
             }
             return false;
         }
-        // The watch may lend from a whole message.
+        // Copied, because the value may be a slice of a large message.
         let snapshot = Snapshot::read(&Bytes::copy_from_slice(value));
         let own = snapshot.as_ref().is_some_and(|it| self.is_own(it));
         if own {
@@ -283,7 +285,8 @@ impl States {
         !own && !self.is_saying(key)
     }
 
-    /// What this RIC has written is there, whether its answer comes or not: whatever others write from now on is newer.
+    /// Handles the own value in the watch: the write has succeeded, even without a response. Values written by others
+    /// from now on are newer.
     fn came_back(&mut self, key: &str, snapshot: Option<&Snapshot>) {
         let under_way = self.under_way.iter().find(|(_, (it, _, own))| it == key && Some(own) == snapshot);
         if let Some(id) = under_way.map(|(id, _)| *id) {
@@ -302,14 +305,15 @@ impl States {
         }
     }
 
-    /// A write has ended; the key whose latest value is to be told to iApps here, if somebody else's is.
+    /// Handles the result of a write. Returns the key if its latest value, from another RIC, must be passed to an
+    /// iApp.
     fn written(&mut self, now: Time, id: WriteId, outcome: Result<u64, WriteFailure>) -> Option<String> {
         let (key, mut change, snapshot) = self.under_way.remove(&id)?;
         let revision = match outcome {
             Ok(revision) => revision,
             Err(failure) => {
                 self.counters.failed += 1;
-                // What revised it is on its way here.
+                // The conflicting revision will arrive soon.
                 change.at = now + if failure == WriteFailure::Revised { AGAIN / 10 } else { AGAIN };
                 change.again = true;
                 self.changed.entry(key).or_insert(change);
@@ -318,7 +322,7 @@ impl States {
         };
         self.counters.saved += 1;
         if self.known.get(&key).is_none_or(|known| known.revision < revision) {
-            // What others wrote before it may be told only now, and no longer holds.
+            // An older value of another RIC may be reported later; it is outdated.
             self.put(&key, Known { revision, snapshot: Some(snapshot) });
             return None;
         }
@@ -327,7 +331,7 @@ impl States {
         (later.revision > revision && !own && !self.is_saying(&key)).then_some(key)
     }
 
-    /// Whose key it is, and of which node; `None` while that node is not known here.
+    /// Returns the iApp and the node of a key, or `None` while the node is unknown here.
     fn reader<'a>(&self, key: &'a str) -> Option<(&'a str, Option<GlobalE2NodeId>)> {
         let rest = key.strip_prefix(STATES)?;
         match rest.split_once('.') {
@@ -338,12 +342,12 @@ impl States {
 }
 
 impl Ric {
-    /// What was counted of iApps' snapshots; `None` for a RIC that is alone.
+    /// Returns the counters of iApp snapshots, or `None` for a single RIC.
     pub fn iapp_snapshots(&self) -> Option<SnapshotCounters> {
         self.cluster.as_ref().map(|cluster| cluster.states.counters)
     }
 
-    /// An iApp knows something new.
+    /// Records that the state of an iApp has changed.
     pub(super) fn save_state(&mut self, now: Time, place: usize, about: Option<GlobalE2NodeId>) {
         let Some(cluster) = &mut self.cluster else { return };
         let iapp = self.iapps[place].as_ref();
@@ -355,7 +359,7 @@ impl Ric {
         }
     }
 
-    /// An iApp begins: what others know of nodes, and of none, is told.
+    /// Passes all known snapshots to a new iApp.
     pub(super) fn meet_all_states(&mut self, place: usize) {
         let Some(cluster) = &self.cluster else { return };
         let nodes: Vec<_> = cluster.states.nodes.values().copied().map(Some).collect();
@@ -364,7 +368,7 @@ impl Ric {
         }
     }
 
-    /// A node is known from now on, and iApps have been told.
+    /// Passes the known snapshots about a node to the iApps, after the node was reported to them.
     pub(super) fn meet_node_states(&mut self, node: &GlobalE2NodeId) {
         let Some(cluster) = &mut self.cluster else { return };
         cluster.states.nodes.insert(word(node), *node);
@@ -382,21 +386,21 @@ impl Ric {
         }
     }
 
-    /// What is not yet written is due now.
+    /// Makes all changes due immediately.
     pub(super) fn hurry_states(&mut self, now: Time) {
         if let Some(cluster) = &mut self.cluster {
             cluster.states.changed.values_mut().for_each(|change| change.at = change.at.min(now));
         }
     }
 
-    /// A node is forgotten: what is known of it stays in the store.
+    /// Handles the removal of a node. Its snapshots stay in the store.
     pub(super) fn forget_states(&mut self, node: &GlobalE2NodeId) {
         if let Some(cluster) = &mut self.cluster {
             cluster.states.nodes.remove(&word(node));
         }
     }
 
-    /// News of the store that are of snapshots.
+    /// Handles a notification of the store that concerns snapshots.
     pub(super) fn hear_states(&mut self, now: Time, news: BusNews) {
         let Some(cluster) = &mut self.cluster else { return };
         let states = &mut cluster.states;
@@ -414,11 +418,11 @@ impl Ric {
         }
     }
 
-    /// Gives an iApp the latest snapshot of a key.
+    /// Passes the latest snapshot of a key to an iApp.
     pub(super) fn restore_state(&mut self, now: Time, place: usize, key: &str) {
         let Some(cluster) = &mut self.cluster else { return };
         let states = &mut cluster.states;
-        // It may have said something meanwhile, and the node may be forgotten.
+        // Meanwhile the iApp may have changed its state, or the node may have been removed.
         if states.is_saying(key) {
             return;
         }
@@ -439,7 +443,7 @@ impl Ric {
         match taken {
             Ok(()) => states.counters.restored += 1,
             Err(why) => {
-                // It knows nothing then, rather than what was before.
+                // The iApp's previous state is cleared rather than kept.
                 let _ = iapp.restore(now, about.as_ref(), &Bytes::new(), &mut self.iapp_outbox);
                 states.counters.count(&why);
                 let iapp = iapp.name().into();
@@ -448,7 +452,7 @@ impl Ric {
         }
     }
 
-    /// Writes what is due; whether there was something.
+    /// Writes the changes that are due. Returns whether there were any.
     pub(super) fn attend_states(&mut self, now: Time) -> bool {
         let Some(cluster) = &mut self.cluster else { return false };
         let states = &mut cluster.states;
@@ -473,7 +477,7 @@ impl Ric {
         } else {
             None
         };
-        // Whoever reads what was written before would believe it.
+        // An empty value replaces the previous snapshot, which is outdated.
         let octets = if why.is_some() { Bytes::new() } else { octets };
         if let Some(why) = why {
             states.counters.count(&why);
@@ -487,7 +491,8 @@ impl Ric {
         let id = WriteId(states.last);
         let snapshot =
             Snapshot { ric: states.name.clone(), life: states.life, version: keeps.version, octets };
-        // One without an answer may be written when others have said something newer: not if it says upon what.
+        // A write without a response may be executed after a newer write of another RIC. The expected revision
+        // prevents that.
         let expected = Some(states.known.get(&key).map_or(0, |known| known.revision));
         let write = BusWrite { id, key: key.clone(), value: snapshot.write(), expected };
         change.at = now + 5 * AGAIN;

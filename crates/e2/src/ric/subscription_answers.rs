@@ -1,4 +1,4 @@
-//! What a node's answers about subscriptions, and its silence, mean to their owners.
+//! Responses of nodes about subscriptions, and missing responses: their effect on the owners.
 use super::hints;
 use super::subscription_table::{Response, State};
 use super::words::{cause_in, cause_of_failure};
@@ -47,19 +47,19 @@ impl Ric {
         self.answer_sinks(place, slot, None);
     }
 
-    /// Reports should have come by now.
+    /// Handles a subscription whose reports are overdue.
     pub(super) fn silence_expired(&mut self, now: Time, place: usize, slot: u16) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let info = node.info.clone();
         let Some(s) = node.subscriptions.at_mut(slot) else { return };
-        // The place may be another subscription's by now, or this one's anew.
+        // The slot may belong to another subscription by now, or to a new one.
         let waited = s.heard.due.is_some_and(|due| due <= now) && s.state == State::Active;
         if !waited || s.heard.indications() > 0 || s.heard.silent {
             return;
         }
         s.heard.silent = true;
         let (sentence, function) = (hints::of_silence(s.oid.as_deref()), s.function);
-        // What ends the silence is to be heard.
+        // The machine must see the indication that ends the silence.
         self.unroute(place, slot);
         self.links.hint(info.peer.clone(), Some(info.id), Some(function), sentence);
     }
@@ -75,7 +75,7 @@ impl Ric {
         self.end_subscription(place, slot, cause);
     }
 
-    /// The node deleted a subscription, or could not: in both cases nobody owns it here any more.
+    /// Handles the response to a deletion. Whether successful or not, the subscription has no owner here any more.
     pub(super) fn delete_answered(
         &mut self,
         now: Time,
@@ -95,7 +95,8 @@ impl Ric {
         self.delete_done(now, place, slot, failed);
     }
 
-    /// The node has it no more, as far as can be known: it is gone, or requested anew if it has owners.
+    /// Handles a subscription that the node probably no longer has. It is removed, or requested again if it has
+    /// owners.
     pub(super) fn delete_done(&mut self, now: Time, place: usize, slot: u16, failed: Option<Cause>) {
         let owned = self.nodes.at(place).and_then(|n| n.subscriptions.at(slot));
         if owned.is_some_and(|s| !s.sinks.is_empty()) {
@@ -118,7 +119,7 @@ impl Ric {
         }
     }
 
-    /// The node has not answered in time.
+    /// Handles a missing response.
     pub(super) fn subscription_expired(&mut self, now: Time, place: usize, slot: u16) {
         let limit = self.config.timers.subscription_tries;
         self.free_turn(place);
@@ -128,7 +129,7 @@ impl Ric {
         let (state, tries) = (s.state, s.tries);
         let owned = !s.sinks.is_empty();
         match state {
-            // Whether the node has it is unknown: to be sure, it shall delete it.
+            // It is unknown whether the node has the subscription, so the RIC requests its deletion.
             State::Requesting if !owned => self.request_delete(now, place, slot, true),
             State::Requesting if restoring || tries < limit => {
                 self.counters.subscription_retries += 1;
@@ -152,7 +153,7 @@ impl Ric {
         }
     }
 
-    /// Requests a subscription again, under another id.
+    /// Requests a subscription again under another id.
     fn renew(&mut self, now: Time, place: usize, slot: u16) {
         self.disarm(place, slot);
         self.unroute(place, slot);
@@ -172,13 +173,14 @@ impl Ric {
         }
     }
 
-    /// No answer came: the owners are told, and the node is asked to delete what it may have after all.
+    /// Handles a request without a response: informs the owners, and requests the deletion in case the node has the
+    /// subscription after all.
     fn give_up(&mut self, now: Time, place: usize, slot: u16) {
         self.detach_owners(place, slot, Cause::RicRequest(CauseRicRequest::ControlTimerExpired));
         self.request_delete(now, place, slot, true);
     }
 
-    /// The node wants subscriptions deleted.
+    /// Handles a request of the node to delete subscriptions.
     pub(super) fn delete_required(&mut self, now: Time, place: usize, m: &RicSubscriptionDeleteRequired) {
         for item in &m.subscriptions {
             let Some(slot) = self.slot_of(place, item.request_id) else { continue };
@@ -186,7 +188,7 @@ impl Ric {
         }
     }
 
-    /// A subscription's owners are told that it ended; then the node is asked to delete it.
+    /// Informs the owners that a subscription ended, then requests its deletion.
     pub(super) fn abandon(&mut self, now: Time, place: usize, slot: u16, cause: Cause) {
         if matches!(self.state_of(place, slot), None | Some(State::Deleting)) {
             return;
@@ -195,7 +197,7 @@ impl Ric {
         self.request_delete(now, place, slot, true);
     }
 
-    /// The node sent an error indication about a request of ours.
+    /// Handles an error indication of the node about a request of the RIC.
     pub(super) fn subscription_objected(&mut self, now: Time, place: usize, id: RicRequestId, cause: Cause) {
         let Some(slot) = self.nodes.at(place).and_then(|n| n.subscriptions.slot_of(id)) else { return };
         match self.state_of(place, slot) {

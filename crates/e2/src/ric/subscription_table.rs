@@ -1,4 +1,4 @@
-//! The subscriptions at one node, found by the request id that the RIC has given them there.
+//! Subscriptions at one node, by the request id that the RIC assigned.
 use super::bypass::Passed;
 use super::change::SubscriptionChange;
 use super::{ConnId, Owner, Tenant};
@@ -8,19 +8,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requestor of the first place; the others follow. (FlexRIC numbers its subscriptions from here.)
+/// Requestor id of the first slot; the others follow. FlexRIC uses the same first number.
 pub(super) const FIRST_REQUESTOR: u16 = 1_021;
 
 /// One owner of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sink {
     pub(super) owner: Owner,
-    /// The owner's own request id.
+    /// Request id of the owner.
     pub(super) request_id: RicRequestId,
-    /// The same in octets, to be written into forwarded indications.
+    /// The same, encoded, for forwarded indications.
     pub(super) patch: [u8; 4],
     pub(super) flow: FlowId,
-    /// Whether the owner has had its response.
+    /// Whether the owner has received its response.
     pub(super) answered: bool,
 }
 
@@ -33,22 +33,22 @@ impl Sink {
     }
 }
 
-/// Where a subscription stands with its node.
+/// State of a subscription at its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// The node is away.
+    /// The node is disconnected.
     Waiting,
-    /// Requested, not answered.
+    /// Waiting for the response to the request.
     Requesting,
-    /// Answered.
+    /// Admitted.
     Active,
-    /// Answered; a change was requested, not answered.
+    /// Admitted; waiting for the response to a modification.
     Modifying,
-    /// Deletion requested, not answered: no owner is left, or it is to be requested anew.
+    /// Waiting for the response to the deletion: it has no owner, or will be requested again.
     Deleting,
 }
 
-/// A node's words on a subscription.
+/// Response of a node to a subscription request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Response {
     pub(super) admitted: Vec<RicActionId>,
@@ -56,8 +56,9 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// The response to a request of these actions. Actions that the node lists neither as admitted nor as not admitted were
-    /// not admitted; only if the lists are too short, because OCUDU admits several actions under one identifier.
+    /// Completes the response to a request of these actions. Actions in neither list of the node count as not
+    /// admitted. This applies only if the lists are too short, because OCUDU lists several admitted actions under one
+    /// identifier.
     pub(super) fn complete(mut self, requested: &[ActionToBeSetup]) -> Self {
         let refused = self.not_admitted.get_or_insert_default();
         if self.admitted.len() + refused.len() < requested.len() {
@@ -77,64 +78,64 @@ impl Response {
 pub(super) struct Subscription {
     pub(super) tenant: Tenant,
     pub(super) function: RanFunctionId,
-    /// Object identifier of the function: an id may mean something else after a reconnect.
+    /// OID of the function. After a reconnect, the same id may belong to a different function.
     pub(super) oid: Option<String>,
     pub(super) details: RicSubscriptionDetails,
     pub(super) state: State,
     pub(super) tries: u32,
     pub(super) deadline: Option<Time>,
     pub(super) sinks: Vec<Sink>,
-    /// Former owners that wait for the answer to their deletion.
+    /// Former owners that wait for the response to their deletion.
     pub(super) leavers: Vec<Sink>,
     pub(super) response: Option<Response>,
-    /// The change that is under way.
+    /// Outstanding modification.
     pub(super) change: Option<SubscriptionChange>,
-    /// How often it asks for a report, if that is known.
+    /// Report period, if known.
     pub(super) period: Option<Duration>,
-    /// What came of it.
+    /// Received indications.
     pub(super) heard: Heard,
 }
 
-/// The indications of a subscription.
+/// Statistics of the indications of a subscription.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     indications: u64,
-    /// When the last one came.
+    /// Time of the last indication.
     last: Option<Time>,
-    /// Until when there may be none; past, it is called silent.
+    /// Time at which the subscription counts as silent without a further indication.
     pub(super) due: Option<Time>,
-    /// It was called silent.
+    /// Whether it was reported as silent.
     pub(super) silent: bool,
-    /// Those that went past the machine.
+    /// Counters of the fast path.
     pub(super) passed: Option<Arc<Passed>>,
 }
 
 impl Heard {
-    /// How many came, past the machine or not.
+    /// Returns the number of received indications, including those on the fast path.
     pub(super) fn indications(&self) -> u64 {
         self.indications + self.passed.as_ref().map_or(0, |passed| passed.indications())
     }
 
-    /// Indications that went past the machine, and how often to an xApp.
+    /// Returns the number of indications on the fast path and of their forwarded copies.
     pub(super) fn forwarded_past(&self) -> (u64, u64) {
         self.passed.as_ref().map_or((0, 0), |passed| (passed.indications(), passed.forwarded()))
     }
 
-    /// When the last one came.
+    /// Returns the time of the last indication.
     pub(super) fn last(&self) -> Option<Time> {
         self.last.max(self.passed.as_ref().and_then(|passed| passed.last()))
     }
 }
 
 impl Subscription {
-    /// Counts an indication; whether it ends a silence.
+    /// Counts an indication. Returns whether it ends a reported silence.
     pub(super) fn hear(&mut self, now: Time) -> bool {
         self.heard.indications += 1;
         self.heard.last = Some(now);
         std::mem::take(&mut self.heard.silent)
     }
 
-    /// The request for it.
+    /// Returns the subscription request.
     pub(super) fn request(&self, request_id: RicRequestId) -> Message {
         Message::RicSubscriptionRequest(RicSubscriptionRequest {
             request_id,
@@ -145,7 +146,8 @@ impl Subscription {
         })
     }
 
-    /// Whether a request asks for the same. Inserts are never shared: each wants one answer.
+    /// Returns whether a request can share this subscription. Inserts are never shared, because each requires exactly
+    /// one response.
     fn serves(&self, tenant: &Tenant, function: RanFunctionId, details: &RicSubscriptionDetails) -> bool {
         !matches!(self.state, State::Deleting | State::Modifying)
             && self.function == function
@@ -161,19 +163,19 @@ struct Slot {
     subscription: Option<Subscription>,
 }
 
-/// Slots found by request id: requestor = 1021 + slot, instance = the first one + how often the slot was used before. So
-/// a late message for a subscription that is gone meets nobody else's.
+/// Slots, found by request id: requestor = 1021 + slot; instance = first instance + number of times the slot was used
+/// before. Therefore a late message for a removed subscription never matches another one.
 #[derive(Debug, Default)]
 pub(super) struct SubscriptionTable {
     slots: Vec<Slot>,
-    /// Longest free first.
+    /// Free slots, least recently used first.
     free: VecDeque<u16>,
     used: usize,
     first_generation: u16,
 }
 
 impl SubscriptionTable {
-    /// An empty one whose first instances are this.
+    /// Creates an empty table with this first instance.
     pub(super) fn starting_at(first_generation: u16) -> Self {
         Self { first_generation, ..Self::default() }
     }
@@ -230,7 +232,7 @@ impl SubscriptionTable {
         Some(subscription)
     }
 
-    /// Gives a subscription another request id: what the node says under the old one is no longer its own.
+    /// Assigns a new request id to a subscription, so that messages with the old id are not attributed to it.
     pub(super) fn renew(&mut self, slot: u16) {
         if let Some(entry) = self.slots.get_mut(usize::from(slot)) {
             entry.generation = entry.generation.wrapping_add(1);
@@ -246,7 +248,7 @@ impl SubscriptionTable {
         self.iter().find(|(_, s)| s.serves(tenant, function, details)).map(|(slot, _)| slot)
     }
 
-    /// Subscriptions in order of their slots.
+    /// Returns the subscriptions in the order of slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Subscription)> {
         self.slots.iter().enumerate().filter_map(|(i, s)| Some((i as u16, s.subscription.as_ref()?)))
     }
@@ -274,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn actions_in_neither_list_were_not_admitted() {
+    fn actions_in_neither_list_are_not_admitted() {
         assert_eq!(complete(&[1], &[], &[1, 2]), [2]);
         assert_eq!(complete(&[1], &[3], &[1, 2, 3]), [3, 2]);
         assert!(complete(&[1, 2], &[], &[1, 2]).is_empty());
-        // Lists of the right length with wrong identifiers are OCUDU's.
+        // Lists of the right length with wrong identifiers come from OCUDU.
         assert!(complete(&[0, 2], &[], &[1, 2]).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Who owns which subscription: equal ones are merged, the node's is deleted when the last owner leaves, and it is
-//! requested again when the node comes back.
+//! Ownership of subscriptions. Equal subscriptions are merged. The subscription at the node is deleted when its last
+//! owner leaves, and is requested again when the node reconnects.
 use super::hints;
 use super::subscription_table::{Heard, Response, Sink, State, Subscription};
 use super::turns::Errand;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const UNKNOWN_REQUEST: Cause = Cause::RicRequest(CauseRicRequest::RequestIdUnknown);
 
 impl Ric {
-    /// Subscribes on behalf of an owner; the response follows, now or later. An error is the caller's to report.
+    /// Subscribes on behalf of an owner. The response follows, immediately or later. The caller reports an error.
     pub(super) fn subscribe(
         &mut self,
         now: Time,
@@ -32,7 +32,7 @@ impl Ric {
         asked
     }
 
-    /// Says what is likely wrong with a subscription that is refused.
+    /// Records a hint about a refused subscription.
     pub(super) fn hint_at_refusal(&mut self, place: usize, function: RanFunctionId, cause: Cause) {
         let Some(info) = self.nodes.at(place).map(|n| n.info.clone()) else { return };
         let oid = info.function(function).and_then(|f| f.oid.as_deref());
@@ -50,12 +50,13 @@ impl Ric {
         function: RanFunctionId,
         details: &RicSubscriptionDetails,
     ) -> Result<(), Cause> {
-        // Before all other questions: what the owner has, it is not refused when it asks again.
+        // Checked first: a repeated request for an existing subscription is never refused.
         if let Some((place, slot)) = self.owned.find(owner, request_id) {
             let node = self.nodes.at(place).filter(|n| n.info.id == *node_id);
             let known = node.and_then(|n| n.subscriptions.at(slot));
             if known.is_some_and(|s| s.function == function && s.details == *details) {
-                // The owner repeats itself: it gets its response again, now or when the node has answered.
+                // The owner repeats its request. It gets its response again, immediately or after the node's
+                // response.
                 self.answer_sinks(place, slot, Some((owner, request_id)));
                 return Ok(());
             }
@@ -112,7 +113,7 @@ impl Ric {
         Ok(())
     }
 
-    /// The node's place and the function's object identifier, if the owner may subscribe there.
+    /// Checks permissions. Returns the index of the node and the OID of the function.
     fn may_subscribe(
         &self,
         owner: Owner,
@@ -143,12 +144,12 @@ impl Ric {
         Ok((place, offered.oid.clone()))
     }
 
-    /// The place of a node that the owner sees.
+    /// Returns the index of a node that the owner sees.
     pub(super) fn visible_node(&self, owner: Owner, node_id: &GlobalE2NodeId) -> Result<usize, Cause> {
         let unknown = Cause::E2Node(CauseE2Node::ComponentUnknown);
         let hidden = self.grant_of(owner).is_some_and(|g| !g.nodes.allows(node_id));
         let place = self.nodes.find(node_id).filter(|_| !hidden).ok_or(unknown)?;
-        // Another RIC asks the one that serves a node, and nobody in between.
+        // Another RIC must send its requests directly to the RIC that serves the node.
         let secondhand = self.is_secondhand(place) && self.is_relay(owner);
         if secondhand { Err(unknown) } else { Ok(place) }
     }
@@ -157,7 +158,7 @@ impl Ric {
         self.grant_of(owner).map(|g| g.tenant.clone()).unwrap_or_default()
     }
 
-    /// Sends the request of a subscription to its node.
+    /// Sends or queues the request of a subscription.
     pub(super) fn request(&mut self, now: Time, place: usize, slot: u16) -> Result<(), Cause> {
         let Some(node) = self.nodes.at_mut(place) else { return Err(UNKNOWN_REQUEST) };
         let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else {
@@ -177,21 +178,21 @@ impl Ric {
         Ok(())
     }
 
-    /// The turn of a request has come.
+    /// Sends a queued request.
     pub(super) fn run_subscription_request(&mut self, now: Time, place: usize, slot: u16) {
         let Some(node) = self.nodes.at(place) else { return };
         let (Some(conn), Some(request_id)) = (node.conn, node.subscriptions.request_id(slot)) else { return };
         let Some(subscription) = node.subscriptions.at(slot) else { return };
         if subscription.sinks.is_empty() {
-            // Whoever wanted it has left meanwhile, and the node never heard of it.
+            // All owners have left meanwhile, and the request was never sent.
             return self.delete_done(now, place, slot, None);
         }
-        // It was encoded when it was asked for.
+        // Cannot fail: the request was encoded when it was queued.
         self.links.say(conn, &subscription.request(request_id));
         self.arm(now, place, slot);
     }
 
-    /// Sets the deadline for the node's answer.
+    /// Sets the deadline of the node's response.
     pub(super) fn arm(&mut self, now: Time, place: usize, slot: u16) {
         self.disarm(place, slot);
         let at = now + self.config.timers.subscription;
@@ -209,7 +210,7 @@ impl Ric {
         }
     }
 
-    /// Takes a subscription out; its sinks are no longer in `owned` or the caller's to tell.
+    /// Removes a subscription. The caller has removed or informs its owners.
     pub(super) fn remove_subscription(&mut self, place: usize, slot: u16) -> Option<Subscription> {
         self.disarm(place, slot);
         self.unroute(place, slot);
@@ -228,7 +229,7 @@ impl Ric {
         }
     }
 
-    /// Gives their response to the owners that have had none, or to one that asks again.
+    /// Sends the response to the owners that have not received it, or to one that repeats its request.
     pub(super) fn answer_sinks(&mut self, place: usize, slot: u16, again: Option<(Owner, RicRequestId)>) {
         let Some(node) = self.nodes.at_mut(place) else { return };
         let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
@@ -266,7 +267,7 @@ impl Ric {
         }
     }
 
-    /// Ends an owner's subscription. `Ok` means that the answer is or will be sent to an xApp.
+    /// Ends the subscription of an owner. `Ok` means that an xApp gets its response now or later.
     pub(super) fn unsubscribe(
         &mut self,
         now: Time,
@@ -301,13 +302,13 @@ impl Ric {
         let function = subscription.function;
         self.forget_flow(&sink);
         match state {
-            // Nobody is there to delete it at.
+            // The node is disconnected, so no deletion can be sent.
             State::Waiting if !others => {
                 self.remove_subscription(place, slot);
                 self.confirm_delete(&sink, function);
             }
             _ if others => self.confirm_delete(&sink, function),
-            // The node's answer to what was asked comes first.
+            // The node must respond to the outstanding request first.
             State::Requesting | State::Deleting => self.add_leaver(place, slot, sink),
             _ => {
                 self.add_leaver(place, slot, sink);
@@ -325,7 +326,7 @@ impl Ric {
         }
     }
 
-    /// Tells a former owner that its subscription is deleted.
+    /// Confirms a deletion to a former owner.
     pub(super) fn confirm_delete(&mut self, sink: &Sink, function_id: RanFunctionId) {
         let Some(conn) = sink.conn() else { return };
         let request_id = sink.request_id;
@@ -333,14 +334,14 @@ impl Ric {
         self.links.say(conn, &Message::RicSubscriptionDeleteResponse(answer));
     }
 
-    /// Asks the node to delete a subscription: one that nobody owns, or one that is then requested anew.
+    /// Requests the deletion of a subscription that has no owner or will be requested again.
     pub(super) fn request_delete(&mut self, now: Time, place: usize, slot: u16, first: bool) {
         self.unroute(place, slot);
         let Some(node) = self.nodes.at_mut(place) else { return };
         let Some(request_id) = node.subscriptions.request_id(slot) else { return };
         let Some(subscription) = node.subscriptions.at_mut(slot) else { return };
         subscription.state = State::Deleting;
-        // An owned one keeps count of its requests.
+        // A subscription with owners keeps its number of attempts.
         if subscription.sinks.is_empty() {
             subscription.tries = if first { 1 } else { subscription.tries + 1 };
         }
@@ -358,16 +359,16 @@ impl Ric {
         self.arm(now, place, slot);
     }
 
-    /// All subscriptions of an owner end: it is gone.
+    /// Ends all subscriptions of an owner that has disconnected.
     pub(super) fn drop_owner(&mut self, now: Time, owner: Owner) {
         let ids: Vec<_> = self.owned.of(owner).map(|(id, _)| id).collect();
         for id in ids {
-            // Each is there: it was listed a moment ago.
+            // Cannot fail: the subscription was listed above.
             let _ = self.unsubscribe(now, owner, id, None);
         }
     }
 
-    /// The node is away or has started over: what it knew of subscriptions is void.
+    /// Suspends all subscriptions at a node that has disconnected or was reset.
     pub(super) fn suspend_subscriptions(&mut self, place: usize) {
         let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
         for slot in slots {
@@ -389,7 +390,7 @@ impl Ric {
         }
     }
 
-    /// Requests the subscriptions of a node that is (again) there.
+    /// Requests the subscriptions of a node that has reconnected.
     pub(super) fn restore(&mut self, now: Time, place: usize) {
         self.end_orphans(place);
         let Some(slots) = self.nodes.at(place).map(|n| n.subscriptions.slots()) else { return };
@@ -408,7 +409,7 @@ impl Ric {
         }
     }
 
-    /// Ends subscriptions of functions that the node does not offer any more.
+    /// Ends the subscriptions of functions that the node no longer offers.
     pub(super) fn end_orphans(&mut self, place: usize) {
         let Some(node) = self.nodes.at(place) else { return };
         let still = |s: &Subscription| node.info.function(s.function).is_some_and(|f| f.oid == s.oid);
@@ -426,7 +427,7 @@ impl Ric {
         }
     }
 
-    /// A subscription has ended without its owners' doing; the node knows or is away.
+    /// Ends a subscription that the node has ended, or whose node is disconnected.
     pub(super) fn end_subscription(&mut self, place: usize, slot: u16, cause: Cause) {
         let Some(subscription) = self.remove_subscription(place, slot) else { return };
         for sink in &subscription.leavers {
@@ -437,7 +438,7 @@ impl Ric {
         }
     }
 
-    /// Takes a subscription from its owners and tells them; the node still has it.
+    /// Removes all owners of a subscription and informs them; the node still has the subscription.
     pub(super) fn detach_owners(&mut self, place: usize, slot: u16, cause: Cause) {
         self.unroute(place, slot);
         let Some(s) = self.nodes.at_mut(place).and_then(|n| n.subscriptions.at_mut(slot)) else { return };
@@ -450,7 +451,7 @@ impl Ric {
         }
     }
 
-    /// Tells an owner that its subscription failed, or has ended if it had a response.
+    /// Informs an owner that its subscription failed or, if it had a response, ended.
     fn tell_end(&mut self, sink: &Sink, function: RanFunctionId, actions: &[ActionToBeSetup], cause: Cause) {
         let id = sink.request_id;
         let counter = if sink.answered {
@@ -464,7 +465,7 @@ impl Ric {
                 self.notices.push_back((iapp, Notice::SubscriptionEnded(id, cause)));
             }
             Owner::IApp(iapp) => self.notices.push_back((iapp, Notice::SubscriptionFailed(id, cause))),
-            // FlexRIC's xApps know no such end, and end at the message: it is only for those that asked for events.
+            // FlexRIC's xApps abort on this message, so only xApps that requested node events get it.
             Owner::Xapp { place, .. } if sink.answered && !self.xapps.wants_events(place) => {}
             Owner::Xapp { conn, .. } => {
                 let Some(version) = self.links.conn(conn).map(|c| c.version) else { return };
@@ -479,7 +480,7 @@ impl Ric {
     }
 }
 
-/// Every subscription of every owner, under the owner's own request id: the node's place and the slot there.
+/// All subscriptions by owner and the owner's request id, with the index of the node and the slot.
 #[derive(Debug, Default)]
 pub(super) struct Owned {
     map: BTreeMap<(Owner, RicRequestId), (usize, u16)>,

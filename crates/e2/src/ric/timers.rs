@@ -1,13 +1,13 @@
-//! Deadlines in order of time.
+//! Deadlines in the order of time.
 use super::ConnId;
 use crate::Time;
 use std::collections::BTreeSet;
 
-/// What a deadline is about.
+/// Subject of a deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Handshake(ConnId),
-    /// The transport of a connection may have accepted nothing for a while.
+    /// Checks whether the transport of a connection has stalled.
     Stalled(ConnId),
     Subscription {
         node: usize,
@@ -37,7 +37,7 @@ pub(super) enum Timer {
     },
 }
 
-/// Deadlines; cancelled ones are gone at once, so their number is that of things under way.
+/// Pending deadlines. Cancelled ones are removed immediately, so the size is bounded by what is outstanding.
 #[derive(Debug, Default)]
 pub(super) struct Timers(BTreeSet<(Time, Timer)>);
 

@@ -1,41 +1,41 @@
-//! One procedure at a time, towards nodes that have not shown that they take several.
+//! Serialization of procedures at nodes that may handle only one at a time.
 //!
-//! Such a node may read one message each time that octets come: of two that come together it reads one, and the other
-//! when a third comes. So whatever asks for an answer waits for the answer to what was asked before, or until that is
-//! given up. Nothing that makes a state at the node is repeated unchanged: a subscription is deleted first, and requested
-//! anew under another id.
+//! Such a node may read one message per receive event. If two messages arrive together, it reads the second one only
+//! when a third arrives. Therefore a request waits until the previous request got its response or timed out. A
+//! request that creates state at the node is never repeated unchanged: the subscription is deleted first, and then
+//! requested again under another id.
 use super::subscription_table::State;
 use super::{ConnId, Ric, Timer};
 use crate::Time;
 use ranlab_wire::e2ap::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Something that the RIC asks of a node.
+/// A request of the RIC to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Errand {
-    /// What the state of this subscription says: to make, change or delete it.
+    /// Request, modification or deletion of this subscription, according to its state.
     Subscription(RicRequestId),
     /// The control or query with this instance.
     Request(u16),
     /// A global procedure.
     Procedure(TransactionId),
-    /// To delete a subscription that the RIC does not know.
+    /// Deletion of a subscription that the RIC does not know.
     Stray(RicRequestId),
 }
 
-/// A subscription of a node's that the RIC does not know, and wants deleted.
+/// A subscription at a node that the RIC does not know and wants to delete.
 #[derive(Debug)]
 pub(super) struct Stray {
     function: RanFunctionId,
-    /// When the deletion may be asked for again; `None` while it waits for its turn.
+    /// Time at which the deletion may be requested again; `None` while it is queued.
     until: Option<Time>,
 }
 
-/// Whose turn it is at a node. What waits is bounded by what there may be of each kind.
+/// Queue of requests at a node. Its length is bounded by the limits of each request type.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     one_at_a_time: bool,
-    /// Nothing before: the node shall read first what has no answer.
+    /// Earliest time of the next request: the node must first read a message that has no response.
     not_before: Time,
     busy: Option<Errand>,
     waiting: VecDeque<Errand>,
@@ -43,7 +43,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// A connection begins: nothing is under way.
+    /// Starts with an empty queue after a connect.
     pub(super) fn begin(one_at_a_time: bool, not_before: Time) -> Self {
         Self { one_at_a_time, not_before, ..Self::default() }
     }
@@ -58,7 +58,7 @@ impl Turns {
 }
 
 impl Ric {
-    /// Whether `errand` may be run now; otherwise it is run when its turn comes.
+    /// Returns whether `errand` may be sent now; otherwise it is queued.
     pub(super) fn takes_turn(&mut self, now: Time, place: usize, errand: Errand) -> bool {
         let Some(node) = self.nodes.at(place).filter(|n| n.turns.one_at_a_time) else { return true };
         let may = now >= node.turns.not_before && node.turns.waiting.is_empty() && !self.is_busy(now, place);
@@ -71,7 +71,7 @@ impl Ric {
         may
     }
 
-    /// Whether the node owes an answer.
+    /// Returns whether a request is outstanding at the node.
     fn is_busy(&self, now: Time, place: usize) -> bool {
         let Some(node) = self.nodes.at(place) else { return false };
         match node.turns.busy {
@@ -87,14 +87,14 @@ impl Ric {
         }
     }
 
-    /// The node owes one answer less: the next in turn is run before the RIC rests.
+    /// Records that a response arrived. The next queued request is sent at the end of the current step.
     pub(super) fn free_turn(&mut self, place: usize) {
         if self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time) {
             self.freed.push(place);
         }
     }
 
-    /// Runs what waits, as far as the node owes no answer.
+    /// Sends queued requests until one is outstanding.
     pub(super) fn next_turn(&mut self, now: Time, place: usize) {
         while !self.is_busy(now, place) {
             let Some(turns) = self.nodes.at_mut(place).map(|n| &mut n.turns) else { return };
@@ -122,12 +122,12 @@ impl Ric {
         }
     }
 
-    /// The node has a subscription that is not ours: it shall end. An error indication would not end it, and end agents
-    /// of FlexRIC.
+    /// Requests the deletion of an unknown subscription at the node. An error indication would not end it, and would
+    /// crash FlexRIC's agents.
     pub(super) fn stray(&mut self, now: Time, place: usize, id: RicRequestId, function: RanFunctionId) {
         let limit = self.config.limits.strays_per_node;
         let Some(node) = self.nodes.at_mut(place) else { return };
-        // The id is in use, for another function: what would be deleted is not what came.
+        // The id belongs to a subscription of another function, which must not be deleted.
         if node.subscriptions.find(id).is_some() {
             return;
         }
@@ -153,7 +153,7 @@ impl Ric {
         self.wake_turns(place, until);
     }
 
-    /// A connection begins.
+    /// Starts the queue of a node that has connected.
     pub(super) fn begin_turns(&mut self, now: Time, place: usize, id: ConnId) {
         let own = self.nodes.at(place).is_some_and(|n| crate::peer::is_own(&n.info.components));
         let not_before = now + self.config.timers.pause;
@@ -163,7 +163,7 @@ impl Ric {
         self.wake_turns(place, not_before);
     }
 
-    /// At that time something may have its turn without a message of the node.
+    /// Schedules a check of the queue at a time, without a message of the node.
     fn wake_turns(&mut self, place: usize, at: Time) {
         if self.nodes.at(place).is_some_and(|n| n.turns.one_at_a_time) {
             self.timers.set(at, Timer::Turn { node: place });

@@ -1,7 +1,7 @@
-//! Messages as each version words them.
+//! Messages that differ between E2AP versions.
 use ranlab_wire::e2ap::*;
 
-/// A cause that a version has: what is newer becomes the group's `unspecified`.
+/// Returns a cause that the version defines; a newer cause becomes `unspecified` of its group.
 pub(super) fn cause_in(version: Version, cause: Cause) -> Cause {
     use CauseRicRequest as R;
     let v3_only = |c| {
@@ -24,7 +24,7 @@ pub(super) fn cause_in(version: Version, cause: Cause) -> Cause {
     }
 }
 
-/// The transaction id as an answer repeats it.
+/// Returns the transaction id for a response.
 pub(super) fn transaction_in(version: Version, id: Option<TransactionId>) -> Option<TransactionId> {
     if version == Version::V1_01 { None } else { Some(id.unwrap_or(0)) }
 }
@@ -79,7 +79,7 @@ pub(super) fn delete_failure(
     })
 }
 
-/// How an owner learns that its subscription ended without its doing.
+/// Returns the message that informs an owner of the end of its subscription.
 pub(super) fn subscription_ended(
     version: Version,
     request_id: RicRequestId,
@@ -126,13 +126,13 @@ pub(super) fn control_failure(
     })
 }
 
-/// What a subscription failure says, in either wording.
+/// Returns the cause of a subscription failure, in either version's format.
 pub(super) fn cause_of_failure(failure: &RicSubscriptionFailure) -> Cause {
     let of_actions = || failure.not_admitted.as_ref()?.first().map(|f| f.cause);
     failure.cause.or_else(of_actions).unwrap_or(Cause::RicRequest(CauseRicRequest::Unspecified))
 }
 
-/// The RIC's word on an updated component, in the wording of the update.
+/// Returns the acknowledgement of an updated component, in the format of the update.
 pub(super) fn ack_update(update: &ComponentUpdate) -> ComponentUpdateAck {
     let ack = ComponentAck { outcome: UpdateOutcome::Success, cause: None };
     match update {
@@ -143,7 +143,7 @@ pub(super) fn ack_update(update: &ComponentUpdate) -> ComponentUpdateAck {
     }
 }
 
-/// The RIC's word on a component.
+/// Returns the acknowledgement of a component.
 pub(super) fn ack_item(interface: ComponentInterfaceType, id: &ComponentId) -> ComponentAckItem {
     let ack = ComponentAck { outcome: UpdateOutcome::Success, cause: None };
     ComponentAckItem { interface, id: id.clone(), ack }

@@ -1,25 +1,26 @@
-//! Claims under way: so many at a time as the store serves without making signs of life late.
+//! Outstanding claims. Their number is limited so that the store does not delay heartbeats.
 use super::config::ClaimLimits;
 use super::io::WriteId;
 use crate::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// At first so many may be under way, if the limits allow it.
+/// Initial limit of outstanding claims, within the configured range.
 const AT_FIRST: usize = 16;
 
-/// Claims under way, and keys that rest.
+/// Outstanding claims and keys in their retry delay.
 ///
-/// Signs of life stand in one queue with claims. A thousand base stations that come at once would, at a store that is slow, keep the
-/// next sign from coming back in time: the lease would be lost, all setups refused, and all of them come again, at the next RIC. So there
-/// is a window: it grows while signs come back soon, and is halved when they do not.
+/// Heartbeats and claims share one queue at the store. If a thousand base stations connect at once, their claims
+/// would delay the next heartbeat at a slow store. The lease would expire, all setups would be refused, and all base
+/// stations would repeat this at the next RIC. Therefore the number of claims is limited by a window. It grows while
+/// heartbeats return quickly, and is halved when they do not.
 #[derive(Debug)]
 pub(super) struct Claims {
     limits: ClaimLimits,
     window: usize,
     by_key: BTreeMap<String, (WriteId, Time)>,
     by_write: BTreeMap<WriteId, String>,
-    /// Keys that are not claimed again before.
+    /// Earliest time at which a key may be claimed again.
     not_before: BTreeMap<String, Time>,
 }
 
@@ -30,7 +31,8 @@ impl Claims {
         Self { limits, window, by_key, by_write, not_before }
     }
 
-    /// Whether a key may be claimed now: it is not yet, does not rest, and there is room.
+    /// Returns whether a key may be claimed now: it has no outstanding claim, its retry delay is over, and the window
+    /// is not full.
     pub(super) fn may_begin(&self, now: Time, key: &str) -> bool {
         let fresh = |at: &Time| *at > now;
         self.by_key.len() < self.window
@@ -38,7 +40,7 @@ impl Claims {
             && !self.not_before.get(key).is_some_and(fresh)
     }
 
-    /// A key is claimed by this write, which is given up at that time.
+    /// Records a claim: the write, and the time after which it is considered lost.
     pub(super) fn begin(&mut self, key: String, id: WriteId, until: Time) {
         if let Some((old, _)) = self.by_key.insert(key.clone(), (id, until)) {
             self.by_write.remove(&old);
@@ -46,7 +48,7 @@ impl Claims {
         self.by_write.insert(id, key);
     }
 
-    /// The write has failed; its key rests until then.
+    /// Records a failed write. Its key may be claimed again at `until`.
     pub(super) fn failed(&mut self, id: WriteId, until: Time) {
         if let Some(key) = self.by_write.remove(&id) {
             self.by_key.remove(&key);
@@ -54,7 +56,7 @@ impl Claims {
         }
     }
 
-    /// The key has a new value.
+    /// Removes the claim of a key whose new value was received.
     pub(super) fn seen(&mut self, key: &str) {
         if let Some((id, _)) = self.by_key.remove(key) {
             self.by_write.remove(&id);
@@ -62,8 +64,8 @@ impl Claims {
         self.not_before.remove(key);
     }
 
-    /// A sign of life has come back that was written after these claims, and they have not: they are lost, or late. Claiming once
-    /// more harms nobody, and whoever waits for such a claim does not wait for its time to run out.
+    /// Discards claims that were written before a heartbeat that has returned: they are lost or late. Repeating a
+    /// claim is harmless, and setups that wait for it need not wait for its timeout.
     pub(super) fn forget_before(&mut self, write: WriteId) {
         let later = self.by_write.split_off(&WriteId(write.0 + 1));
         for key in std::mem::replace(&mut self.by_write, later).into_values() {
@@ -71,14 +73,14 @@ impl Claims {
         }
     }
 
-    /// A sign of life has come back after this long; soon is up to `soon`.
+    /// Adapts the window to the time that a heartbeat took; up to `soon` counts as fast.
     pub(super) fn sign_took(&mut self, took: Duration, soon: Duration) {
         let ClaimLimits { least, most } = self.limits;
         let wanted = if took > soon { self.window / 2 } else { self.window.saturating_mul(2) };
         self.window = wanted.min(most).max(least);
     }
 
-    /// What has had its time is forgotten.
+    /// Removes expired entries.
     pub(super) fn expire(&mut self, now: Time) {
         let by_write = &mut self.by_write;
         self.by_key.retain(|_, (id, until)| {
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_follows_the_signs() {
+    fn window_adapts_to_heartbeat_latency() {
         let ms = Duration::from_millis;
         let mut claims = Claims::new(ClaimLimits { least: 4, most: 64 });
         let room = |claims: &mut Claims| {
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_claimed_once_at_a_time_and_rests_after_a_failure() {
+    fn key_has_one_outstanding_claim_and_retry_delay() {
         let mut claims = Claims::new(ClaimLimits::default());
         claims.begin("a".to_owned(), WriteId(1), at(10));
         assert!(
@@ -139,7 +141,7 @@ mod tests {
         assert!(claims.may_begin(at(30), "c"));
         claims.begin("d".to_owned(), WriteId(4), at(50));
         claims.expire(at(50));
-        // What comes of a claim that was forgotten changes nothing.
+        // The result of a discarded claim has no effect.
         claims.failed(WriteId(4), at(90));
         assert!(claims.may_begin(at(50), "d"));
     }

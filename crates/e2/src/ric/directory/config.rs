@@ -1,54 +1,54 @@
-//! What a RIC is called among others, how long it waits, and how much it keeps.
+//! Configuration of a directory: name, timers and limits.
 use std::time::Duration;
 
-/// Characters of a RIC's name.
+/// Maximum length of a RIC's name, in characters.
 pub const NAME_LEN_MAX: usize = 32;
 
-/// The text names no RIC.
+/// The text is not a valid RIC name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no name of a RIC: 1 to {NAME_LEN_MAX} of a-z, A-Z, 0-9, - and _ are")]
 pub struct NoName(pub String);
 
-/// How a RIC takes part among others.
+/// Configuration of a RIC that is one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirectoryConfig {
-    /// Its name, its own among all of them.
+    /// Name of the RIC, unique in the group.
     pub name: String,
-    /// Another number for each life of a RIC of that name.
+    /// Number of this incarnation; must differ at each start of a RIC with this name.
     pub life: u64,
-    /// Where base stations reach it, as text; empty: nowhere that others may be sent to.
+    /// Address for base stations; empty if base stations cannot be redirected to this RIC.
     pub e2: String,
-    /// Where other RICs reach it, likewise.
+    /// Address for other RICs; empty if there is none.
     pub e42: String,
-    /// How long it waits.
+    /// Timers.
     pub timers: DirectoryTimers,
-    /// How many claims are under way at once.
+    /// Limits of outstanding claims.
     pub claims: ClaimLimits,
 }
 
-/// How many claims a RIC has under way at once: signs of life stand in one queue with them. Between the two it is as many as the store
-/// serves while signs come back within a quarter of the lease.
+/// Range for the number of outstanding claims of a RIC. Within the range, the number adapts to the store: heartbeats,
+/// which share a queue with claims, should return within a quarter of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimLimits {
-    /// So many at any store.
+    /// Lower limit.
     pub least: usize,
-    /// No more at any.
+    /// Upper limit.
     pub most: usize,
 }
 
 impl Default for ClaimLimits {
-    /// 4 to 256.
+    /// Returns 4 to 256.
     fn default() -> Self {
         Self { least: 4, most: 256 }
     }
 }
 
 impl DirectoryConfig {
-    /// A RIC of that name with default timers.
+    /// Returns the configuration of a RIC with this name and default timers.
     ///
     /// # Errors
-    /// The name is none.
+    /// Returns an error if the name is invalid.
     pub fn new(name: &str, life: u64) -> Result<Self, NoName> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if name.is_empty() || name.len() > NAME_LEN_MAX || !name.bytes().all(fits) {
@@ -59,41 +59,44 @@ impl DirectoryConfig {
     }
 }
 
-/// How long a RIC among others waits. All of them should have the same.
+/// Timers of a RIC that is one of several. All RICs of a group should use the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DirectoryTimers {
-    /// Between two signs of life.
+    /// Interval of heartbeats.
     pub renew: Duration,
-    /// From the beginning of a sign of life that was seen: how long the RIC may command what it holds.
+    /// Time for which the RIC may control its nodes, from the start of the last heartbeat that was seen.
     pub lease: Duration,
-    /// How long another RIC must have been silent before what it may hold is served. Longer than `lease` by as much as clocks may
-    /// run apart.
+    /// Time without heartbeats after which the nodes of another RIC may be taken over. Exceeds `lease` by the maximum
+    /// clock drift.
     pub wait: Duration,
-    /// At most so long after another's claim a RIC says that it has seen it.
+    /// Maximum delay before a RIC acknowledges the claim of another RIC.
     pub haste: Duration,
-    /// From the beginning of the last sign of life that was seen: when a RIC closes its nodes. Longer than an election.
+    /// Time after which a RIC closes its nodes, from the start of the last heartbeat that was seen. Should exceed the
+    /// duration of a leader election.
     pub close_after: Duration,
-    /// How long a setup waits for the directory while no claim comes back; then it is refused with a time to wait. While some do, its
-    /// own will: whoever is sent away then has to be claimed once more, by another RIC.
+    /// Maximum time for which a setup waits for the directory while no claim returns; it is then refused with a time
+    /// to wait. While claims do return, the setup keeps waiting, because a node that is refused has to be claimed
+    /// once more by another RIC.
     pub patience: Duration,
-    /// The same while the RIC is fenced: another may be better off.
+    /// The same limit while the RIC is fenced, when another RIC may be able to accept the node.
     pub patience_fenced: Duration,
-    /// After a write that failed.
+    /// Delay after a failed write.
     pub retry: Duration,
-    /// How long a write may have no outcome; then it is unknown.
+    /// Time after which the result of a write is considered unknown.
     pub write: Duration,
-    /// How long the watch may not show the RIC's own signs of life; then it is begun anew, less and less often.
+    /// Time after which the watch is restarted if it does not show the RIC's own heartbeats. The time doubles with
+    /// each restart.
     pub watch: Duration,
-    /// While draining: how long a node that was sent away may take to be another's before the next one is.
+    /// While draining: time for another RIC to claim a node that was sent away, before the next node is sent.
     pub handover: Duration,
 }
 
 changed_by!(DirectoryConfig, DirectoryTimers);
 
 impl Default for DirectoryTimers {
-    /// A lease of 1.2 s renewed every 0.25 s, others wait 1.4 s (clocks may differ by a sixth); 12 s until nodes are closed, for
-    /// elections of JetStream take 4 to 8.
+    /// Returns a lease of 1.2 s, renewed every 0.25 s, and a takeover after 1.4 s (clocks may drift by one sixth).
+    /// Nodes are closed after 12 s, because elections of JetStream take 4 to 8 s.
     fn default() -> Self {
         let ms = Duration::from_millis;
         Self {

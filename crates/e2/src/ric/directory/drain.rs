@@ -1,4 +1,4 @@
-//! Handing nodes over, one by one, before an orderly end.
+//! Draining: hands nodes over to other RICs, one at a time, before a shutdown.
 use super::io::DirectoryOutput;
 use super::machine::Directory;
 use super::value::node_key;
@@ -6,10 +6,10 @@ use super::view::RicSeen;
 use crate::Time;
 use ranlab_wire::e2ap::GlobalE2NodeId;
 
-/// How far it has come.
+/// Progress of the drain.
 #[derive(Debug, Default)]
 pub(super) struct Drain {
-    /// The key of the node that was sent away last, and until when another RIC may take to claim it.
+    /// Key of the node that was sent away last, and deadline for its claim by another RIC.
     last: Option<(String, Time)>,
     told: bool,
 }
@@ -19,19 +19,19 @@ impl Directory {
         self.drain.get_or_insert_default();
     }
 
-    /// Whether it hands its nodes over, or has: it takes none.
+    /// Returns whether the RIC is draining or drained, so that it accepts no nodes.
     pub fn is_draining(&self) -> bool {
         self.drain.is_some()
     }
 
-    /// Whether another RIC was heard of just now that takes base stations.
+    /// Returns whether another RIC that accepts base stations was seen recently.
     pub fn has_others(&self) -> bool {
         let takes = |ric: &RicSeen| !ric.presence.over && !ric.presence.draining;
         self.view.rics.values().any(|ric| takes(ric) && self.now.since(ric.at) < self.config.timers.wait)
     }
 
-    /// Where another RIC takes base stations, for a node: one that was heard of within a lease and is not drained itself. Nodes are
-    /// spread over those that there are.
+    /// Returns the address of another RIC for a node: one that was seen within a lease and is not draining. Nodes are
+    /// distributed over all such RICs.
     pub fn elsewhere(&self, node: &GlobalE2NodeId) -> Option<String> {
         let wait = self.config.timers.wait;
         let fits: Vec<_> = self
@@ -45,7 +45,7 @@ impl Directory {
         fits.get(sum.checked_rem(fits.len())?).map(|ric| ric.presence.e2.clone())
     }
 
-    /// Sends the next node away, if the one before is another's or had its time.
+    /// Sends the next node away, if another RIC has claimed the previous one or its deadline has passed.
     pub(super) fn expire_drain(&mut self) {
         let now = self.now;
         let Some(drain) = &self.drain else { return };

@@ -1,173 +1,174 @@
-//! What goes into a directory and what comes out.
+//! Inputs and outputs of a directory.
 use crate::Time;
 use crate::ric::ConnId;
 use bytes::Bytes;
 use ranlab_wire::e2ap::GlobalE2NodeId;
 
-/// A write under way; never used twice in the life of a RIC.
+/// Identifier of a write, unique for the lifetime of a RIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteId(pub u64);
 
 /// A write to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusWrite {
-    /// Comes back with the outcome.
+    /// Identifier, returned with the result.
     pub id: WriteId,
-    /// Letters, digits and `-_/=.`.
+    /// Key: letters, digits and `-_/=.`.
     pub key: String,
-    /// The value: text.
+    /// Value, as text.
     pub value: Bytes,
-    /// The revision that the key must have, 0 for none; whatever it has, if absent.
+    /// Revision that the key must have, 0 if it must not exist. `None` writes unconditionally.
     pub expected: Option<u64>,
 }
 
-/// Why a write has no revision.
+/// Reason why a write has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteFailure {
-    /// The key has another revision than the expected one: nothing was written.
+    /// The key has a revision other than the expected one. Nothing was written.
     #[error("the key was revised meanwhile")]
     Revised,
-    /// The store has no leader, or cannot be reached: nothing was written.
+    /// The store has no leader or is unreachable. Nothing was written.
     #[error("the store takes no writes")]
     Unavailable,
-    /// No answer came. It may be written, now or later.
+    /// No response arrived. The value may be written, now or later.
     #[error("no answer came")]
     Unknown,
 }
 
-/// What a driver is asked to do at the store.
+/// Operation that a driver performs at the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BusAsk {
-    /// Write; [`BusNews::Written`] follows, or nothing.
+    /// Write a value. [`BusNews::Written`] may follow.
     Write(BusWrite),
-    /// Watch all keys, in place of the watch that there may be.
+    /// Watch all keys. Replaces an earlier watch.
     Watch,
 }
 
-/// What a driver tells of the store.
+/// Notification from the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BusNews {
-    /// A watch begins: what there is follows, in the order of its revisions, then [`Complete`](Self::Complete), then changes.
+    /// A watch has started. The existing entries follow in the order of their revisions, then
+    /// [`Complete`](Self::Complete), then changes.
     Began,
-    /// A key has this value. A key that was deleted has an empty one.
+    /// A key has this value. The value is empty if the key was deleted.
     Entry {
-        /// Which.
+        /// Key.
         key: String,
-        /// Number of the write among all writes.
+        /// Revision: number of the write among all writes.
         revision: u64,
-        /// What was written.
+        /// Value.
         value: Bytes,
     },
-    /// All that there was when the watch began has been told. A store that cannot say so need not: a sign of life that was written
-    /// after the beginning says it as well.
+    /// All entries that existed when the watch started have been reported. Optional: a heartbeat written after the
+    /// start of the watch proves the same.
     Complete,
-    /// What became of a write.
+    /// A write has completed or failed.
     Written {
-        /// Which.
+        /// Write.
         id: WriteId,
-        /// Its revision.
+        /// New revision, or the reason of the failure.
         outcome: Result<u64, WriteFailure>,
     },
-    /// The driver has a server and the store there; what was watched is to be watched anew.
+    /// The driver is connected to a server of the store. The watch must be restarted.
     There,
-    /// The driver has none, or has lost it, and goes on trying. Each try that fails is told.
+    /// The driver is not connected, and keeps trying. Sent for each failed attempt.
     Away {
-        /// Why, in words.
+        /// Reason, as text.
         why: String,
     },
 }
 
-/// What a directory is told.
+/// Input of a directory.
 #[derive(Debug, Clone)]
 pub enum DirectoryInput {
-    /// A node asks to be set up on a connection.
+    /// A node requests a setup on a connection.
     Asked {
-        /// Where.
+        /// Connection.
         conn: ConnId,
-        /// Who.
+        /// Node.
         node: GlobalE2NodeId,
     },
-    /// That connection is gone, or serves another node.
+    /// A connection was closed, or serves a different node now.
     Left {
-        /// Which.
+        /// Connection.
         conn: ConnId,
     },
-    /// News of the store.
+    /// Notification from the store.
     Bus(BusNews),
-    /// Begin to hand all nodes over.
+    /// Start to hand over all nodes.
     Drain,
-    /// The RIC ends: what follows is its last sign of life.
+    /// The RIC shuts down. Its last heartbeat follows.
     End,
-    /// Time has passed.
+    /// The time has advanced; nothing else happened.
     Wake,
 }
 
-/// Why a node is not set up.
+/// Reason why a setup is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    /// The store has no quorum, or this RIC is not part of it.
+    /// The store has no quorum, or this RIC is not connected to it.
     #[error("this RIC has no part in a quorum")]
     NoQuorum,
-    /// The directory took too long.
+    /// The directory's decision took too long.
     #[error("the directory took too long")]
     TooLong,
-    /// The RIC hands its nodes over.
+    /// The RIC is draining.
     #[error("this RIC is drained; {}", .elsewhere.as_deref().unwrap_or("no other one is there"))]
     Drained {
-        /// Where another RIC takes base stations.
+        /// Address of another RIC that accepts base stations.
         elsewhere: Option<String>,
     },
-    /// Another RIC has this one's name.
+    /// Another RIC uses the same name.
     #[error("another RIC has this one's name")]
     Ousted,
 }
 
-/// What follows.
+/// Output of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DirectoryOutput {
-    /// For the store.
+    /// Operation for the store.
     Bus(BusAsk),
-    /// Accept the setup: the node is this RIC's from now on.
+    /// Accept the setup: this RIC owns the node from now on.
     Admit {
-        /// On which connection.
+        /// Connection.
         conn: ConnId,
-        /// Whose.
+        /// Node.
         node: GlobalE2NodeId,
-        /// How often the node has changed hands.
+        /// Number of times that the node has changed its owner.
         epoch: u64,
     },
     /// Refuse the setup.
     Refuse {
-        /// On which connection.
+        /// Connection.
         conn: ConnId,
-        /// Why.
+        /// Reason.
         why: NotAdmitted,
     },
-    /// Close the connection: the node is this RIC's no more.
+    /// Close the connection: this RIC no longer owns the node.
     Close {
-        /// Which.
+        /// Connection.
         conn: ConnId,
-        /// Whose.
+        /// Node.
         node: GlobalE2NodeId,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// The claim for a node has changed; the key is [`node_key`](super::node_key)'s.
+    /// The claim for a node has changed. The key is that of [`node_key`](super::node_key).
     Moved {
-        /// Which key.
+        /// Key.
         key: String,
     },
-    /// RICs came, went, or moved.
+    /// Other RICs appeared, disappeared, or changed their addresses.
     Rics,
-    /// The RIC may command what it holds, or may no more.
+    /// The lease was acquired or has expired.
     Lawful {
-        /// Whether it may.
+        /// Whether the RIC may control its nodes.
         lawful: bool,
-        /// From when.
+        /// Time of the change.
         at: Time,
     },
-    /// All nodes are handed over.
+    /// All nodes have been handed over.
     Drained,
-    /// A server of the store is there, or there is none any more and why. Told once for each time.
+    /// A server of the store has become reachable or unreachable, with the reason. Sent once per change.
     Reach(Result<(), String>),
 }

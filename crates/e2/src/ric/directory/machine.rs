@@ -1,4 +1,4 @@
-//! The directory: claims, the lease, and who is admitted.
+//! The directory: claims, lease, and acceptance of setups.
 use super::claims::Claims;
 use super::config::DirectoryConfig;
 use super::drain::Drain;
@@ -13,26 +13,27 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Signs of life that wait to be seen; a further one is not written before.
+/// Maximum number of heartbeats that have not been seen in the watch. Beyond it, no further one is written.
 const BEATS_MAX: usize = 8;
-/// While so many wait, none is written before its time because others wait for it: at a store that is slow they would take the turns of
-/// the claims that they are about.
+/// With this many unseen heartbeats, none is written ahead of schedule to acknowledge claims. At a slow store they
+/// would delay the claims that they acknowledge.
 const HASTE_MAX: usize = 2;
-/// Earlier lives of the same name that are known.
+/// Maximum number of earlier incarnations that are remembered.
 const LIVES_MAX: usize = 8;
-/// Between two looks at the setups that wait, besides those that news bring about: there may be thousands.
+/// Minimum interval between two scans of the waiting setups, apart from scans after notifications. There may be
+/// thousands of setups.
 const LOOK: Duration = Duration::from_millis(10);
-/// Setups that are admitted in one step; the next ones follow at once, after whatever else has come: a thousand at a time would keep
-/// signs of life waiting.
+/// Maximum number of setups accepted in one step. The next step follows after other pending input, so that a thousand
+/// setups do not delay heartbeats.
 const ADMITS_MAX: usize = 32;
-/// Until then.
+/// Delay until the next step.
 const NEXT_ADMITS: Duration = Duration::from_micros(100);
-/// Octets of an address that others are told.
+/// Maximum length of an address published to others, in bytes.
 const ADDRESS_LEN_MAX: usize = 256;
-/// Longest time between two watches that show nothing.
+/// Maximum delay between two restarts of a watch that shows nothing.
 const WATCH_MAX: Duration = Duration::from_secs(2);
 
-/// A setup that waits.
+/// A setup that waits for a decision.
 #[derive(Debug)]
 pub(super) struct Asked {
     node: GlobalE2NodeId,
@@ -40,7 +41,7 @@ pub(super) struct Asked {
     since: Time,
 }
 
-/// A node that is this RIC's.
+/// A node that this RIC owns.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) conn: ConnId,
@@ -48,28 +49,28 @@ pub(super) struct Held {
     pub(super) epoch: u64,
 }
 
-/// What a directory did.
+/// Counters of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)] // the names say it
+#[allow(missing_docs)] // described by their names
 pub struct DirectoryCounters {
     pub admitted: u64,
     pub refused: u64,
-    /// Nodes that another RIC has claimed while they were held here.
+    /// Nodes that another RIC has claimed while this RIC owned them.
     pub revised: u64,
-    /// Nodes closed because the quorum was away too long.
+    /// Nodes closed because there was no quorum for too long.
     pub closed: u64,
-    /// Times that the lease has run out.
+    /// Number of times that the lease has expired.
     pub fenced: u64,
     pub writes: u64,
     pub writes_failed: u64,
     pub watches: u64,
-    /// Values in the store that are not ours.
+    /// Entries of the store that ranlab did not write.
     pub foreign: u64,
-    /// Tries to reach a server that failed, and connections to one that were lost.
+    /// Failed attempts to reach a server, and lost connections to a server.
     pub unreached: u64,
 }
 
-/// Who serves which node, as one of several RICs sees it: a pure machine.
+/// Node ownership as seen by one of several RICs; a sans-I/O state machine.
 #[derive(Debug)]
 pub struct Directory {
     pub(super) config: DirectoryConfig,
@@ -78,36 +79,36 @@ pub struct Directory {
     pub(super) view: View,
     pub(super) outputs: VecDeque<DirectoryOutput>,
     asked: BTreeMap<ConnId, Asked>,
-    /// By key.
+    /// Owned nodes by key.
     pub(super) held: BTreeMap<String, Held>,
     keys: BTreeMap<ConnId, String>,
-    /// Setups that wait, by what they wait for.
+    /// Waiting setups, by the key for which they wait.
     waiting: BTreeSet<(String, ConnId)>,
     claims: Claims,
-    /// When a claim of this RIC's has come back last.
+    /// Time at which a claim of this RIC was last seen in the watch.
     came_back: Time,
     last_write: u64,
     last_beat: u64,
-    /// The last sign of life before the watch began.
+    /// Number of the last heartbeat before the watch started.
     watched_from: u64,
-    /// Signs of life that were not seen yet: number, write, beginning; and whether the write has an outcome.
+    /// Heartbeats not seen yet: number, write, start time, and whether the write has a result.
     beats: VecDeque<(u64, WriteId, Time, bool)>,
-    /// The beginning of the last one that was seen.
+    /// Start time of the last heartbeat that was seen.
     barrier: Option<Time>,
     pub(super) next_beat: Time,
-    /// A sign of life is due, for others wait for it.
+    /// Time of an additional heartbeat that acknowledges claims of other RICs.
     hurry: Option<Time>,
-    /// Whether the last output said so.
+    /// Value in the last [`DirectoryOutput::Lawful`].
     lawful: bool,
-    /// Lives of this name before this one.
+    /// Earlier incarnations with this name.
     before: Vec<u64>,
     ousted: bool,
     pub(super) over: bool,
-    /// When setups that wait are looked at next.
+    /// Time of the next scan of the waiting setups.
     look_at: Time,
     pub(super) watch_at: Time,
     pub(super) watch_delay: Duration,
-    /// Whether there is a server, as far as the driver has said.
+    /// Whether a server is reachable, as last reported by the driver.
     pub(super) reached: Option<bool>,
     pub(super) drain: Option<Drain>,
     wake_at: Option<Time>,
@@ -115,7 +116,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory that knows nothing yet; it begins when it is first handled.
+    /// Creates an empty directory. It starts with the first call of [`handle`](Self::handle).
     pub fn new(config: DirectoryConfig) -> Self {
         let claims = Claims::new(config.claims);
         Self {
@@ -151,7 +152,7 @@ impl Directory {
         }
     }
 
-    /// Something happened, or time has passed.
+    /// Processes an input.
     pub fn handle(&mut self, now: Time, input: DirectoryInput) {
         self.now = now.max(self.now);
         self.expire();
@@ -167,65 +168,66 @@ impl Directory {
         self.wake_at = self.next_wake();
     }
 
-    /// Where others find this RIC, from its next sign of life on. Text with a space or too long is none.
+    /// Sets the addresses that are published with the next heartbeat. An address that is too long or contains a space
+    /// is ignored.
     pub fn advertise(&mut self, e2: String, e42: String) {
         let fits = |text: &String| text.len() <= ADDRESS_LEN_MAX && !text.contains(char::is_whitespace);
         self.config.e2 = Some(e2).filter(fits).unwrap_or_default();
         self.config.e42 = Some(e42).filter(fits).unwrap_or_default();
     }
 
-    /// What follows; to be asked until `None`.
+    /// Returns the next output. Call it until it returns `None`.
     pub fn poll(&mut self) -> Option<DirectoryOutput> {
         self.outputs.pop_front()
     }
 
-    /// When [`handle`](Self::handle) must be called at the latest.
+    /// Returns the latest time for the next call of [`handle`](Self::handle).
     pub fn wake_at(&self) -> Option<Time> {
         self.wake_at
     }
 
-    /// Until when this RIC may command what it holds, if nothing further is heard.
+    /// Returns the time at which the lease expires without further heartbeats.
     pub fn lease_until(&self) -> Option<Time> {
         let serves = !self.ousted && !self.over;
         self.barrier.filter(|_| serves).map(|begun| begun + self.config.timers.lease)
     }
 
-    /// Whether this RIC may command what it holds.
+    /// Returns whether the lease is valid, so that this RIC may control its nodes.
     pub fn is_lawful(&self, now: Time) -> bool {
         self.lease_until().is_some_and(|until| now < until)
     }
 
-    /// The RIC whose claim for a node is the latest, and how often that node has changed hands.
+    /// Returns the latest claim for a node: the RIC, and the number of times that the node has changed its owner.
     pub fn owner(&self, node: &GlobalE2NodeId) -> Option<&Claim> {
         self.view.nodes.get(&node_key(node))?.claim.as_ref()
     }
 
-    /// All claims by key, dead RICs' among them.
+    /// Returns all claims by key, including those of RICs that no longer run.
     pub fn claims(&self) -> impl Iterator<Item = (&str, &Claim)> {
         self.view.nodes.iter().filter_map(|(key, seen)| Some((key.as_str(), seen.claim.as_ref()?)))
     }
 
-    /// The other RICs by name.
+    /// Returns the other RICs by name.
     pub fn rics(&self) -> impl Iterator<Item = (&Arc<str>, &RicSeen)> {
         self.view.rics.iter()
     }
 
-    /// The nodes that are this RIC's, with how often each has changed hands.
+    /// Returns the nodes that this RIC owns, with the number of times that each has changed its owner.
     pub fn held(&self) -> impl Iterator<Item = (&GlobalE2NodeId, u64)> {
         self.held.values().map(|held| (&held.node, held.epoch))
     }
 
-    /// The node that is this RIC's on a connection.
+    /// Returns the owned node on a connection.
     pub(crate) fn held_on(&self, conn: ConnId) -> Option<GlobalE2NodeId> {
         self.held.get(self.keys.get(&conn)?).map(|held| held.node)
     }
 
-    /// This RIC's name.
+    /// Returns the name of this RIC.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counters(&self) -> DirectoryCounters {
         self.counters
     }
@@ -265,7 +267,7 @@ impl Directory {
         }
     }
 
-    /// A node is sent away.
+    /// Releases a node that is sent to another RIC.
     pub(super) fn part_with(&mut self, conn: ConnId) {
         self.on_left(conn);
     }
@@ -276,7 +278,7 @@ impl Directory {
         self.outputs.push_back(DirectoryOutput::Refuse { conn, why });
     }
 
-    /// A setup goes as far as it can now; whether it is admitted.
+    /// Advances a waiting setup as far as possible. Returns whether it was accepted.
     fn advance(&mut self, conn: ConnId) -> bool {
         let Some(asked) = self.asked.get(&conn) else { return false };
         if !self.is_lawful(self.now) || !self.view.complete {
@@ -304,7 +306,7 @@ impl Directory {
         true
     }
 
-    /// All of them do, in the order in which they came.
+    /// Advances all waiting setups in the order of arrival.
     fn advance_all(&mut self) {
         let all: Vec<_> = self.asked.keys().copied().collect();
         let mut admitted = 0;
@@ -317,7 +319,7 @@ impl Directory {
         }
     }
 
-    /// Claims a key under the revision that was seen last.
+    /// Claims a key, on the condition that it still has the last seen revision.
     fn claim(&mut self, key: String) {
         let seen = self.view.nodes.get(&key);
         let epoch = seen.and_then(|seen| seen.claim.as_ref()).map_or(0, |claim| claim.epoch) + 1;
@@ -359,11 +361,11 @@ impl Directory {
             return;
         }
         if let Err(failure) = outcome {
-            // What revised it is on its way here; anything else needs time.
+            // The conflicting revision will arrive soon; other failures need more time.
             let delay = self.config.timers.retry / if failure == WriteFailure::Revised { 10 } else { 1 };
             self.claims.failed(id, self.now + delay);
         }
-        // If it was written the watch tells.
+        // If the value was written nevertheless, the watch will report it.
     }
 
     fn on_entry(&mut self, key: &str, revision: u64, value: &[u8]) {
@@ -397,7 +399,7 @@ impl Directory {
                 let (conn, node, why) = (held.conn, held.node, format!("{by} serves it now"));
                 self.outputs.push_back(DirectoryOutput::Close { conn, node, why });
             }
-            // Whoever claimed it waits to hear that this one knows.
+            // The RIC that claimed the node waits for this RIC's acknowledgement.
             let soon = self.now + self.config.timers.haste;
             self.hurry = Some(self.hurry.map_or(soon, |at| at.min(soon)));
         }
@@ -419,8 +421,8 @@ impl Directory {
         }
         let Some(at) = self.beats.iter().position(|beat| beat.0 == presence.beat) else { return };
         let (write, begun) = (self.beats[at].1, self.beats[at].2);
-        // What was written after the watch began comes after all that there was, whether the store says so or not: JetStream 2.9
-        // may count one value too many for as long as a watch lasts.
+        // An entry written after the start of the watch arrives after all existing entries, even if the store never
+        // reports completion. JetStream 2.9 may count one entry too many for the lifetime of a watch.
         self.view.complete |= self.beats[at].0 > self.watched_from;
         self.beats.drain(..=at);
         self.claims.forget_before(write);
@@ -431,7 +433,7 @@ impl Directory {
         self.advance_all();
     }
 
-    /// Another life under this name: one before this, or one that has followed.
+    /// Handles a heartbeat of another incarnation with this name, earlier or later.
     fn on_namesake(&mut self, presence: &Presence) {
         if self.barrier.is_none() {
             if !presence.over {
@@ -443,7 +445,8 @@ impl Directory {
             return;
         }
         if self.before.contains(&presence.life) {
-            // It does not know yet that it is over; what it may hold nobody can tell.
+            // The earlier incarnation is still running and does not know about this one. The nodes that it owns are
+            // unknown.
             self.view.haunt(self.now);
             self.hurry = Some(self.now + self.config.timers.haste);
             return;
@@ -470,7 +473,7 @@ impl Directory {
         }
     }
 
-    /// Ends in order: nothing is held any more, and the others need not wait.
+    /// Shuts down: releases all nodes, so that other RICs need not wait.
     fn end(&mut self) {
         if std::mem::replace(&mut self.over, true) {
             return;
@@ -481,7 +484,7 @@ impl Directory {
         self.beat();
     }
 
-    /// A sign of life.
+    /// Writes a heartbeat.
     fn beat(&mut self) {
         (self.next_beat, self.hurry) = (self.now + self.config.timers.renew, None);
         self.last_beat += 1;
@@ -499,12 +502,12 @@ impl Directory {
         self.beats.push_back((self.last_beat, id, self.now, false));
     }
 
-    /// When a sign of life is due that others wait for.
+    /// Returns the time of the next additional heartbeat.
     fn haste(&self) -> Option<Time> {
         self.hurry.filter(|_| self.beats.len() < HASTE_MAX)
     }
 
-    /// Does what the time demands.
+    /// Handles all expired deadlines.
     fn expire(&mut self) {
         let (now, timers) = (self.now, &self.config.timers);
         let (write, watch_due) = (timers.write, now >= self.watch_at);
@@ -516,7 +519,7 @@ impl Directory {
         }
         let due = now >= self.next_beat || self.haste().is_some_and(|at| at <= now);
         if due && !self.over && !self.ousted {
-            // One that nobody will ever see makes room.
+            // A heartbeat that will never be seen makes room.
             while self.beats.len() >= BEATS_MAX
                 && self.beats.front().is_some_and(|beat| beat.3 || now >= beat.2 + write)
             {

@@ -1,35 +1,38 @@
-//! Several RICs as one: who serves which node, told over a replicated key-value store that may stall, lag, and lose answers.
+//! Directory of several RICs: which RIC serves which node. It is kept in a replicated key-value store that may stall,
+//! lag, and lose responses.
 //!
-//! **The live E2 connection is the ownership**; the store is a directory of it. An ownership interval of a node begins when a RIC
-//! accepts its setup and ends when that RIC has closed the connection or is fenced. Intervals of one node are disjoint in every
-//! history. What is asked of the store for that is little:
+//! **The live E2 connection defines the ownership**; the store is only a directory of it. An ownership interval of a
+//! node starts when a RIC accepts its setup. It ends when that RIC has closed the connection or is fenced. The
+//! intervals of a node never overlap. This requires only the following of the store and the clocks:
 //!
-//! 1. revisions number all writes in one order, and a watch tells the latest value of each key in that order;
-//! 2. what a watch tells is not taken back;
-//! 3. of the clocks, that none runs more than the difference of [`DirectoryTimers::wait`] and [`DirectoryTimers::lease`] faster
-//!    than another. What they show does not matter.
+//! 1. Revisions number all writes in one order, and a watch reports the latest value of each key in that order.
+//! 2. A reported entry is never revoked.
+//! 3. No clock runs faster than another by more than the difference of [`DirectoryTimers::wait`] and
+//!    [`DirectoryTimers::lease`]. The absolute time of the clocks is irrelevant.
 //!
-//! It is *not* asked that a read is fresh, that an answer comes, that a write without one did not happen, nor that two writes under
-//! the same expected revision exclude each other (JetStream breaks each of these when a quorum is lost). So:
+//! It does *not* require that reads are fresh, that responses arrive, that a write without a response did not happen,
+//! or that two writes with the same expected revision exclude each other. (JetStream violates each of these when a
+//! quorum is lost.) The rules are:
 //!
-//! * Every RIC writes a sign of life and looks for it in its own watch. Seeing it proves that a quorum took it *after* it was begun,
-//!   and that everything older has been seen: for [`lease`](DirectoryTimers::lease) from its beginning the RIC may command what it
-//!   holds. Beyond, it is **fenced** and refuses controls; after [`close_after`](DirectoryTimers::close_after) it closes its nodes.
-//! * A setup is accepted once the RIC's own claim is the latest that its watch shows, and every other RIC either has said, in a
-//!   later sign of life, that it has seen that claim (and so has closed what it held), or has been silent for
-//!   [`wait`](DirectoryTimers::wait).
-//! * Who sees another's claim for what it holds closes that connection at once, and says so within
-//!   [`haste`](DirectoryTimers::haste).
+//! * Each RIC writes heartbeats and looks for them in its own watch. A heartbeat that it sees proves that a quorum
+//!   accepted it *after* it was started, and that all older entries have been seen. For
+//!   [`lease`](DirectoryTimers::lease) from its start the RIC may control its nodes. After that the RIC is **fenced**
+//!   and refuses controls. After [`close_after`](DirectoryTimers::close_after) it closes its nodes.
+//! * A RIC accepts a setup if its own claim is the latest that its watch shows, and for every other RIC one of the
+//!   following is true. The other RIC has acknowledged the claim in a later heartbeat, so it has closed the node's
+//!   connection. Or it has been silent for [`wait`](DirectoryTimers::wait).
+//! * A RIC that sees another RIC's claim for one of its nodes closes that connection immediately, and acknowledges
+//!   the claim within [`haste`](DirectoryTimers::haste).
 //!
-//! | file | room |
+//! | file | contents |
 //! |---|---|
-//! | `value` | keys and values: text that explains itself |
-//! | `config` | names, timers, bounds |
-//! | `claims` | claims under way, as many at a time as the store serves |
-//! | `view` | what the watch has told |
+//! | `value` | keys and values, as readable text |
+//! | `config` | names, timers, limits |
+//! | `claims` | outstanding claims and their limit |
+//! | `view` | entries reported by the watch |
 //! | `machine` | the directory, its inputs and outputs |
-//! | `drain` | handing nodes over before an orderly end |
-//! | `reach` | whether there is a server at all |
+//! | `drain` | handover of all nodes before a shutdown |
+//! | `reach` | whether a server of the store is reachable |
 mod claims;
 mod config;
 mod drain;

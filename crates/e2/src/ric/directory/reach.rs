@@ -1,14 +1,16 @@
-//! Whether there is a server of the store at all, as the driver says; what is owned does not depend on it.
+//! Reachability of the store, as reported by the driver. Ownership does not depend on it.
 use super::io::DirectoryOutput;
 use super::machine::Directory;
 
 impl Directory {
-    /// Whether a server of the store is there, as the driver has said last; `None`: it has said nothing yet.
+    /// Returns whether a server of the store was reachable at the last report of the driver, or `None` before the
+    /// first report.
     pub fn reached(&self) -> Option<bool> {
         self.reached
     }
 
-    /// Whoever comes back need not wait for what is due by and by: it watches, and gives a sign of life.
+    /// Restarts the watch and writes a heartbeat immediately after a reconnect, instead of waiting for their
+    /// deadlines.
     pub(super) fn on_there(&mut self) {
         if self.reached.replace(true) == Some(true) {
             return;

@@ -1,4 +1,4 @@
-//! Directories at a store that is told by hand what to do.
+//! Tests of directories with a simulated store.
 use super::*;
 use crate::Time;
 use crate::ric::ConnId;
@@ -17,16 +17,16 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// RICs, and a store that does at once what it is asked, where it is not told otherwise.
+/// RICs and a store that executes operations immediately, unless configured otherwise.
 struct Lab {
     now: Time,
     rics: Vec<Directory>,
     log: Vec<(String, Bytes)>,
-    /// What each RIC's watch has told.
+    /// Number of entries that the watch of each RIC has reported.
     told: Vec<usize>,
-    /// RICs whose watch is silent.
+    /// RICs whose watch reports nothing.
     deaf: Vec<bool>,
-    /// RICs whose writes go nowhere, for now.
+    /// RICs whose writes are held back.
     cut: Vec<bool>,
     kept: VecDeque<(usize, BusWrite)>,
     out: Vec<(usize, DirectoryOutput)>,
@@ -117,7 +117,7 @@ impl Lab {
         }
     }
 
-    /// Lets time pass for all RICs but one that stands still.
+    /// Advances the time for all RICs except a stalled one.
     fn pass_without(&mut self, millis: u64, still: Option<usize>) {
         for _ in 0..millis / 5 {
             self.now += ms(5);
@@ -162,13 +162,13 @@ impl Lab {
 }
 
 #[test]
-fn a_ric_alone_claims_and_admits() {
+fn single_ric_claims_and_admits() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     assert_eq!(lab.admitted(0, 1), Some(1));
     let claim = lab.rics[0].owner(&node(1)).unwrap();
     assert_eq!((&*claim.ric, claim.life, claim.epoch), ("a", 1, 1));
-    // It comes back to where it was: nothing needs to be written.
+    // The node reconnects to the same RIC: no write is needed.
     lab.tell(0, DirectoryInput::Left { conn: CONN });
     let writes = lab.log.len();
     lab.out.clear();
@@ -177,7 +177,7 @@ fn a_ric_alone_claims_and_admits() {
 }
 
 #[test]
-fn a_node_moves_in_no_time_if_both_rics_are_there() {
+fn node_moves_immediately_between_live_rics() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.ask(0, 1);
     lab.pass(20);
@@ -191,11 +191,11 @@ fn a_node_moves_in_no_time_if_both_rics_are_there() {
 }
 
 #[test]
-fn who_is_silent_is_waited_for() {
+fn silent_ric_delays_takeover() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.ask(0, 1);
     lab.pass(20);
-    // From here on it hears and says nothing; its lease is younger than one sign of life.
+    // From here on the RIC sees and writes nothing; its lease is less than one heartbeat interval old.
     lab.deaf[0] = true;
     lab.cut[0] = true;
     lab.pass(300);
@@ -212,7 +212,7 @@ fn who_is_silent_is_waited_for() {
 }
 
 #[test]
-fn who_has_no_quorum_refuses_and_closes_in_the_end() {
+fn ric_without_quorum_refuses_then_closes() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     lab.cut[0] = true;
@@ -224,7 +224,7 @@ fn who_has_no_quorum_refuses_and_closes_in_the_end() {
     assert!(lab.closed(0).is_empty());
     lab.pass(11_000);
     assert_eq!(lab.closed(0), ["no quorum for too long"]);
-    // It is back: what it had written arrives at last, and it begins anew.
+    // The RIC is connected again: its earlier writes arrive, and it starts over.
     lab.cut[0] = false;
     while let Some((ric, write)) = lab.kept.pop_front() {
         lab.write(ric, write);
@@ -235,9 +235,10 @@ fn who_has_no_quorum_refuses_and_closes_in_the_end() {
     assert_eq!(lab.admitted(0, 2), Some(1));
 }
 
-/// The claim of a node that has gone on arrives late: whoever serves it by then gives way, and nobody serves without a setup.
+/// A claim for a node that has moved on arrives late. The RIC that serves the node gives way, and no RIC serves it
+/// without a setup.
 #[test]
-fn a_late_claim_takes_a_node_from_nobody_for_long() {
+fn late_claim_takes_node_only_until_next_setup() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.cut[0] = true;
     lab.ask(0, 1);
@@ -248,7 +249,7 @@ fn a_late_claim_takes_a_node_from_nobody_for_long() {
     lab.ask(1, 1);
     lab.pass(300);
     assert_eq!(lab.admitted(1, 1), Some(1));
-    // As where a leader without a quorum took it: the revision is not looked at again.
+    // As if a leader without a quorum had accepted it: the revision is not checked.
     claim.expected = None;
     lab.write(0, claim);
     lab.settle();
@@ -261,7 +262,7 @@ fn a_late_claim_takes_a_node_from_nobody_for_long() {
 }
 
 #[test]
-fn another_life_waits_for_the_one_before() {
+fn new_incarnation_waits_for_previous_one() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     lab.rics[0] = Directory::new(DirectoryConfig::new("a", 2).unwrap());
@@ -275,7 +276,7 @@ fn another_life_waits_for_the_one_before() {
 }
 
 #[test]
-fn of_two_rics_of_one_name_the_first_ends() {
+fn first_of_two_rics_with_same_name_ends() {
     let mut lab = Lab::new(&[("a", 1)]);
     lab.ask(0, 1);
     let rival = Presence {
@@ -296,7 +297,7 @@ fn of_two_rics_of_one_name_the_first_ends() {
 }
 
 #[test]
-fn a_silent_watch_is_begun_anew() {
+fn silent_watch_is_restarted() {
     let mut lab = Lab::new(&[("a", 1)]);
     let watches = lab.rics[0].counters().watches;
     lab.deaf[0] = true;
@@ -309,7 +310,7 @@ fn a_silent_watch_is_begun_anew() {
 }
 
 #[test]
-fn a_drained_ric_sends_its_nodes_away_one_by_one() {
+fn draining_ric_sends_nodes_away_one_at_a_time() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.ask(0, 1);
     lab.ask(0, 2);
@@ -326,7 +327,7 @@ fn a_drained_ric_sends_its_nodes_away_one_by_one() {
     lab.pass(20);
     assert!(lab.out.contains(&(0, DirectoryOutput::Drained)));
     lab.tell(0, DirectoryInput::End);
-    // Nobody waits for who has ended.
+    // No other RIC waits for a RIC that has shut down.
     lab.tell(1, DirectoryInput::Left { conn: ConnId(2) });
     lab.out.clear();
     lab.ask(1, 3);
@@ -334,7 +335,7 @@ fn a_drained_ric_sends_its_nodes_away_one_by_one() {
 }
 
 #[test]
-fn a_store_that_is_away_is_told_once_and_joined_when_it_is_there() {
+fn unreachable_store_is_reported_once_and_rejoined() {
     let mut directory = Directory::new(DirectoryConfig::new("a", 1).unwrap());
     let mut now = Time::ZERO + ms(10_000);
     let mut reaches = Vec::new();
@@ -366,11 +367,11 @@ fn a_store_that_is_away_is_told_once_and_joined_when_it_is_there() {
 }
 
 #[test]
-fn a_claim_that_the_store_has_lost_is_claimed_again_with_the_next_sign_of_life() {
+fn lost_claim_is_repeated_after_next_heartbeat() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.cut[0] = true;
     lab.ask(0, 1);
-    // It never comes, and no answer either.
+    // The write is lost, without a response.
     lab.cut[0] = false;
     lab.kept.clear();
     let timers = DirectoryTimers::default();
@@ -379,9 +380,9 @@ fn a_claim_that_the_store_has_lost_is_claimed_again_with_the_next_sign_of_life()
     assert_eq!(lab.admitted(0, 1), Some(1), "{:?}", lab.out);
 }
 
-/// JetStream 2.9 counts one value too many at times, for as long as a watch lasts.
+/// JetStream 2.9 sometimes counts one entry too many for the lifetime of a watch.
 #[test]
-fn a_watch_that_never_says_that_it_is_complete_is_when_a_new_sign_of_life_is_seen() {
+fn heartbeat_completes_watch_without_completion_report() {
     let mut lab = Lab::new(&[("a", 1), ("b", 2)]);
     lab.told[0] = 0;
     lab.tell(0, DirectoryInput::Bus(BusNews::Began));
@@ -391,7 +392,7 @@ fn a_watch_that_never_says_that_it_is_complete_is_when_a_new_sign_of_life_is_see
 }
 
 #[test]
-fn names_are_checked() {
+fn names_are_validated() {
     for wrong in ["", "a b", "ä", "a.b", &"a".repeat(33)] {
         assert!(DirectoryConfig::new(wrong, 1).is_err(), "{wrong}");
     }

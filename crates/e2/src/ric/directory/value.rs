@@ -1,50 +1,51 @@
-//! Keys and values of the store: lines of text that explain themselves, for whoever looks with another tool.
+//! Keys and values of the store, as text that is readable with any client of the store.
 use super::config::NAME_LEN_MAX;
 use bytes::Bytes;
 use ranlab_wire::e2ap::{EnbId, GlobalE2NodeId, NgEnbId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The first word of every value, which later formats change.
+/// First word of every value; a later format will change it.
 const FORMAT: &str = "ranlab1";
-/// Octets of a value; a longer one is not ours.
+/// Maximum length of a value, in bytes. A longer one was not written by ranlab.
 const VALUE_LEN_MAX: usize = 1_024;
-/// What keys of nodes begin with.
+/// Prefix of the keys of nodes.
 const NODES: &str = "node.";
-/// What keys of RICs begin with.
+/// Prefix of the keys of RICs.
 const RICS: &str = "ric.";
 
-/// Who has claimed a node.
+/// A claim of a RIC for a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The RIC's name.
+    /// Name of the RIC.
     pub ric: Arc<str>,
-    /// Its life.
+    /// Incarnation of the RIC.
     pub life: u64,
-    /// How often the node has changed hands.
+    /// Number of times that the node has changed its owner.
     pub epoch: u64,
 }
 
-/// A RIC's sign of life.
+/// A heartbeat of a RIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Presence {
-    /// Its life.
+    /// Incarnation of the RIC.
     pub life: u64,
-    /// Number of the sign in this life.
+    /// Number of the heartbeat in this incarnation.
     pub beat: u64,
-    /// The highest revision that it had seen, and acted upon, before.
+    /// Highest revision that the RIC had seen and processed before this heartbeat.
     pub seen: u64,
-    /// Its last one: it serves nobody any more.
+    /// Whether this is the last heartbeat: the RIC serves no node any more.
     pub over: bool,
-    /// It hands its nodes over.
+    /// Whether the RIC is draining.
     pub draining: bool,
-    /// Where base stations reach it; empty: nowhere.
+    /// Address for base stations; empty if there is none.
     pub e2: String,
-    /// Where other RICs reach it; empty: nowhere.
+    /// Address for other RICs; empty if there is none.
     pub e42: String,
 }
 
-/// The key of a node: its name as people know it and the bits of its id, for `gnb 505.01 5` may be 22 bits or 32.
+/// Returns the key of a node: its displayed name and the bits of its id, because the id of `gnb 505.01 5` may have 22
+/// bits or 32.
 pub fn node_key(node: &GlobalE2NodeId) -> String {
     let bits = match node {
         GlobalE2NodeId::Gnb(n) => n.gnb.gnb_id.len_bits,
@@ -59,12 +60,12 @@ pub fn node_key(node: &GlobalE2NodeId) -> String {
     format!("{NODES}{}={bits}", node.to_string().replace(' ', "_"))
 }
 
-/// The key of a RIC.
+/// Returns the key of a RIC.
 pub(super) fn ric_key(name: &str) -> String {
     format!("{RICS}{name}")
 }
 
-/// What a key is about.
+/// Subject of a key.
 pub(super) enum Subject<'a> {
     Node,
     Ric(&'a str),
@@ -78,7 +79,7 @@ pub(super) fn subject(key: &str) -> Option<Subject<'_>> {
     (!name.is_empty() && name.len() <= NAME_LEN_MAX).then_some(Subject::Ric(name))
 }
 
-/// The words `name=value` of a value, if it is ours and of that kind.
+/// Returns the `name=value` words of a value, or `None` if ranlab did not write it or it has a different kind.
 fn words<'a>(value: &'a [u8], kind: &str) -> Option<BTreeMap<&'a str, &'a str>> {
     let text = std::str::from_utf8(value.get(..value.len().min(VALUE_LEN_MAX + 1))?).ok()?;
     let mut words = text.split(' ');
@@ -131,7 +132,7 @@ mod tests {
     use ranlab_wire::e2ap::Plmn;
 
     #[test]
-    fn values_come_back_and_what_is_not_ours_is_nothing() {
+    fn values_round_trip_and_invalid_ones_are_rejected() {
         let claim = Claim { ric: "a".into(), life: 0xab, epoch: 7 };
         assert_eq!(&claim.write()[..], b"ranlab1 claim ric=a life=ab epoch=7");
         assert_eq!(Claim::read(&claim.write()), Some(claim));
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_whose_ids_differ_in_length_alone_have_keys_of_their_own() {
+    fn nodes_with_ids_of_different_length_have_distinct_keys() {
         let (short, long) = (
             GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 22),
             GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 5, 32),

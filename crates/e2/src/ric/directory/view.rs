@@ -1,61 +1,62 @@
-//! What the watch has told: claims, other RICs' signs of life, and how far it has come.
+//! Entries reported by the watch: claims, heartbeats of other RICs, and the highest revision.
 use super::value::{Claim, Presence};
 use crate::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Nodes in a store; what is told of further ones is counted and not kept.
+/// Maximum number of nodes in a store. Further ones are counted and dropped.
 pub(super) const NODES_MAX: usize = 1 << 20;
-/// RICs in a store, likewise.
+/// Maximum number of RICs in a store. Further ones are counted and dropped.
 pub(super) const RICS_MAX: usize = 64;
 
-/// The latest that a node's key has.
+/// Latest entry of a node's key.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) revision: u64,
-    /// `None`: a value that is not ours, or a deleted key.
+    /// Claim; `None` if ranlab did not write the value or the key was deleted.
     pub(super) claim: Option<Claim>,
-    /// When it was told.
+    /// Time at which the entry was reported.
     pub(super) since: Time,
 }
 
-/// Another RIC as its signs of life show it.
+/// Another RIC, as known from its heartbeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RicSeen {
-    /// Its last sign.
+    /// Last heartbeat.
     pub presence: Presence,
-    /// When that was told.
+    /// Time at which it was reported.
     pub at: Time,
     pub(super) revision: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// All that there was when the watch began has been told.
+    /// Whether all entries that existed when the watch started have been reported.
     pub(super) complete: bool,
-    /// The highest revision.
+    /// Highest revision.
     pub(super) top: u64,
     pub(super) nodes: BTreeMap<String, Seen>,
-    /// Other RICs by their names.
+    /// Other RICs by name.
     pub(super) rics: BTreeMap<Arc<str>, RicSeen>,
-    /// Until when a life may have spoken that another of its name has followed: nobody will ever hear of it again.
+    /// Latest time at which an earlier incarnation of a restarted RIC may have been alive. No further heartbeat of it
+    /// will arrive.
     pub(super) ghosts: Option<Time>,
 }
 
-/// What a sign of life has changed.
+/// Effect of a heartbeat.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// Nothing that others need to know.
+    /// No change that other components need to know.
     Same,
-    /// It came, went, moved, or is another life.
+    /// The RIC appeared, shut down, changed its addresses, or was restarted.
     Changed,
-    /// It is older than what is known, or one too many.
+    /// The heartbeat is older than a known one, or the limit of RICs is reached.
     Ignored,
 }
 
 impl View {
-    /// Whether a revision of a node's key is news.
+    /// Records an entry of a node. Returns whether it is new.
     pub(super) fn node(&mut self, key: &str, seen: Seen) -> bool {
         if let Some(known) = self.nodes.get_mut(key) {
             let news = seen.revision > known.revision;
@@ -71,13 +72,13 @@ impl View {
         room
     }
 
-    /// A sign of life of another RIC.
+    /// Records a heartbeat of another RIC.
     pub(super) fn ric(&mut self, now: Time, name: &str, revision: u64, presence: Presence) -> Sign {
         let Some(known) = self.rics.get_mut(name) else {
             if self.rics.len() >= RICS_MAX {
                 return Sign::Ignored;
             }
-            // An earlier life may have spoken until just now.
+            // An earlier incarnation may have been alive until now.
             self.haunt(now);
             self.rics.insert(name.into(), RicSeen { presence, at: now, revision });
             return Sign::Changed;
@@ -88,8 +89,8 @@ impl View {
         let (before, over) = (known.presence.clone(), known.presence.over);
         *known = RicSeen { presence: presence.clone(), at: now, revision };
         if before.life != presence.life {
-            // Between the two signs there may have been further lives; after the last sign of one that is over there are none of
-            // it, but of those between.
+            // There may have been further incarnations between the two heartbeats. A final heartbeat rules out only
+            // its own incarnation.
             self.haunt(now);
             return Sign::Changed;
         }
@@ -97,12 +98,12 @@ impl View {
         if over == presence.over && kept(&before) == kept(&presence) { Sign::Same } else { Sign::Changed }
     }
 
-    /// A life that is not heard of again may have spoken until now.
+    /// Records that an incarnation without further heartbeats may have been alive until `now`.
     pub(super) fn haunt(&mut self, now: Time) {
         self.ghosts = self.ghosts.max(Some(now));
     }
 
-    /// From when what was claimed at a revision, told at a time, is held by nobody else.
+    /// Returns the time from which no other RIC owns a node that was claimed at `revision` and reported at `since`.
     pub(super) fn clear_from(&self, revision: u64, since: Time, wait: Duration) -> Time {
         let rics = self.rics.values().filter(|ric| !ric.presence.over && ric.presence.seen < revision);
         let last = rics.map(|ric| ric.at).chain(self.ghosts).max();

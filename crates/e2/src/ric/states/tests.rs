@@ -1,13 +1,13 @@
-//! One RIC and what its store tells: whose snapshot is taken, and what is said of one that is not.
+//! Tests of snapshots with one RIC and a simulated store.
 use super::super::directory::DirectoryConfig;
 use super::super::{IAppInput, IAppOutbox, RicConfig, RicInput, RicOutput};
 use super::*;
 use std::sync::Mutex;
 
-/// What the iApp knows of no node; `None` until it was told.
+/// State of the iApp that concerns no node; `None` until it was restored.
 type Words = Arc<Mutex<Option<String>>>;
 
-/// Knows a word. `bad` is none.
+/// iApp whose state is a word; it rejects the word `bad`.
 struct Parrot {
     words: Words,
     version: u16,
@@ -112,11 +112,11 @@ fn by(ric: &str, version: u16, words: &str) -> String {
 }
 
 #[test]
-fn what_another_ric_knows_is_taken_and_what_is_none_is_told_and_leaves_nothing() {
+fn snapshots_of_other_rics_are_restored_and_invalid_ones_clear_state() {
     let mut lab = Lab::new();
     lab.told(5, &by("south", 2, "hello"));
     assert_eq!(lab.knows().as_deref(), Some("hello"));
-    // The watch begins anew and tells the same, or older.
+    // The watch is restarted and reports the same or older values.
     lab.told(5, &by("south", 2, "again"));
     lab.told(4, &by("south", 2, "older"));
     assert_eq!(lab.knows().as_deref(), Some("hello"));
@@ -131,7 +131,7 @@ fn what_another_ric_knows_is_taken_and_what_is_none_is_told_and_leaves_nothing()
         lab.told(revision, &value);
         assert_eq!((lab.knows().as_deref(), lab.refused.pop()), (Some(""), Some(expected)), "{value}");
     }
-    // One of this name in its life before is another one.
+    // An earlier incarnation with the same name counts as another RIC.
     lab.told(10, &by("north", 2, "reborn"));
     assert_eq!(lab.knows().as_deref(), Some("reborn"));
     let counted = lab.ric.iapp_snapshots().unwrap();
@@ -140,7 +140,7 @@ fn what_another_ric_knows_is_taken_and_what_is_none_is_told_and_leaves_nothing()
 }
 
 #[test]
-fn changes_become_one_write_which_is_repeated_until_it_is_taken() {
+fn changes_are_combined_into_one_write_that_is_repeated_until_accepted() {
     let mut lab = Lab::new();
     lab.says("one");
     lab.says("two");
@@ -155,7 +155,7 @@ fn changes_become_one_write_which_is_repeated_until_it_is_taken() {
     lab.pass(AGAIN);
     let write = lab.writes.pop().unwrap();
     assert!(write.value.ends_with(b"three"));
-    // No answer at all.
+    // No response at all.
     lab.pass(AGAIN * 7);
     let again = lab.writes.pop().unwrap();
     assert_eq!(again.expected, Some(0));
@@ -168,7 +168,7 @@ fn changes_become_one_write_which_is_repeated_until_it_is_taken() {
 }
 
 #[test]
-fn of_two_that_save_at_once_the_later_write_stands_whoever_hears_it_when() {
+fn later_of_two_concurrent_writes_prevails() {
     for own in [5, 7] {
         for first in [true, false] {
             let mut lab = Lab::new();
@@ -191,9 +191,9 @@ fn of_two_that_save_at_once_the_later_write_stands_whoever_hears_it_when() {
     }
 }
 
-/// An answer that never comes keeps nobody from hearing what others say next.
+/// A missing response does not prevent later values of other RICs from being accepted.
 #[test]
-fn what_comes_back_was_written_whether_an_answer_says_so_or_not() {
+fn own_value_in_watch_completes_write_without_response() {
     for late in [false, true] {
         let mut lab = Lab::new();
         lab.says("north's");
@@ -211,7 +211,7 @@ fn what_comes_back_was_written_whether_an_answer_says_so_or_not() {
 }
 
 #[test]
-fn what_is_too_large_takes_the_place_of_what_was_there() {
+fn oversized_snapshot_replaces_previous_one() {
     let mut lab = Lab::new();
     lab.says(&"x".repeat(17));
     lab.pass(SAVE_AFTER);
