@@ -1,4 +1,5 @@
-//! Our RIC, agent and xApp beside models of FlexRIC's: none of them ends, and all do their work.
+//! ranlab's RIC, agent and xApp with models of FlexRIC's programs: none of the models aborts, and all requests
+//! complete.
 #![cfg(all(feature = "agent", feature = "ric", feature = "xapp"))]
 #![allow(clippy::unwrap_used)]
 mod flexric_models;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A model of FlexRIC's agent at our RIC.
+/// A model of FlexRIC's agent, connected to ranlab's RIC.
 struct Stranger {
     conn: ConnId,
     agent: flexric::Agent,
@@ -29,7 +30,7 @@ impl Stranger {
         Self { conn, agent: flexric::Agent::default() }
     }
 
-    /// Set up, and its pause over.
+    /// Completes the setup and waits for the RIC's pause to end.
     fn up(w: &mut World, gnb: u32) -> Self {
         let mut stranger = Self::connect(w, gnb);
         stranger.run(w, 100 * MS);
@@ -37,7 +38,7 @@ impl Stranger {
         stranger
     }
 
-    /// Reads and answers for a while; what the RIC sends at one instant is one burst.
+    /// Reads and responds for a while. Messages that the RIC sends at one instant form one burst.
     fn run(&mut self, w: &mut World, time: Duration) {
         let end = w.now + time;
         loop {
@@ -60,7 +61,7 @@ impl Stranger {
 }
 
 #[test]
-fn an_agent_that_reads_once_per_edge_gets_all_of_a_burst_once() {
+fn agent_that_reads_once_per_burst_gets_each_message_once() {
     let mut w = World::new();
     let mut agent = Stranger::up(&mut w, 1);
     let xapp = w.xapp();
@@ -70,7 +71,8 @@ fn an_agent_that_reads_once_per_edge_gets_all_of_a_burst_once() {
     for request in 7..=9 {
         let e42::Message::ControlRequest(mut m) = control(xapp.1, 1, request) else { panic!() };
         if request == 9 {
-            // The agent takes no control without, so it is asked for an acknowledgement that this xApp is not told of.
+            // FlexRIC's agent rejects controls without acknowledgement request, so the RIC adds one. The xApp does
+            // not get the response.
             m.ack_request = None;
         }
         w.send42(xapp.0, e42::Message::ControlRequest(m));
@@ -84,14 +86,14 @@ fn an_agent_that_reads_once_per_edge_gets_all_of_a_burst_once() {
     let answers = w.got42(xapp.0);
     assert_eq!(answers.len(), 8, "{answers:?}");
     assert_eq!(w.ric.counters().subscription_retries, 0);
-    // The xApp goes: its deletions wait for each other, too.
+    // The xApp disconnects: its deletions are serialized, too.
     w.disconnect(xapp.0);
     agent.run(&mut w, 10_000 * MS);
     assert!(agent.agent.timers.is_empty() && w.node(1).subscriptions.is_empty());
 }
 
 #[test]
-fn what_is_restored_waits_until_the_setups_answer_is_read() {
+fn restored_subscriptions_wait_until_setup_response_is_read() {
     let mut w = World::new();
     let mut agent = Stranger::up(&mut w, 1);
     let xapp = w.xapp();
@@ -107,19 +109,19 @@ fn what_is_restored_waits_until_the_setups_answer_is_read() {
 }
 
 #[test]
-fn a_request_that_was_not_answered_is_not_repeated_but_made_anew() {
+fn unanswered_request_is_replaced_instead_of_repeated() {
     let mut w = World::new();
     let agent = Stranger::up(&mut w, 1);
     let xapp = w.xapp();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
-    // It reads all, and answers nothing for 3 s.
+    // The agent reads everything and sends no response for 3 s.
     w.pass(3_000 * MS);
     let got = w.got(agent.conn);
     let [Message::RicSubscriptionRequest(r), Message::RicSubscriptionDeleteRequest(d)] = &got[..] else {
         panic!("{got:?}")
     };
     assert_eq!(r.request_id, d.request_id);
-    // An answer that comes late changes nothing; that of the deletion does.
+    // A late response to the request has no effect; the response to the deletion has.
     w.send(agent.conn, admitted(r.request_id));
     assert!(w.got(agent.conn).is_empty());
     w.send(agent.conn, deleted(r.request_id));
@@ -134,10 +136,10 @@ fn a_request_that_was_not_answered_is_not_repeated_but_made_anew() {
 }
 
 #[test]
-fn strays_are_deleted_one_after_the_other_and_nobody_complains() {
+fn stray_subscriptions_are_deleted_one_at_a_time() {
     let mut w = World::new();
     let mut agent = Stranger::up(&mut w, 1);
-    // What an earlier RIC left there.
+    // Subscriptions left by an earlier RIC.
     agent.agent.timers = (0..20).map(|n| (rid(2_000 + n), 142)).collect();
     for _ in 0..10 {
         agent.indicate(&mut w);
@@ -149,7 +151,7 @@ fn strays_are_deleted_one_after_the_other_and_nobody_complains() {
 }
 
 #[test]
-fn what_an_agent_reports_to_an_earlier_life_of_the_ric_is_ended() {
+fn subscriptions_of_earlier_ric_run_are_ended() {
     let mut earlier = World::new();
     let mut agent = Stranger::up(&mut earlier, 1);
     let xapp = earlier.xapp();
@@ -158,7 +160,7 @@ fn what_an_agent_reports_to_an_earlier_life_of_the_ric_is_ended() {
     }
     agent.run(&mut earlier, 100 * MS);
     assert_eq!(agent.agent.timers.len(), 3);
-    // Another life, in which the same is subscribed before the first report comes.
+    // A later run of the RIC, with the same subscription before the first report arrives.
     let mut w = World::with(RicConfig::default().with(|it| it.first_instance = 7_000));
     let timers = std::mem::take(&mut agent.agent.timers);
     let mut agent = Stranger::up(&mut w, 1);
@@ -176,7 +178,7 @@ fn what_an_agent_reports_to_an_earlier_life_of_the_ric_is_ended() {
 }
 
 #[test]
-fn a_stray_that_nobody_ends_is_not_asked_about_without_end() {
+fn undeletable_stray_subscription_is_not_retried_forever() {
     let mut w = World::new();
     let agent = Stranger::up(&mut w, 1);
     for _ in 0..1_000 {
@@ -188,7 +190,7 @@ fn a_stray_that_nobody_ends_is_not_asked_about_without_end() {
 }
 
 #[test]
-fn indications_before_the_setup_wait_for_the_handshakes_timer() {
+fn indications_before_setup_wait_for_handshake_timer() {
     let mut w = World::new();
     let conn = w.connect(Side::E2);
     for n in 0..100 {
@@ -199,7 +201,7 @@ fn indications_before_the_setup_wait_for_the_handshakes_timer() {
     assert_eq!(w.ric.counters().indications_early, 100);
     w.pass(RicTimers::default().handshake);
     assert!(w.closed.contains_key(&conn));
-    // One that notices in time is set up.
+    // An agent that notices in time completes its setup.
     let agent = w.connect(Side::E2);
     w.send(agent, indication(rid(1_021), 1, 100));
     w.send(agent, Message::E2SetupRequest(stranger(node(1))));
@@ -207,7 +209,7 @@ fn indications_before_the_setup_wait_for_the_handshakes_timer() {
 }
 
 #[test]
-fn who_errs_and_comes_back_at_once_makes_no_storm() {
+fn repeated_faults_of_one_host_are_rate_limited() {
     let mut w = World::new();
     let told = u64::from(Limits::default().faults_per_second);
     for _ in 0..500 {
@@ -217,7 +219,7 @@ fn who_errs_and_comes_back_at_once_makes_no_storm() {
     }
     let faults = |w: &World| w.events.iter().filter(|e| matches!(e, RicEvent::Fault { .. })).count() as u64;
     assert_eq!((faults(&w), w.ric.counters().faults_hushed), (told, 500 - told));
-    // Somebody else is told, and so is the same one a second later.
+    // Faults of another host are reported, as are those of the same host one second later.
     for (host, wait) in [("192.0.2.2", 0), ("192.0.2.1", 1_000)] {
         w.pass(wait * MS);
         let conn = w.connect_from(Side::E2, host);
@@ -227,7 +229,7 @@ fn who_errs_and_comes_back_at_once_makes_no_storm() {
 }
 
 #[test]
-fn a_stock_xapp_meets_no_empty_component_whoever_the_node_is() {
+fn unmodified_xapp_never_gets_empty_component() {
     let mut w = World::new();
     w.connect_v1(2);
     Stranger::up(&mut w, 1);
@@ -239,7 +241,7 @@ fn a_stock_xapp_meets_no_empty_component_whoever_the_node_is() {
 }
 
 #[test]
-fn an_end_is_told_only_to_an_xapp_that_asked_for_events() {
+fn subscription_end_is_sent_only_to_xapps_with_node_events() {
     for asked in [false, true] {
         let mut w = World::new();
         let agent = w.agent(1);
@@ -260,7 +262,7 @@ fn an_end_is_told_only_to_an_xapp_that_asked_for_events() {
     }
 }
 
-/// Our xApp at a model of FlexRIC's iApp; what it sends at one instant is one burst.
+/// ranlab's xApp connected to a model of FlexRIC's iApp. Messages sent at one instant form one burst.
 struct Meeting {
     xapp: Xapp,
     iapp: flexric::IApp,
@@ -339,7 +341,7 @@ fn connected(gnb: u32) -> e42::ConnectedNode {
 }
 
 #[test]
-fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
+fn own_xapp_sends_flexric_one_request_at_a_time_and_cleans_up() {
     let mut m = Meeting::new(5);
     m.watch_all();
     m.pass(100 * MS);
@@ -362,11 +364,11 @@ fn our_xapp_asks_flexric_one_thing_at_a_time_and_leaves_nothing() {
 }
 
 #[test]
-fn who_leaves_takes_back_its_own_and_only_where_the_node_is_still_there() {
+fn leaving_xapp_deletes_only_own_subscriptions_at_existing_nodes() {
     let mut m = Meeting::new(3);
     m.watch_all();
     m.pass(100 * MS);
-    // A stock xApp has the same numbers, with instance 0.
+    // An unmodified xApp uses the same request ids, with instance 0.
     let stock: Vec<_> = (1..=6).map(|n| (rid(n), 6)).collect();
     m.iapp.subscriptions.extend(stock.iter().map(|key| (*key, (node(1), 142))));
     m.iapp.nodes.remove(1);
@@ -379,7 +381,7 @@ fn who_leaves_takes_back_its_own_and_only_where_the_node_is_still_there() {
 }
 
 #[test]
-fn our_xapp_keeps_its_id_and_takes_few_more() {
+fn own_xapp_keeps_its_id_and_uses_few_others() {
     let mut m = Meeting::new(1);
     m.watch_all();
     m.pass(1_000 * MS * 18 * 3_600);
@@ -390,11 +392,11 @@ fn our_xapp_keeps_its_id_and_takes_few_more() {
         "{:?}",
         m.iapp.subscriptions
     );
-    // In a minute: after 1, 3, 7, 15, 31 and 61 s.
+    // Within a minute: after 1, 3, 7, 15, 31 and 61 s.
     let mut m = Meeting::new(1);
     m.pass(60_500 * MS);
     assert_eq!(m.iapp.setups, 6);
-    // A node that comes is found, and the next is looked for soon.
+    // A new node is discovered, and the next poll follows soon.
     m.iapp.nodes.push(connected(2));
     m.pass(1_000 * MS);
     assert_eq!((m.iapp.setups, m.xapp.nodes().count()), (7, 2));
@@ -403,7 +405,7 @@ fn our_xapp_keeps_its_id_and_takes_few_more() {
 }
 
 #[test]
-fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
+fn request_unread_by_flexric_is_pushed_by_poll() {
     for leaving in [false, true] {
         let mut m = Meeting::new(4);
         if leaving {
@@ -414,7 +416,7 @@ fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
             m.pass(MS);
             m.watch_all();
         }
-        // A message of another xApp comes in the same burst as ours, and is the one that is read.
+        // A message of another xApp arrives in the same burst and is read first.
         m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
         m.pass(1_500 * MS);
         let asked = if leaving { 0 } else { 8 };
@@ -430,14 +432,14 @@ fn a_request_that_flexric_did_not_read_is_pushed_by_a_poll() {
 }
 
 #[test]
-fn who_leaves_while_others_are_active_is_gone_within_seconds() {
+fn xapp_leaves_within_seconds_despite_active_others() {
     let mut m = Meeting::new(6);
     m.watch_all();
     m.pass(40_000 * MS);
     assert_eq!(m.iapp.subscriptions.len(), 12);
     m.xapp.unsubscribe_everything(m.now);
     for _ in 0..40 {
-        // Whatever is sent comes together with a message of another xApp.
+        // Each message arrives together with one of another xApp.
         m.iapp.socket.slip_in(e42::encode(&e42_setup(false), Version::V2_03).unwrap().into());
         m.pass(100 * MS);
     }
@@ -445,7 +447,7 @@ fn who_leaves_while_others_are_active_is_gone_within_seconds() {
 }
 
 #[test]
-fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
+fn request_unanswered_by_flexric_is_deleted_and_replaced() {
     let mut m = Meeting::new(1);
     m.iapp.unanswered = 1;
     m.watch_all();
@@ -460,7 +462,7 @@ fn what_flexric_leaves_unanswered_is_deleted_once_and_made_anew() {
 }
 
 #[test]
-fn a_stock_xapp_is_told_of_no_more_nodes_than_it_has_room_for() {
+fn unmodified_xapp_gets_only_nodes_that_fit_its_buffer() {
     let mut w = World::new();
     for gnb in 1..=300 {
         w.agent(gnb);
@@ -495,13 +497,13 @@ fn a_stock_xapp_is_told_of_no_more_nodes_than_it_has_room_for() {
 }
 
 #[test]
-fn an_xapp_that_takes_what_it_meets_speaks_flexrics_words_to_a_flexric() {
+fn auto_dialect_uses_flexric_dialect_with_flexric() {
     let mut m = Meeting::of(Dialect::Auto, 2);
     m.watch_all();
     m.pass(100 * MS);
     assert_eq!(m.xapp.subscriptions(), (4, 4));
     m.pass(2_000 * MS);
-    // The model aborts at a setup that asks for events; that of ours begins with none.
+    // The model aborts if a setup requests node events; in this dialect the setup requests none.
     let spoken =
         m.events.iter().filter(|event| matches!(event, XappEvent::Speaks { .. })).collect::<Vec<_>>();
     assert_eq!(spoken, [&XappEvent::Speaks { dialect: Dialect::FlexRic }]);
@@ -512,7 +514,7 @@ fn an_xapp_that_takes_what_it_meets_speaks_flexrics_words_to_a_flexric() {
 }
 
 #[test]
-fn our_ric_shows_itself_to_an_xapp_of_ours_that_began_as_with_strangers() {
+fn own_ric_identifies_itself_to_own_xapp_in_flexric_dialect() {
     let mut w = World::new();
     w.agent(1);
     let conn = w.connect(Side::E42);
@@ -539,7 +541,7 @@ fn our_ric_shows_itself_to_an_xapp_of_ours_that_began_as_with_strangers() {
     assert!(events.contains(&XappEvent::Speaks { dialect: Dialect::Ranlab }), "{events:?}");
     let ready = events.iter().filter(|event| matches!(event, XappEvent::Ready { .. })).count();
     assert_eq!((ready, xapp.counters().setups, w.ric.snapshot().xapps.len()), (1, 2, 1));
-    // It is told of nodes that come, and no stranger's xApp ever is.
+    // It is informed of new nodes; a third-party xApp is not.
     let stock = w.xapp();
     w.agent(2);
     assert!(!w.raw(conn).is_empty() && w.raw(stock.0).is_empty());

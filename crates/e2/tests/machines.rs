@@ -1,4 +1,4 @@
-//! Agents, RIC and xApp together, in virtual time, over links that lose nothing unless they break.
+//! Agents, RIC and xApp together in virtual time, over links that only lose data when they break.
 #![cfg(all(feature = "agent", feature = "ric", feature = "xapp"))]
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
@@ -26,7 +26,7 @@ impl StatsSource for Blob {
     }
 }
 
-/// The peer with number `n`: agents first, the xApp last; each with its connection at the RIC.
+/// The peers by number: agents first, the xApp last. Each has a connection to the RIC.
 struct World {
     now: Time,
     ric: Ric,
@@ -34,14 +34,14 @@ struct World {
     xapp: Xapp,
     conns: Vec<Option<ConnId>>,
     last_conn: u64,
-    /// While the RIC is down, connections are refused.
+    /// Whether the RIC is down and connections are refused.
     down: bool,
     events: Vec<XappEvent>,
-    /// PDUs by side and encoding, as they were on the way.
+    /// Number of PDUs by side and encoding, as sent.
     seen: BTreeMap<(Side, Coding), usize>,
 }
 
-/// How agents and xApp encode.
+/// Encodings of agents and xApp.
 const MIXES: [[Coding; 2]; 4] = [
     [Coding::Per, Coding::Per],
     [Coding::Per, Coding::Flat],
@@ -118,7 +118,7 @@ impl World {
         self.run();
     }
 
-    /// Does all that follows until nothing does.
+    /// Processes outputs until there are none.
     fn run(&mut self) {
         let mut busy = true;
         while busy {
@@ -182,7 +182,7 @@ impl World {
 
     fn pass(&mut self, d: Duration) {
         let end = self.now + d;
-        // Calls from outside leave outputs, too.
+        // External calls produce outputs, too.
         self.run();
         loop {
             let agents = self.agents.iter().filter_map(Agent::wake_at);
@@ -216,7 +216,7 @@ fn monitor(world: &mut World) {
 }
 
 #[test]
-fn statistics_reach_the_xapp_without_a_gap_in_every_mix_of_encodings() {
+fn statistics_reach_xapp_without_gap_in_all_encodings() {
     for mix in MIXES {
         let mut world = World::encoding(10, mix);
         monitor(&mut world);
@@ -225,14 +225,14 @@ fn statistics_reach_the_xapp_without_a_gap_in_every_mix_of_encodings() {
         world.pass(1_000 * MS);
         assert_eq!((world.indications(), world.xapp.lost_total()), (1_000, Some(0)), "{mix:?}");
         assert_eq!(world.xapp.counters().stray, 0);
-        // Each connection in its own encoding, and in nothing else.
+        // Each connection uses only its own encoding.
         let seen: Vec<_> = world.seen.into_keys().collect();
         assert_eq!(seen, [(Side::E2, mix[0]), (Side::E42, mix[1])]);
     }
 }
 
 #[test]
-fn who_changes_its_encoding_is_told_and_the_others_do_not_notice() {
+fn peer_that_changes_encoding_is_rejected_without_affecting_others() {
     let mut world = World::encoding(2, [Coding::Flat, Coding::Per]);
     monitor(&mut world);
     let conn = world.conns[0].unwrap();
@@ -253,7 +253,7 @@ fn who_changes_its_encoding_is_told_and_the_others_do_not_notice() {
 }
 
 #[test]
-fn a_ping_comes_back_in_every_mix_of_encodings() {
+fn ping_returns_in_all_encodings() {
     MIXES.into_iter().for_each(ping_comes_back);
 }
 
@@ -265,7 +265,7 @@ fn ping_comes_back(mix: [Coding; 2]) {
     let actions = vec![ActionToBeSetup::report(0)];
     world.xapp.subscribe(node, hw::OID, trigger, actions).unwrap();
     world.pass(MS);
-    // The service model has the encoding of the base station, whatever carries it.
+    // The service model uses the encoding of the base station, independently of the transport.
     let ping = Ping { seq: 1, t_send_ns: 2, payload: Bytes::from_static(&[9; 1_500]) };
     let ping = ping.to_octets(mix[0].into()).unwrap();
     let handle = world.xapp.control(world.now, node, hw::OID, Bytes::new(), ping.clone(), true).unwrap();
@@ -278,7 +278,7 @@ fn ping_comes_back(mix: [Coding; 2]) {
 }
 
 #[test]
-fn lost_agents_xapps_and_rics_come_back_with_their_subscriptions() {
+fn subscriptions_survive_loss_of_agents_xapps_and_ric() {
     let mut world = World::new(5);
     monitor(&mut world);
     for peer in [0, 3, 5] {
@@ -289,7 +289,7 @@ fn lost_agents_xapps_and_rics_come_back_with_their_subscriptions() {
     world.indications();
     world.pass(100 * MS);
     assert_eq!(world.indications(), 50);
-    // The RIC dies and comes back 200 ms later: within 3 s all is as it was, and nothing twice.
+    // The RIC is restarted after 200 ms. Within 3 s everything is restored, and nothing twice.
     world.ric = Ric::new(RicConfig::default());
     world.down = true;
     (0..6).for_each(|peer| world.cut(peer));

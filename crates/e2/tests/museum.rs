@@ -1,5 +1,5 @@
-//! The interop museum: what has ended or confused other projects' RICs and base stations, as bytes and what this RIC does:
-//! it says in one sentence what is likely wrong, and everybody else goes on.
+//! The interop museum: byte sequences that made other RICs and base stations crash or misbehave, and the reaction of
+//! this RIC. It reports the probable cause in one sentence, and all other peers are unaffected.
 #![allow(clippy::unwrap_used)]
 mod ric_world;
 
@@ -9,26 +9,26 @@ use ranlab_wire::e42;
 use ric_world::*;
 use std::time::Duration;
 
-/// Where an exhibit's bytes arrive.
+/// Connection on which the bytes of an exhibit arrive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum At {
-    /// As the first message of a connection to the listener for base stations.
+    /// First message at the listener for base stations.
     E2,
-    /// As the first message of a connection to the listener for xApps.
+    /// First message at the listener for xApps.
     E42,
-    /// From base station 5, which has a request for a subscription to answer.
+    /// From base station 5, which has an outstanding subscription request.
     Asked,
-    /// From base station 5, which has answered it.
+    /// From base station 5, after it admitted the subscription.
     Subscribed,
 }
 use At::{Asked, E2, E42, Subscribed};
 
-/// What is expected besides that the RIC lives.
+/// Expected reaction; the RIC must keep running in every case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     /// A hint with these words.
     Says(&'static str),
-    /// No hint: the message means what it says.
+    /// No hint, because the message is valid.
     Fine,
     /// No hint, and the xApp gets the same payload.
     Forwarded,
@@ -37,7 +37,8 @@ use Then::{Fine, Forwarded, Says};
 
 const VERSION: &str = "built for another version of E2AP";
 
-/// A pitfall, what came, and what is said. Requests of the RIC have the id 1021 (03fd), instance 0; function 142 is 8e.
+/// Name of the pitfall, connection, bytes, reaction. Request ids of the RIC are 1021 (03fd), instance 0; function 142
+/// is 8e.
 #[rustfmt::skip]
 const MUSEUM: &[(&str, At, &str, Then)] = &[
     ("1: a KPM header whose time has 4 octets", Subscribed,
@@ -92,7 +93,7 @@ fn hints(world: &World) -> Vec<&'static str> {
     world.events.iter().filter_map(sentence).collect()
 }
 
-/// Everybody but who sent it goes on: a base station and its xApp, and one that comes now.
+/// Checks that all other peers are unaffected: a base station, its xApp, and a new base station.
 fn assert_lives(world: &mut World, bystander: (ConnId, RicRequestId), xapp: ConnId) {
     world.raw(xapp);
     world.send(bystander.0, indication(bystander.1, b"still there"));
@@ -115,7 +116,7 @@ fn indication(request_id: RicRequestId, message: &'static [u8]) -> Message {
 }
 
 #[test]
-fn every_exhibit_is_named_and_harms_nobody() {
+fn every_exhibit_gets_hint_and_affects_no_other_peer() {
     for (pitfall, at, hex, then) in MUSEUM {
         let mut world = World::new();
         let (bystander, agent, xapp) = (world.agent(7), world.agent(5), world.xapp());
@@ -133,7 +134,7 @@ fn every_exhibit_is_named_and_harms_nobody() {
             }
         };
         world.raw(xapp.0);
-        // Instances begin anew with each RIC, here at 0.
+        // Instances start at 0 for each RIC.
         world.send_bytes(conn, octets(hex));
         let said = hints(&world);
         match then {
@@ -153,9 +154,9 @@ fn every_exhibit_is_named_and_harms_nobody() {
     }
 }
 
-/// FlexRIC's buffer has 32 kB, e2sim's 10,000 octets, colosseum's E2T had 2,000.
+/// FlexRIC's buffer has 32 kB, e2sim's 10,000 bytes; the E2T of Colosseum had 2,000.
 #[test]
-fn messages_larger_than_anybodys_buffer_pass() {
+fn messages_larger_than_known_peer_buffers_pass() {
     let mut world = World::new();
     let (agent, xapp) = (world.agent(5), world.xapp());
     let id = world.subscribed(xapp, agent, 5, 1);
@@ -169,9 +170,9 @@ fn messages_larger_than_anybodys_buffer_pass() {
     assert_eq!(hints(&world), [""; 0]);
 }
 
-/// Pitfalls 9 and 10: what the words of a refusal leave out.
+/// Pitfalls 9 and 10: causes that a refusal does not mention.
 #[test]
-fn a_refused_subscription_says_what_is_likely_wrong() {
+fn refused_subscription_gets_hint_with_probable_cause() {
     let mut world = World::new();
     let conn = world.connect(Side::E2);
     let mut setup = setup_of(node(5));
@@ -180,7 +181,7 @@ fn a_refused_subscription_says_what_is_likely_wrong() {
     world.send(conn, Message::E2SetupRequest(setup));
     let xapp = world.xapp();
     world.raw(conn);
-    // A number that some other base station has.
+    // A function id that only a different base station has.
     let e42::Message::SubscriptionRequest(mut asked) = subscribe(xapp.1, 5, 1, 10) else { unreachable!() };
     asked.function_id = 2;
     world.send42(xapp.0, e42::Message::SubscriptionRequest(asked));
@@ -202,9 +203,9 @@ fn a_refused_subscription_says_what_is_likely_wrong() {
     assert_eq!((hint.node, hint.function), (Some(node(5)), Some(142)));
 }
 
-/// srsRAN #781: a second gNB with the same id ended FlexRIC.
+/// srsRAN #781: a second gNB with the same id crashed FlexRIC.
 #[test]
-fn a_second_base_station_of_the_same_id_is_told_so_once_however_often_it_tries() {
+fn duplicate_base_station_id_gets_one_hint() {
     let mut world = World::new();
     world.agent(5);
     for times in 1..=3 {
@@ -221,7 +222,7 @@ fn a_second_base_station_of_the_same_id_is_told_so_once_however_often_it_tries()
 }
 
 #[test]
-fn a_subscription_is_called_silent_after_three_periods_until_it_speaks() {
+fn subscription_is_reported_silent_after_three_periods() {
     let mut world = World::new();
     let conn = world.connect(Side::E2);
     let mut setup = setup_of(node(5));
@@ -243,7 +244,7 @@ fn a_subscription_is_called_silent_after_three_periods_until_it_speaks() {
     world.send(conn, indication(id, b""));
     assert_eq!(world.ric.snapshot().hints, []);
     assert_eq!((shown(&world).indications, shown(&world).heard), (1, Some(world.now)));
-    // A subscription that speaks in time is never called silent.
+    // A subscription with reports in time is never called silent.
     world.send42(xapp.0, subscribe(xapp.1, 5, 2, 100));
     let id = world.admit(conn);
     world.send(conn, indication(id, b""));

@@ -1,6 +1,6 @@
-//! Two xApps at a RIC that set the same: who may, who is told, and what an attacker gains.
+//! Conflicting controls of two xApps: the winner, the notifications, and attacks.
 #![cfg(feature = "ric")]
-#![allow(clippy::unwrap_used)] // policies of tests, too
+#![allow(clippy::unwrap_used)] // includes policies for tests
 mod ric_world;
 
 use bytes::Bytes;
@@ -12,7 +12,8 @@ use ranlab_wire::e42;
 use ric_world::*;
 use std::time::Duration;
 
-/// An xApp's priority is the number of its host's address; what a control sets stands in its message.
+/// Policy for tests: the priority of an xApp is the number of its host address, and the message of a control names
+/// its parameter.
 struct ByHost;
 
 impl XappPolicy for ByHost {
@@ -41,7 +42,7 @@ impl Field {
         Self { w, agent }
     }
 
-    /// An xApp of a priority; of this project, or a stranger's.
+    /// Connects an xApp with a priority; either a ranlab xApp or a third-party one.
     fn xapp(&mut self, priority: u8, ours: bool) -> (ConnId, u16) {
         let conn = self.w.connect_from(Side::E42, &format!("p{priority}"));
         self.w.send42(conn, e42_setup(ours));
@@ -50,7 +51,7 @@ impl Field {
         (conn, response.xapp_id)
     }
 
-    /// Asks for a control, and returns whether the base station was asked; if so it answers.
+    /// Sends a control. Returns whether it reached the base station, which then responds.
     fn set(&mut self, (conn, id): (ConnId, u16), what: &str, works: bool) -> Result<(), RicControlFailure> {
         let e42::Message::ControlRequest(mut request) = control(id, 1, 9) else { unreachable!() };
         request.message = Bytes::copy_from_slice(what.as_bytes());
@@ -85,7 +86,7 @@ impl Field {
         }
     }
 
-    /// Errors that an xApp has been told of.
+    /// Returns the number of error indications that an xApp received.
     fn told(&mut self, (conn, _): (ConnId, u16)) -> usize {
         let got = self.w.got42(conn);
         assert!(got.iter().all(|m| matches!(m, e42::Message::E2(Message::ErrorIndication(_)))), "{got:?}");
@@ -94,7 +95,7 @@ impl Field {
 }
 
 #[test]
-fn the_first_keeps_it_and_both_are_told_in_words() {
+fn first_xapp_keeps_parameter_and_both_are_notified() {
     let mut f = Field::new();
     let (first, second) = (f.xapp(3, true), f.xapp(3, true));
     assert_eq!(f.set(first, "slice 1", true), Ok(()));
@@ -114,7 +115,7 @@ fn the_first_keeps_it_and_both_are_told_in_words() {
 }
 
 #[test]
-fn the_more_important_takes_it_and_strangers_are_told_nothing() {
+fn higher_priority_takes_parameter_without_notifying_third_party() {
     let mut f = Field::new();
     let (low, high, stranger) = (f.xapp(1, true), f.xapp(2, true), f.xapp(1, false));
     assert_eq!(f.set(low, "ue 1", true), Ok(()));
@@ -128,16 +129,16 @@ fn the_more_important_takes_it_and_strangers_are_told_nothing() {
 }
 
 #[test]
-fn what_the_base_station_did_not_do_protects_nobody() {
+fn failed_control_does_not_hold_parameters() {
     let mut f = Field::new();
     let (first, second) = (f.xapp(1, true), f.xapp(1, true));
     assert!(f.set(first, "ue 1", false).is_err());
     assert_eq!(f.set(second, "ue 1", true), Ok(()));
 }
 
-/// It may control nothing, or has no priority over its neighbour, and tries everything that it can name.
+/// The attacker has no permission to control, or no higher priority, and tries every parameter that it can name.
 #[test]
-fn an_attacker_takes_nothing_from_its_neighbour() {
+fn attacker_takes_no_parameter_from_other_xapp() {
     let mut f = Field::new();
     let (victim, equal, without) = (f.xapp(2, true), f.xapp(2, true), f.xapp(0, true));
     assert_eq!(f.set(victim, "slice 1,ue 7", true), Ok(()));
@@ -164,7 +165,7 @@ fn an_attacker_takes_nothing_from_its_neighbour() {
     f.w.disconnect(without.0);
 }
 
-/// Controls for whoever asks, and keeps how that ended.
+/// iApp that sends controls for its clients and records their results.
 struct Door(std::sync::Arc<std::sync::Mutex<Vec<Outcome>>>, GlobalE2NodeId);
 
 impl IApp for Door {
@@ -188,7 +189,7 @@ impl IApp for Door {
     }
 }
 
-/// As [`ByHost`], and who asks from outside has the priority that his name says; `none` may nothing.
+/// Policy for tests: like [`ByHost`]; the name of an external client is its priority, and `none` has no permissions.
 struct ByName;
 
 impl XappPolicy for ByName {
@@ -208,7 +209,7 @@ impl XappPolicy for ByName {
 }
 
 #[test]
-fn who_asks_from_outside_and_iapps_meet_xapps_and_each_other() {
+fn external_clients_iapps_and_xapps_conflict_with_each_other() {
     let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(ByName)));
     let agent = w.agent(1);
     let node = w.ric.snapshot().nodes[0].info.id;
@@ -216,7 +217,7 @@ fn who_asks_from_outside_and_iapps_meet_xapps_and_each_other() {
     let iapp = w.ric.add_iapp(Box::new(Door(outcomes.clone(), node)));
     let mut f = Field { w, agent };
     let xapp = f.xapp(3, true);
-    // Asks for somebody; the words of a refusal, or none.
+    // Sends a control for a client. Returns the text of a refusal.
     let ask = |f: &mut Field, party: Option<&str>, what: &str| -> Option<String> {
         let party = party.map(Into::into);
         let body = Bytes::copy_from_slice(what.as_bytes());
@@ -262,9 +263,9 @@ fn who_asks_from_outside_and_iapps_meet_xapps_and_each_other() {
     assert!(words.starts_with("slice * is set by iapp://door of priority 255, yours is 3"), "{words}");
 }
 
-/// One who floods with controls that nobody answers has a bound of his own, and the operator's go through.
+/// A client that floods the RIC with unanswered controls reaches its own limit; the operator's controls still pass.
 #[test]
-fn a_party_that_floods_fills_its_own_room_alone() {
+fn flooding_client_exhausts_only_its_own_limit() {
     let mut w = World::with(RicConfig::default().with(|it| it.policy = Box::new(ByName)));
     let agent = w.agent(1);
     let node = w.ric.snapshot().nodes[0].info.id;

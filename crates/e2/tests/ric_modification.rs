@@ -1,4 +1,4 @@
-//! An iApp changes a subscription of its own (v3.01): done, refused, unanswered, interrupted.
+//! Modification of an iApp's own subscription (v3.01): success, refusal, timeout, disconnect.
 #![cfg(feature = "ric")]
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod ric_world;
@@ -11,7 +11,7 @@ use ric_world::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Subscribes to each node; a northbound request makes it change its subscription.
+/// iApp that subscribes to each node, and modifies its subscription on a northbound request.
 struct Changer {
     change: SubscriptionChange,
     subscription: Option<SubscriptionHandle>,
@@ -109,13 +109,13 @@ impl Scene {
 }
 
 #[test]
-fn what_the_node_changed_is_what_it_is_asked_for_when_it_returns() {
+fn modified_details_are_requested_after_reconnect() {
     let mut s = Scene::new(Version::V3_01);
     let got = s.modify();
     let [Message::RicSubscriptionModificationRequest(m)] = &got[..] else { panic!("{got:?}") };
     assert_eq!((m.request_id, m.remove.is_none(), m.add.as_ref().map(Vec::len)), (s.id, true, Some(2)));
     assert_eq!(s.w.node(1).subscriptions[0].state, "modifying");
-    // Indications flow on meanwhile, and a second change waits for nobody.
+    // Indications continue meanwhile, and a second modification is refused immediately.
     s.w.send(s.agent, indication(s.id, 1, 10));
     assert!(s.modify().is_empty());
     assert_eq!(s.heard(), [Cause::RicRequest(CauseRicRequest::SystemNotReady).to_string()]);
@@ -132,7 +132,7 @@ fn what_the_node_changed_is_what_it_is_asked_for_when_it_returns() {
 }
 
 #[test]
-fn a_failure_and_silence_leave_it_as_it_was() {
+fn failed_or_unanswered_modification_changes_nothing() {
     let mut s = Scene::new(Version::V3_01);
     s.modify();
     let cause = Cause::RicRequest(CauseRicRequest::ActionNotSupported);
@@ -148,7 +148,7 @@ fn a_failure_and_silence_leave_it_as_it_was() {
             && repeats.iter().all(|m| matches!(m, Message::RicSubscriptionModificationRequest(_)))
     );
     assert_eq!(s.heard(), [Cause::RicRequest(CauseRicRequest::ControlTimerExpired).to_string()]);
-    // The answer that comes after all is nobody's.
+    // The late response matches no request.
     let stray = s.w.ric.counters().answers_stray;
     s.respond(&[1]);
     assert_eq!((s.w.ric.counters().answers_stray, s.heard().len()), (stray + 1, 0));
@@ -156,7 +156,7 @@ fn a_failure_and_silence_leave_it_as_it_was() {
 }
 
 #[test]
-fn a_node_that_leaves_meanwhile_fails_the_change_only() {
+fn disconnecting_node_fails_only_modification() {
     let mut s = Scene::new(Version::V3_01);
     s.modify();
     s.w.disconnect(s.agent);
@@ -166,7 +166,7 @@ fn a_node_that_leaves_meanwhile_fails_the_change_only() {
 }
 
 #[test]
-fn earlier_versions_and_the_last_action_are_refused() {
+fn earlier_versions_and_last_action_are_refused() {
     let mut s = Scene::new(Version::V2_03);
     assert!(s.modify().is_empty());
     assert_eq!(s.heard(), [Cause::Protocol(CauseProtocol::SemanticError).to_string()]);

@@ -1,4 +1,4 @@
-//! Nodes at a RIC: setup in every version, takeover, loss, the global procedures, and peers that misbehave.
+//! Nodes at a RIC: setup in every version, takeover, disconnect, global procedures, and misbehaving peers.
 #![cfg(feature = "ric")]
 mod ric_world;
 
@@ -9,7 +9,7 @@ use ric_world::*;
 use std::time::Duration;
 
 #[test]
-fn a_setup_is_answered_in_the_standards_words() {
+fn setup_response_has_standard_encoding() {
     let mut w = World::new();
     let agent = w.connect(Side::E2);
     w.send(agent, Message::E2SetupRequest(stranger(node(5))));
@@ -25,7 +25,7 @@ fn a_setup_is_answered_in_the_standards_words() {
 }
 
 #[test]
-fn every_version_is_served_in_its_own_words() {
+fn every_version_gets_responses_in_its_version() {
     for version in Version::ALL {
         let mut w = World::with(RicConfig::default().with(|it| it.version = version));
         let agent = w.connect(Side::E2);
@@ -37,9 +37,9 @@ fn every_version_is_served_in_its_own_words() {
         w.send(agent, Message::E2SetupRequest(setup));
         assert!(matches!(w.got(agent)[..], [Message::E2SetupResponse(_)]), "{version}");
         assert_eq!(w.node(1).info.version, version);
-        // A node that has not shown itself is given time to read.
+        // A node that is not known to be a ranlab node gets time to read.
         w.pass(RicTimers::default().pause);
-        // An xApp of v2.03 is served by an agent of any version.
+        // A v2.03 xApp works with an agent of any version.
         let xapp = w.xapp();
         let id = w.subscribed(xapp, agent, 1, 1);
         w.send(agent, indication(id, 1, 10));
@@ -48,7 +48,7 @@ fn every_version_is_served_in_its_own_words() {
 }
 
 #[test]
-fn v1_is_detected_and_v3_is_learned_from_what_only_it_has() {
+fn v1_is_detected_and_v3_is_learned_from_its_procedures() {
     let mut w = World::new();
     let agent = w.agent(1);
     w.versions.insert(agent, Version::V3_01);
@@ -66,7 +66,7 @@ fn v1_is_detected_and_v3_is_learned_from_what_only_it_has() {
 }
 
 #[test]
-fn anything_before_the_setup_is_refused_and_closed() {
+fn messages_before_setup_are_refused_and_connection_closed() {
     let mut inputs: Vec<Vec<u8>> = vec![
         vec![0xff; 64],
         vec![0],
@@ -103,7 +103,7 @@ fn anything_before_the_setup_is_refused_and_closed() {
 }
 
 #[test]
-fn a_connection_without_a_setup_is_closed_in_time() {
+fn connection_without_setup_is_closed_after_timeout() {
     let mut w = World::new();
     let (quiet, agent) = (w.connect(Side::E2), w.agent(1));
     w.pass(Duration::from_secs(6));
@@ -112,7 +112,7 @@ fn a_connection_without_a_setup_is_closed_in_time() {
 }
 
 #[test]
-fn a_set_up_peer_may_err_eight_times() {
+fn connected_peer_may_send_eight_faults() {
     let mut w = World::new();
     let agent = w.agent(1);
     for n in 1..=8 {
@@ -126,7 +126,7 @@ fn a_set_up_peer_may_err_eight_times() {
 }
 
 #[test]
-fn a_huge_pdu_closes_its_connection() {
+fn oversized_pdu_closes_connection() {
     let mut w = World::new();
     let agent = w.agent(1);
     w.send_bytes(agent, vec![0; (1 << 20) + 1]);
@@ -134,7 +134,7 @@ fn a_huge_pdu_closes_its_connection() {
 }
 
 #[test]
-fn a_live_nodes_identity_is_not_taken_but_a_silent_ones_is() {
+fn identity_of_silent_node_can_be_taken_over() {
     let mut w = World::new();
     let first = w.agent(1);
     let second = w.connect(Side::E2);
@@ -156,7 +156,7 @@ fn a_live_nodes_identity_is_not_taken_but_a_silent_ones_is() {
 }
 
 #[test]
-fn endless_setups_are_told_to_wait() {
+fn repeated_setups_are_refused_with_time_to_wait() {
     let mut w = World::new();
     let agent = w.connect(Side::E2);
     for _ in 0..100 {
@@ -170,7 +170,7 @@ fn endless_setups_are_told_to_wait() {
 }
 
 #[test]
-fn nodes_and_connections_are_bounded() {
+fn nodes_and_connections_are_limited() {
     let limits = Limits::default().with(|it| {
         it.nodes = 2;
         it.e2_connections = 3;
@@ -182,7 +182,7 @@ fn nodes_and_connections_are_bounded() {
     assert!(matches!(w.got(third)[..], [Message::E2SetupFailure(_)]));
     let fourth = w.connect(Side::E2);
     assert!(w.closed.contains_key(&fourth));
-    // A lost node gives way to a live one.
+    // A disconnected node is replaced by a connected one.
     w.disconnect(lost);
     w.send(third, setup_request(3));
     assert!(matches!(w.got(third)[..], [Message::E2SetupResponse(_)]));
@@ -192,7 +192,7 @@ fn nodes_and_connections_are_bounded() {
 }
 
 #[test]
-fn bounds_for_many_nodes_hold_all_of_them_and_their_subscriptions() {
+fn limits_scale_with_number_of_nodes() {
     let (few, many) = (Limits::for_nodes(10), Limits::for_nodes(20_000));
     assert_eq!(Limits::default(), Limits::for_nodes(Limits::default().nodes));
     assert!(few.nodes == 10 && few.e2_connections > 10, "the eleventh hears why it is refused");
@@ -201,7 +201,7 @@ fn bounds_for_many_nodes_hold_all_of_them_and_their_subscriptions() {
 }
 
 #[test]
-fn excessive_and_repeated_functions_are_rejected_one_by_one() {
+fn excess_and_duplicate_functions_are_rejected_individually() {
     let limits = Limits::default().with(|it| it.functions_per_node = 2);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.connect(Side::E2);
@@ -215,7 +215,7 @@ fn excessive_and_repeated_functions_are_rejected_one_by_one() {
 }
 
 #[test]
-fn a_service_update_changes_what_is_offered() {
+fn service_update_changes_functions() {
     let mut w = World::new();
     let agent = w.agent(1);
     let mut modified = function(142);
@@ -237,7 +237,7 @@ fn a_service_update_changes_what_is_offered() {
 }
 
 #[test]
-fn a_configuration_update_changes_the_components() {
+fn configuration_update_changes_components() {
     let mut w = World::new();
     let agent = w.agent(1);
     let f1 = ComponentConfigItem {
@@ -267,7 +267,7 @@ fn a_configuration_update_changes_the_components() {
 }
 
 #[test]
-fn a_node_may_remove_itself_and_be_removed() {
+fn node_can_remove_itself_and_be_removed() {
     let mut w = World::new();
     let agent = w.agent(1);
     w.send(agent, Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(1) }));
@@ -285,7 +285,7 @@ fn a_node_may_remove_itself_and_be_removed() {
 }
 
 #[test]
-fn procedures_of_the_ric_are_repeated_and_expire() {
+fn procedures_of_ric_are_repeated_and_expire() {
     let mut w = World::new();
     let agent = w.agent(1);
     let add = E2ConnectionUpdateItem {
@@ -310,7 +310,7 @@ fn procedures_of_the_ric_are_repeated_and_expire() {
 }
 
 #[test]
-fn a_lost_node_is_forgotten_after_a_while() {
+fn disconnected_node_is_forgotten_after_retention() {
     let mut w = World::new();
     let agent = w.agent(1);
     w.disconnect(agent);
@@ -321,7 +321,7 @@ fn a_lost_node_is_forgotten_after_a_while() {
 }
 
 #[test]
-fn a_lost_node_comes_with_the_reason() {
+fn disconnect_event_has_reason() {
     let mut w = World::new();
     let lost = |w: &mut World| -> Vec<(GlobalE2NodeId, NodeLoss)> {
         let events = std::mem::take(&mut w.events);
@@ -346,7 +346,7 @@ fn a_lost_node_comes_with_the_reason() {
 }
 
 #[test]
-fn messages_that_only_a_ric_sends_are_misplaced() {
+fn messages_reserved_for_rics_are_misplaced() {
     let mut w = World::new();
     let agent = w.agent(1);
     let query = RicServiceQuery { transaction_id: Some(1), accepted: None };

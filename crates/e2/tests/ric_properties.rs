@@ -1,4 +1,4 @@
-//! Whatever peers do, in whatever order: no panic, no leak, and a bystander loses nothing.
+//! Random operations of peers: no panic, no leak, and no effect on other peers.
 #![cfg(feature = "ric")]
 mod ric_world;
 
@@ -9,7 +9,7 @@ use ranlab_wire::e42;
 use ric_world::*;
 use std::time::Duration;
 
-/// One thing that a party does; numbers are taken modulo what there is.
+/// One operation of a peer. Numbers are taken modulo the number of existing items.
 #[derive(Debug, Clone)]
 enum Step {
     ConnectAgent(u32),
@@ -31,7 +31,7 @@ enum Step {
         gnb: u32,
         request: u16,
     },
-    /// The agent answers what it got: yes, no, or not at all.
+    /// The agent responds to its messages: success, failure, or not at all.
     Answer {
         agent: usize,
         how: u8,
@@ -40,7 +40,7 @@ enum Step {
         agent: usize,
         slot: u16,
     },
-    /// The same of an agent that is named, by the id that the slot has at first.
+    /// An indication of a given agent, with the first request id of the slot.
     IndicateFrom {
         agent: ConnId,
         slot: u16,
@@ -61,7 +61,7 @@ enum Step {
         conn: usize,
         bytes: Vec<u8>,
     },
-    /// A valid message with an octet changed, or cut off.
+    /// A valid message with a changed byte, or truncated.
     Mutated {
         conn: usize,
         message: usize,
@@ -226,7 +226,7 @@ impl Play {
     }
 }
 
-/// Two nodes of ours, and one of somebody else's.
+/// Returns the setup of one of two ranlab nodes, or of a third-party one.
 fn some_setup(gnb: u32) -> Message {
     match gnb {
         3 => Message::E2SetupRequest(stranger(node(3))),
@@ -274,7 +274,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_leaks_and_nobody_else_suffers(steps in prop::collection::vec(step(), 1..120)) {
+    fn random_operations_leak_nothing_and_affect_no_bystander(steps in prop::collection::vec(step(), 1..120)) {
         let mut w = World::new();
         let agent = w.agent(99);
         let xapp = w.xapp();
@@ -289,7 +289,7 @@ proptest! {
             prop_assert_eq!(got, vec![expected]);
             prop_assert!(play.w.got(agent).is_empty());
         }
-        // When all have left and time has passed, nothing is left but the bystanders.
+        // When all peers have left and time has passed, only the bystanders remain.
         for conn in play.agents.into_iter().chain(play.xapps.into_iter().map(|x| x.0)) {
             play.w.disconnect(conn);
         }
@@ -300,10 +300,10 @@ proptest! {
         prop_assert!(play.w.ric.wake_at().is_none());
     }
 
-    /// Whether indications go through the machine or past it, everybody gets the same in the same order, the same is dropped
-    /// for who does not read, and the same is told of it.
+    /// With and without the fast path, every receiver gets the same messages in the same order, the same indications
+    /// are dropped for a stalled receiver, and the same events are emitted.
     #[test]
-    fn past_the_machine_or_through_it(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
+    fn fast_path_and_machine_behave_equally(steps in prop::collection::vec((step(), prop::bool::weighted(0.1)), 1..80)) {
         let mut bystander = None;
         let mut plays = [World::new(), World::with_bypass()].map(|mut w| {
             let (agent, xapp) = (w.agent(99), w.xapp());
@@ -317,11 +317,11 @@ proptest! {
             for play in &mut plays {
                 play.step(step.clone());
                 play.w.send(agent, indication(id, 7, 20));
-                // Each agent has a report of each of its subscriptions, whatever their state.
+                // Each agent sends a report for each of its subscriptions, regardless of their state.
                 for agent in play.agents.clone() {
                     (0..3).for_each(|slot| play.step(Step::IndicateFrom { agent, slot }));
                 }
-                // Somebody stops reading, or begins again.
+                // An xApp stops reading or resumes.
                 if let Some((xapp, _)) = play.xapps.first().copied().filter(|_| turns) {
                     match play.w.deaf.iter().position(|deaf| *deaf == xapp) {
                         None => play.w.deaf.push(xapp),

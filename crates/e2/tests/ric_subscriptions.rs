@@ -1,4 +1,4 @@
-//! Subscriptions at a RIC: owners, merging, fan-out, restoring, deleting, and silence.
+//! Subscriptions at a RIC: ownership, merging, fan-out, restoring, deletion, and silence.
 #![cfg(feature = "ric")]
 mod ric_world;
 
@@ -17,7 +17,7 @@ fn e2(message: &e42::Message) -> &Message {
 }
 
 #[test]
-fn an_xapp_subscribes_and_gets_indications_under_its_own_request_id() {
+fn xapp_gets_indications_under_its_own_request_id() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -35,7 +35,7 @@ fn an_xapp_subscribes_and_gets_indications_under_its_own_request_id() {
         matches!(e2(&got[0]), Message::RicSubscriptionDeleteResponse(r) if r.request_id == rid(1) && r.function_id == 142)
     );
     assert!(w.node(1).subscriptions.is_empty());
-    // A late one meets nobody, and the node is asked to end it.
+    // A late indication matches no subscription, and the RIC requests its deletion at the node.
     w.send(agent, indication(id, 2, 10));
     let got = w.got(agent);
     assert!(matches!(&got[..], [Message::RicSubscriptionDeleteRequest(r)] if r.request_id == id), "{got:?}");
@@ -44,7 +44,7 @@ fn an_xapp_subscribes_and_gets_indications_under_its_own_request_id() {
 }
 
 #[test]
-fn equal_subscriptions_are_one_at_the_node() {
+fn equal_subscriptions_are_merged() {
     let mut w = World::new();
     let agent = w.agent(1);
     let (a, b) = (w.xapp(), w.xapp());
@@ -68,7 +68,7 @@ fn equal_subscriptions_are_one_at_the_node() {
 }
 
 #[test]
-fn unequal_ones_and_inserts_are_not_merged() {
+fn different_subscriptions_and_inserts_are_not_merged() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -85,7 +85,7 @@ fn unequal_ones_and_inserts_are_not_merged() {
 }
 
 #[test]
-fn tenants_do_not_share_nor_see_each_others_nodes() {
+fn tenants_do_not_share_subscriptions_or_nodes() {
     struct TwoTenants;
     impl XappPolicy for TwoTenants {
         fn admit(&self, peer: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
@@ -118,11 +118,11 @@ fn tenants_do_not_share_nor_see_each_others_nodes() {
     w.send42(b.0, control(b.1, 2, 3));
     assert!(matches!(e2(&w.got42(b.0)[0]), Message::RicControlFailure(_)));
     assert!(w.got(other).is_empty());
-    // A repeated setup lists one node only.
+    // A repeated setup lists only one node.
     w.send42(b.0, e42_setup(false));
     let got = w.got42(b.0);
     assert!(matches!(&got[..], [e42::Message::SetupResponse(r)] if r.nodes.len() == 1 && r.xapp_id == b.1));
-    // The grant's own bounds.
+    // Limits of the grant.
     w.send42(b.0, subscribe(b.1, 1, 5, 50));
     w.send42(b.0, subscribe(b.1, 1, 6, 60));
     w.admit_any(agent);
@@ -133,7 +133,7 @@ fn tenants_do_not_share_nor_see_each_others_nodes() {
 }
 
 #[test]
-fn subscriptions_come_back_with_their_node() {
+fn subscriptions_are_restored_with_their_node() {
     let mut w = World::new();
     let agent = w.agent(1);
     let (a, b) = (w.xapp(), w.xapp());
@@ -153,7 +153,7 @@ fn subscriptions_come_back_with_their_node() {
     w.send(again, indication(r.request_id, 1, 10));
     assert_eq!((w.got42(a.0).len(), w.got42(b.0).len()), (1, 1));
     assert_eq!(w.ric.counters().subscriptions_restored, 1);
-    // The same after a second setup on the connection, after a reset by the node and after one by the RIC.
+    // The same after a second setup on the connection, after a reset by the node, and after one by the RIC.
     w.send(again, setup_request(1));
     let id = w.admit_any(again);
     let cause = Cause::Misc(CauseMisc::Unspecified);
@@ -171,7 +171,7 @@ fn subscriptions_come_back_with_their_node() {
 }
 
 #[test]
-fn a_subscription_whose_function_is_gone_ends() {
+fn subscription_ends_with_its_function() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp_that(true);
@@ -189,7 +189,7 @@ fn a_subscription_whose_function_is_gone_ends() {
 }
 
 #[test]
-fn a_silent_node_is_asked_three_times_and_then_the_owner_is_told() {
+fn unanswered_subscription_fails_after_three_tries() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -199,7 +199,7 @@ fn a_silent_node_is_asked_three_times_and_then_the_owner_is_told() {
     w.pass(Duration::from_millis(200));
     let got = w.got42(xapp.0);
     assert!(matches!(e2(&got[0]), Message::RicSubscriptionFailure(f) if f.request_id == rid(1)), "{got:?}");
-    // It may have it after all, and is asked to delete it, thrice too.
+    // The node may nevertheless have the subscription. Its deletion is requested three times, too.
     w.pass(Duration::from_secs(60));
     assert_eq!(w.got(agent).len(), 3);
     assert!(w.node(1).subscriptions.is_empty());
@@ -207,7 +207,7 @@ fn a_silent_node_is_asked_three_times_and_then_the_owner_is_told() {
 }
 
 #[test]
-fn refusals_name_the_reason() {
+fn refusals_have_cause() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -234,12 +234,12 @@ fn refusals_name_the_reason() {
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     let id = w.admit(agent);
     assert_eq!(w.got42(xapp.0).len(), 1);
-    // The same again is answered again; another one under the same id is not.
+    // A repeated request gets the response again; a different one with the same id is refused.
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     assert!(matches!(e2(&w.got42(xapp.0)[0]), Message::RicSubscriptionResponse(_)));
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 20));
     assert!(matches!(e2(&w.got42(xapp.0)[0]), Message::RicSubscriptionFailure(_)));
-    // Nobody deletes another's.
+    // An xApp cannot delete the subscription of another.
     let thief = w.xapp();
     w.send42(thief.0, delete(thief.1, 1));
     assert!(matches!(e2(&w.got42(thief.0)[0]), Message::RicSubscriptionDeleteFailure(_)));
@@ -248,7 +248,7 @@ fn refusals_name_the_reason() {
 }
 
 #[test]
-fn a_deletion_while_the_request_is_under_way_waits_for_the_answer() {
+fn deletion_waits_for_response_to_outstanding_request() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
@@ -264,7 +264,7 @@ fn a_deletion_while_the_request_is_under_way_waits_for_the_answer() {
 }
 
 #[test]
-fn the_node_may_refuse_and_withdraw() {
+fn node_can_refuse_and_end_subscriptions() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp_that(true);
@@ -293,7 +293,7 @@ fn the_node_may_refuse_and_withdraw() {
 }
 
 #[test]
-fn endless_subscriptions_end_at_the_bounds() {
+fn number_of_subscriptions_is_limited() {
     let limits = Limits::default().with(|it| {
         it.subscriptions_per_node = 5;
         it.sinks_per_subscription = 3;
@@ -314,7 +314,7 @@ fn endless_subscriptions_end_at_the_bounds() {
 }
 
 #[test]
-fn an_xapp_that_never_reads_loses_its_own_indications_only() {
+fn stalled_xapp_loses_only_its_own_indications() {
     let xapp_outbox = OutboxLimits::default().with(|it| it.control_bytes = 100_000);
     let limits = Limits::default().with(|it| it.xapp_outbox = xapp_outbox);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
@@ -331,7 +331,7 @@ fn an_xapp_that_never_reads_loses_its_own_indications_only() {
     let snapshot = w.ric.snapshot();
     let conn = snapshot.connections.iter().find(|c| c.id == deaf.0).unwrap();
     assert!(conn.queued_bytes <= 2 << 20 && conn.outbox.dropped_full > 1_000, "{conn:?}");
-    // Control messages that nobody reads end the connection.
+    // Unread control messages close the connection.
     for n in 0..100_000 {
         w.send42(deaf.0, subscribe(deaf.1, 9, n as u16, 10));
         if w.closed.contains_key(&deaf.0) {
@@ -343,13 +343,13 @@ fn an_xapp_that_never_reads_loses_its_own_indications_only() {
 }
 
 #[test]
-fn an_indication_in_unusual_form_is_delivered_all_the_same() {
+fn indication_in_unusual_form_is_delivered() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
     let id = w.subscribed(xapp, agent, 1, 1);
     let mut bytes = encode(&indication(id, 1, 10), Version::V2_03).unwrap();
-    // The request id (9 octets) and the function id (6) change places.
+    // The request id (9 bytes) and the function id (6 bytes) are swapped.
     let (request, function) = (bytes[7..16].to_vec(), bytes[16..22].to_vec());
     bytes.splice(7..22, function.into_iter().chain(request));
     w.send_bytes(agent, bytes);
@@ -358,13 +358,13 @@ fn an_indication_in_unusual_form_is_delivered_all_the_same() {
 }
 
 #[test]
-fn what_is_asked_again_while_its_node_is_away_is_not_refused() {
+fn repeated_request_is_not_refused_while_node_is_disconnected() {
     let mut w = World::new();
     let agent = w.agent(1);
     let xapp = w.xapp();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     w.disconnect(agent);
-    // A refusal would make the xApp ask under another id, and own two of them once the node is back.
+    // After a refusal the xApp would use another id, and would own two subscriptions once the node reconnects.
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
     assert!(w.got42(xapp.0).is_empty());
     let agent = w.agent_then_nothing(1);

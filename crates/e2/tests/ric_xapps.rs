@@ -1,6 +1,6 @@
-//! xApps and iApps at a RIC: ids, node lists and events, controls, queries.
+//! xApps and iApps at a RIC: ids, node lists, node events, controls, queries.
 #![cfg(feature = "ric")]
-#![allow(clippy::unwrap_used)] // iApps of tests, too
+#![allow(clippy::unwrap_used)] // includes iApps for tests
 mod ric_world;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
-fn every_numbering_is_answered_in_itself() {
+fn every_version_gets_response_in_its_version() {
     for version in Version::ALL {
         let mut w = World::new();
         w.agent(1);
@@ -28,7 +28,7 @@ fn every_numbering_is_answered_in_itself() {
 }
 
 #[test]
-fn ids_count_from_seven_and_skip_those_in_use() {
+fn ids_start_at_seven_and_skip_used_ones() {
     let mut w = World::new();
     let (keeper, id) = w.xapp();
     assert_eq!(id, 7);
@@ -45,7 +45,7 @@ fn ids_count_from_seven_and_skip_those_in_use() {
 }
 
 #[test]
-fn xapps_are_bounded_and_policies_refuse() {
+fn xapps_are_limited_and_policies_refuse() {
     struct Nobody;
     impl XappPolicy for Nobody {
         fn admit(&self, _: &PeerInfo<'_>) -> Result<XappGrant, Cause> {
@@ -65,14 +65,14 @@ fn xapps_are_bounded_and_policies_refuse() {
 }
 
 #[test]
-fn node_events_go_to_those_who_asked() {
+fn node_events_go_to_xapps_that_requested_them() {
     let mut w = World::new();
     let (asked, other) = (w.xapp_that(true), w.xapp_that(false));
     let agent = w.agent(1);
     let got = w.got42(asked.0);
     let [e42::Message::NodeEvent(event)] = &got[..] else { panic!("{got:?}") };
     assert_eq!((event.xapp_id, event.connected[0].node_id), (asked.1, node(1)));
-    // A node that comes back is no news, but to who came in between.
+    // A node that reconnects is announced only to xApps that connected meanwhile.
     w.pass(Duration::from_millis(1));
     w.disconnect(agent);
     w.pass(Duration::from_millis(1));
@@ -89,7 +89,7 @@ fn node_events_go_to_those_who_asked() {
 }
 
 #[test]
-fn a_long_node_list_continues_in_events() {
+fn long_node_list_continues_in_events() {
     let limits = Limits::default().with(|it| it.node_list_bytes = 1_000);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     for gnb in 0..50 {
@@ -130,7 +130,7 @@ fn connection_that_takes_nothing_for_seconds_is_reported_once() {
         w.pass(Duration::from_millis(100));
     }
     assert_eq!(reports(&mut w), 1);
-    // It takes something, and stalls again.
+    // The connection accepts data and then stalls again.
     w.deaf.clear();
     w.take(xapp.0);
     w.send(agent, indication(id, 50, 100));
@@ -142,9 +142,9 @@ fn connection_that_takes_nothing_for_seconds_is_reported_once() {
     assert_eq!(reports(&mut w), 1);
 }
 
-/// FlexRIC's xApps crash on an answer that comes before their library has noted the request.
+/// FlexRIC's xApps crash on a response that arrives before their library has recorded the request.
 #[test]
-fn answers_to_xapps_without_our_extension_are_held() {
+fn responses_to_flexric_xapps_are_held() {
     const US: Duration = Duration::from_micros(1);
     for bypass in [false, true] {
         let mut w = World::holding(500 * US, RicConfig::default());
@@ -175,19 +175,19 @@ fn answers_to_xapps_without_our_extension_are_held() {
             };
             w.got42(conn).into_iter().map(id).collect()
         };
-        // Several requests wait in parallel; the RIC's own refusals (2, 3) are answers, too.
+        // Several requests wait in parallel; the RIC's own refusals (2, 3) are held, too.
         w.send42(conn, control(id, 1, 1));
         acknowledge(&mut w);
         w.send42(conn, control(id, 9, 2));
         w.send42(conn, delete(id, 3));
         w.pass(499 * US);
         assert_eq!(ids(&mut w, conn), [0_u16; 0], "bypass {bypass}");
-        // A setup is not held itself, but what is answered on a connection keeps its order.
+        // The response to a setup is not held itself, but the order of responses is kept.
         w.send42(conn, e42_setup(false));
         assert_eq!(ids(&mut w, conn), [0_u16; 0]);
         w.pass(US);
         assert_eq!(ids(&mut w, conn), [1, 2, 3, 0]);
-        // An answer that takes longer than that anyway is not held.
+        // A response that takes longer anyway is not held.
         w.send42(conn, control(id, 1, 4));
         w.pass(500 * US);
         acknowledge(&mut w);
@@ -207,7 +207,7 @@ fn control_of(got: &[Message]) -> &RicControlRequest {
 }
 
 #[test]
-fn controls_are_mapped_back_and_expire() {
+fn controls_are_mapped_to_owner_and_expire() {
     let mut w = World::new();
     let agent = w.agent(1);
     let (conn, id) = w.xapp();
@@ -226,7 +226,7 @@ fn controls_are_mapped_back_and_expire() {
     let got = w.got42(conn);
     let [e42::Message::E2(Message::RicControlAcknowledge(a))] = &got[..] else { panic!("{got:?}") };
     assert_eq!((a.request_id, &a.outcome), (rid(9), &outcome));
-    // An answer counts once.
+    // A repeated response is ignored.
     w.send(agent, Message::RicControlAcknowledge(acknowledge));
     assert!(w.got42(conn).is_empty() && w.ric.counters().answers_stray == 1);
     w.send42(conn, control(id, 1, 10));
@@ -243,7 +243,7 @@ fn controls_are_mapped_back_and_expire() {
 }
 
 #[test]
-fn controls_feel_back_pressure() {
+fn controls_have_back_pressure() {
     let limits = Limits::default().with(|it| it.requests_per_node = 3);
     let mut w = World::with(RicConfig::default().with(|it| it.limits = limits));
     let agent = w.agent(1);
@@ -253,17 +253,17 @@ fn controls_feel_back_pressure() {
         m.ack_request = (n > 0).then_some(RicControlAckRequest::Ack).or(Some(RicControlAckRequest::NoAck));
         w.send42(conn, e42::Message::ControlRequest(m));
     }
-    // The first one waits for nothing and gives way; the fifth is refused.
+    // The first control waits for no response and is dropped; the fifth is refused.
     assert_eq!(w.got(agent).len(), 4);
     let got = w.got42(conn);
     let [e42::Message::E2(Message::RicControlFailure(f))] = &got[..] else { panic!("{got:?}") };
     assert_eq!((f.request_id, f.cause), (rid(4), Cause::Misc(CauseMisc::ControlProcessingOverload)));
-    // A gone xApp's controls are dropped.
+    // Controls of a disconnected xApp are dropped.
     w.disconnect(conn);
     assert_eq!(w.node(1).requests, 0);
 }
 
-/// Subscribes 142 wherever it is, and notes what it hears.
+/// iApp that subscribes to function 142 at every node and records its inputs.
 struct Notes(Arc<Mutex<Vec<String>>>, Option<SubscriptionHandle>);
 
 impl IApp for Notes {
@@ -315,7 +315,7 @@ impl IApp for Notes {
 }
 
 #[test]
-fn an_iapp_is_called_when_something_happened_for_it() {
+fn iapp_is_called_for_relevant_inputs() {
     let mut w = World::new();
     let notes = Arc::new(Mutex::new(Vec::new()));
     let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));
@@ -326,7 +326,7 @@ fn an_iapp_is_called_when_something_happened_for_it() {
     assert_eq!(heard(), ["subscribed [0]"]);
     w.send(agent, indication(id, 4, 100));
     assert_eq!(heard(), ["indication Some(4) of gnb 505.01 1"]);
-    // An xApp that wants the same shares it with the iApp.
+    // An xApp with the same subscription shares it with the iApp.
     let xapp = w.xapp();
     heard();
     w.send42(xapp.0, subscribe(xapp.1, 1, 1, 10));
@@ -369,7 +369,7 @@ fn an_iapp_is_called_when_something_happened_for_it() {
 }
 
 #[test]
-fn a_query_is_answered_in_v3() {
+fn v3_node_answers_query() {
     let mut w = World::with(RicConfig::default().with(|it| it.version = Version::V3_01));
     let notes = Arc::new(Mutex::new(Vec::new()));
     let iapp = w.ric.add_iapp(Box::new(Notes(notes.clone(), None)));

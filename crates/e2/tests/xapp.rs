@@ -1,4 +1,4 @@
-//! The xApp against a RIC made of messages, in virtual time.
+//! xApp tests with a scripted RIC in virtual time.
 #![cfg(feature = "xapp")]
 #![allow(clippy::unwrap_used)]
 use bytes::Bytes;
@@ -32,7 +32,7 @@ impl Bench {
         bench
     }
 
-    /// Set up, with these nodes.
+    /// Creates an xApp whose setup is complete, with these nodes.
     fn up(config: XappConfig, nodes: &[u32]) -> Self {
         let mut bench = Self::new(config);
         bench.set_up(7, nodes);
@@ -103,7 +103,7 @@ impl Bench {
         }
     }
 
-    /// The subscription requests sent since, as (request id, node).
+    /// Returns the subscription requests sent since the last call, as (request id, node).
     fn requests(&mut self) -> Vec<(u16, GlobalE2NodeId)> {
         let requests = self.take().into_iter().map(|m| match m {
             e42::Message::SubscriptionRequest(m) => (m.request_id.requestor, m.node_id),
@@ -178,7 +178,7 @@ fn node_event(connected: &[u32], removed: &[u32]) -> e42::Message {
 }
 
 #[test]
-fn only_our_dialect_asks_for_node_events() {
+fn only_own_dialect_requests_node_events() {
     for (config, wants) in [(config(), true), (flexric(), false)] {
         let mut bench = Bench::new(config);
         bench.input(XappInput::Connected);
@@ -192,7 +192,7 @@ fn only_our_dialect_asks_for_node_events() {
 }
 
 #[test]
-fn a_subscription_delivers_and_counts_its_gaps() {
+fn subscription_delivers_indications_and_counts_gaps() {
     let mut bench = Bench::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     assert_eq!(bench.requests(), [(1, node_id(5))]);
@@ -223,7 +223,7 @@ fn a_subscription_delivers_and_counts_its_gaps() {
 }
 
 #[test]
-fn an_indication_is_a_slice_of_what_was_received() {
+fn indication_is_slice_of_received_pdu() {
     let mut bench = Bench::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.admit(1);
@@ -243,7 +243,7 @@ fn an_indication_is_a_slice_of_what_was_received() {
 }
 
 #[test]
-fn what_was_subscribed_is_restored_after_a_reconnect_once_and_under_the_same_handles() {
+fn subscriptions_are_restored_once_with_same_handles() {
     let mut bench = Bench::up(config(), &[5, 6]);
     let handles = [subscribe(&mut bench, 5), subscribe(&mut bench, 6)];
     assert_eq!(bench.requests().len(), 2);
@@ -253,7 +253,7 @@ fn what_was_subscribed_is_restored_after_a_reconnect_once_and_under_the_same_han
     assert_eq!(bench.xapp.subscriptions(), (0, 2));
     bench.pass(S);
     bench.events();
-    // Node 6 comes later.
+    // Node 6 connects later.
     bench.set_up(8, &[5]);
     let restored = bench.requests();
     assert_eq!(restored.iter().map(|r| r.1).collect::<Vec<_>>(), [node_id(5)]);
@@ -271,7 +271,7 @@ fn what_was_subscribed_is_restored_after_a_reconnect_once_and_under_the_same_han
 }
 
 #[test]
-fn reconnecting_backs_off_to_at_most_a_second() {
+fn reconnect_delay_is_capped_at_one_second() {
     let mut bench = Bench::new(config());
     let mut delays = Vec::new();
     for _ in 0..30 {
@@ -285,7 +285,7 @@ fn reconnecting_backs_off_to_at_most_a_second() {
 }
 
 #[test]
-fn standing_subscriptions_follow_the_nodes() {
+fn standing_subscriptions_follow_nodes() {
     let mut bench = Bench::up(config(), &[5]);
     let trigger = Bytes::from_static(&[1, 0, 0, 0]);
     let standing = bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
@@ -306,7 +306,7 @@ fn standing_subscriptions_follow_the_nodes() {
 }
 
 #[test]
-fn nodes_that_are_not_listed_again_are_given_up_after_a_while() {
+fn nodes_not_listed_again_are_removed_after_grace_time() {
     let mut bench = Bench::up(config(), &[5, 6]);
     bench.input(XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(S);
@@ -320,7 +320,7 @@ fn nodes_that_are_not_listed_again_are_given_up_after_a_while() {
 }
 
 #[test]
-fn flexric_is_asked_again_for_its_nodes() {
+fn flexric_dialect_polls_for_nodes() {
     let mut bench = Bench::up(flexric(), &[5]);
     let trigger = Bytes::from_static(&[1, 0, 0, 0]);
     bench.xapp.subscribe_all(OID, trigger, vec![ActionToBeSetup::report(0)]).unwrap();
@@ -336,7 +336,7 @@ fn flexric_is_asked_again_for_its_nodes() {
     assert_eq!((m.node_id, m.xapp_id), (node_id(6), 7));
     let events = bench.events();
     assert!(events.contains(&XappEvent::NodeRemoved { node: node_id(5) }));
-    // A repeated request would be a second subscription there.
+    // A repeated request would create a second subscription there.
     bench.pass(Duration::from_millis(900));
     bench.take();
     bench.pass(6 * S);
@@ -348,7 +348,7 @@ fn flexric_is_asked_again_for_its_nodes() {
 }
 
 #[test]
-fn a_first_setup_that_flexric_left_unread_is_sent_once_more() {
+fn first_setup_unread_by_flexric_is_repeated() {
     let mut bench = Bench::new(flexric());
     bench.pass(Duration::ZERO);
     bench.input(XappInput::Connected);
@@ -359,13 +359,13 @@ fn a_first_setup_that_flexric_left_unread_is_sent_once_more() {
     assert!(matches!(&bench.take()[..], [e42::Message::SetupRequest(_)]));
     bench.pass(S);
     assert!(bench.take().is_empty(), "once");
-    // Both are answered: the first id counts, the second answer is a list of nodes.
+    // Both get a response: the id of the first one applies, and the second one is a list of nodes.
     bench.accept(7, &[5]);
     bench.accept(8, &[5, 6]);
     let ready: Vec<_> =
         bench.events().into_iter().filter(|event| matches!(event, XappEvent::Ready { .. })).collect();
     assert_eq!((ready, bench.xapp.nodes().count()), (vec![XappEvent::Ready { xapp_id: 7 }], 2));
-    // Ours reads all that comes and is not asked twice.
+    // A ranlab RIC reads every message and gets no second setup.
     let mut bench = Bench::new(config());
     bench.pass(Duration::ZERO);
     bench.input(XappInput::Connected);
@@ -382,7 +382,7 @@ fn m_id(sent: &[e42::Message]) -> RicRequestId {
 }
 
 #[test]
-fn an_unanswered_request_is_repeated_as_it_was_then_given_up() {
+fn unanswered_request_is_repeated_unchanged_then_fails() {
     let mut bench = Bench::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     let first = bench.take();
@@ -395,13 +395,13 @@ fn an_unanswered_request_is_repeated_as_it_was_then_given_up() {
     assert!(matches!(bench.take()[..], [e42::Message::SubscriptionDeleteRequest(_)]));
     let failure = Failure::Unanswered;
     assert_eq!(bench.events(), [XappEvent::SubscriptionFailed { handle, node: node_id(5), failure }]);
-    // And tried anew, under another id.
+    // And it is retried under another id.
     bench.pass(S);
     assert_eq!(bench.requests(), [(2, node_id(5))]);
 }
 
 #[test]
-fn a_refused_subscription_waits_for_its_node_to_be_announced_anew() {
+fn refused_subscription_is_retried_when_node_is_announced_again() {
     let mut bench = Bench::up(config(), &[5]);
     let handle = subscribe(&mut bench, 5);
     bench.take();
@@ -422,7 +422,7 @@ fn a_refused_subscription_waits_for_its_node_to_be_announced_anew() {
     bench.receive(&node_event(&[], &[5]));
     bench.receive(&node_event(&[5], &[]));
     assert_eq!(bench.requests(), [(2, node_id(5))]);
-    // A node that is not ready is tried again by itself.
+    // A node that is not ready is retried after a delay.
     let cause = Some(Cause::RicRequest(CauseRicRequest::SystemNotReady));
     bench.answer(Message::RicSubscriptionFailure(RicSubscriptionFailure {
         request_id: id(2),
@@ -432,7 +432,7 @@ fn a_refused_subscription_waits_for_its_node_to_be_announced_anew() {
     bench.pass(S);
     assert_eq!(bench.requests(), [(3, node_id(5))]);
     bench.admit(3);
-    // The end of an active one.
+    // The end of an active subscription.
     let cause = Cause::RicRequest(CauseRicRequest::RanFunctionIdInvalid);
     let subscriptions = vec![SubscriptionWithCause { request_id: id(3), function_id: 70, cause }];
     bench.answer(Message::RicSubscriptionDeleteRequired(RicSubscriptionDeleteRequired { subscriptions }));
@@ -450,7 +450,7 @@ fn refused(requestor: u16, cause: CauseRicRequest) -> Message {
 }
 
 #[test]
-fn a_node_that_did_not_answer_is_asked_again() {
+fn subscription_without_node_response_is_retried() {
     let mut bench = Bench::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.take();
@@ -460,7 +460,7 @@ fn a_node_that_did_not_answer_is_asked_again() {
 }
 
 #[test]
-fn a_request_that_a_new_list_of_functions_overtook_is_made_anew() {
+fn request_based_on_outdated_function_list_is_retried() {
     let renumbered = || {
         let mut changed = node(5);
         changed.functions[0].id = 71;
@@ -472,7 +472,7 @@ fn a_request_that_a_new_list_of_functions_overtook_is_made_anew() {
     bench.receive(&renumbered());
     bench.answer(refused(1, CauseRicRequest::RanFunctionIdInvalid));
     assert_eq!(bench.requests(), [(2, node_id(5))]);
-    // Another function has the id now, and was taken for it.
+    // The id now belongs to another function, which admitted the request.
     let mut bench = Bench::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.take();
@@ -487,7 +487,7 @@ fn a_request_that_a_new_list_of_functions_overtook_is_made_anew() {
 }
 
 #[test]
-fn what_was_admitted_after_it_failed_is_deleted() {
+fn subscription_admitted_after_failure_is_deleted() {
     let mut bench = Bench::up(config(), &[5]);
     subscribe(&mut bench, 5);
     bench.answer(refused(1, CauseRicRequest::ActionNotSupported));
@@ -501,7 +501,7 @@ fn what_was_admitted_after_it_failed_is_deleted() {
 }
 
 #[test]
-fn controls_are_answered_refused_or_time_out() {
+fn controls_succeed_fail_or_time_out() {
     let mut bench = Bench::up(config(), &[5]);
     let empty = Bytes::new;
     let ping = |bench: &mut Bench, ack| {
@@ -556,9 +556,9 @@ fn controls_are_answered_refused_or_time_out() {
     );
 }
 
-/// Time passes between two inputs without a call of the machine. Each call then has its whole time-out.
+/// Time passes between two inputs without a call of the machine. Each request still has its full timeout.
 #[test]
-fn idle_xapp_gives_each_request_its_whole_time_out() {
+fn idle_xapp_gives_each_request_its_full_timeout() {
     const IDLE: Duration = Duration::from_secs(12);
     let control = |bench: &mut Bench| {
         let (node, now) = (node_id(5), bench.now);
@@ -602,7 +602,7 @@ fn idle_xapp_gives_each_request_its_whole_time_out() {
 }
 
 #[test]
-fn a_storm_of_subscriptions_is_sent_in_portions() {
+fn many_subscriptions_are_sent_in_batches() {
     let mut config = config();
     config.limits.outstanding = 10;
     config.limits.subscriptions = 100;
@@ -630,7 +630,7 @@ fn a_storm_of_subscriptions_is_sent_in_portions() {
 }
 
 #[test]
-fn a_refused_setup_waits_and_a_ric_that_does_not_read_is_left() {
+fn refused_setup_waits_and_stalled_ric_is_disconnected() {
     let mut bench = Bench::new(config());
     bench.input(XappInput::Connected);
     bench.take();
@@ -664,7 +664,7 @@ fn random(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn no_bytes_in_any_state_bring_an_xapp_down() {
+fn random_bytes_in_any_state_do_not_crash_xapp() {
     let mut state = 11;
     for run in 0..200 {
         let config =
@@ -705,12 +705,12 @@ fn no_bytes_in_any_state_bring_an_xapp_down() {
 }
 
 #[test]
-fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
+fn alternative_rics_are_tried_before_time_to_wait_applies() {
     let several = config().with(|it| it.or_at = vec!["b".to_owned(), "c".to_owned()]);
     let mut bench = Bench::new(several);
     let lost = || XappInput::Disconnected { why: ranlab_e2::LinkLoss::ClosedByPeer };
     assert_eq!((bench.xapp.address(), bench.xapp.addresses()), ("ric", 3));
-    // The first cannot be reached; the second takes it, and is lost; what was subscribed there is asked of the third.
+    // The first RIC is unreachable. The second accepts the xApp and is lost. The third gets the subscriptions.
     bench.input(lost());
     bench.pass(S);
     bench.set_up(7, &[5]);
@@ -723,7 +723,7 @@ fn of_several_rics_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
     bench.set_up(3, &[5]);
     assert_eq!(bench.requests().len(), 1);
     assert_eq!(bench.xapp.address(), "c");
-    // All refuse; the last one wants to be left alone for a while.
+    // All RICs refuse; the last one sends a time to wait.
     bench.input(lost());
     for address in ["ric", "b", "c"] {
         bench.pass(S);

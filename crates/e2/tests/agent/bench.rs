@@ -1,4 +1,4 @@
-//! An agent on the bench: virtual time, controllers made of messages.
+//! Test fixture: an agent in virtual time, with controllers that are scripted messages.
 use bytes::Bytes;
 use ranlab_e2::agent::*;
 use ranlab_e2::{Frame, Time};
@@ -31,7 +31,7 @@ pub(crate) fn ric_id() -> GlobalRicId {
     GlobalRicId { plmn: Plmn::new(505, 1, 2), ric_id: ranlab_wire::per::ShortBits::new(25, 20) }
 }
 
-/// Drives an agent as the contract says and keeps everything that comes out.
+/// Drives an agent like a driver and records all its outputs.
 pub(crate) struct Bench {
     pub(crate) agent: Agent,
     pub(crate) now: Time,
@@ -55,7 +55,7 @@ impl Bench {
         Self { agent, now: Time::ZERO, version, connects, closes, events, sent, blocked }
     }
 
-    /// With one controller, set up.
+    /// Creates a fixture with one controller whose setup is complete.
     pub(crate) fn up(agent: Agent, version: Version) -> Self {
         let mut bench = Self::speaking(agent, version);
         bench.add("tcp://192.0.2.1:36421");
@@ -102,7 +102,7 @@ impl Bench {
         self.input(AgentInput::Received { controller: id, pdu });
     }
 
-    /// Sends a message and returns the answers.
+    /// Sends a message and returns the responses.
     pub(crate) fn ask(&mut self, id: ControllerId, message: &Message) -> Vec<Message> {
         self.take(id);
         self.receive(id, message);
@@ -113,7 +113,7 @@ impl Bench {
         self.sent.remove(&id).unwrap_or_default()
     }
 
-    /// Lets time pass, waking the agent when it wants.
+    /// Advances the time, waking the agent at its deadlines.
     pub(crate) fn pass(&mut self, d: Duration) {
         let end = self.now + d;
         let mut idle = 0;
@@ -192,7 +192,7 @@ pub(crate) fn control(
     })
 }
 
-/// What a [`Probe`] was asked.
+/// Calls that a [`Probe`] received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) subscribed: Vec<(SubscriptionId, ControllerId)>,
@@ -201,8 +201,9 @@ pub(crate) struct Seen {
     pub(crate) answers: Vec<String>,
 }
 
-/// A RAN function for tests. It admits actions below 100. A control of one octet: 0 fails, 1 indicates to everybody,
-/// 2 notes the UEs, 3 asks for the deletion of everything, 4 for a modification of everything.
+/// A RAN function for tests. It admits actions below 100. A control of one byte selects the reaction: 0 fails, 1
+/// sends indications to all subscriptions, 2 records the UEs, 3 requests the deletion of all subscriptions, 4 a
+/// modification of all.
 #[derive(Default, Clone)]
 pub(crate) struct Probe {
     pub(crate) seen: Arc<Mutex<Seen>>,

@@ -1,4 +1,4 @@
-//! CCC behind an agent: reports at intervals and upon changes, what is written and what is refused.
+//! CCC at an agent: reports at intervals and on change, accepted and refused writes.
 use crate::bench::*;
 use ranlab_e2::Time;
 use ranlab_e2::agent::*;
@@ -18,7 +18,7 @@ fn id(cell: u64) -> CellId {
     CellId::Nr { plmn, cell: format!("{cell:09X}") }
 }
 
-/// A base station of one cell whose structure `O-BWP` has two numbers; greater than 9 is too great.
+/// A base station of one cell whose structure `O-BWP` has two numbers; the maximum is 9.
 #[derive(Clone)]
 struct Station(Arc<Mutex<[u64; 2]>>);
 
@@ -102,7 +102,7 @@ fn upon_changes(of: &str) -> EventTrigger {
     }
 }
 
-/// Why and what indications told.
+/// Returns reason and contents of the indications.
 fn told(messages: Vec<Message>) -> Vec<(Reason, Vec<Reported>)> {
     let read = |message| {
         let Message::RicIndication(m) = message else { panic!("{message:?}") };
@@ -135,7 +135,7 @@ fn writing(cell: u64, style: i64, values: &[u64]) -> Message {
 }
 
 #[test]
-fn the_whole_is_told_at_intervals_as_a_monitor_asks_for_it() {
+fn complete_configuration_is_reported_at_intervals() {
     let (mut bench, station) = bench();
     let definition = station.definition().to_octets(Encoding::Json).unwrap();
     let action = Ccc::action(&definition, 50 * MS).unwrap().unwrap();
@@ -148,7 +148,7 @@ fn the_whole_is_told_at_intervals_as_a_monitor_asks_for_it() {
 }
 
 #[test]
-fn changes_are_told_once_with_what_was_before_and_others_not_at_all() {
+fn watched_changes_are_reported_once_with_old_values() {
     for (report, left) in [(ReportType::All, 2), (ReportType::Change, 1)] {
         let (mut bench, station) = bench();
         let answers = bench.ask(C0, &asking(&upon_changes("startRB"), &wanted(BWP, report)));
@@ -172,7 +172,7 @@ fn changes_are_told_once_with_what_was_before_and_others_not_at_all() {
 }
 
 #[test]
-fn what_can_be_written_is_and_the_outcome_tells_of_each() {
+fn valid_structures_are_written_and_outcome_lists_each() {
     let (mut bench, station) = bench();
     let answers = bench.ask(C0, &writing(1, CELL_STYLE, &[3, 11]));
     let [Message::RicControlAcknowledge(m)] = &answers[..] else { panic!("{answers:?}") };
@@ -200,7 +200,7 @@ fn what_can_be_written_is_and_the_outcome_tells_of_each() {
 }
 
 #[test]
-fn what_is_not_there_is_refused() {
+fn unknown_structures_are_refused() {
     let (mut bench, _) = bench();
     let periodic = Ccc::periodic(50 * MS).unwrap();
     let node = ActionDefinition { style: NODE_STYLE, ..wanted(BWP, ReportType::All) };
@@ -209,7 +209,7 @@ fn what_is_not_there_is_refused() {
     for (trigger, action, cause) in [
         (&periodic, wanted("O-RUInfo", ReportType::All), ActionNotSupported),
         (&periodic, node, ActionNotSupported),
-        // Version 2.03 has no cause of its own for triggers.
+        // Version 2.03 has no cause for event triggers.
         (&too_fast, wanted(BWP, ReportType::All), ActionNotSupported),
     ] {
         let answers = bench.ask(C0, &asking(trigger, &action));

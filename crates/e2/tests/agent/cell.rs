@@ -1,4 +1,4 @@
-//! A cell without a radio: it remembers what it was told. For the tests of everything that controls one.
+//! A cell without a radio that records its commands, for tests of the functions that control one.
 use ranlab_e2::Time;
 use ranlab_e2::agent::{Agent, UeFilter, UeId};
 use ranlab_e2::functions::rrc::RrcSource;
@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) slices: BTreeMap<u16, u16>,
     pub(crate) bearers: BTreeMap<BearerId, TrafficConfig>,
     pub(crate) allocations: Vec<SliceAllocation>,
-    /// Mean time in each bearer's RLC buffer, µs.
+    /// Mean queueing time in each bearer's RLC buffer, in microseconds.
     pub(crate) rlc_sojourn_us: u32,
     ues: BTreeMap<u16, RrcEvent>,
     events: Vec<RrcEvent>,
@@ -44,7 +44,7 @@ impl MockCell {
         self.0.lock().unwrap()
     }
 
-    /// Offers all three functions.
+    /// Registers all three functions.
     pub(crate) fn register(&self, agent: &mut Agent) {
         agent.register(slice::function(self.clone()), Some(SLICE)).unwrap();
         agent.register(traffic::function(self.clone()), Some(TRAFFIC)).unwrap();
@@ -61,8 +61,8 @@ impl MockCell {
         state.events.push(event);
     }
 
-    /// As [`attach`](Self::attach), of a CU's UE in one of its cells.
-    #[allow(dead_code)] // not in every crate whose tests have this cell
+    /// Attaches the UE of a CU in one of its cells; see [`attach`](Self::attach).
+    #[allow(dead_code)] // unused by some crates that include this file
     pub(crate) fn connect(&self, agent: &mut Agent, rnti: u16, cell_id: u16, plmn: Plmn) {
         self.attach(agent, rnti, plmn, None);
         let mut state = self.state();
@@ -174,7 +174,7 @@ impl RrcSource for MockCell {
     fn events(&mut self, _: Time) -> Vec<RrcEvent> {
         std::mem::take(&mut self.state().events)
     }
-    /// There are cells 0 and 1; the UE keeps its RNTI.
+    /// Hands a UE over between cells 0 and 1; the UE keeps its RNTI.
     fn hand_over(&mut self, _: Time, handover: &RrcHandover) -> Result<Progress, Refusal> {
         let mut state = self.state();
         let Some(event) = state.ues.get_mut(&handover.rnti) else {

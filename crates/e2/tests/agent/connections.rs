@@ -1,4 +1,4 @@
-//! Setup, reconnecting, several controllers, global procedures.
+//! Setup, reconnects, several controllers, and global procedures.
 use crate::bench::*;
 use ranlab_e2::agent::*;
 use ranlab_wire::e2ap::*;
@@ -19,7 +19,7 @@ fn setup_transaction(bench: &mut Bench) -> Option<u16> {
 }
 
 #[test]
-fn a_refused_setup_waits_as_long_as_it_is_told() {
+fn refused_setup_honours_time_to_wait() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -38,9 +38,9 @@ fn a_refused_setup_waits_as_long_as_it_is_told() {
     assert!(bench.closes.is_empty() && bench.connects.len() == 1);
 }
 
-/// A response of v2.03 without the mandatory list of acknowledged components.
+/// A v2.03 response without the mandatory list of acknowledged components.
 #[test]
-fn setup_answer_that_cannot_be_read_is_a_failure_with_the_element() {
+fn unreadable_setup_response_is_failure_naming_the_element() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -58,7 +58,7 @@ fn setup_answer_that_cannot_be_read_is_a_failure_with_the_element() {
 }
 
 #[test]
-fn the_waiting_time_outlives_the_connection() {
+fn time_to_wait_outlives_connection() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -72,7 +72,7 @@ fn the_waiting_time_outlives_the_connection() {
 }
 
 #[test]
-fn a_refused_setup_without_waiting_time_is_repeated_with_backoff() {
+fn refused_setup_without_time_to_wait_backs_off() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -85,7 +85,7 @@ fn a_refused_setup_without_waiting_time_is_repeated_with_backoff() {
 }
 
 #[test]
-fn a_setup_failure_may_send_the_agent_elsewhere_but_not_for_ever() {
+fn setup_failure_redirects_agent_limited_times() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("tcp://a");
     let tnl = TnlInformation {
@@ -102,14 +102,15 @@ fn a_setup_failure_may_send_the_agent_elsewhere_but_not_for_ever() {
     let addresses: Vec<_> = bench.connects.iter().map(|(_, a)| a.as_str()).collect();
     let elsewhere = "tcp://192.0.2.9:4711";
     assert_eq!(addresses, ["tcp://a", elsewhere, elsewhere, elsewhere, elsewhere]);
-    // The fifth refusal leaves it on the connection; once lost, it returns to the address that it was given.
+    // The agent keeps the connection after the fifth refusal. Once that is lost, it returns to the configured
+    // address.
     bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.pass(2 * S);
     assert_eq!(bench.connects.last().unwrap().1, "tcp://a");
 }
 
 #[test]
-fn of_several_addresses_the_next_is_tried_and_a_wait_counts_once_all_have_refused() {
+fn alternative_addresses_are_tried_before_time_to_wait_applies() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     assert_eq!(
         bench.agent.add_controller_at_one_of(bench.now, vec![]),
@@ -118,7 +119,7 @@ fn of_several_addresses_the_next_is_tried_and_a_wait_counts_once_all_have_refuse
     let addresses = ["a", "b", "c"].map(str::to_owned).to_vec();
     assert_eq!(bench.agent.add_controller_at_one_of(bench.now, addresses), Ok(C0));
     bench.drain();
-    // The first cannot be reached, the second is lost.
+    // The first address is unreachable; the connection to the second is lost.
     let lost = || AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer };
     bench.input(lost());
     bench.pass(S);
@@ -138,7 +139,7 @@ fn of_several_addresses_the_next_is_tried_and_a_wait_counts_once_all_have_refuse
 }
 
 #[test]
-fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
+fn setup_and_connect_timeouts_are_retried() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.pass(6 * S);
@@ -150,9 +151,9 @@ fn an_unanswered_setup_and_an_unmade_connection_are_tried_again() {
     assert_eq!(bench.connects.len(), 3);
 }
 
-/// Whoever leaves a controller that a thousand come to begins anew at its end of the queue.
+/// An agent that gives up at an overloaded controller loses its position in that controller's queue.
 #[test]
-fn each_setup_that_is_not_answered_may_take_twice_as_long_until_one_is() {
+fn setup_timeout_doubles_until_response() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     let mut waits = |times: usize| {
@@ -169,7 +170,7 @@ fn each_setup_that_is_not_answered_may_take_twice_as_long_until_one_is() {
 }
 
 #[test]
-fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
+fn reconnect_delay_is_capped_at_one_second_with_jitter() {
     let delays = |seed| {
         let mut config = config().with(|it| it.seed = seed);
         config.timers.reconnect_max = 60 * S;
@@ -192,7 +193,7 @@ fn reconnecting_backs_off_to_at_most_a_second_and_not_in_step() {
 }
 
 #[test]
-fn a_lost_connection_ends_its_subscriptions_and_a_new_one_starts_with_a_setup() {
+fn lost_connection_ends_subscriptions_and_new_one_starts_with_setup() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
@@ -205,7 +206,7 @@ fn a_lost_connection_ends_its_subscriptions_and_a_new_one_starts_with_a_setup() 
 }
 
 #[test]
-fn every_version_is_spoken() {
+fn all_versions_complete_setup() {
     for version in Version::ALL {
         let agent = Probe::agent(config().with(|it| it.version = version)).0;
         let mut bench = Bench::up(agent, version);
@@ -223,7 +224,7 @@ fn every_version_is_spoken() {
 }
 
 #[test]
-fn a_controller_may_reset_the_interface_and_so_may_the_node() {
+fn controller_and_node_can_reset_interface() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
@@ -239,7 +240,7 @@ fn a_controller_may_reset_the_interface_and_so_may_the_node() {
     let sent = bench.take(C0);
     let [Message::ResetRequest(request)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(bench.agent.subscriptions(), 0);
-    // Unanswered, it is repeated twice; then the controller is given up.
+    // The reset is repeated twice without a response; then the connection is closed.
     let transaction_id = request.transaction_id;
     bench.pass(7 * S);
     assert_eq!(bench.take(C0).len(), 2);
@@ -252,7 +253,7 @@ fn a_controller_may_reset_the_interface_and_so_may_the_node() {
 }
 
 #[test]
-fn functions_that_come_change_and_go_are_told() {
+fn function_changes_are_announced() {
     let late = Probe::default();
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     assert_eq!(bench.agent.register(Box::new(late.clone()), None), Ok(1));
@@ -277,7 +278,7 @@ fn functions_that_come_change_and_go_are_told() {
     let third = update(&mut bench);
     assert_eq!((third.added, third.modified, third.deleted.unwrap()[0].id), (None, None, 1));
     assert_eq!((bench.agent.subscriptions(), late.seen.lock().unwrap().deleted.len()), (0, 1));
-    // A query is answered even if there is nothing to tell.
+    // A query gets a response even without changes.
     let query = RicServiceQuery {
         transaction_id: Some(3),
         accepted: Some(vec![RanFunctionIdItem { id: 7, revision: 0 }]),
@@ -292,7 +293,7 @@ fn functions_that_come_change_and_go_are_told() {
 }
 
 #[test]
-fn an_update_that_is_refused_for_now_is_sent_again() {
+fn update_refused_with_time_to_wait_is_repeated() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.register(Box::new(Probe::default()), None).unwrap();
     bench.pass(Duration::ZERO);
@@ -313,7 +314,7 @@ fn an_update_that_is_refused_for_now_is_sent_again() {
 }
 
 #[test]
-fn a_stranger_is_told_one_thing_at_a_time() {
+fn third_party_controller_gets_one_procedure_at_a_time() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.register(Box::new(Probe::default()), None).unwrap();
     bench.agent.set_components(vec![component("amf"), component("amf2")]);
@@ -328,7 +329,7 @@ fn a_stranger_is_told_one_thing_at_a_time() {
 }
 
 #[test]
-fn changed_components_are_told() {
+fn component_changes_are_announced() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     let mut changed = component("amf");
     changed.configuration.request_part = bytes::Bytes::from_static(b"new");
@@ -349,7 +350,7 @@ fn changed_components_are_told() {
 }
 
 #[test]
-fn ues_belong_to_the_first_controller_and_to_others_when_told() {
+fn ues_belong_to_first_controller_and_to_associated_ones() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     let c1 = bench.add("b");
@@ -369,7 +370,7 @@ fn ues_belong_to_the_first_controller_and_to_others_when_told() {
         bench.ask(id, &control(7, &[2], None));
     }
     assert_eq!(seen.lock().unwrap().ues, [vec![1, 2], vec![2]]);
-    // The first parts: the next one is the default.
+    // The first controller disconnects: the next one is the default.
     bench.input(AgentInput::Disconnected { controller: C0, why: ranlab_e2::LinkLoss::ClosedByPeer });
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.drain();
@@ -377,7 +378,7 @@ fn ues_belong_to_the_first_controller_and_to_others_when_told() {
 }
 
 #[test]
-fn request_ids_of_two_controllers_are_apart() {
+fn controllers_have_separate_request_ids() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     let c1 = bench.add("b");
@@ -398,7 +399,7 @@ fn tnl(last: u8) -> TnlInformation {
 }
 
 #[test]
-fn a_connection_update_adds_and_removes_controllers() {
+fn connection_update_adds_and_removes_controllers() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     let update = |add: Option<u8>, remove: Option<u8>| {
         Message::E2ConnectionUpdate(E2ConnectionUpdate {
@@ -415,7 +416,7 @@ fn a_connection_update_adds_and_removes_controllers() {
     assert!(
         matches!(&answers[..], [Message::E2ConnectionUpdateAcknowledge(m)] if m.setup.is_some() && m.failed.is_none())
     );
-    // Only the default controller may add others or remove them.
+    // Only the default controller may add or remove other controllers.
     for refused in [update(Some(3), None), update(None, Some(1))] {
         let answers = bench.ask(C1, &refused);
         assert!(matches!(&answers[..], [Message::E2ConnectionUpdateFailure(_)]), "{answers:?}");
@@ -433,7 +434,7 @@ fn a_connection_update_adds_and_removes_controllers() {
 }
 
 #[test]
-fn connection_that_cannot_be_made_is_listed_as_failed_and_not_tried_again() {
+fn failed_connection_is_listed_and_not_retried() {
     let c2 = ControllerId(2);
     let update = |add: &[u8]| {
         let item = |last: &u8| E2ConnectionUpdateItem { tnl: tnl(*last), usage: TnlUsage::Both };
@@ -445,7 +446,7 @@ fn connection_that_cannot_be_made_is_listed_as_failed_and_not_tried_again() {
         })
     };
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
-    // None of them is there: refused at once, and without any answer.
+    // Neither is reachable: both are refused immediately.
     assert!(bench.ask(C0, &update(&[2, 3])).is_empty());
     bench.input(AgentInput::Disconnected { controller: C1, why: ranlab_e2::LinkLoss::ClosedByPeer });
     assert!(bench.take(C0).is_empty());
@@ -456,7 +457,7 @@ fn connection_that_cannot_be_made_is_listed_as_failed_and_not_tried_again() {
         "{answers:?}"
     );
     assert_eq!(bench.agent.controllers().count(), 1);
-    // One of two is there.
+    // One of two is reachable.
     let (c3, c4) = (ControllerId(3), ControllerId(4));
     assert_ne!(c2, c3);
     bench.ask(C0, &update(&[2, 3]));
@@ -472,7 +473,7 @@ fn connection_that_cannot_be_made_is_listed_as_failed_and_not_tried_again() {
 }
 
 #[test]
-fn a_controller_that_parts_is_answered_and_forgotten() {
+fn controller_removal_gets_response_and_ends_link() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     let answers = bench.ask(C0, &Message::E2RemovalRequest(E2RemovalRequest { transaction_id: Some(4) }));
@@ -483,12 +484,12 @@ fn a_controller_that_parts_is_answered_and_forgotten() {
 }
 
 #[test]
-fn an_unanswered_removal_ends_all_the_same() {
+fn removal_without_response_ends_link() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.agent.remove_controller(bench.now, C0).unwrap();
     bench.pass(60 * S);
     assert_eq!(bench.closes, [(C0, CloseReason::Removed)]);
-    // In v1.01 there is no such procedure.
+    // v1.01 has no such procedure.
     let agent = Probe::agent(config().with(|it| it.version = Version::V1_01)).0;
     let mut bench = Bench::up(agent, Version::V1_01);
     bench.agent.remove_controller(bench.now, C0).unwrap();
@@ -497,7 +498,7 @@ fn an_unanswered_removal_ends_all_the_same() {
 }
 
 #[test]
-fn there_are_only_so_many_controllers() {
+fn number_of_controllers_is_limited() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     for i in 0..8 {
         bench.add(&format!("c{i}"));

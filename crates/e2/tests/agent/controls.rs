@@ -1,4 +1,4 @@
-//! RRC, SLICE and TRAFFIC behind an agent with two controllers.
+//! RRC, SLICE and TRAFFIC at an agent with two controllers.
 use crate::bench::*;
 use crate::cell::*;
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const HOME: Plmn = Plmn([0x05, 0xf5, 0x10]);
 
-/// A cell at an agent with a default controller and one more.
+/// Returns an agent with a cell, a default controller and a second one.
 fn bench() -> (Bench, MockCell) {
     let (mut agent, cell) = (Agent::new(config()), MockCell::default());
     cell.register(&mut agent);
@@ -32,7 +32,7 @@ fn encoded(value: &impl Octets) -> Bytes {
     value.to_octets(Encoding::Per).unwrap()
 }
 
-/// Commands, and the reason of a refusal.
+/// Sends a command and returns the reason of a refusal.
 fn command(
     bench: &mut Bench,
     by: ControllerId,
@@ -69,7 +69,7 @@ fn associate(rnti: u16, slice: u16) -> SliceCommand {
 }
 
 #[test]
-fn slices_are_made_and_what_cannot_be_changes_nothing_and_says_why() {
+fn invalid_slice_commands_change_nothing_and_give_reason() {
     let (mut bench, cell) = bench();
     assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 500_000)])), None);
     assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Add(slice(1, 500_000))), None);
@@ -86,7 +86,7 @@ fn slices_are_made_and_what_cannot_be_changes_nothing_and_says_why() {
     ] {
         assert_eq!(command(&mut bench, C0, SLICE, &refused), Some(why), "{refused:?}");
     }
-    // Octets that are no command say nothing about slices: the cause alone.
+    // Bytes that are not a command get only a cause, without an outcome.
     let answer = bench.ask(C0, &control(SLICE, b"\xff\xff", ACK));
     let [Message::RicControlFailure(failure)] = &answer[..] else { panic!("{answer:?}") };
     assert_eq!(failure.cause, Cause::RicRequest(CauseRicRequest::ControlMessageInvalid));
@@ -96,7 +96,7 @@ fn slices_are_made_and_what_cannot_be_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn a_controller_leaves_the_slices_of_another_alone() {
+fn controller_cannot_change_slices_of_another() {
     let (mut bench, cell) = bench();
     assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 300_000)])), None);
     assert_eq!(command(&mut bench, C1, SLICE, &SliceCommand::Add(slice(1, 300_000))), None);
@@ -113,19 +113,19 @@ fn a_controller_leaves_the_slices_of_another_alone() {
         assert_eq!(command(&mut bench, by, SLICE, &refused), Some(Reason::NotOwner), "{by} {refused:?}");
     }
     assert_eq!(cell.state().set, before);
-    // A UE that it does not see is not there for it; one that it sees may be put where it commands.
+    // A UE that the controller does not see is unknown to it; a visible one may be moved.
     assert_eq!(command(&mut bench, C1, SLICE, &associate(2, 1)), Some(Reason::UnknownUe));
     assert_eq!(command(&mut bench, C1, SLICE, &associate(3, 1)), None);
-    // Its own it changes as it likes, among those of others.
+    // It may change its own slices, next to those of others.
     assert_eq!(command(&mut bench, C1, SLICE, &nvs(vec![slice(0, 300_000), slice(1, 400_000)])), None);
-    // What is left behind belongs to the default controller.
+    // Slices of a disconnected controller belong to the default controller.
     bench.agent.remove_controller(bench.now, C1).unwrap();
     bench.pass(60_000 * MS);
     assert_eq!(command(&mut bench, C0, SLICE, &SliceCommand::Delete(1)), None);
 }
 
 #[test]
-fn a_controller_allocates_to_ues_that_it_sees_in_slices_that_are_its_own() {
+fn controller_allocates_to_visible_ues_in_own_slices() {
     let (mut bench, cell) = bench();
     let remote = |id| Slice { scheduler: UeScheduler::Remote, ..slice(id, 300_000) };
     assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![remote(0), slice(2, 300_000)])), None);
@@ -153,9 +153,9 @@ fn a_controller_allocates_to_ues_that_it_sees_in_slices_that_are_its_own() {
     assert_eq!((&state.set, state.allocations.len()), (&before, 2), "the configuration stays");
 }
 
-/// UEs that nobody put anywhere are in the first slice: a controller that sees one UE does not move the others.
+/// Unassigned UEs are in the first slice, so a controller that sees one UE must not create it.
 #[test]
-fn the_carrier_is_the_default_controller_s() {
+fn only_default_controller_controls_carrier() {
     let (mut bench, cell) = bench();
     let pool = || vec![slice(0, 300_000)];
     for refused in [nvs(vec![slice(1, 300_000)]), SliceCommand::Add(slice(1, 300_000))] {
@@ -185,7 +185,7 @@ fn subscribe(bench: &mut Bench, by: ControllerId, function_id: RanFunctionId, tr
     });
     let answer = bench.ask(by, &request);
     assert!(matches!(answer[0], Message::RicSubscriptionResponse(_)), "{answer:?}");
-    // What it says at once is looked at by who asks for it.
+    // The caller requests immediate responses itself.
     bench.sent.entry(by).or_default().extend(answer.into_iter().skip(1));
 }
 
@@ -199,7 +199,7 @@ fn heard<T: Octets>(bench: &mut Bench, by: ControllerId) -> Vec<T> {
 }
 
 #[test]
-fn reports_come_at_their_period_with_the_ues_that_the_controller_sees() {
+fn reports_keep_period_and_contain_visible_ues() {
     let (mut bench, _cell) = bench();
     assert_eq!(command(&mut bench, C0, SLICE, &nvs(vec![slice(0, 1_000_000)])), None);
     for rnti in [1, 3] {
@@ -218,7 +218,7 @@ fn reports_come_at_their_period_with_the_ues_that_the_controller_sees() {
 }
 
 #[test]
-fn a_bearer_is_commanded_by_who_sees_its_ue() {
+fn bearer_is_controlled_by_controller_that_sees_its_ue() {
     let (mut bench, cell) = bench();
     let to = |rnti, action| TrafficCommand { bearer: BearerId { rnti, rbid: 1 }, action };
     let bdp = TrafficAction::SetPacer(Pacer::bdp());
@@ -233,9 +233,9 @@ fn a_bearer_is_commanded_by_who_sees_its_ue() {
     assert_eq!(paced, [Pacer::bdp(), Pacer::default(), Pacer::bdp()]);
 }
 
-/// Steps 1 and 5 of the paper's figure 4: who is not told to the second controller, and is once it is exposed to it.
+/// Steps 1 and 5 of the paper's figure 4: a UE is reported to the second controller only once it is exposed to it.
 #[test]
-fn a_controller_hears_of_the_ues_that_it_begins_and_ceases_to_see() {
+fn controller_is_notified_when_it_begins_or_ceases_to_see_ue() {
     let (mut bench, cell) = bench();
     for controller in [C0, C1] {
         subscribe(&mut bench, controller, RRC, &RrcTrigger::EVENTS);
@@ -261,7 +261,7 @@ fn a_controller_hears_of_the_ues_that_it_begins_and_ceases_to_see() {
     cell.release(&mut bench.agent, 3);
     bench.pass(20 * MS);
     assert_eq!((told(&mut bench, C0), told(&mut bench, C1)), (vec![(Release, 3)], vec![(Release, 3)]));
-    // Once more, for who asks for the list.
+    // Again, with a subscription to the list.
     let trigger = RrcTrigger { events: false, period_ms: Some(10) };
     bench.ask(C0, &deletion(RRC, RRC));
     subscribe(&mut bench, C0, RRC, &trigger);
@@ -269,7 +269,7 @@ fn a_controller_hears_of_the_ues_that_it_begins_and_ceases_to_see() {
     assert_eq!(told(&mut bench, C0), [(Connected, 1), (Connected, 2), (Connected, 4)]);
 }
 
-/// A function that asks somebody else before it answers.
+/// A function that defers its responses.
 struct Slow(std::sync::Arc<std::sync::Mutex<Vec<(ControlTicket, bool)>>>);
 
 impl RanFunction for Slow {
@@ -314,7 +314,7 @@ impl RanFunction for Slow {
 }
 
 #[test]
-fn a_control_may_be_answered_later_and_nobody_waits_when_its_controller_is_lost() {
+fn deferred_control_completes_or_is_dropped_on_disconnect() {
     let (waiting, mut agent) = (std::sync::Arc::default(), Agent::new(config()));
     let function = agent.register(Box::new(Slow(std::sync::Arc::clone(&waiting))), Some(7)).unwrap();
     let mut bench = Bench::up(agent, Version::V2_03);
@@ -339,7 +339,7 @@ fn a_control_may_be_answered_later_and_nobody_waits_when_its_controller_is_lost(
 }
 
 #[test]
-fn a_controller_hands_over_ues_that_it_sees_and_is_told_why_it_may_not() {
+fn controller_hands_over_visible_ues_and_gets_reason_of_refusal() {
     let (mut bench, _cell) = bench();
     subscribe(&mut bench, C0, RRC, &RrcTrigger::EVENTS);
     bench.pass(MS);

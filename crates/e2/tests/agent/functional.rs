@@ -1,4 +1,4 @@
-//! Subscription, deletion, control, modification, query; indications under pressure.
+//! Subscription, deletion, control, modification, query, and indications under back-pressure.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
@@ -15,7 +15,7 @@ fn failure_of(answers: &[Message]) -> CauseRicRequest {
 }
 
 #[test]
-fn subscriptions_that_cannot_be_are_refused_with_their_cause() {
+fn invalid_subscriptions_are_refused_with_cause() {
     let mut config = config();
     config.limits.subscriptions_per_controller = 2;
     config.limits.actions_per_subscription = 3;
@@ -32,18 +32,18 @@ fn subscriptions_that_cannot_be_are_refused_with_their_cause() {
     assert_eq!(full, CauseRicRequest::FunctionResourceLimit);
     let counters = bench.agent.counters();
     assert_eq!((counters.subscriptions, counters.subscriptions_refused, counters.limit_refusals), (2, 5, 2));
-    // The function heard of the one whose actions it refused that it is gone.
+    // The function was notified of the end of the subscription whose actions it refused.
     let seen = seen.lock().unwrap();
     assert_eq!((seen.subscribed.len(), seen.deleted.len()), (3, 1));
 }
 
 #[test]
-fn a_repeated_request_gets_the_same_answer_and_a_different_one_is_refused() {
+fn repeated_request_gets_same_response_and_different_one_is_refused() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     let first = bench.ask(C0, &subscription(1, 7, &[0]));
     let [Message::RicSubscriptionResponse(m)] = &first[..] else { panic!("{first:?}") };
-    // FlexRIC expects the second list even if it is empty.
+    // FlexRIC requires the second list even if it is empty.
     assert_eq!(m.not_admitted, Some(vec![]));
     assert_eq!(bench.ask(C0, &subscription(1, 7, &[0])), first);
     assert_eq!(seen.lock().unwrap().subscribed.len(), 1);
@@ -52,7 +52,7 @@ fn a_repeated_request_gets_the_same_answer_and_a_different_one_is_refused() {
 }
 
 #[test]
-fn only_what_is_there_can_be_deleted() {
+fn only_existing_subscription_can_be_deleted() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     for (message, expected) in [
@@ -63,13 +63,13 @@ fn only_what_is_there_can_be_deleted() {
         let [Message::RicSubscriptionDeleteFailure(m)] = &answers[..] else { panic!("{answers:?}") };
         assert_eq!(m.cause, Cause::RicRequest(expected));
     }
-    // Asked again, the same answer.
+    // A repeated request gets the same response.
     for _ in 0..2 {
         let answers = bench.ask(C0, &deletion(1, 7));
         assert!(matches!(&answers[..], [Message::RicSubscriptionDeleteResponse(_)]), "{answers:?}");
         assert_eq!(bench.agent.subscriptions(), 0);
     }
-    // A request identity can be used anew.
+    // A request id can be reused.
     bench.ask(C0, &subscription(1, 7, &[0]));
     assert_eq!(bench.agent.subscriptions(), 1);
     bench.ask(C0, &deletion(1, 7));
@@ -77,7 +77,7 @@ fn only_what_is_there_can_be_deleted() {
 }
 
 #[test]
-fn controls_are_acknowledged_only_if_wanted_and_failures_always_told() {
+fn controls_are_acknowledged_on_request_and_failures_always() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     let acknowledged = bench.ask(C0, &control(7, &[2], ACK));
     let [Message::RicControlAcknowledge(m)] = &acknowledged[..] else { panic!("{acknowledged:?}") };
@@ -103,7 +103,7 @@ fn numbers(messages: &[Message]) -> Vec<u16> {
 }
 
 #[test]
-fn what_a_slow_controller_misses_is_a_gap_in_the_numbers() {
+fn dropped_indications_are_sequence_gaps() {
     let mut config = config();
     config.limits.outbox.indication_bytes = 1_500;
     config.limits.outbox.indication_age = Duration::from_secs(100);
@@ -128,7 +128,7 @@ fn what_a_slow_controller_misses_is_a_gap_in_the_numbers() {
 }
 
 #[test]
-fn the_numbers_of_indications_wrap_and_start_anew_with_a_subscription() {
+fn sequence_numbers_wrap_and_restart_per_subscription() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     for _ in 0..=65_536 {
@@ -142,7 +142,7 @@ fn the_numbers_of_indications_wrap_and_start_anew_with_a_subscription() {
 }
 
 #[test]
-fn a_function_may_ask_for_the_deletion_of_its_subscriptions() {
+fn function_can_request_deletion_of_its_subscriptions() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0]));
     let sent = bench.ask(C0, &control(7, &[3], None));
@@ -157,7 +157,7 @@ fn a_function_may_ask_for_the_deletion_of_its_subscriptions() {
 }
 
 #[test]
-fn v3_procedures_upgrade_a_v2_connection() {
+fn v3_procedures_upgrade_v2_connection() {
     let (agent, seen) = Probe::agent(config());
     let mut bench = Bench::up(agent, Version::V2_03);
     bench.ask(C0, &subscription(1, 7, &[0, 1]));
@@ -194,7 +194,7 @@ fn v3_procedures_upgrade_a_v2_connection() {
         assert!(matches!(&answers[..], [Message::RicSubscriptionModificationFailure(_)]), "{answers:?}");
     }
 
-    // Now the function asks: confirmed, refused, unanswered.
+    // The function requests modifications: confirmed, refused, and without response.
     let (request_id, function_id) = (request_id(1), 7);
     let required = bench.ask(C0, &control(7, &[4], None));
     assert!(matches!(&required[..], [Message::RicSubscriptionModificationRequired(_)]), "{required:?}");

@@ -1,4 +1,4 @@
-//! The functions that come with the crate, behind an agent.
+//! RAN functions of this crate at an agent.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -55,7 +55,7 @@ fn encoded<T: ranlab_wire::per::Per>(value: &T) -> Bytes {
 }
 
 #[test]
-fn statistics_come_at_their_period_about_the_ues_of_the_asking_controller() {
+fn statistics_keep_period_and_contain_visible_ues() {
     let function = PeriodicReport::of(&mac::Mac, Ues);
     let counters = function.counters();
     let mut agent = Agent::new(config());
@@ -72,7 +72,7 @@ fn statistics_come_at_their_period_about_the_ues_of_the_asking_controller() {
     assert_eq!(first, [10, 20, 30, 40, 50].map(|ms| vec![ms, 1, 2, 3]));
     assert_eq!(messages(&bench.take(c1)), [25, 50].map(|ms| vec![ms, 2]));
     assert_eq!((counters.reports(), counters.late()), (7, 0));
-    // A wake-up 34 ms late: one report now, three lost, then in step.
+    // A wake-up is 34 ms late: one report is sent immediately, three are skipped, then the schedule continues.
     bench.now += 44 * MS;
     bench.input(AgentInput::Wake);
     assert_eq!(messages(&bench.take(C0)), [vec![94, 1, 2, 3]]);
@@ -86,7 +86,7 @@ fn statistics_come_at_their_period_about_the_ues_of_the_asking_controller() {
 }
 
 #[test]
-fn statistics_refuse_periods_out_of_range_and_anything_but_reports() {
+fn statistics_refuse_invalid_periods_and_other_action_types() {
     let mut agent = Agent::new(config().with(|it| it.version = Version::V3_01));
     agent.register(Box::new(PeriodicReport::of(&mac::Mac, Ues)), Some(mac::DEFAULT_FUNCTION_ID)).unwrap();
     let mut bench = Bench::up(agent, Version::V3_01);
@@ -120,7 +120,7 @@ fn of_kind(id: u8, kind: RicActionType) -> ActionToBeSetup {
 }
 
 #[test]
-fn hw_echoes_as_report_and_as_insert() {
+fn hw_echoes_as_report_and_insert() {
     let mut bench = hw_bench();
     let actions = vec![of_kind(1, RicActionType::Report), of_kind(2, RicActionType::Insert)];
     bench.ask(C0, &asking(1, hw::DEFAULT_FUNCTION_ID, &encoded(&HwTrigger::OnControl), actions));
@@ -138,7 +138,7 @@ fn hw_echoes_as_report_and_as_insert() {
 }
 
 #[test]
-fn hw_reports_by_itself() {
+fn hw_sends_periodic_reports() {
     let mut bench = hw_bench();
     let trigger = encoded(&HwTrigger::Periodic(HwPeriodic { period_ms: 10, payload_size: 7 }));
     bench.ask(C0, &asking(1, hw::DEFAULT_FUNCTION_ID, &trigger, vec![ActionToBeSetup::report(0)]));
@@ -148,12 +148,12 @@ fn hw_reports_by_itself() {
     let payload = Bytes::from_static(&[0; 7]);
     let expected = expected.map(|(t_send_ns, seq)| Ping { seq, t_send_ns, payload: payload.clone() });
     assert!(pings.eq(expected));
-    // Control does not disturb it.
+    // A control does not disturb them.
     assert!(bench.ask(C0, &control(hw::DEFAULT_FUNCTION_ID, &ping(0, b""), None)).is_empty());
 }
 
 #[test]
-fn hw_obeys_policies_while_they_live() {
+fn hw_applies_policies_until_they_are_deleted() {
     let mut bench = hw_bench();
     let on_control = encoded(&HwTrigger::OnControl);
     bench.ask(C0, &asking(1, hw::DEFAULT_FUNCTION_ID, &on_control, vec![ActionToBeSetup::report(0)]));
@@ -179,7 +179,7 @@ fn hw_obeys_policies_while_they_live() {
     bench.ask(C0, &asking(2, hw::DEFAULT_FUNCTION_ID, &on_control, vec![policy]));
     let sent = bench.ask(C0, &control(hw::DEFAULT_FUNCTION_ID, &ping(1, b"large"), ACK));
     assert!(matches!(&sent[..], [Message::RicControlFailure(_)]));
-    // A policy without a definition, and a trigger that is none.
+    // A policy without a definition, and an invalid trigger.
     let undefined = vec![of_kind(0, RicActionType::Policy)];
     let answers = bench.ask(C0, &asking(3, hw::DEFAULT_FUNCTION_ID, &on_control, undefined));
     assert!(matches!(&answers[..], [Message::RicSubscriptionFailure(_)]));
@@ -189,7 +189,7 @@ fn hw_obeys_policies_while_they_live() {
 }
 
 #[test]
-fn a_controller_is_added_given_a_ue_and_removed_by_control() {
+fn association_control_adds_controller_assigns_ue_and_removes() {
     let mut agent = Agent::new(config());
     agent.register(Box::new(Association::new()), Some(association::DEFAULT_FUNCTION_ID)).unwrap();
     let mut bench = Bench::up(agent, Version::V2_03);
@@ -216,7 +216,7 @@ fn a_controller_is_added_given_a_ue_and_removed_by_control() {
     assert_eq!(bench.agent.ues_of(C1).len(), 1);
     bench.ask(C0, &order(AssociationCommand::Dissociate { ue: 4, address: address() }));
     assert_eq!(bench.agent.ues_of(C1).len(), 0);
-    // The second controller has no say.
+    // The second controller has no permission.
     assert_eq!(why(bench.ask(C1, &associate(4))).reason, Reason::NotOwner);
     for n in 3..9 {
         let further = AssociationCommand::AddController { address: format!("tcp://192.0.2.{n}:1") };

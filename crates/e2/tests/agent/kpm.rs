@@ -1,4 +1,4 @@
-//! KPM behind an agent: each report style, and what is refused.
+//! KPM at an agent: each report style, and refusals.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -14,8 +14,8 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 const PERIOD_MS: u32 = 100;
 
-/// UEs 1 to 4, of which UE `n` sends `n` Mbit/s and uses `n` of 10 resource blocks; the odd ones are in slice 1, the
-/// others in slice 2.
+/// UEs 1 to 4. UE `n` sends `n` Mbit/s and uses `n` of 10 resource blocks. Odd UEs are in slice 1, even ones in slice
+/// 2.
 struct Four;
 
 impl KpmSource for Four {
@@ -36,7 +36,7 @@ impl KpmSource for Four {
             }
         };
         (reading.at_us, reading.prbs, reading.prbs_offered) = (us, 10, us * 10);
-        // In no order, one of them twice.
+        // Unsorted, with one UE twice.
         reading.ues.extend([3, 1, 4, 2, 3].map(ue));
     }
 
@@ -49,7 +49,7 @@ impl KpmSource for Four {
     }
 }
 
-/// The same, but UE 3 is away when the second period ends.
+/// Like [`Four`], but UE 3 is missing at the end of the second period.
 struct Three;
 
 impl KpmSource for Three {
@@ -68,7 +68,7 @@ impl KpmSource for Three {
     }
 }
 
-/// As [`Four`], with a cell of a network.
+/// Like [`Four`], with a cell and a network.
 struct Located;
 
 const PLMN: Plmn = Plmn([0x05, 0xf5, 0x10]);
@@ -137,7 +137,7 @@ fn heard(sent: &[Message]) -> Vec<(IndicationHeader, MessageFormat)> {
     sent.iter().map(one).collect()
 }
 
-/// The first report of one action.
+/// Returns the first report of one action.
 fn first(format: ActionFormat) -> MessageFormat {
     first_of(bench(), format)
 }
@@ -159,7 +159,7 @@ fn values(report: &Report) -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn the_nodes_measurements_come_with_a_record_for_each_granularity_period() {
+fn node_measurements_have_one_record_per_granularity_period() {
     let mut bench = bench();
     bench.ask(C0, &asking([ActionFormat::Node(measurements(50))]));
     bench.pass(2 * PERIOD_MS * MS);
@@ -177,7 +177,7 @@ fn the_nodes_measurements_come_with_a_record_for_each_granularity_period() {
 }
 
 #[test]
-fn one_ue_several_ues_and_those_of_a_slice_have_each_their_own() {
+fn single_listed_and_slice_ues_have_separate_reports() {
     let of = |ue: f64| [[1_000.0 * ue, 10.0 * ue, ue, ue]];
     let one = UeMeasurements { ue: Name::du(3), measurements: measurements(PERIOD_MS) };
     let MessageFormat::Node(report) = first(ActionFormat::Ue(one)) else { panic!() };
@@ -194,9 +194,9 @@ fn one_ue_several_ues_and_those_of_a_slice_have_each_their_own() {
     }
 }
 
-/// FlexRIC 2.0's xApps write and read the modified text.
+/// FlexRIC 2.0's xApps use the modified ASN.1 text.
 #[test]
-fn reports_follow_the_text_of_the_definition() {
+fn reports_follow_asn1_text_of_definition() {
     let slice = || ActionFormat::of_slice(Snssai { sst: 2, sd: None }, measurements(PERIOD_MS));
     for text in [Text::Standard, Text::Modified] {
         let mut definition = Vec::new();
@@ -215,7 +215,7 @@ fn reports_follow_the_text_of_the_definition() {
 }
 
 #[test]
-fn measurements_are_reported_by_identifier_too() {
+fn measurements_can_be_requested_by_identifier() {
     let by_id = |id| MeasurementInfo { measurement: Measurement::Id(id), labels: vec![Label::none()] };
     let wanted = |ids: [u32; 2]| Measurements { infos: ids.map(by_id).into(), ..measurements(PERIOD_MS) };
     let MessageFormat::Node(report) = first(ActionFormat::Node(wanted([1, 5]))) else { panic!() };
@@ -225,7 +225,7 @@ fn measurements_are_reported_by_identifier_too() {
 }
 
 #[test]
-fn conditions_choose_by_measurement_and_or_joins_two() {
+fn conditions_apply_per_measurement_and_or_joins_two() {
     let condition =
         |sst, or| Matching { condition: MatchingCondition::Test(Test::slice(Snssai { sst, sd: None })), or };
     let of =
@@ -244,9 +244,9 @@ fn conditions_choose_by_measurement_and_or_joins_two() {
     assert_eq!(values, [1.0, 3.0, 1_000.0, 2_000.0, 3_000.0, 4_000.0]);
 }
 
-/// Memory is used again, what was told is not: of three periods, in the second of which a UE is away.
+/// Memory is reused, but old values are not: three periods, with one UE missing in the second.
 #[test]
-fn who_goes_is_told_of_no_more_and_who_comes_back_is_told_of_again() {
+fn missing_ue_is_not_reported_until_it_returns() {
     let test = Test { of: TestType::Snssai(()), expression: Some(TestExpression::Present), value: None };
     let anybody = MatchingUeMeasurements {
         conditions: vec![UeMatching { test: test.clone(), or: None }],
@@ -277,14 +277,14 @@ fn who_goes_is_told_of_no_more_and_who_comes_back_is_told_of_again() {
         });
     }
     let of = |ues: &[u32], records| ues.iter().map(|ue| (*ue, records)).collect::<Vec<_>>();
-    // Who is away at the end of a period was there in the middle of it.
+    // A UE that is missing at the end of a period was present in the middle of it.
     let second = vec![(1, 2), (2, 2), (3, 1), (4, 2)];
     let all = [1, 2, 3, 4];
     assert_eq!(told, [of(&all, 2), of(&all, 1), second, of(&[1, 2, 4], 1), of(&all, 2), of(&all, 1)]);
 }
 
 #[test]
-fn a_controller_hears_of_its_own_ues_and_nothing_if_it_has_none_there() {
+fn controller_gets_reports_of_visible_ues_only() {
     let mut bench = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);
@@ -298,7 +298,7 @@ fn a_controller_hears_of_its_own_ues_and_nothing_if_it_has_none_there() {
 }
 
 #[test]
-fn labels_and_cells_choose_values() {
+fn labels_and_cells_select_values() {
     let located = || of(Located, Version::V2_03);
     let slice = |sst| Label { slice: Some(Snssai { sst, sd: None }), ..Label::default() };
     let network = Label { plmn: Some(PLMN), five_qi: Some(9), ..Label::default() };
@@ -318,10 +318,10 @@ fn labels_and_cells_choose_values() {
 }
 
 #[test]
-fn conditions_on_the_channel_choose_ues() {
+fn channel_conditions_select_ues() {
     let test =
         |of, expression, value| Test { of, expression: Some(expression), value: Some(TestValue::Int(value)) };
-    // UE n has CQI 3 n and a ratio of 5 n dB.
+    // UE n has CQI 3 n and a signal-to-noise ratio of 5 n dB.
     for (test, expected) in [
         (test(TestType::UlRsrp(()), TestExpression::LessThan, 1_000), vec![1, 2, 3, 4]),
         (test(TestType::Cqi(()), TestExpression::GreaterThan, 6), vec![3, 4]),
@@ -342,7 +342,7 @@ fn conditions_on_the_channel_choose_ues() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_whole() {
+fn partly_unavailable_action_is_refused() {
     let labelled = Measurements {
         infos: vec![MeasurementInfo {
             measurement: "RRU.PrbTotDl".into(),
@@ -362,7 +362,7 @@ fn what_cannot_be_had_is_refused_whole() {
         ActionFormat::MatchingUes(by_rsrp),
         ActionFormat::Ue(one),
     ];
-    // Only this version has a cause for triggers.
+    // Only this version has a cause for event triggers.
     let mut bench = speaking(Version::V3_01);
     for format in refused {
         let answers = bench.ask(C0, &asking([format.clone()]));

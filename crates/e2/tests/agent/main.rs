@@ -1,4 +1,4 @@
-//! The agent against controllers made of messages, in virtual time.
+//! Agent tests with scripted controllers in virtual time.
 #![cfg(feature = "agent")]
 #![allow(clippy::unwrap_used)]
 mod bench;

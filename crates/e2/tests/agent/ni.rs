@@ -1,4 +1,4 @@
-//! NI behind an agent: which messages are told to whom, what is refused.
+//! NI at an agent: which controller receives which messages, and refusals.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -20,7 +20,7 @@ fn gnb(number: u64) -> NodeId {
     NodeId::NgRan(GlobalNgRanNodeId::Gnb(GlobalGnbId { plmn: PLMN, gnb_id }))
 }
 
-/// gNB 1 with UEs 1 and 2, and Xn to gNB 2.
+/// gNB 1 with UEs 1 and 2, and an Xn interface to gNB 2.
 #[derive(Clone, Default)]
 struct Station(Arc<Mutex<Vec<Passed>>>);
 
@@ -86,7 +86,7 @@ fn report(definition: &ActionDefinition) -> ActionToBeSetup {
     ActionToBeSetup { definition, ..ActionToBeSetup::report(1) }
 }
 
-/// Headers and octets of what is told within 20 ms.
+/// Returns headers and bytes of the indications within 20 ms.
 fn told(bench: &mut Bench) -> Vec<(MessageHeader, Bytes)> {
     let read = |message| {
         let Message::RicIndication(m) = message else { panic!("{message:?}") };
@@ -109,7 +109,7 @@ fn ids(ran: u32) -> NgIds {
 }
 
 #[test]
-fn whole_messages_are_told_by_interface_way_procedure_and_elements() {
+fn messages_match_by_interface_direction_procedure_and_elements() {
     let any = MessageEvent::any(Interface::Ng, gnb(1));
     let test = |id, test, value| Some(vec![ElementTest { id, test, value }]);
     let release = procedure(Interface::Ng, 41, Kind::Successful);
@@ -157,7 +157,7 @@ fn whole_messages_are_told_by_interface_way_procedure_and_elements() {
 }
 
 #[test]
-fn a_part_of_messages_is_the_element_that_was_asked_for() {
+fn style_2_reports_only_requested_element() {
     let (mut bench, station) = bench();
     bench.ask(C0, &ask(MessageEvent::any(Interface::Ng, gnb(1)), report(&ActionDefinition::partial(15))));
     let request = messages::ng_release_request(ids(1)).unwrap();
@@ -167,7 +167,7 @@ fn a_part_of_messages_is_the_element_that_was_asked_for() {
     assert_eq!(octets, [request.ie(15).unwrap().value.clone()], "the second has no cause");
 }
 
-/// The cause of a refused subscription's one action, of the whole, or of a refused control.
+/// Returns the cause of a refused subscription, its single action, or a refused control.
 fn refusal(answers: &[Message]) -> Cause {
     match answers {
         [Message::RicSubscriptionFailure(m)] => {
@@ -180,7 +180,7 @@ fn refusal(answers: &[Message]) -> Cause {
 }
 
 #[test]
-fn what_cannot_be_told_or_done_is_refused_with_its_cause() {
+fn unsupported_requests_are_refused_with_cause() {
     use CauseRicRequest::*;
     let any = MessageEvent::any(Interface::Ng, gnb(1));
     let test = |id, test, value| Some(vec![ElementTest { id, test, value }]);
@@ -194,7 +194,7 @@ fn what_cannot_be_told_or_done_is_refused_with_its_cause() {
     ] {
         let (mut bench, _) = bench();
         let refused = refusal(&bench.ask(C0, &ask(event.clone(), report(&whole))));
-        // `event-trigger-not-supported` is of E2AP 3.01; before it this stands for it.
+        // `event-trigger-not-supported` exists since E2AP 3.01; earlier versions use this cause instead.
         assert_eq!(refused, Cause::RicRequest(ActionNotSupported), "{event:?}");
     }
     let policy = ActionDefinition { style: 1, format: ActionFormat::Groups(None) };

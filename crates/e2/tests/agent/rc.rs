@@ -1,4 +1,4 @@
-//! RC behind an agent: what is carried out, and with which cause the rest is refused.
+//! RC at an agent: executed controls, and causes of refusals.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -17,10 +17,10 @@ use std::sync::{Arc, Mutex};
 
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 
-/// UEs and what was ordered of them.
+/// UEs and the orders for them.
 type Obeyed = Arc<Mutex<Vec<(u32, Order)>>>;
 
-/// Hands nobody over to cell 9.
+/// A station that refuses handovers to cell 9.
 struct Station(Obeyed);
 
 impl RcControl for Station {
@@ -67,7 +67,7 @@ fn quotas(max: u8) -> Order {
     Order::SliceQuotas(vec![SliceQuota { plmn: PLMN, slice, min: 0, max, dedicated: 0 }])
 }
 
-/// The cause of a refusal, and what its outcome says; `None` if it was acknowledged.
+/// Returns cause and outcome text of a refusal, or `None` for an acknowledgement.
 fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
     match answers {
         [Message::RicControlAcknowledge(_)] => None,
@@ -88,7 +88,7 @@ fn refused(answers: &[Message]) -> Option<(CauseRicRequest, Option<String>)> {
 }
 
 #[test]
-fn orders_are_carried_out_and_acknowledged() {
+fn controls_are_executed_and_acknowledged() {
     let (mut bench, obeyed) = bench();
     for order in [quotas(50), handover(5)] {
         assert_eq!(refused(&bench.ask(C0, &Message::RicControlRequest(ordering(2, &order)))), None);
@@ -121,9 +121,9 @@ fn each_refusal_has_its_cause() {
     assert!(obeyed.lock().unwrap().is_empty());
 }
 
-/// FlexRIC 2.0's RIC and xApps end at a refusal; their controls follow its modified ASN.1.
+/// FlexRIC 2.0's RIC and xApps abort on a refusal; their controls follow its modified ASN.1.
 #[test]
-fn refused_control_of_flexric_is_acknowledged_with_the_reason() {
+fn refused_control_of_flexric_is_acknowledged_with_reason() {
     let (mut bench, obeyed) = bench();
     let flows = Order::QosFlows { drb: 5, flows: vec![FlowMapping { qfi: 10, indication: 1 }] };
     for (order, reason) in [(flows, None), (handover(9), Some("not executed: no cell 9"))] {
@@ -152,7 +152,7 @@ fn refused_control_of_flexric_is_acknowledged_with_the_reason() {
 }
 
 #[test]
-fn a_further_controller_steers_its_own_ues_and_not_the_carrier() {
+fn second_controller_controls_own_ues_but_not_carrier() {
     let (mut bench, obeyed) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);

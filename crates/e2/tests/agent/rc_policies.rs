@@ -1,4 +1,4 @@
-//! RC's policies behind an agent: which are admitted, when they hold, and what is left when they end.
+//! RC policies at an agent: admission, evaluation, and the state after their end.
 use crate::bench::*;
 use crate::rc_reports::{admitted, asking, insert, refused};
 use proptest::prelude::*;
@@ -18,12 +18,12 @@ use std::time::Duration;
 const PLMN: Plmn = Plmn([0x00, 0xf1, 0x10]);
 const MS: Duration = Duration::from_millis(1);
 
-/// A base station whose UE `n` chose slice `n`; more than 100 % in all is refused.
+/// A base station whose UE `n` selected slice `n`. It refuses quotas of more than 100 % in total.
 #[derive(Default)]
 struct Cell {
     ues: Vec<u32>,
     quotas: Vec<SliceQuota>,
-    /// Shared by somebody else.
+    /// Whether the carrier is shared by other means than quotas.
     foreign: bool,
     decided: Vec<(u32, NrCgi)>,
     handed_over: Vec<(u32, u64)>,
@@ -107,7 +107,7 @@ impl RcMobility for Station {
     }
 }
 
-/// A base station with UEs 1 and 2 that are connected.
+/// Returns a base station with the connected UEs 1 and 2.
 fn bench() -> (Bench, Station) {
     let station = Station::default();
     station.set(|it| it.ues = vec![1, 2]);
@@ -159,7 +159,7 @@ fn acknowledged(answers: &[Message]) -> bool {
 }
 
 #[test]
-fn quotas_hold_while_a_ue_meets_the_condition_and_are_taken_back_with_the_subscription() {
+fn quotas_apply_while_condition_holds_and_end_with_subscription() {
     let (mut bench, station) = bench();
     assert!(acknowledged(&bench.ask(C0, &control(&quotas(&[(1, 60), (2, 30)])))));
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(2, 20)], vec![(slice(3), false)])]))));
@@ -182,7 +182,7 @@ fn quotas_hold_while_a_ue_meets_the_condition_and_are_taken_back_with_the_subscr
 }
 
 #[test]
-fn an_order_is_beneath_the_policies_and_who_comes_is_shared_out_anew() {
+fn controls_rank_below_policies_and_new_ues_are_assigned() {
     let (mut bench, station) = bench();
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(1, 20)], vec![])]))));
     assert_eq!(station.quotas(), [(1, 20)], "without a condition it holds at once");
@@ -192,7 +192,7 @@ fn an_order_is_beneath_the_policies_and_who_comes_is_shared_out_anew() {
     station.set(|it| it.ues.push(4));
     bench.pass(20 * MS);
     assert!(station.set(|it| it.orders) > orders);
-    // What others share in the meantime is beneath from then on.
+    // Quotas that others set meanwhile are the new base.
     let Order::SliceQuotas(other) = quotas(&[(3, 70)]) else { panic!() };
     station.set(|it| (it.quotas, it.ues) = (other, vec![1]));
     bench.pass(20 * MS);
@@ -202,7 +202,7 @@ fn an_order_is_beneath_the_policies_and_who_comes_is_shared_out_anew() {
 }
 
 #[test]
-fn what_is_shared_by_other_means_is_left_alone() {
+fn carrier_shared_by_other_means_is_unchanged() {
     let (mut bench, station) = bench();
     station.set(|it| it.foreign = true);
     assert!(admitted(&bench.ask(C0, &sharing(1, &[(&[(1, 20)], vec![])]))));
@@ -211,7 +211,7 @@ fn what_is_shared_by_other_means_is_left_alone() {
 }
 
 #[test]
-fn the_first_policy_and_the_oldest_subscription_count_and_together_no_more_than_there_is() {
+fn first_policy_and_oldest_subscription_prevail_up_to_full_carrier() {
     let (mut bench, station) = bench();
     let both: &[(&[(u8, u8)], Condition)] = &[(&[(1, 10)], vec![(slice(3), false)]), (&[(1, 30)], vec![])];
     assert!(admitted(&bench.ask(C0, &sharing(1, both))));
@@ -220,7 +220,7 @@ fn the_first_policy_and_the_oldest_subscription_count_and_together_no_more_than_
     station.set(|it| it.ues.push(3));
     bench.pass(20 * MS);
     assert_eq!(station.quotas(), [(1, 10), (2, 50)]);
-    // 10 and 50 and 60 are more than there is: then no policy's quotas are imposed.
+    // 10, 50 and 60 exceed the carrier, so no quotas of policies are imposed.
     assert!(admitted(&bench.ask(C0, &sharing(3, &[(&[(4, 60)], vec![])]))));
     assert_eq!(station.quotas(), []);
     bench.ask(C0, &deletion(3, DEFAULT_FUNCTION_ID));
@@ -228,7 +228,7 @@ fn the_first_policy_and_the_oldest_subscription_count_and_together_no_more_than_
 }
 
 #[test]
-fn tests_are_joined_from_left_to_right() {
+fn tests_are_combined_from_left_to_right() {
     use Comparison::{Equal, GreaterThan, LessThan};
     let count = |comparison, number| Test::ConnectedUes(comparison, number);
     for (condition, expected) in [
@@ -249,7 +249,7 @@ fn tests_are_joined_from_left_to_right() {
 }
 
 #[test]
-fn handovers_are_decided_on_by_policy_before_anybody_is_asked() {
+fn policy_decides_on_handover_before_insert() {
     let to = |cell| NrCgi { plmn: PLMN, cell };
     let of = |ue| vec![(Test::Ue(Name::du(ue)), false)];
     for (action, expected) in [
@@ -274,7 +274,7 @@ fn handovers_are_decided_on_by_policy_before_anybody_is_asked() {
 }
 
 #[test]
-fn policies_that_cannot_be_are_refused() {
+fn impossible_policies_are_refused() {
     let (mut bench, station) = bench();
     let states = EventTrigger::states();
     let shares = |order: Order| ActionDefinition::policies(2, [(Does::Obey(order), vec![])]);
@@ -309,7 +309,7 @@ fn policies_that_cannot_be_are_refused() {
         let answers = bench.ask(C0, &policy(1, trigger, &action));
         assert_eq!(refused(&answers), Cause::RicRequest(CauseRicRequest::ActionNotSupported), "{action:?}");
     }
-    // The carrier is the first controller's.
+    // The carrier belongs to the first controller.
     let c1 = bench.add("b");
     bench.set_up(c1);
     let answers = bench.ask(c1, &sharing(1, &[(&[(1, 20)], vec![])]));
@@ -317,7 +317,7 @@ fn policies_that_cannot_be_are_refused() {
     assert_eq!(station.set(|it| it.orders), 0);
 }
 
-/// Any action definition that the text allows, and the parts that are offered more often than chance would have them.
+/// Generates any action definition that the ASN.1 allows, with supported parts more often than by chance.
 fn offered() -> impl Strategy<Value = ActionDefinition> {
     let value = prop_oneof![
         any::<i64>().prop_map(Value::Int),
@@ -343,9 +343,10 @@ fn offered() -> impl Strategy<Value = ActionDefinition> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// What is admitted is what is offered and could be; what is refused changes nothing; the end takes everything back.
+    /// Supported and possible policies are admitted. A refused one changes nothing, and the end of the subscription
+    /// restores everything.
     #[test]
-    fn a_policy_is_admitted_if_it_can_be_and_leaves_nothing_behind(action in offered()) {
+    fn policy_is_admitted_if_possible_and_leaves_nothing_behind(action in offered()) {
         let (mut bench, station) = bench();
         let ActionFormat::Policy(made) = &action.format else { panic!() };
         let known = |test: &ParameterTest| {
@@ -377,7 +378,7 @@ proptest! {
     }
 }
 
-/// Whether octets are PER of a UE's identity.
+/// Returns whether bytes are a PER-encoded UE identity.
 fn per_of_a_ue(octets: &bytes::Bytes) -> bool {
     ranlab_wire::e2sm::per::decode::<Name>(octets.clone()).is_ok()
 }

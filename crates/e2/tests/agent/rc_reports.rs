@@ -1,4 +1,4 @@
-//! RC's reports and inserts behind an agent: who is told what and when, and what becomes of a handover that waits.
+//! RC reports and inserts at an agent: receivers and times of events, and handovers that wait for a response.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::Time;
@@ -24,7 +24,7 @@ const fn cell(cell: u64) -> NrCgi {
     NrCgi { plmn: PLMN, cell }
 }
 
-/// A base station of cell 1 with UEs 1 and 2; cell 9 takes nobody.
+/// A base station of cell 1 with UEs 1 and 2; cell 9 accepts no UE.
 #[derive(Default)]
 struct Cell {
     decided: Vec<(u32, NrCgi)>,
@@ -91,7 +91,7 @@ impl RcMobility for Station {
     }
 }
 
-/// Cell 2 is near.
+/// Returns relations with cell 2 as the only neighbour.
 fn relations() -> NeighbourRelations {
     let neighbour = NrNeighbour {
         cell: cell(2),
@@ -120,7 +120,7 @@ fn bench() -> (Bench, Station) {
     (bench, station)
 }
 
-/// A subscription with one action of this kind.
+/// Returns a subscription with one action of this type.
 pub(crate) fn asking(
     requestor: u16,
     trigger: &EventTrigger,
@@ -157,7 +157,7 @@ pub(crate) fn admitted(answers: &[Message]) -> bool {
     matches!(answers, [Message::RicSubscriptionResponse(_)])
 }
 
-/// The cause of a refused subscription's one action, or of the whole.
+/// Returns the cause of a refused subscription or of its single action.
 pub(crate) fn refused(answers: &[Message]) -> Cause {
     match answers {
         [Message::RicSubscriptionFailure(m)] => {
@@ -168,7 +168,7 @@ pub(crate) fn refused(answers: &[Message]) -> Cause {
     }
 }
 
-/// What the indications among messages say.
+/// Returns the contents of the indications among messages.
 fn told(messages: Vec<Message>) -> Vec<(IndicationHeaderFormat, IndicationFormat, Option<Bytes>)> {
     let read = |message| match message {
         Message::RicIndication(m) => {
@@ -182,7 +182,7 @@ fn told(messages: Vec<Message>) -> Vec<(IndicationHeaderFormat, IndicationFormat
     messages.into_iter().map(read).collect()
 }
 
-/// The control that answers process `process`.
+/// Returns the control that responds to call process `process`.
 fn answer(process: u32, ue: u32, decision: Option<Decision>, to: Option<u64>) -> Message {
     let header = ActionHeader { ue: Name::du(ue), style: 3, action: 1, decision };
     let header = ControlHeader { format: HeaderFormat::Action(header) };
@@ -197,7 +197,7 @@ fn answer(process: u32, ue: u32, decision: Option<Decision>, to: Option<u64>) ->
     })
 }
 
-/// The cause of a refused control; `None` if it was acknowledged.
+/// Returns the cause of a refused control, or `None` for an acknowledgement.
 fn cause(answers: &[Message]) -> Option<CauseRicRequest> {
     match answers {
         [Message::RicControlAcknowledge(_)] => None,
@@ -209,7 +209,7 @@ fn cause(answers: &[Message]) -> Option<CauseRicRequest> {
 }
 
 #[test]
-fn states_are_told_under_the_condition_that_they_meet() {
+fn states_are_reported_under_matching_condition() {
     let (mut bench, station) = bench();
     let change = |condition, to, ue: Option<u32>| UeChange {
         condition,
@@ -241,7 +241,7 @@ fn states_are_told_under_the_condition_that_they_meet() {
 }
 
 #[test]
-fn messages_are_copied_under_the_condition_that_they_meet() {
+fn messages_are_copied_under_matching_condition() {
     let (mut bench, station) = bench();
     let event = |condition, said: Said, ue: Option<u32>| MessageEvent {
         condition,
@@ -279,7 +279,7 @@ fn messages_are_copied_under_the_condition_that_they_meet() {
 }
 
 #[test]
-fn neighbours_are_told_when_they_change_to_who_watches_the_cell() {
+fn neighbour_changes_are_reported_to_watchers_of_the_cell() {
     let (mut bench, station) = bench();
     let elsewhere = |cell| {
         let one = CellCondition { id: 1, cell: CellKind::One(Cgi::Nr(cell)), or: None };
@@ -303,7 +303,7 @@ fn neighbours_are_told_when_they_change_to_who_watches_the_cell() {
 }
 
 #[test]
-fn a_further_controller_hears_copies_of_its_own_ues_alone_the_last_one_too() {
+fn second_controller_gets_copies_of_own_ues_including_last_one() {
     let (mut bench, station) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);
@@ -322,7 +322,7 @@ fn a_further_controller_hears_copies_of_its_own_ues_alone_the_last_one_too() {
 }
 
 #[test]
-fn who_is_there_is_told_once_on_demand() {
+fn connected_ues_are_reported_once_on_demand() {
     let (mut bench, _) = bench();
     let answers = bench.ask(C0, &report(1, &EventTrigger::on_demand(), 5, &[1]));
     assert!(admitted(&answers[..1]), "the answer comes first: {answers:?}");
@@ -337,7 +337,7 @@ fn who_is_there_is_told_once_on_demand() {
 }
 
 #[test]
-fn a_handover_by_its_own_decision_goes_on_unasked_and_its_end_is_told() {
+fn handover_without_subscription_proceeds_and_is_reported() {
     let (mut bench, station) = bench();
     assert!(admitted(&bench.ask(C0, &report(1, &EventTrigger::handovers(), 2, &[1, 2, 3, 4, 5, 6]))));
     station.0.lock().unwrap().decided.push((1, cell(2)));
@@ -351,7 +351,7 @@ fn a_handover_by_its_own_decision_goes_on_unasked_and_its_end_is_told() {
 }
 
 #[test]
-fn a_handover_waits_for_its_answer_which_may_name_another_cell_or_none() {
+fn handover_waits_for_response_with_other_cell_or_rejection() {
     use Decision::{Accept, Reject};
     for (decision, to, expected) in [
         (Some(Accept), None, vec![(1, cell(2))]),
@@ -384,7 +384,7 @@ fn a_handover_waits_for_its_answer_which_may_name_another_cell_or_none() {
 }
 
 #[test]
-fn without_an_answer_a_handover_goes_on_or_is_given_up_as_the_subsequent_action_says() {
+fn subsequent_action_decides_handover_without_response() {
     for (kind, goes_on) in [(RicSubsequentActionType::Continue, true), (RicSubsequentActionType::Wait, false)]
     {
         let (mut bench, station) = bench();
@@ -395,7 +395,7 @@ fn without_an_answer_a_handover_goes_on_or_is_given_up_as_the_subsequent_action_
         bench.pass(60 * MS);
         let expected = if goes_on { vec![(2, cell(2))] } else { vec![] };
         assert_eq!(station.0.lock().unwrap().handed_over, expected, "{kind:?}");
-        // Who asked and goes leaves nobody waiting.
+        // No handover waits after the subscriber has disconnected.
         station.0.lock().unwrap().decided.push((1, cell(3)));
         bench.pass(20 * MS);
         bench.ask(C0, &deletion(1, DEFAULT_FUNCTION_ID));
@@ -404,7 +404,7 @@ fn without_an_answer_a_handover_goes_on_or_is_given_up_as_the_subsequent_action_
 }
 
 #[test]
-fn answers_that_are_none_leave_the_process_waiting() {
+fn invalid_responses_leave_handover_pending() {
     let (mut bench, station) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);
@@ -428,14 +428,14 @@ fn answers_that_are_none_leave_the_process_waiting() {
     ] {
         assert_eq!(cause(&bench.ask(by, &control)), Some(expected));
     }
-    // The base station refuses the cell: the process is over, the UE stays.
+    // The base station refuses the cell: the procedure ends and the UE stays.
     assert_eq!(cause(&bench.ask(C0, &answer(1, 1, accept, Some(9)))), Some(ControlFailedToExecute));
     assert_eq!(cause(&bench.ask(C0, &answer(1, 1, accept, None))), Some(RicCallProcessIdInvalid));
     assert_eq!(station.0.lock().unwrap().handed_over, []);
 }
 
 #[test]
-fn beyond_the_bound_handovers_go_on_unasked() {
+fn handovers_beyond_limit_proceed_without_insert() {
     let (mut bench, station) = bench();
     assert!(admitted(&bench.ask(C0, &insert(1, RicSubsequentActionType::Wait, RicTimeToWait::W60s))));
     station.0.lock().unwrap().decided.extend((0..=PROCESSES_MAX).map(|_| (1, cell(2))));
@@ -444,13 +444,13 @@ fn beyond_the_bound_handovers_go_on_unasked() {
 }
 
 #[test]
-fn a_further_controller_hears_of_its_own_ues_alone_and_of_their_going() {
+fn second_controller_gets_own_ues_including_their_release() {
     let (mut bench, station) = bench();
     let c1 = bench.add("b");
     bench.set_up(c1);
     bench.agent.associate_ue(UeId(2), c1).unwrap();
     assert!(admitted(&bench.ask(c1, &report(1, &EventTrigger::states(), 4, &[202]))));
-    // The agent has forgotten the UE when the base station tells of it.
+    // The agent has removed the UE before the base station reports the event.
     (1..=2).for_each(|ue| bench.agent.ue_left(UeId(ue)));
     let gone = |number| RcEvent::State { number, state: RrcState::Idle };
     station.0.lock().unwrap().events.extend([gone(1), gone(2)]);
@@ -461,7 +461,7 @@ fn a_further_controller_hears_of_its_own_ues_alone_and_of_their_going() {
 }
 
 #[test]
-fn what_is_not_offered_is_refused_by_its_cause() {
+fn unsupported_requests_are_refused_with_cause() {
     let (mut bench, _) = bench();
     use CauseRicRequest::*;
     let node = TriggerFormat::Node(vec![NodeChange { condition: 1, change: 1, cells: None, or: None }]);
@@ -479,7 +479,7 @@ fn what_is_not_offered_is_refused_by_its_cause() {
     let release = |nr| MessageType::Rrc(Said::Release.id(nr));
     let measured = RrcMessage { class: RrcClass::Nr(NrClass::UlDcch), message: 1 };
     let between = InterfaceMessage { interface: Interface::Ng, id: None, message: None };
-    // Version 2.03 has no cause of its own for triggers.
+    // Version 2.03 has no cause for event triggers.
     let triggers = [
         node,
         TriggerFormat::Process(elsewhere),

@@ -1,4 +1,4 @@
-//! Nothing that a controller sends, or does not read, harms an agent.
+//! No message or stalled reader of a controller disrupts an agent.
 use crate::bench::*;
 use bytes::Bytes;
 use ranlab_e2::agent::*;
@@ -6,7 +6,7 @@ use ranlab_wire::e2ap::*;
 use std::time::Duration;
 
 #[test]
-fn broken_bytes_before_the_setup_close_and_after_it_are_answered() {
+fn broken_bytes_close_before_setup_and_get_error_indication_after() {
     let mut bench = Bench::new(Probe::agent(config()).0);
     bench.add("a");
     bench.input(AgentInput::Connected { controller: C0 });
@@ -20,7 +20,7 @@ fn broken_bytes_before_the_setup_close_and_after_it_are_answered() {
         let answers = bench.take(C0);
         assert!(matches!(&answers[..], [Message::ErrorIndication(m)] if m.cause.is_some()), "{bytes:?}");
     }
-    // A broken subscription names its request.
+    // The response to a broken subscription names its request.
     let mut pdu = encode(&subscription(3, 7, &[0]), Version::V2_03).unwrap();
     *pdu.last_mut().unwrap() ^= 0xff;
     pdu.push(0);
@@ -32,20 +32,20 @@ fn broken_bytes_before_the_setup_close_and_after_it_are_answered() {
 }
 
 #[test]
-fn messages_that_fit_no_state_are_named_and_error_indications_never_answered() {
+fn unexpected_messages_are_reported_but_error_indications_never() {
     let mut bench = Bench::up(Probe::agent(config()).0, Version::V2_03);
     let Some(setup) = Message::random("E2setupRequest", 1, Version::V2_03) else { panic!("no setup") };
     let answers = bench.ask(C0, &setup);
     let [Message::ErrorIndication(m)] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!(m.cause, Some(Cause::Protocol(CauseProtocol::MessageNotCompatibleWithReceiverState)));
     assert!(bench.ask(C0, &Message::ErrorIndication(m.clone())).is_empty());
-    // A broken error indication neither.
+    // A broken error indication gets no response either.
     bench.receive_bytes(C0, Bytes::from_static(&[0, 2, 0x40, 3, 0, 0, 9]));
     assert!(bench.take(C0).is_empty());
 }
 
 #[test]
-fn too_long_a_pdu_and_a_controller_that_never_reads_are_closed() {
+fn oversized_pdu_and_stalled_controller_close_connection() {
     let mut config = config();
     config.limits.pdu_bytes = 1_000;
     config.limits.outbox.control_bytes = 1_000;
@@ -94,7 +94,7 @@ fn any_pdu(state: &mut u64, version: Version) -> Bytes {
 }
 
 #[test]
-fn no_bytes_in_any_state_bring_an_agent_down() {
+fn random_bytes_in_any_state_do_not_crash_agent() {
     let mut state = 7;
     for run in 0..200 {
         let version = Version::ALL[run % 3];

@@ -1,32 +1,32 @@
-//! What FlexRIC's programs do with what they are sent, as far as it has ended them: small models of a stranger's habits.
+//! Models of FlexRIC's programs, with the behaviour that makes them abort or lose messages.
 //!
-//! | habit | whose |
+//! | behaviour | program |
 //! |---|---|
-//! | reads once each time that octets come: of a burst, one message | agent, iApp |
+//! | reads one message per receive event, even of a burst | agent, iApp |
 //! | aborts on an empty component configuration | RIC, xApp |
 //! | aborts on an ErrorIndication | all |
-//! | aborts on a RAN function id that it has no plug-in for, and on a RIC service update | RIC |
+//! | aborts on an unknown RAN function id and on a RIC service update | RIC |
 //! | aborts on a ControlFailure | RIC, xApp |
 //! | aborts on a RICsubscriptionDeleteRequired | xApp |
-//! | aborts on the deletion of what it does not know, or of what a node has that is gone | iApp |
-//! | looks a deletion up by the request id alone, whosever it is | iApp |
-//! | a request repeated is a second subscription | agent |
-//! | gives each setup a new xApp id, and aborts when it has given all | iApp |
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
+//! | aborts on the deletion of an unknown subscription, or of one at a disconnected node | iApp |
+//! | finds a deletion by the request id only, regardless of its owner | iApp |
+//! | treats a repeated request as a second subscription | agent |
+//! | assigns a new xApp id at each setup, and aborts when none is left | iApp |
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses only a part
 use bytes::Bytes;
 use ranlab_wire::e2ap::*;
 use ranlab_wire::e42;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The RAN functions that FlexRIC has plug-ins for.
+/// RAN functions that FlexRIC supports.
 pub const FUNCTIONS: [RanFunctionId; 8] = [2, 3, 142, 143, 144, 145, 146, 148];
 
-/// A socket that is read once for each burst that comes.
+/// A socket that is read once per burst.
 #[derive(Debug, Default)]
 pub struct EdgeTriggered(VecDeque<Bytes>);
 
 impl EdgeTriggered {
-    /// Octets come: the one message that is read.
+    /// Receives bytes and returns the one message that is read.
     pub fn burst(&mut self, pdus: Vec<Bytes>) -> Option<Bytes> {
         if pdus.is_empty() {
             return None;
@@ -35,18 +35,18 @@ impl EdgeTriggered {
         self.0.pop_front()
     }
 
-    /// Somebody else's message comes at the same moment as the next burst, and before it.
+    /// Adds a message of another peer in front of the next burst.
     pub fn slip_in(&mut self, pdu: Bytes) {
         self.0.push_back(pdu);
     }
 
-    /// Messages that came and were not read.
+    /// Returns the number of unread messages.
     pub fn unread(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Panics as the process would.
+/// Panics where FlexRIC would abort.
 fn abort(whose: &str, why: &str, message: &Message) -> ! {
     panic!("FlexRIC's {whose} aborts: {why}: {message:?}")
 }
@@ -58,18 +58,18 @@ fn check_components(whose: &str, components: &[ComponentConfigItem]) {
     }
 }
 
-/// Its E2 agent.
+/// FlexRIC's E2 agent.
 #[derive(Debug, Default)]
 pub struct Agent {
     pub socket: EdgeTriggered,
-    /// One for each subscription request that was read, also for a repeated one.
+    /// One entry per subscription request that was read, including repeated ones.
     pub timers: Vec<(RicRequestId, RanFunctionId)>,
     pub controls: usize,
     pub set_up: bool,
 }
 
 impl Agent {
-    /// What it answers to a burst.
+    /// Returns the response to a burst.
     pub fn burst(&mut self, pdus: Vec<Bytes>) -> Option<Message> {
         let pdu = self.socket.burst(pdus)?;
         self.take(decode(&pdu, Version::V2_03).unwrap().message)
@@ -110,7 +110,7 @@ impl Agent {
         }
     }
 
-    /// An indication of each of its timers.
+    /// Returns an indication for each of its timers.
     pub fn indications(&self) -> Vec<Message> {
         let indication = |(request_id, function_id): &(RicRequestId, RanFunctionId)| {
             Message::RicIndication(RicIndication {
@@ -128,7 +128,7 @@ impl Agent {
     }
 }
 
-/// Its RIC's E2 side.
+/// E2 side of FlexRIC's RIC.
 #[derive(Debug, Default)]
 pub struct Ric {
     pub nodes: Vec<E2SetupRequest>,
@@ -137,7 +137,7 @@ pub struct Ric {
 }
 
 impl Ric {
-    /// What it answers to a message of a node.
+    /// Returns the response to a message of a node.
     pub fn take(&mut self, message: Message) -> Option<Message> {
         match message {
             Message::E2SetupRequest(m) => {
@@ -181,7 +181,7 @@ impl Ric {
     }
 }
 
-/// Its iApp, the RIC's side towards xApps, with an agent behind it that does all that is asked.
+/// FlexRIC's iApp, which is the RIC's interface to xApps, with an agent behind it that executes all requests.
 #[derive(Debug)]
 pub struct IApp {
     pub socket: EdgeTriggered,
@@ -189,7 +189,7 @@ pub struct IApp {
     pub nodes: Vec<e42::ConnectedNode>,
     pub subscriptions: BTreeMap<(RicRequestId, u16), (GlobalE2NodeId, RanFunctionId)>,
     pub setups: usize,
-    /// Requests that the agent behind it leaves unanswered.
+    /// Number of requests to which the agent behind it will not respond.
     pub unanswered: usize,
 }
 
@@ -199,7 +199,7 @@ impl IApp {
         Self { socket, next_xapp_id: 7, nodes, subscriptions, setups: 0, unanswered: 0 }
     }
 
-    /// What it answers to a burst.
+    /// Returns the response to a burst.
     pub fn burst(&mut self, pdus: Vec<Bytes>) -> Option<e42::Message> {
         let pdu = self.socket.burst(pdus)?;
         let answer = self.take(e42::decode(&pdu, Version::V2_03).unwrap().message)?;
@@ -251,7 +251,7 @@ impl IApp {
     }
 }
 
-/// Its xApp.
+/// FlexRIC's xApp.
 #[derive(Debug, Default)]
 pub struct Xapp {
     pub nodes: usize,

@@ -1,4 +1,4 @@
-//! What a driver with several threads does beside the machine, in one thread.
+//! Single-threaded model of the fast path of a driver with several threads.
 use bytes::Bytes;
 use ranlab_e2::ric::{Bypass, ConnId, Outlet, Ric, Route, RouteTable, Side};
 use ranlab_e2::{FlowId, Frame, Outbox, OutboxCounters, OutboxFull, Time};
@@ -14,7 +14,7 @@ type Table = Arc<Mutex<RouteTable<Shared>>>;
 pub struct Beside {
     outboxes: Arc<Mutex<BTreeMap<ConnId, Shared>>>,
     tables: BTreeMap<ConnId, Table>,
-    /// Indications that went past the machine.
+    /// Number of indications on the fast path.
     pub passed: u64,
 }
 
@@ -36,7 +36,7 @@ impl Beside {
         }
     }
 
-    /// Whether a PDU of a base station went past the machine.
+    /// Returns whether a PDU of a base station took the fast path.
     pub fn passes(&mut self, now: Time, conn: ConnId, pdu: &Bytes) -> bool {
         let Some(table) = self.tables.get(&conn) else { return false };
         let passed = table.lock().unwrap().pass(now, pdu, |outbox, flow, frame| {
@@ -50,7 +50,7 @@ impl Beside {
         self.outboxes.lock().unwrap().keys().copied().collect()
     }
 
-    /// The next frame for an xApp, if its outbox is here.
+    /// Returns the next frame for an xApp whose outbox is here.
     pub fn next(&self, now: Time, conn: ConnId) -> Option<Frame> {
         self.outboxes.lock().unwrap().get(&conn)?.lock().unwrap().pop(now)
     }

@@ -1,5 +1,5 @@
-//! A RIC with scripted agents and xApps around it, in virtual time.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its part
+//! A RIC with scripted agents and xApps in virtual time.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses only a part
 
 pub mod beside;
 
@@ -16,14 +16,14 @@ pub struct World {
     pub ric: Ric,
     pub now: Time,
     next_conn: u64,
-    /// What arrived at each peer, in order.
+    /// PDUs received by each peer, in order.
     pub inbox: BTreeMap<ConnId, Vec<Bytes>>,
     pub closed: BTreeMap<ConnId, String>,
     pub events: Vec<RicEvent>,
     /// Peers that do not read.
     pub deaf: Vec<ConnId>,
     pub versions: BTreeMap<ConnId, Version>,
-    /// What goes past the machine, if anything may.
+    /// Fast path, if enabled.
     pub beside: Option<Beside>,
 }
 
@@ -32,13 +32,13 @@ impl World {
         Self::with(RicConfig::default())
     }
 
-    /// A RIC that answers every xApp at once, and reports no stalled connection.
+    /// Creates a RIC that does not hold responses to xApps and does not report stalled connections.
     pub fn with(mut config: RicConfig) -> Self {
         config.timers.stall = Duration::from_secs(1 << 20);
         Self::holding(Duration::ZERO, config)
     }
 
-    /// A RIC that holds its answers to xApps without our extension.
+    /// Creates a RIC that holds responses to FlexRIC's xApps.
     pub fn holding(hold: Duration, mut config: RicConfig) -> Self {
         config.timers.e42_hold = hold;
         Self {
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// One in which indications go past the machine where it lets them.
+    /// Creates a RIC with the fast path enabled.
     pub fn with_bypass() -> Self {
         Self { beside: Some(Beside::default()), ..Self::new() }
     }
@@ -76,7 +76,7 @@ impl World {
         conn
     }
 
-    /// A node of v1.01, set up.
+    /// Connects a v1.01 node and completes its setup.
     pub fn connect_v1(&mut self, gnb: u32) -> ConnId {
         let conn = self.connect(Side::E2);
         self.versions.insert(conn, Version::V1_01);
@@ -99,7 +99,7 @@ impl World {
         self.pump();
     }
 
-    /// A peer takes what waits for it.
+    /// Delivers the queued messages to a peer.
     pub fn take(&mut self, conn: ConnId) {
         let next = |world: &mut Self| {
             let beside = world.beside.as_ref().and_then(|beside| beside.next(world.now, conn));
@@ -125,7 +125,7 @@ impl World {
         self.pump();
     }
 
-    /// Lets time pass, with all that falls due.
+    /// Advances the time and processes all deadlines.
     pub fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
         while let Some(at) = self.ric.wake_at().filter(|at| *at <= end) {
@@ -159,19 +159,19 @@ impl World {
         self.inbox.get(&conn).is_none_or(Vec::is_empty)
     }
 
-    /// What arrived at an agent since the last call.
+    /// Returns the messages that an agent received since the last call.
     pub fn got(&mut self, conn: ConnId) -> Vec<Message> {
         let version = self.versions[&conn];
         self.raw(conn).iter().map(|b| decode(b, version).unwrap().message).collect()
     }
 
-    /// What arrived at an xApp since the last call.
+    /// Returns the messages that an xApp received since the last call.
     pub fn got42(&mut self, conn: ConnId) -> Vec<e42::Message> {
         let version = self.versions[&conn];
         self.raw(conn).iter().map(|b| e42::decode(b, version).unwrap().message).collect()
     }
 
-    /// An agent that is set up.
+    /// Connects an agent and completes its setup.
     pub fn agent(&mut self, gnb: u32) -> ConnId {
         let conn = self.connect(Side::E2);
         self.send(conn, setup_request(gnb));
@@ -179,7 +179,7 @@ impl World {
         conn
     }
 
-    /// An xApp that is set up, with its id.
+    /// Connects an xApp and completes its setup. Returns its id.
     pub fn xapp(&mut self) -> (ConnId, u16) {
         self.xapp_that(false)
     }
@@ -192,7 +192,7 @@ impl World {
         (conn, response.xapp_id)
     }
 
-    /// Subscribes and lets the agent admit it; the agent's request id.
+    /// Subscribes, and admits the subscription at the agent. Returns the request id at the agent.
     pub fn subscribed(&mut self, xapp: (ConnId, u16), agent: ConnId, gnb: u32, request: u16) -> RicRequestId {
         self.send42(xapp.0, subscribe(xapp.1, gnb, request, 10));
         let id = self.admit(agent);
@@ -202,7 +202,7 @@ impl World {
         id
     }
 
-    /// The agent admits the one request that it got.
+    /// Admits the only request that the agent received.
     pub fn admit(&mut self, agent: ConnId) -> RicRequestId {
         let got = self.got(agent);
         let [Message::RicSubscriptionRequest(r)] = &got[..] else { panic!("{got:?}") };
@@ -211,14 +211,14 @@ impl World {
         id
     }
 
-    /// As [`agent`](Self::agent), where more than the setup response may follow; it is left in the inbox.
+    /// Connects an agent like [`agent`](Self::agent); messages after the setup response stay in the inbox.
     pub fn agent_then_nothing(&mut self, gnb: u32) -> ConnId {
         let conn = self.connect(Side::E2);
         self.send(conn, setup_request(gnb));
         conn
     }
 
-    /// The agent admits every request among what it got; the last one's id.
+    /// Admits every request that the agent received. Returns the last request id.
     pub fn admit_any(&mut self, agent: ConnId) -> RicRequestId {
         let mut last = None;
         for message in self.got(agent) {
@@ -235,7 +235,7 @@ impl World {
         snapshot.nodes.into_iter().find(|n| n.info.id == node(gnb)).unwrap()
     }
 
-    /// Agent-side subscriptions are exactly the owners', and nothing points to what is gone.
+    /// Checks that the subscriptions at agents match those of the owners, and that no entry refers to a removed one.
     pub fn assert_no_leak(&self) {
         let snapshot = self.ric.snapshot();
         let mut at_nodes: Vec<_> = snapshot
@@ -273,7 +273,7 @@ pub fn function(id: u16) -> RanFunctionItem {
     RanFunctionItem { id, definition: Bytes::from_static(b"definition"), revision: 3, oid }
 }
 
-/// The setup of an agent of ours, which takes several procedures at a time.
+/// Returns the setup of a ranlab agent, which handles several procedures in parallel.
 pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
     let component = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
@@ -292,7 +292,7 @@ pub fn setup_of(node_id: GlobalE2NodeId) -> E2SetupRequest {
     }
 }
 
-/// The setup of somebody else's agent.
+/// Returns the setup of a third-party agent.
 pub fn stranger(node_id: GlobalE2NodeId) -> E2SetupRequest {
     let mut setup = setup_of(node_id);
     for component in setup.components.iter_mut().flatten() {
