@@ -118,7 +118,7 @@ impl World {
         self.run();
     }
 
-    /// Processes outputs until there are none.
+    /// Processes all pending outputs.
     fn run(&mut self) {
         let mut busy = true;
         while busy {

@@ -35,7 +35,7 @@ const INVALID: Cause = Cause::RicRequest(CauseRicRequest::ControlMessageInvalid)
 const FAILED: Cause = Cause::RicRequest(CauseRicRequest::ControlFailedToExecute);
 const FULL: Cause = Cause::RicRequest(CauseRicRequest::FunctionResourceLimit);
 
-/// Finds a controller by address. Returns a refusal if there is none.
+/// Finds a controller by address. Returns a refusal if no controller has it.
 fn find(ctx: &FunctionContext<'_>, address: &str) -> Result<ControllerId, (Cause, Refusal)> {
     let found = ctx.controllers().find(|(_, known)| *known == address).map(|(id, _)| id);
     let unknown = || Refusal::new(Reason::Invalid, format!("the agent has no controller {address}"));

@@ -20,7 +20,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Derives the role. A CU-UP or DU has an id of its own. The others differ in their components: E1 means CU-CP,
+    /// Derives the role. A CU-UP or DU has a separate id. The others differ in their components: E1 means CU-CP,
     /// F1 (W1 for an ng-eNB) without E1 means CU, and neither means a complete base station.
     pub fn of(id: &GlobalE2NodeId, components: &[ComponentConfigItem]) -> Self {
         let has = |f: fn(&ComponentId) -> bool| components.iter().any(|c| f(&c.id));

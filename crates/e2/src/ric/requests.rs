@@ -392,7 +392,7 @@ impl Ric {
         }
     }
 
-    /// Applies back-pressure: at the limit, drops a request that only waits for a failure. If there is none, refuses
+    /// Applies back-pressure: at the limit, drops a request that only waits for a failure. Without such a request, refuses
     /// the new request.
     fn make_room(&mut self, place: usize, owner: Owner) -> Result<(), Cause> {
         let limits = &self.config.limits;

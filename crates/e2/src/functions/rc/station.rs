@@ -56,7 +56,7 @@ pub trait RcMobility {
     /// Returns the cells.
     fn cells(&mut self) -> Vec<Cgi>;
 
-    /// Returns the neighbours of a cell, or `None` if there are none or they are unknown.
+    /// Returns the neighbours of a cell, or `None` if the cell has no neighbours or they are unknown.
     fn neighbours(&mut self, cell: &Cgi) -> Option<NeighbourRelations> {
         let _ = cell;
         None

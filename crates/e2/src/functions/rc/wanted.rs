@@ -237,7 +237,7 @@ pub(super) fn action(when: &When, action: &ActionToBeSetup) -> Result<Action, Ca
     Ok(Action { id: action.id, does })
 }
 
-/// Returns the available ones of the requested parameters, or an error if there are none. On-demand reports and
+/// Returns the available ones of the requested parameters, or an error if all are unavailable. On-demand reports and
 /// reports of neighbours have no parameters.
 fn report(when: &When, wanted: &[WantedParameter]) -> Result<Does, Cause> {
     let there: &[(u32, &str)] = match when {

@@ -19,7 +19,7 @@ pub struct DirectoryConfig {
     pub life: u64,
     /// Address for base stations; empty if base stations cannot be redirected to this RIC.
     pub e2: String,
-    /// Address for other RICs; empty if there is none.
+    /// Address for other RICs; empty if it has no such address.
     pub e42: String,
     /// Timers.
     pub timers: DirectoryTimers,

@@ -38,9 +38,9 @@ pub struct Presence {
     pub over: bool,
     /// Whether the RIC is draining.
     pub draining: bool,
-    /// Address for base stations; empty if there is none.
+    /// Address for base stations; empty if it has no such address.
     pub e2: String,
-    /// Address for other RICs; empty if there is none.
+    /// Address for other RICs; empty if it has no such address.
     pub e42: String,
 }
 
