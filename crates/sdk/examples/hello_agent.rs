@@ -1,4 +1,4 @@
-//! A base station's agent with the HW function: `cargo run --example hello_agent [ADDRESS]`, beside `hello_ric`.
+//! A base station's agent with the HW function: `cargo run --example hello_agent [ADDRESS]`. Start `hello_ric` first.
 use ranlab_sdk::e2::agent::{Agent, AgentConfig};
 use ranlab_sdk::e2::functions::hw::Hw;
 use ranlab_sdk::transport::SocketOptions;

@@ -1,5 +1,5 @@
-//! An xApp that has every base station send it a ping each second: `cargo run --example hello_xapp [ADDRESS]`, beside
-//! `hello_ric` or `ranlab ric`. With `mac::Mac::every(10.ms())` it would be the statistics of each UE.
+//! An xApp to which every base station sends a ping each second: `cargo run --example hello_xapp [ADDRESS]`. Start
+//! `hello_ric` or `ranlab ric` first. Use `mac::Mac::every(10.ms())` to get the statistics of each UE instead.
 use ranlab_sdk::e2::xapp::XappConfig;
 use ranlab_sdk::transport::SocketOptions;
 use ranlab_sdk::wire::e2sm::hw::{Hw, HwPeriodic, HwTrigger};

@@ -1,4 +1,4 @@
-//! An agent on sockets: what a base station embeds.
+//! E2 agent on sockets, for embedding in a base station.
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, OTHERS_MAX};
 use crate::handle::Handle;
@@ -49,11 +49,11 @@ impl Machine for Agent {
     }
 }
 
-/// A running agent. With [`with`](Handle::with) one registers functions, associates UEs, resets.
+/// A running agent. Use [`with`](Handle::with) to register functions, associate UEs, or reset.
 pub type AgentHandle = Handle<Agent>;
 
 impl AgentHandle {
-    /// Starts an agent whose RAN functions are registered.
+    /// Starts an agent whose RAN functions have been registered.
     pub fn start(agent: Agent, options: SocketOptions) -> Self {
         let events = Rc::new(Hub::keeping(OTHERS_MAX));
         let sink = Rc::clone(&events);
@@ -64,14 +64,14 @@ impl AgentHandle {
         Self::new(driver, events, ())
     }
 
-    /// Connects to a controller and stays connected, with jittered back-off, until it is removed. How each attempt ends is
-    /// an event; [`connect`](Self::connect) tells how the first one does.
+    /// Adds a controller and connects to it. The connection is re-established, with jittered back-off, until the
+    /// controller is removed. Events report the result of each attempt; [`connect`](Self::connect) returns that of
+    /// the first one.
     pub fn add_controller(&self, address: &Address) -> Result<ControllerId, ControllerError> {
         self.with(|agent, now| agent.add_controller(now, address.to_string()))
     }
 
-    /// As [`add_controller`](Self::add_controller), for one that may be at any of these addresses
-    /// ([`Agent::add_controller_at_one_of`]).
+    /// Adds a controller with alternative addresses; see [`Agent::add_controller_at_one_of`].
     pub fn add_controller_at_one_of<'a>(
         &self,
         addresses: impl IntoIterator<Item = &'a Address>,
@@ -80,8 +80,7 @@ impl AgentHandle {
         self.with(|agent, now| agent.add_controller_at_one_of(now, addresses))
     }
 
-    /// As [`add_controller`](Self::add_controller), once the controller has accepted the node; if the first attempt fails
-    /// there is no second.
+    /// Adds a controller and waits until it accepts the node. If the first attempt fails, there is no second one.
     pub async fn connect(&self, address: &Address) -> Result<ControllerId, AgentConnectError> {
         let mut events = self.events();
         let controller = self.add_controller(address)?;
@@ -104,26 +103,26 @@ impl AgentHandle {
         Err(AgentConnectError::Controller(ControllerError::Unknown(controller)))
     }
 
-    /// Takes leave of a controller.
+    /// Removes a controller.
     pub fn remove_controller(&self, controller: ControllerId) -> Result<(), ControllerError> {
         self.with(|agent, now| agent.remove_controller(now, controller))
     }
 }
 
-/// Why an agent has no controller.
+/// Reason why an agent could not connect to a controller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentConnectError {
-    /// It cannot have one more.
+    /// The controller could not be added.
     #[error(transparent)]
     Controller(#[from] ControllerError),
-    /// There is no connection.
+    /// No connection could be established.
     #[error("no connection to the controller: {0}")]
     Unreachable(DisconnectReason),
-    /// The controller does not take the node.
+    /// The controller refused the setup.
     #[error("the controller refuses the node{}", because(*.cause))]
     Refused {
-        /// Why, if it said so.
+        /// Cause, if the controller sent one.
         cause: Option<Cause>,
     },
 }

@@ -1,4 +1,4 @@
-//! Waits for a machine's deadline to some tens of microseconds.
+//! Timer for deadlines with a precision of some tens of microseconds.
 use crate::clock::{instant, now};
 use ranlab_e2::Time;
 use ranlab_net::Timer;
@@ -6,20 +6,21 @@ use std::io;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// Deadlines nearer than this are met precisely; further ones are a matter of patience, and tokio's milliseconds do.
+/// Deadlines within this time use a precise timer. For later ones, tokio's timer with its millisecond precision is
+/// sufficient.
 const PRECISE_WITHIN: Duration = Duration::from_millis(50);
 
-/// An alarm clock for one waiter on its thread. Its descriptor comes with the first near deadline: who never has one needs none.
+/// A timer for one waiting task. It opens a timer descriptor at the first deadline that needs one.
 #[derive(Debug, Default)]
 pub struct Alarm {
     timer: Option<AsyncFd<Timer>>,
-    /// There are no descriptors: milliseconds have to do.
+    /// Whether no descriptor could be opened, so that only tokio's timer is used.
     refused: bool,
 }
 
 impl Alarm {
-    /// Returns at the deadline, never before it: to some tens of microseconds if that is near, to a millisecond or two if it
-    /// is further than 50 ms. May be dropped at any time and asked for another one.
+    /// Waits for the deadline. Never returns early. Returns within some tens of microseconds if the deadline is at
+    /// most 50 ms away, and within 1 to 2 ms otherwise. Cancel-safe.
     pub async fn wait(&mut self, at: Time) {
         let after = at.since(now());
         if after < PRECISE_WITHIN
@@ -34,8 +35,8 @@ impl Alarm {
 
     fn timer(&mut self) -> Option<&AsyncFd<Timer>> {
         if self.timer.is_none() && !self.refused {
-            // Its successor is an unsafe function, for types whose descriptor may change while they are registered; a
-            // timer's never does.
+            // The successor of this function is unsafe, for types whose descriptor may change while registered. The
+            // descriptor of a timer never changes.
             #[allow(deprecated)]
             let timer = Timer::new().and_then(AsyncFd::new);
             match timer {
@@ -53,7 +54,7 @@ impl Alarm {
 async fn passed(timer: &AsyncFd<Timer>) -> io::Result<()> {
     loop {
         let mut ready = timer.readable().await?;
-        // Ready for a deadline that is forgotten by now: waits on.
+        // The descriptor is ready for an earlier deadline that was cancelled; keeps waiting.
         if let Ok(done) = ready.try_io(|timer| timer.get_ref().passed()) {
             return done;
         }
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_deadline_is_met_early_and_a_dropped_wait_does_no_harm() {
+    fn deadline_is_never_early_and_wait_is_cancel_safe() {
         crate::run(async {
             let mut alarm = Alarm::default();
             for micros in [0, 300, 1_700] {
@@ -80,7 +81,7 @@ mod tests {
                 () = tokio::time::sleep(Duration::from_millis(3)) => {}
             }
             alarm.wait(near).await;
-            // The near deadline's readiness is not the next one's.
+            // The readiness of the cancelled deadline must not end the wait for the next one.
             let next = now() + Duration::from_millis(4);
             alarm.wait(next).await;
             assert!(now() >= next);

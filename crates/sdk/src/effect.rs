@@ -1,4 +1,4 @@
-//! A control and its effect: [`ranlab_e2::effect`] over subscriptions of its own.
+//! Controls with measurement of their effect: [`ranlab_e2::effect`] with separate subscriptions.
 use crate::events::Inbox;
 use crate::xapp::{ControlFailure, RoutedSubscription, SubscriptionError, XappHandle};
 use bytes::Bytes;
@@ -12,27 +12,27 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long a base station may take to admit the subscription and to answer the control, beside the periods.
+/// Time for the base station to admit the subscription and to execute the control, in addition to the periods.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Periods that may pass beside those that are counted.
+/// Number of periods that may pass in addition to those that are counted.
 const PERIODS_BESIDE: u32 = 4;
 
-/// What is measured around a control.
+/// Measurement of a control's effect.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    /// Whose reports.
+    /// Service model of the reports.
     pub model: &'static dyn Model,
-    /// KPIs, 1 to 16: columns of the model that have numbers, or measurements of KPM (`DRB.UEThpDl`).
+    /// KPIs, 1 to 16: numeric columns of the model, or KPM measurements (`DRB.UEThpDl`).
     pub kpis: Vec<String>,
-    /// Reports before the control, and as many after it.
+    /// Number of reports before the control, and the same number after it.
     pub periods: u32,
-    /// Time between two reports.
+    /// Report period.
     pub period: Duration,
-    /// Slices by which KPM's values are shown besides; the node is asked for the UEs of each.
+    /// Slices for which KPM values are also reported; the node is asked for the UEs of each.
     pub slices: Vec<Snssai>,
 }
 
-/// Slices of an effect at most; further ones are in `other`.
+/// Maximum number of slices of an effect; further ones are reported as `other`.
 const SLICES_MAX: usize = 16;
 
 impl Watch {
@@ -40,7 +40,7 @@ impl Watch {
         self.model.oid() == kpm::OID
     }
 
-    /// Names of KPM's measurements among the KPIs, without labels.
+    /// Returns the names of the KPM measurements among the KPIs, without labels.
     fn measurements(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for kpi in &self.kpis {
@@ -52,7 +52,7 @@ impl Watch {
         names
     }
 
-    /// Bytes of the action that requests the KPIs from a node.
+    /// Returns the action definition that requests the KPIs from a node.
     fn action(&self, node: &GlobalE2NodeId, definition: &Bytes) -> Result<Option<Bytes>, EffectFailure> {
         let encoding = self.model.encoding();
         if !self.is_kpm() {
@@ -65,42 +65,42 @@ impl Watch {
     }
 }
 
-/// A control that was executed, and its effect.
+/// Result of an executed control, and its effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Control outcome of the node, if it sent one.
+    /// Control outcome, if the node sent one.
     pub outcome: Option<Bytes>,
-    /// The KPIs before and after.
+    /// KPIs before and after the control.
     pub changes: Vec<Change>,
 }
 
-/// Why a control has no known effect.
+/// Reason why the effect of a control is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffectFailure {
-    /// The reports cannot be asked for in the model's words.
+    /// The subscription cannot be encoded in the model.
     #[error(transparent)]
     Model(#[from] SmError),
-    /// They would not tell that.
+    /// The KPIs are not valid.
     #[error(transparent)]
     Kpis(#[from] EffectError),
-    /// The node does not offer these measurements of KPM.
+    /// The node does not offer these KPM measurements.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// The base station does not report; nothing was commanded.
+    /// The base station refused the subscription; the control was not sent.
     #[error(transparent)]
     Subscription(#[from] SubscriptionError),
     /// The control was not executed.
     #[error(transparent)]
     Control(#[from] ControlFailure),
-    /// The base station fell silent.
+    /// The base station stopped reporting or responding.
     #[error(
         "the base station did not report, or did not answer, within {0:?}; whether it did what it was told is unknown"
     )]
     Silent(Duration),
 }
 
-/// Subscriptions of a measurement; ends them when it is dropped.
+/// Subscriptions of a measurement. Dropping it ends them.
 struct Listening<'a> {
     xapp: &'a XappHandle,
     handles: Vec<SubscriptionHandle>,
@@ -117,7 +117,7 @@ impl Drop for Listening<'_> {
     }
 }
 
-/// A control to be sent.
+/// A control to send.
 struct Control {
     node: GlobalE2NodeId,
     function: FunctionRef,
@@ -126,11 +126,11 @@ struct Control {
 }
 
 impl XappHandle {
-    /// As [`control`](Self::control), and measures what it does: reports are awaited, then the control is sent, then as many
-    /// reports are awaited again. Takes two times the periods and some more.
+    /// Sends a control like [`control`](Self::control) and measures its effect. It first waits for reports, sends the
+    /// control, and waits for the same number of reports again. This takes somewhat more than two times the periods.
     ///
     /// # Errors
-    /// The control came to nothing, or its effect cannot be measured: [`EffectFailure`].
+    /// Returns an error if the control failed or its effect cannot be measured; see [`EffectFailure`].
     pub async fn control_with_effect(
         &self,
         node: GlobalE2NodeId,
@@ -160,13 +160,13 @@ impl XappHandle {
         Ok(Measured { outcome, changes: effect.changes() })
     }
 
-    /// The function by which a node offers the model.
+    /// Returns the function with which a node offers the model.
     fn offered(&self, node: &GlobalE2NodeId, watch: &Watch) -> Option<RanFunctionItem> {
         let is_it = |oid: &Option<String>| oid.as_deref().is_some_and(|oid| watch.model.is_called(oid));
         self.read(|xapp| xapp.node(node)?.functions.iter().find(|function| is_it(&function.oid)).cloned())
     }
 
-    /// Asks the node for reports, with a queue of their own.
+    /// Subscribes to reports, with a separate queue.
     fn listen(
         &self,
         node: GlobalE2NodeId,
@@ -180,7 +180,7 @@ impl XappHandle {
         Ok(routed.map_err(SubscriptionError::from)?)
     }
 
-    /// Asks a node for the UEs of each slice. A node that refuses leaves its slices unknown.
+    /// Subscribes to the UEs of each slice. If the node refuses, its slices are unknown.
     fn listen_to_slices(
         &self,
         node: GlobalE2NodeId,
@@ -241,7 +241,7 @@ impl XappHandle {
                 Next::Done => return Ok(outcome),
                 Next::Command => {
                     outcome = self.control(node, function.clone(), header.clone(), message.clone()).await?;
-                    // Reports that came while the base station had the control are of neither half.
+                    // Reports that arrived while the control was executed belong to neither half.
                     while let Some(event) = inbox.take() {
                         take(effect, &event);
                     }

@@ -1,5 +1,5 @@
-//! From a machine to its users: bounded queues. Indications that nobody takes stop the reading; of all else that nobody
-//! takes the oldest is dropped and counted.
+//! Bounded event queues from a machine to the application. Unread indications stop the reading from sockets. Of other
+//! unread events, the oldest is dropped and counted.
 use crate::driver::Reading;
 use futures_core::Stream;
 use std::cell::{Cell, RefCell};
@@ -10,25 +10,27 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use tokio::sync::oneshot;
 
-/// Indications that may wait before reading stops. One batch (256 KiB of PDUs) may come on top.
+/// Number of queued indications at which reading stops. One batch (256 KiB of PDUs) may be added to it.
 const HIGH_WATER: usize = 64;
-/// Reading resumes when only so many are left.
+/// Number of queued indications at which reading resumes.
 const LOW_WATER: usize = 16;
-/// Indications kept, more than a batch has: reading goes on while somebody awaits an answer. Beyond, the oldest is dropped.
+/// Maximum number of queued indications. It exceeds a batch, because reading continues while the application awaits a
+/// response. Beyond it, the oldest is dropped.
 const INDICATIONS_MAX: usize = 16_384;
-/// Other events kept; beyond, the oldest is dropped.
+/// Maximum number of other queued events. Beyond it, the oldest is dropped.
 pub(crate) const OTHERS_MAX: usize = 1_024;
-/// The same of a RIC: some thousand nodes may come, go or move in one step, and of each there is more than one thing to tell.
+/// The same limit for a RIC. Thousands of nodes may connect, disconnect or move in one step, with several events for
+/// each.
 pub(crate) const OTHERS_MAX_OF_A_RIC: usize = 16_384;
 
-/// One listener's queue.
+/// Event queue of one listener.
 pub(crate) struct Inbox<E> {
     items: RefCell<VecDeque<E>>,
-    /// Whether an event stops the reading when nobody takes it.
+    /// Returns whether an unread event stops the reading.
     presses: fn(&E) -> bool,
-    /// Other events kept.
+    /// Maximum number of other events.
     others_max: usize,
-    /// How many of the items do.
+    /// Number of queued events that stop the reading.
     pressing: Cell<usize>,
     lagged: Cell<u64>,
     closed: Cell<bool>,
@@ -74,19 +76,19 @@ impl<E> Inbox<E> {
         woken.drain(..).for_each(Waker::wake);
         let mut waiting = self.waiting.borrow_mut();
         if waiting.is_empty() {
-            // The allocation serves the next who waits.
+            // Keeps the allocation for the next waiting tasks.
             *waiting = woken;
         }
     }
 
-    /// Takes the oldest event if there is one.
+    /// Removes and returns the oldest event.
     pub(crate) fn take(&self) -> Option<E> {
         let event = self.items.borrow_mut().pop_front()?;
         self.pressing.set(self.pressing.get() - usize::from((self.presses)(&event)));
         Some(event)
     }
 
-    /// As [`take`](Self::take), or waits; `None` once it is closed and empty.
+    /// Removes and returns the oldest event, or waits for one. Returns `None` once the queue is closed and empty.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Option<E>> {
         match self.take() {
             Some(event) => Poll::Ready(Some(event)),
@@ -101,7 +103,7 @@ impl<E> Inbox<E> {
         }
     }
 
-    /// Nothing more comes.
+    /// Closes the queue: no further events follow.
     pub(crate) fn close(&self) {
         self.closed.set(true);
         self.wake();
@@ -115,20 +117,20 @@ impl<E> Inbox<E> {
         if self.pressing.get() >= HIGH_WATER { Reading::Pauses } else { Reading::GoesOn }
     }
 
-    /// Whether so few are left that reading may go on.
+    /// Returns whether reading may resume.
     pub(crate) fn is_low(&self) -> bool {
         self.pressing.get() <= LOW_WATER
     }
 }
 
-/// Events to the handle's own queue and to every further listener.
+/// Distributes events to the handle's own queue and to all further listeners.
 pub(crate) struct Hub<E> {
     pub(crate) own: Inbox<E>,
     others: RefCell<Vec<Weak<Inbox<E>>>>,
 }
 
 impl<E: Clone> Hub<E> {
-    /// Whose listeners keep so many events each.
+    /// Creates a hub whose queues keep up to `most` other events.
     pub(crate) fn keeping(most: usize) -> Self {
         Self { own: Inbox::keeping(most, |_| false), others: RefCell::default() }
     }
@@ -148,7 +150,7 @@ impl<E: Clone> Hub<E> {
         EventStream(inbox)
     }
 
-    /// The next event of the handle's own queue; for a handle that never ends.
+    /// Returns the next event of the handle's own queue. Only for handles that never end.
     pub(crate) async fn next(&self) -> E {
         poll_fn(|cx| match self.own.poll(cx) {
             Poll::Ready(Some(event)) => Poll::Ready(event),
@@ -164,17 +166,17 @@ impl<E> Drop for Hub<E> {
     }
 }
 
-/// One listener's events, each once; ends with the machine. A listener that does not keep up keeps the latest 1,024, of a
-/// RIC 16,384.
+/// Events of one listener; each listener gets every event. The stream ends with the machine. A slow listener keeps
+/// the latest 1,024 events (16,384 for a RIC).
 pub struct EventStream<E>(Rc<Inbox<E>>);
 
 impl<E> EventStream<E> {
-    /// The next event; `None` once the machine has ended. Cancel-safe.
+    /// Returns the next event, or `None` once the machine has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<E> {
         poll_fn(|cx| self.0.poll(cx)).await
     }
 
-    /// Events that this listener has missed because it did not keep up.
+    /// Returns the number of events that this listener has lost because it was too slow.
     pub fn lagged(&self) -> u64 {
         self.0.lagged()
     }
@@ -187,7 +189,7 @@ impl<E> Stream for EventStream<E> {
     }
 }
 
-/// Who awaits which answer. Whoever gives up is forgotten.
+/// Pending waits for responses, by request. A dropped wait is removed.
 pub(crate) struct Waiting<H, T>(Rc<RefCell<BTreeMap<H, oneshot::Sender<T>>>>);
 
 impl<H, T> Default for Waiting<H, T> {
@@ -196,7 +198,7 @@ impl<H, T> Default for Waiting<H, T> {
     }
 }
 
-/// Somebody waits, as long as this lives.
+/// Removes the wait when dropped.
 struct Waits<H: Ord, T>(Waiting<H, T>, H);
 
 impl<H: Ord, T> Drop for Waits<H, T> {
@@ -206,7 +208,7 @@ impl<H: Ord, T> Drop for Waits<H, T> {
 }
 
 impl<H: Ord + Copy, T> Waiting<H, T> {
-    /// Resolves with the answer, or with `None` if there never will be one. Cancel-safe.
+    /// Waits for the response. Returns `None` if no response will follow. Cancel-safe.
     pub(crate) fn wait(&self, handle: H) -> impl Future<Output = Option<T>> + use<H, T> {
         let (asker, answer) = oneshot::channel();
         self.0.borrow_mut().insert(handle, asker);
@@ -217,7 +219,7 @@ impl<H: Ord + Copy, T> Waiting<H, T> {
         }
     }
 
-    /// Whether somebody still wants it.
+    /// Returns whether the response is still awaited.
     pub(crate) fn is_awaited(&self, handle: H) -> bool {
         self.0.borrow().contains_key(&handle)
     }
@@ -225,7 +227,7 @@ impl<H: Ord + Copy, T> Waiting<H, T> {
     pub(crate) fn tell(&self, handle: H, answer: T) {
         let asker = self.0.borrow_mut().remove(&handle);
         if let Some(asker) = asker {
-            // Who asked may have gone; then nobody wants the answer.
+            // The wait may have been dropped; the response is then discarded.
             let _ = asker.send(answer);
         }
     }
@@ -236,8 +238,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_takes_stays_bounded_by_kind_and_is_counted() {
-        // Even numbers are indications.
+    fn unread_events_are_bounded_by_kind_and_counted() {
+        // Even numbers stand for indications.
         let inbox = Inbox::new(|n: &u32| n.is_multiple_of(2));
         (0..HIGH_WATER as u32).for_each(|n| inbox.push(2 * n));
         assert_eq!(inbox.reading(), Reading::Pauses);

@@ -1,4 +1,4 @@
-//! What the handles of an agent and of a RIC have in common.
+//! Common part of the handles of an agent and of a RIC.
 use crate::driver::{Driver, Machine};
 use crate::events::{EventStream, Hub};
 use futures_core::Stream;
@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// A running machine. Dropping every handle of it ends it.
+/// A running machine. It ends when all its handles are dropped.
 ///
-/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
+/// Runs on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 pub struct Handle<M: Machine, Own = ()>(Rc<Shared<M, Own>>);
 
 struct Shared<M: Machine, Own> {
@@ -37,35 +37,34 @@ impl<M: Machine<Event: Clone>, Own> Handle<M, Own> {
         &self.0.own
     }
 
-    /// Acts on the machine, and does what follows from it.
+    /// Calls `change` with the machine, then processes its outputs.
     pub fn with<T>(&self, change: impl FnOnce(&mut M, Time) -> T) -> T {
         self.0.driver.with(change)
     }
 
-    /// Looks at the machine: counters, and whom it knows.
+    /// Calls `look` with the machine, for example to read counters.
     pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
         self.0.driver.read(look)
     }
 
-    /// The next event. Cancel-safe. Nobody is obliged to listen: of what nobody takes the latest 1,024 stay, of
-    /// a RIC 16,384. Whoever calls
-    /// this takes from the same queue; further listeners have [`events`](Self::events).
+    /// Waits for the next event. Cancel-safe. Keeps the latest 1,024 unread events (16,384 for a RIC); older ones are
+    /// dropped. All callers of this method share one queue; use [`events`](Self::events) for another listener.
     pub async fn next(&self) -> M::Event {
         self.0.events.next().await
     }
 
-    /// All events from now on, for one more listener.
+    /// Returns all events from now on, for another listener.
     pub fn events(&self) -> EventStream<M::Event> {
         self.0.events.listen()
     }
 
-    /// Events that [`next`](Self::next) has missed because nobody took them.
+    /// Returns the number of events that [`next`](Self::next) has lost because they were not read in time.
     pub fn lagged(&self) -> u64 {
         self.0.events.own.lagged()
     }
 }
 
-/// As [`Handle::next`]; it does not end.
+/// Stream of the events that [`Handle::next`] returns; it does not end.
 impl<M: Machine<Event: Clone>, Own> Stream for Handle<M, Own> {
     type Item = M::Event;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<M::Event>> {

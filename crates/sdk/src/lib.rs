@@ -1,15 +1,14 @@
-//! Sockets and tasks around the E2 machines; no decisions. The one door for users.
+//! Sockets and tasks for the E2 state machines, without protocol logic. Applications start here.
 //!
-//! | to build | start with |
+//! | application | start with |
 //! |---|---|
-//! | a base station's agent | [`AgentHandle`] |
-//! | a RIC with iApps | [`RicHandle`] |
-//! | an xApp | [`XappHandle`] |
+//! | agent of a base station | [`AgentHandle`] |
+//! | RIC with iApps | [`RicHandle`] |
+//! | xApp | [`XappHandle`] |
 //!
-//! Everything lives on one thread; [`run`] provides it. A RIC may have its sockets served by further ones
-//! ([`RicHandle::start_on`]). [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported:
-//! users need no other crate.
-//! What drives them drives any machine: [`driver`].
+//! Everything runs on one thread, which [`run`] provides. Additional threads can serve the sockets of a RIC
+//! ([`RicHandle::start_on`]). [`e2`], [`wire`] and the [`Bytes`] in their interfaces are re-exported, so applications
+//! need no other crate. The [`driver`] runs any other machine, too.
 #![deny(missing_docs)]
 
 mod agent;

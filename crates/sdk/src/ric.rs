@@ -1,4 +1,4 @@
-//! A RIC on sockets.
+//! RIC on sockets.
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Hub, OTHERS_MAX_OF_A_RIC, Waiting};
 use crate::handle::Handle;
@@ -77,11 +77,11 @@ impl Machine for Ric {
 /// A running RIC.
 pub type RicHandle = Handle<Ric, Doors>;
 
-/// What a RIC among several may have asked of their store before anybody takes it; beyond, the oldest is forgotten, which to the
-/// machine is a write without an outcome.
+/// Maximum number of queued operations for the shared store. Beyond it, the oldest one is dropped, which the machine
+/// treats as a write without a result.
 const ASKS_MAX: usize = 16_384;
 
-/// What the machine asks of the store that it shares with others.
+/// Queued operations for the shared store.
 #[derive(Default)]
 struct Asks {
     waiting: RefCell<VecDeque<BusAsk>>,
@@ -99,18 +99,18 @@ impl Asks {
     }
 }
 
-/// What a RIC's handles keep of its two doors.
+/// State of the RIC handles: northbound replies, operations of the shared store, and threads.
 pub struct Doors {
     asks: Rc<Asks>,
-    /// Who waits for which northbound reply.
+    /// Pending waits for northbound replies.
     replies: Rc<Waiting<u64, NorthboundReply>>,
     next_token: Cell<u64>,
     next_conn: Rc<Cell<u64>>,
-    /// The threads that serve sockets besides the machine's.
+    /// Additional threads that serve sockets.
     threads: Option<Threads>,
 }
 
-/// What is counted apart when links are given to threads.
+/// Returns the kind under which the links of a listener are counted.
 fn kind_of(side: Side) -> usize {
     match side {
         Side::E2 => STATIONS,
@@ -118,34 +118,35 @@ fn kind_of(side: Side) -> usize {
     }
 }
 
-/// Another number for each second in which a RIC may start, far from those of the seconds around it.
+/// Returns a different number for each second of the start time, far from those of adjacent seconds.
 fn instance_of_this_life() -> u16 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     (seconds as u16).wrapping_mul(0x9e37)
 }
 
 impl RicHandle {
-    /// Starts a RIC; it serves nobody before [`listen`](Self::listen). A first instance of 0 is replaced by one that the
-    /// processes before it did not have.
+    /// Starts a RIC. It serves no peers before [`listen`](Self::listen). A first instance of 0 is replaced by one
+    /// that earlier processes did not use.
     pub fn start(config: RicConfig, options: SocketOptions) -> Self {
         Self::start_with(config, options, None)
     }
 
-    /// As [`start`](Self::start), with its links served by so many threads: this one, where the machine decides, and others
-    /// that carry octets between sockets and bounded queues, one runtime each. One thread is [`start`](Self::start) itself.
+    /// Starts a RIC like [`start`](Self::start), with `threads` threads for its links. The machine runs on the
+    /// calling thread. The others, with one runtime each, transfer bytes between sockets and bounded queues. With one
+    /// thread, this is the same as [`start`](Self::start).
     ///
     /// # Errors
-    /// The system gives no further thread, or no epoll instance for it.
+    /// Returns an error if the system cannot create another thread or its epoll instance.
     pub fn start_on(threads: NonZeroUsize, config: RicConfig, options: SocketOptions) -> io::Result<Self> {
         Self::start_on_as_loaded(threads, 0.0, config, options)
     }
 
-    /// As [`start_on`](Self::start_on), where a further thread takes links once those before it are loaded with more than this share of a core
-    /// each, and gives them back when they are not: at a moderate load fewer threads cost less. 0: links are shared out evenly from the
-    /// beginning.
+    /// Starts a RIC like [`start_on`](Self::start_on), with a number of active threads that follows the load. Another
+    /// thread is used if the active ones exceed this CPU load each (1 is a full core), and is released when it is no
+    /// longer needed. Fewer threads cost less at a moderate load. With 0, links are spread evenly from the start.
     ///
     /// # Errors
-    /// As [`start_on`](Self::start_on).
+    /// Returns an error like [`start_on`](Self::start_on).
     pub fn start_on_as_loaded(
         threads: NonZeroUsize,
         above: f64,
@@ -158,7 +159,8 @@ impl RicHandle {
         Ok(Self::start_with(config, options, threads))
     }
 
-    /// What each thread carries, the machine's own first; empty if there is but one.
+    /// Returns the load of each thread, starting with that of the machine. The list is empty if there is only one
+    /// thread.
     pub fn threads(&self) -> Vec<ThreadReport> {
         self.own().threads.as_ref().map(Threads::report).unwrap_or_default()
     }
@@ -184,9 +186,9 @@ impl RicHandle {
         Self::new(driver, events, Doors { asks, replies, next_token: Cell::new(0), next_conn, threads })
     }
 
-    /// Opens a listener; returns its address, with the port that the system chose if it was 0.
+    /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.
     ///
-    /// `allow` says which peers may connect; others are closed at once.
+    /// `allow` decides which peers may connect. Other connections are closed immediately.
     pub async fn listen(
         &self,
         side: Side,
@@ -196,8 +198,8 @@ impl RicHandle {
         self.listen_for(side, address, None, allow).await
     }
 
-    /// As [`listen`](Self::listen), for peers that are not trusted: so many connections from there at once at most, whatever room
-    /// the RIC has, and some 50 a second.
+    /// Opens a listener like [`listen`](Self::listen) for untrusted peers, with a limit of simultaneous connections
+    /// and about 50 connections per second.
     pub async fn listen_within(
         &self,
         side: Side,
@@ -236,7 +238,7 @@ impl RicHandle {
         })
     }
 
-    /// The next thing that a RIC among several ([`RicConfig::directory`]) asks of their store. Cancel-safe.
+    /// Waits for the next operation for the shared store of several RICs ([`RicConfig::directory`]). Cancel-safe.
     pub async fn next_ask(&self) -> BusAsk {
         let asks = &self.own().asks;
         loop {
@@ -247,7 +249,7 @@ impl RicHandle {
         }
     }
 
-    /// Tells it news of the store.
+    /// Passes notifications of the shared store to the RIC.
     pub fn bus(&self, news: impl IntoIterator<Item = BusNews>) {
         self.with(|ric, now| ric.bus_all(now, news));
     }
@@ -261,8 +263,8 @@ impl RicHandle {
         })
     }
 
-    /// Asks an iApp something and waits for its reply; `None` if the RIC ends before. An iApp that knows no such request
-    /// may never reply. Cancel-safe.
+    /// Sends a request to an iApp and waits for its reply. Returns `None` if the RIC ends first. An iApp may never
+    /// reply to a request that it does not know. Cancel-safe.
     pub async fn northbound(
         &self,
         iapp: IAppId,
@@ -273,7 +275,8 @@ impl RicHandle {
         self.northbound_for(iapp, None, method, path, body).await
     }
 
-    /// As [`northbound`](Self::northbound), for somebody: what he asks an iApp to control is his.
+    /// Sends a request like [`northbound`](Self::northbound) on behalf of a client, whose permissions apply to the
+    /// resulting controls.
     pub async fn northbound_for(
         &self,
         iapp: IAppId,

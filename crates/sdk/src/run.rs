@@ -1,13 +1,13 @@
-//! One thread, one runtime: where drivers live.
+//! Runtime for drivers.
 use std::future::Future;
 
-/// Runs `main` on a current-thread runtime with room for the drivers' tasks; returns what it returns.
+/// Runs `main` on a current-thread runtime with a `LocalSet` for the drivers' tasks. Returns its result.
 ///
 /// # Panics
-/// If the operating system gives no epoll instance (out of file descriptors), before anything has started.
+/// Panics before `main` starts if the operating system provides no epoll instance (out of file descriptors).
 pub fn run<T>(main: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    // Only the process's own start can fail here, and without a runtime there is nothing to go on with.
+    // This can only fail at the start, and nothing can run without a runtime.
     #[allow(clippy::expect_used)]
     let runtime = runtime.expect("an epoll instance for the runtime");
     tokio::task::LocalSet::new().block_on(&runtime, main)

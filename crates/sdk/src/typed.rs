@@ -1,4 +1,4 @@
-//! Service models with their values: what is asked for, and what comes.
+//! Typed service models: subscriptions and reports as decoded values.
 use crate::events::Inbox;
 use crate::xapp::{ControlFailure, XappHandle};
 use futures_core::Stream;
@@ -12,14 +12,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// What one asks of a service model: `Mac::every(10.ms())`.
+/// Creates subscriptions of a service model: `Mac::every(10.ms())`.
 pub trait Ask: ServiceModel + Sized {
-    /// A report at intervals.
+    /// Requests periodic reports.
     fn every(period: Duration) -> Wanted<Self> {
         Wanted::new(Self::periodic(period))
     }
 
-    /// A report whenever `trigger` says.
+    /// Requests reports for an event trigger.
     fn when(trigger: Self::Trigger) -> Wanted<Self> {
         Wanted::new(Ok(trigger))
     }
@@ -27,9 +27,9 @@ pub trait Ask: ServiceModel + Sized {
 
 impl<M: ServiceModel> Ask for M {}
 
-/// Times as they are written: `10.ms()`.
+/// Durations in short form: `10.ms()`.
 pub trait Span {
-    /// So many milliseconds.
+    /// Returns a duration in milliseconds.
     fn ms(self) -> Duration;
 }
 
@@ -39,8 +39,8 @@ impl Span for u64 {
     }
 }
 
-/// A subscription to be: trigger, actions and encoding of a service model. One report without definition, in the model's
-/// customary encoding, unless it is told otherwise.
+/// A subscription request: trigger, actions and encoding of a service model. The default is one report action without
+/// definition, in the model's default encoding.
 pub struct Wanted<M: ServiceModel> {
     trigger: Result<M::Trigger, SmError>,
     actions: Vec<(RicActionType, Option<M::Action>)>,
@@ -52,13 +52,13 @@ impl<M: ServiceModel> Wanted<M> {
         Self { trigger, actions: Vec::new(), encoding: customary::<M>() }
     }
 
-    /// In this encoding.
+    /// Sets the encoding.
     pub fn encoded(mut self, encoding: Encoding) -> Self {
         self.encoding = encoding;
         self
     }
 
-    /// With one more action; the first takes the place of the report.
+    /// Adds an action. The first one replaces the default report action.
     pub fn action(mut self, kind: RicActionType, definition: Option<M::Action>) -> Self {
         self.actions.push((kind, definition));
         self
@@ -82,16 +82,16 @@ fn customary<M: ServiceModel>() -> Encoding {
     M::Message::ENCODINGS.first().copied().unwrap_or(Encoding::Plain)
 }
 
-/// One indication, decoded.
+/// A decoded indication.
 #[derive(Debug)]
 pub struct Report<M: ServiceModel> {
-    /// From which node.
+    /// Node.
     pub node: GlobalE2NodeId,
-    /// The subscription there.
+    /// Subscription.
     pub subscription: SubscriptionHandle,
-    /// Of which action.
+    /// Action.
     pub action: RicActionId,
-    /// Sequence number, if the agent gives one.
+    /// Sequence number, if the agent sends one.
     pub sn: Option<u16>,
     /// Indication header.
     pub header: M::Header,
@@ -99,47 +99,47 @@ pub struct Report<M: ServiceModel> {
     pub message: M::Message,
 }
 
-/// An indication that is none of its model.
+/// An indication that cannot be decoded in its service model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{node} sends what is no indication of {model}: {error}")]
 pub struct Malformed {
-    /// From which node.
+    /// Node.
     pub node: GlobalE2NodeId,
-    /// Of which model, by name.
+    /// Name of the service model.
     pub model: &'static str,
-    /// What is wrong with it.
+    /// Decoding error.
     pub error: SmError,
-    /// Its octets.
+    /// Undecoded indication.
     pub indication: IndicationView,
 }
 
-/// Why a model cannot be subscribed.
+/// Reason why a service model cannot be subscribed to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WantedError {
-    /// It cannot be said in the model's words.
+    /// The subscription cannot be encoded in the model.
     #[error(transparent)]
     Model(#[from] SmError),
-    /// The xApp cannot have it.
+    /// The xApp cannot create the subscription.
     #[error(transparent)]
     Subscribe(#[from] SubscribeError),
 }
 
-/// Why a control of a model was not executed, as far as known.
+/// Reason why a typed control failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypedControlError {
-    /// It cannot be said in the model's words, or the node's words are none of the model's.
+    /// The control cannot be encoded in the model, or the outcome cannot be decoded.
     #[error(transparent)]
     Model(#[from] SmError),
-    /// It came to nothing.
+    /// The control failed.
     #[error(transparent)]
     Control(#[from] ControlFailure),
 }
 
-/// What every node that offers a model reports, decoded. Dropping it ends the subscriptions.
+/// Decoded reports of every node that offers a service model. Dropping it ends the subscriptions.
 ///
-/// Who does not take reports stops the reading ([`XappHandle`]).
+/// If the application does not consume reports, the handle stops reading from the socket ([`XappHandle`]).
 pub struct Reports<M> {
     xapp: XappHandle,
     standing: StandingHandle,
@@ -149,19 +149,19 @@ pub struct Reports<M> {
 }
 
 impl<M: ServiceModel> Reports<M> {
-    /// The next report, or what stands in its place. Cancel-safe.
+    /// Returns the next report, or an indication that cannot be decoded. Cancel-safe.
     pub async fn next(&mut self) -> Result<Report<M>, Malformed> {
         poll_fn(|cx| self.poll_report(cx)).await
     }
 
-    /// The next report, if one is there already.
+    /// Returns the next report if one is available.
     pub fn try_next(&mut self) -> Option<Result<Report<M>, Malformed>> {
         let event = self.inbox.take()?;
         self.xapp.taken();
         self.read(event)
     }
 
-    /// The subscriptions behind it, as events name them.
+    /// Returns the handle of the subscriptions, as used in events.
     pub fn standing(&self) -> StandingHandle {
         self.standing
     }
@@ -176,7 +176,7 @@ impl<M: ServiceModel> Reports<M> {
         Poll::Pending
     }
 
-    /// `None` for an event that is no indication; none is sent here.
+    /// Decodes an indication. Returns `None` for other events, which this queue does not contain.
     fn read(&self, event: XappEvent) -> Option<Result<Report<M>, Malformed>> {
         let XappEvent::Indication { handle, node, indication, .. } = event else { return None };
         let header = M::Header::decode_as(self.encoding, &indication.header);
@@ -192,7 +192,7 @@ impl<M: ServiceModel> Reports<M> {
     }
 }
 
-/// As [`Reports::next`]; it does not end.
+/// Stream of the results of [`Reports::next`]; it does not end.
 impl<M: ServiceModel> Stream for Reports<M> {
     type Item = Result<Report<M>, Malformed>;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -208,7 +208,8 @@ impl<M> Drop for Reports<M> {
 }
 
 impl XappHandle {
-    /// Subscribes at every node that offers a model, those that come later included; the reports come decoded.
+    /// Subscribes at every node that offers a service model, including nodes that are announced later. Reports are
+    /// decoded.
     ///
     /// ```no_run
     /// use ranlab_sdk::wire::e2sm::mac::Mac;
@@ -231,8 +232,7 @@ impl XappHandle {
         Ok(Reports { xapp: self.clone(), standing, inbox, encoding, model: PhantomData })
     }
 
-    /// Sends a control of a model and waits for its outcome, if the node has words for it; in the model's customary
-    /// encoding.
+    /// Sends a control in the model's default encoding and waits for its outcome, if the node sends one.
     pub async fn control_model<M: ServiceModel>(
         &self,
         node: GlobalE2NodeId,

@@ -1,4 +1,4 @@
-//! An xApp on a socket.
+//! xApp on a socket.
 use crate::agent::because;
 use crate::driver::{Action, Driver, Machine, Reading};
 use crate::events::{Inbox, Waiting};
@@ -55,15 +55,15 @@ impl Machine for Xapp {
     }
 }
 
-/// A running xApp: connected to its RIC, and again after a loss, its subscriptions restored. Dropping every handle of it
-/// ends it.
+/// A running xApp. It reconnects to its RIC after a loss and restores its subscriptions. It ends when all its handles
+/// are dropped.
 ///
-/// Who does not take indications stops the reading, so nothing piles up here; the RIC then drops the oldest ones, visible
-/// as [`Xapp::lost`]. Other events wait for [`next`](Self::next) up to 1,024; beyond, the oldest is dropped and counted
-/// ([`lagged`](Self::lagged)), so who has [`Reports`](crate::Reports) need not look at them. While somebody awaits an
-/// answer, reading goes on.
+/// If the application does not consume indications, the handle stops reading from the socket (back-pressure). The RIC
+/// then drops the oldest indications, which [`Xapp::lost`] counts. Up to 1,024 other events wait for
+/// [`next`](Self::next); beyond that, the oldest is dropped and counted ([`lagged`](Self::lagged)). An application
+/// that only uses [`Reports`](crate::Reports) need not read them. While a response is awaited, reading continues.
 ///
-/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
+/// Runs on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 #[derive(Clone)]
 pub struct XappHandle {
     driver: Rc<Driver<Xapp>>,
@@ -71,8 +71,8 @@ pub struct XappHandle {
 }
 
 impl XappHandle {
-    /// Starts an xApp and connects, to one of its RICs if it has several. If nobody answers there, the address is none or the RIC refuses, that is told at
-    /// once; a connection that is lost later is made again.
+    /// Starts an xApp and connects to its RIC, or to one of several alternative RICs. Returns an error if the address
+    /// is invalid or unreachable, or if the RIC rejects the setup. Later disconnects are retried automatically.
     pub async fn connect(config: XappConfig, options: SocketOptions) -> Result<Self, XappConnectError> {
         for address in std::iter::once(&config.address).chain(&config.or_at) {
             address.parse::<Address>()?;
@@ -84,7 +84,7 @@ impl XappHandle {
             let error = match xapp.next().await {
                 XappEvent::Ready { .. } => return Ok(xapp),
                 XappEvent::SetupFailed { cause, .. } if left > 0 => {
-                    // The connection is closed, and another one tried.
+                    // The connection is being closed, and the next RIC is tried.
                     refused = Some(XappConnectError::Refused { cause });
                     continue;
                 }
@@ -101,8 +101,8 @@ impl XappHandle {
         }
     }
 
-    /// Starts an xApp that connects by itself and does not give up: for a RIC that is still to come. Each failure is an
-    /// event that says why.
+    /// Starts an xApp that keeps trying to connect, for a RIC that may start later. An event reports the reason of
+    /// each failure.
     pub fn start(config: XappConfig, options: SocketOptions) -> Self {
         let mail = Rc::new(Mail::default());
         let sink = Rc::clone(&mail);
@@ -112,7 +112,8 @@ impl XappHandle {
         Self { driver: Rc::new(driver), mail }
     }
 
-    /// Subscribes at a node, and waits until it is admitted or refused: as long as it takes, if the node is still to come.
+    /// Subscribes at a node, and waits until the subscription is admitted or refused. If the node is not connected,
+    /// this waits for it without a timeout.
     pub async fn subscribe(
         &self,
         node: GlobalE2NodeId,
@@ -120,7 +121,7 @@ impl XappHandle {
         event_trigger: Bytes,
         actions: Vec<ActionToBeSetup>,
     ) -> Result<Subscription, SubscriptionError> {
-        // The waiter is registered before the request leaves: its end may be among the first events that follow.
+        // Registered before the request is sent, because its result may be among the first events that follow.
         let outcome = self.act(|xapp, _| {
             let handle = xapp.subscribe(node, function, event_trigger, actions)?;
             Ok::<_, SubscribeError>(self.mail.subscriptions.wait(handle))
@@ -128,7 +129,7 @@ impl XappHandle {
         self.admitted(outcome).await
     }
 
-    /// As [`subscribe`](Self::subscribe); the outcome is an event.
+    /// Subscribes at a node; an event reports the result.
     pub fn request_subscription(
         &self,
         node: GlobalE2NodeId,
@@ -139,8 +140,8 @@ impl XappHandle {
         self.act(|xapp, _| xapp.subscribe(node, function, event_trigger, actions))
     }
 
-    /// Subscribes at every node that offers a function, those that come later included; indications are events. With
-    /// values rather than octets: [`subscribe_all`](Self::subscribe_all).
+    /// Subscribes at every node that offers a function, including nodes that are announced later. Indications are
+    /// events with encoded contents; [`subscribe_all`](Self::subscribe_all) decodes them.
     pub fn subscribe_all_raw(
         &self,
         function: impl Into<FunctionRef>,
@@ -150,8 +151,8 @@ impl XappHandle {
         self.act(|xapp, _| xapp.subscribe_all(function, event_trigger, actions))
     }
 
-    /// As [`subscribe_all_raw`](Self::subscribe_all_raw), with subscriptions that a planner makes for each node, for example
-    /// [`KpmPlan`](ranlab_e2::xapp::KpmPlan).
+    /// Subscribes like [`subscribe_all_raw`](Self::subscribe_all_raw), with subscriptions that a planner creates for
+    /// each node, for example [`KpmPlan`](ranlab_e2::xapp::KpmPlan).
     pub fn subscribe_all_planned(
         &self,
         function: impl Into<FunctionRef>,
@@ -165,13 +166,13 @@ impl XappHandle {
         self.act(|xapp, _| xapp.unsubscribe(handle));
     }
 
-    /// Ends a standing subscription and all that it made.
+    /// Ends a standing subscription and all subscriptions that it created.
     pub fn unsubscribe_all(&self, standing: StandingHandle) {
         self.act(|xapp, _| xapp.unsubscribe_all(standing));
     }
 
-    /// Ends all subscriptions and waits for the RIC's answers, at most so long; how many are left. Events that come
-    /// meanwhile are lost.
+    /// Ends all subscriptions and waits for the responses of the RIC, up to a timeout. Returns the number of
+    /// remaining subscriptions. Events that arrive meanwhile are lost.
     pub async fn leave(&self, patience: Duration) -> usize {
         self.act(|xapp, now| xapp.unsubscribe_everything(now));
         let left = || self.read(|xapp| xapp.subscriptions().1);
@@ -180,12 +181,12 @@ impl XappHandle {
                 self.next().await;
             }
         });
-        // What is left is told by the number.
+        // The returned number shows whether this timed out.
         let _ = tokio::time::timeout(patience, gone).await;
         left()
     }
 
-    /// Sends a control and waits for its outcome: the node's words, if it has any.
+    /// Sends a control and waits for its outcome, if the node sends one.
     pub async fn control(
         &self,
         node: GlobalE2NodeId,
@@ -193,7 +194,7 @@ impl XappHandle {
         header: Bytes,
         message: Bytes,
     ) -> Result<Option<Bytes>, ControlFailure> {
-        // The waiter is registered before the request leaves: its end may be among the first events that follow.
+        // Registered before the request is sent, because its result may be among the first events that follow.
         let outcome = self.act(|xapp, now| {
             let handle = xapp.control(now, node, function, header, message, true)?;
             Ok::<_, ControlError>(self.mail.controls.wait(handle))
@@ -201,7 +202,7 @@ impl XappHandle {
         self.answer(outcome).await.unwrap_or(Err(ControlFailure::Ended))
     }
 
-    /// Sends a control; with `ack`, an event tells how it ended.
+    /// Sends a control. With `ack`, an event reports the result.
     pub fn send_control(
         &self,
         node: GlobalE2NodeId,
@@ -213,24 +214,24 @@ impl XappHandle {
         self.act(|xapp, now| xapp.control(now, node, function, header, message, ack))
     }
 
-    /// Looks at the machine: nodes, subscriptions, losses, counters.
+    /// Calls `look` with the machine, for example to read nodes, subscriptions or counters.
     pub fn read<T>(&self, look: impl FnOnce(&Xapp) -> T) -> T {
         self.driver.read(look)
     }
 
-    /// The next event. Cancel-safe.
+    /// Waits for the next event. Cancel-safe.
     pub async fn next(&self) -> XappEvent {
         poll_fn(|cx| self.poll_event(cx)).await
     }
 
-    /// The next event, if one is there already.
+    /// Returns the next event if one is available.
     pub fn try_next(&self) -> Option<XappEvent> {
         let event = self.mail.own.take();
         self.taken();
         event
     }
 
-    /// Events other than indications that are lost because nobody took them.
+    /// Returns the number of events, other than indications, that were lost because they were not read in time.
     pub fn lagged(&self) -> u64 {
         self.mail.own.lagged()
     }
@@ -245,21 +246,21 @@ impl XappHandle {
         }
     }
 
-    /// Something was taken: reads on if it had stopped for that.
+    /// Resumes reading after an event was consumed.
     pub(crate) fn taken(&self) {
         if self.mail.may_resume() {
             self.driver.resume();
         }
     }
 
-    /// Reads on until `answer` is there.
+    /// Waits for `answer` while reading continues.
     async fn answer<T>(&self, answer: impl Future<Output = T>) -> T {
         let _awaited = Awaited::begin(&self.mail.awaited);
         self.taken();
         answer.await
     }
 
-    /// As [`subscribe_all_raw`](Self::subscribe_all_raw), with a queue of its own for the indications.
+    /// Subscribes like [`subscribe_all_raw`](Self::subscribe_all_raw), with a separate queue for the indications.
     pub(crate) fn subscribe_routed(
         &self,
         function: &str,
@@ -270,7 +271,8 @@ impl XappHandle {
         Ok((standing, self.route(standing.into())))
     }
 
-    /// As [`request_subscription`](Self::request_subscription), with a queue of its own for the indications.
+    /// Subscribes like [`request_subscription`](Self::request_subscription), with a separate queue for the
+    /// indications.
     pub(crate) fn subscribe_one_routed(
         &self,
         node: GlobalE2NodeId,
@@ -313,7 +315,7 @@ impl XappHandle {
     }
 }
 
-/// As [`XappHandle::next`]; it does not end.
+/// Stream of the events that [`XappHandle::next`] returns; it does not end.
 impl Stream for XappHandle {
     type Item = XappEvent;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<XappEvent>> {
@@ -321,70 +323,70 @@ impl Stream for XappHandle {
     }
 }
 
-/// A subscription that was admitted.
+/// An admitted subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Names it in events.
+    /// Handle, as used in events.
     pub handle: SubscriptionHandle,
     /// Actions that were not admitted.
     pub not_admitted: Vec<ActionFailed>,
 }
 
-/// Why an xApp has no RIC.
+/// Reason why an xApp could not connect to a RIC.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XappConnectError {
-    /// That is no address.
+    /// The address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// There is no connection.
+    /// No connection could be established.
     #[error("no connection to the RIC: {0}")]
     Unreachable(DisconnectReason),
-    /// The RIC does not take the xApp.
+    /// The RIC refused the setup.
     #[error("the RIC refuses the xApp{}", because(*.cause))]
     Refused {
-        /// Why, if it said so.
+        /// Cause, if the RIC sent one.
         cause: Option<Cause>,
     },
 }
 
-/// Why there is no subscription.
+/// Reason why a subscription failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {
-    /// It cannot be asked for.
+    /// The subscription cannot be requested.
     #[error(transparent)]
     Impossible(#[from] SubscribeError),
-    /// It came to nothing, for now: [`XappHandle::unsubscribe`] keeps it from being tried again when its node is
-    /// announced anew.
+    /// The subscription was refused for now. It is retried when its node is announced again, unless
+    /// [`XappHandle::unsubscribe`] is called.
     #[error("the subscription failed: {failure}")]
     Failed {
-        /// Which.
+        /// Subscription.
         handle: SubscriptionHandle,
-        /// Why.
+        /// Reason.
         failure: Failure,
     },
-    /// It was ended before it was admitted.
+    /// The subscription was ended before it was admitted.
     #[error("the subscription was ended before it was admitted")]
     Ended,
 }
 
-/// Why a control was not executed, as far as known.
+/// Reason why a control failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlFailure {
-    /// It cannot be sent.
+    /// The control cannot be sent.
     #[error(transparent)]
     Impossible(#[from] ControlError),
-    /// It came to nothing, or nobody knows.
+    /// The control was refused, or its result is unknown.
     #[error("the control failed: {failure}")]
     Failed {
-        /// Why.
+        /// Reason.
         failure: Failure,
         /// Control outcome of the service model.
         outcome: Option<Bytes>,
     },
-    /// The xApp ended before the answer came.
+    /// The xApp ended before the response arrived.
     #[error("the xApp ended before the answer came")]
     Ended,
 }
@@ -393,11 +395,11 @@ pub enum ControlFailure {
 pub(crate) struct RoutedSubscription {
     pub(crate) handle: SubscriptionHandle,
     pub(crate) inbox: Rc<Inbox<XappEvent>>,
-    /// How the request ended; registered before the request left.
+    /// Result of the request; registered before the request was sent.
     pub(crate) outcome: SubscriptionOutcome,
 }
 
-/// Resolves when a subscription was answered; `None`: the xApp ended before.
+/// Resolves with the response to a subscription request, or with `None` if the xApp ends first.
 pub(crate) type SubscriptionOutcome =
     Pin<Box<dyn Future<Output = Option<Result<Subscription, SubscriptionError>>>>>;
 
@@ -405,7 +407,7 @@ fn is_indication(event: &XappEvent) -> bool {
     matches!(event, XappEvent::Indication { .. })
 }
 
-/// Whose indications have a queue of their own.
+/// Subscriptions whose indications have a separate queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     Standing(StandingHandle),
@@ -424,14 +426,14 @@ impl From<SubscriptionHandle> for Route {
     }
 }
 
-/// Where the machine's events go: to who awaits an answer, to the queue that a subscription has, else to the handle's own
+/// Routes the events of the machine: to the waiting call, to the queue of the subscription, or to the handle's own
 /// queue.
 struct Mail {
     own: Inbox<XappEvent>,
     routes: RefCell<Vec<(Route, Rc<Inbox<XappEvent>>)>>,
     subscriptions: Waiting<SubscriptionHandle, Result<Subscription, SubscriptionError>>,
     controls: Waiting<ControlHandle, Result<Option<Bytes>, ControlFailure>>,
-    /// Answers that are awaited now.
+    /// Number of responses that are awaited now.
     awaited: Cell<usize>,
     paused: Cell<bool>,
 }
@@ -464,7 +466,7 @@ impl Mail {
         if pauses { Reading::Pauses } else { Reading::GoesOn }
     }
 
-    /// Gives an answer to who awaits it; else gives it back.
+    /// Passes a response to the waiting call. Returns other events.
     fn answered(&self, event: XappEvent) -> Option<XappEvent> {
         match event {
             XappEvent::Subscribed { handle, not_admitted, .. } if self.subscriptions.is_awaited(handle) => {
@@ -493,7 +495,7 @@ impl Mail {
         is(&self.own) || self.routes.borrow().iter().any(|(_, inbox)| is(inbox))
     }
 
-    /// Whether reading has stopped and may go on.
+    /// Returns whether reading has stopped and may resume.
     fn may_resume(&self) -> bool {
         let resumes = self.paused.get() && (self.awaited.get() > 0 || !self.any(|inbox| !inbox.is_low()));
         self.paused.set(self.paused.get() && !resumes);
@@ -501,7 +503,7 @@ impl Mail {
     }
 }
 
-/// One more answer is awaited, as long as this lives.
+/// Counts one awaited response until dropped.
 struct Awaited<'a>(&'a Cell<usize>);
 
 impl<'a> Awaited<'a> {

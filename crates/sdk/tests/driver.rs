@@ -1,4 +1,4 @@
-//! What the driver promises to any machine, shown with one of a stranger's own.
+//! Guarantees of the driver for any machine, tested with a third-party one.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 const SENT: usize = 1 << 20;
 
-/// Counts octets of a protocol that frames itself, and reads as long as it may; says each disconnection.
+/// Machine for tests: counts the bytes of a protocol that frames itself, reads while it may, and reports each
+/// disconnect.
 #[derive(Default)]
 struct Counter {
     octets: usize,
@@ -39,7 +40,7 @@ impl Machine for Counter {
     }
 }
 
-/// Writes until `octets` are sent or nothing is taken for a while; how many were.
+/// Writes until `octets` bytes are sent or no data is accepted for a while. Returns the number of written bytes.
 async fn write(stream: &Stream, octets: usize) -> usize {
     let (chunk, mut sent) = (vec![7; 64 << 10], 0);
     while sent < octets {
@@ -55,7 +56,7 @@ async fn write(stream: &Stream, octets: usize) -> usize {
 }
 
 #[test]
-fn a_machine_that_may_not_read_holds_its_peer_back_and_loses_nothing() {
+fn machine_that_stops_reading_blocks_peer_without_loss() {
     run(async {
         let driver = Driver::start(Counter::default(), SocketOptions::default(), SENT, |()| Reading::GoesOn);
         let place: Address = "mem://driver-held".parse().unwrap();

@@ -1,4 +1,4 @@
-//! What the handles promise: failures are told at once and say why, answers are awaited, every listener hears everything.
+//! Guarantees of the handles: immediate errors with reasons, awaited responses, and complete event streams.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 mod lab;
@@ -19,12 +19,12 @@ use ranlab_sdk::{
 };
 use std::time::Duration;
 
-/// A RIC, an agent that it has accepted and an xApp that knows the agent.
+/// Returns a RIC, an agent that it has accepted, and an xApp that knows the agent.
 async fn network(name: &str) -> (RicHandle, AgentHandle, XappHandle, GlobalE2NodeId) {
     network_with(name, |_| ()).await
 }
 
-/// As [`network`], with an xApp configured by `set`.
+/// Returns a [`network`] with an xApp configured by `set`.
 async fn network_with(
     name: &str,
     set: impl FnOnce(&mut XappConfig),
@@ -46,7 +46,7 @@ async fn network_with(
 }
 
 #[test]
-fn a_wrong_address_is_an_error_at_once() {
+fn wrong_address_is_reported_immediately() {
     within_patience(async {
         let options = SocketOptions::default;
         let connect = |address: &str| XappHandle::connect(XappConfig::new(address), options());
@@ -59,7 +59,7 @@ fn a_wrong_address_is_an_error_at_once() {
         };
         assert_eq!(why, "nobody listens at mem://nobody-is-here");
 
-        // Who retries is told what is wrong with each attempt, a malformed address among them.
+        // An xApp that keeps trying reports the reason of each failed attempt, including a malformed address.
         let stubborn = XappHandle::start(XappConfig::new("127.0.0.1:36422"), options());
         for _ in 0..2 {
             let event = stubborn.next().await;
@@ -76,7 +76,7 @@ fn a_wrong_address_is_an_error_at_once() {
 }
 
 #[test]
-fn a_lost_connection_says_why() {
+fn disconnect_event_has_reason() {
     within_patience(async {
         let (ric, agent, xapp, _) = network("why").await;
         drop(ric);
@@ -91,14 +91,14 @@ fn a_lost_connection_says_why() {
 }
 
 #[test]
-fn outcomes_are_awaited_though_nobody_takes_the_indications() {
+fn responses_are_awaited_despite_unread_indications() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("outcomes").await;
         let flood = HwTrigger::Periodic(HwPeriodic { period_ms: 1, payload_size: 5 });
         let report = || vec![ActionToBeSetup::report(0)];
         let first = xapp.subscribe(node, hw::OID, encoded(&flood), report()).await.unwrap();
         assert!(first.not_admitted.is_empty());
-        // More than is kept before the reading stops: an answer would be behind them.
+        // More indications than are queued before reading stops; a response would be behind them.
         while xapp.read(|xapp| xapp.counters().indications) < 64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -119,7 +119,7 @@ fn outcomes_are_awaited_though_nobody_takes_the_indications() {
         };
         let unknown = xapp.control(node, "1.2.3", Bytes::new(), Bytes::new()).await.unwrap_err();
         assert_eq!(unknown.to_string(), "the node offers no such RAN function");
-        // What was answered is no event any more; what nobody took is still there.
+        // An awaited response is not an event as well; unread events are still available.
         while let Some(event) = xapp.try_next() {
             assert!(matches!(event, XappEvent::Indication { .. }), "{event:?}");
         }
@@ -128,7 +128,7 @@ fn outcomes_are_awaited_though_nobody_takes_the_indications() {
 }
 
 #[test]
-fn idle_xapp_receives_the_answer_to_each_request() {
+fn idle_xapp_gets_response_to_each_request() {
     const TIME_OUT: Duration = Duration::from_millis(400);
     const IDLE: Duration = Duration::from_millis(1_000);
     within_patience(async {
@@ -146,9 +146,9 @@ fn idle_xapp_receives_the_answer_to_each_request() {
     });
 }
 
-/// The connection closes while the request is written: the failure is among the first events that follow.
+/// The connection closes while the request is written, so the failure is among the first events that follow.
 #[test]
-fn request_that_ends_while_it_is_sent_returns_to_its_caller() {
+fn request_that_fails_during_send_returns_to_caller() {
     within_patience(async {
         let (_ric, _agent, xapp, node) =
             network_with("outbox", |config| config.limits.outbox.control_bytes = 1_024).await;
@@ -161,7 +161,7 @@ fn request_that_ends_while_it_is_sent_returns_to_its_caller() {
 }
 
 #[test]
-fn reports_come_decoded_each_to_its_own_handle() {
+fn reports_are_decoded_for_their_own_handle() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("typed").await;
         let mut pings = xapp.subscribe_all(Hw::every(5.ms())).unwrap();
@@ -170,7 +170,7 @@ fn reports_come_decoded_each_to_its_own_handle() {
             let ping = pings.next().await.unwrap();
             assert_eq!((ping.node, ping.message.seq, ping.sn), (node, seq, Some(seq as u16)));
         }
-        // Not taken, they would stop the reading; ended, they are no events either.
+        // Dropped reports neither stop the reading nor become events.
         drop(pings);
         let sent = Ping { seq: 4_711, t_send_ns: 1, payload: Bytes::from_static(b"payload") };
         assert_eq!(xapp.control_model::<Hw>(node, &(), &sent).await, Ok(None));
@@ -187,7 +187,7 @@ fn reports_come_decoded_each_to_its_own_handle() {
 }
 
 #[test]
-fn every_listener_of_a_ric_hears_every_event() {
+fn every_listener_of_ric_gets_every_event() {
     within_patience(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
         let place: Address = "mem://listeners-e2".parse().unwrap();
@@ -206,7 +206,7 @@ fn every_listener_of_a_ric_hears_every_event() {
 }
 
 #[test]
-fn a_controls_effect_is_measured_and_leaves_nothing_behind() {
+fn effect_of_control_is_measured_without_leftovers() {
     within_patience(async {
         let (_ric, _agent, xapp, node) = network("effect").await;
         let watch = |model: &str, kpis: &[&str]| Watch {
@@ -224,7 +224,7 @@ fn a_controls_effect_is_measured_and_leaves_nothing_behind() {
         let told = act(ping.clone(), watch("hw", &["seq", "payload_bytes"])).await.unwrap();
         let totals = |it: &Change| (it.name.clone(), it.total.before, it.total.after);
         let totals: Vec<_> = told.changes.iter().map(totals).collect();
-        // Reports count from zero, one each period.
+        // Reports count from zero, one per period.
         let expected =
             [("seq".to_owned(), Some(1.0), Some(1.0)), ("payload_bytes".to_owned(), Some(0.0), Some(0.0))];
         assert_eq!(totals, expected);

@@ -1,4 +1,4 @@
-//! The three examples, as a newcomer starts them: short, and they understand each other.
+//! The three examples: they are short and work together.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 use std::io::{BufRead, BufReader, Lines};
@@ -7,11 +7,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Lines that an example may have.
+/// Maximum number of lines of an example.
 const LINES_MAX: usize = 40;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running example; killed at the end.
+/// A running example; killed when dropped.
 struct Example {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -25,14 +25,15 @@ impl Example {
         Self { child, lines }
     }
 
-    /// Reads until a line holds `text`. A line that never comes ends with the watchdog, which kills the example.
+    /// Reads until a line contains `text`. If it never does, the watchdog kills the example.
     fn line_with(&mut self, text: &str) -> String {
         let found = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(text));
         found.unwrap_or_else(|| panic!("no line with \"{text}\""))
     }
 }
 
-/// The folder of the examples. Cargo builds them before it runs all tests of the crate, but not for this one alone.
+/// Returns the folder of the examples. Cargo builds them before running all tests of the crate, but not before
+/// running this one alone.
 fn examples() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -57,7 +58,7 @@ impl Drop for Example {
     }
 }
 
-/// Ends the process if the test takes too long: a blocking read knows no time-out.
+/// Ends the process if the test takes too long, because a blocking read has no timeout.
 fn watchdog() {
     std::thread::spawn(|| {
         std::thread::sleep(PATIENCE);
@@ -67,7 +68,7 @@ fn watchdog() {
 }
 
 #[test]
-fn the_examples_are_short() {
+fn examples_are_short() {
     for name in ["hello_agent", "hello_ric", "hello_xapp"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
@@ -76,7 +77,7 @@ fn the_examples_are_short() {
 }
 
 #[test]
-fn the_examples_understand_each_other() {
+fn examples_work_together() {
     examples();
     watchdog();
     let mut ric = Example::start("hello_ric", &["tcp://127.0.0.1:0", "tcp://127.0.0.1:0"]);

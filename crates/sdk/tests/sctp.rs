@@ -1,6 +1,6 @@
-//! What only a kernel does to an association: identifiers, several paths, an abort, a restart, silence. Runs where the kernel
-//! has SCTP; `make test-sctp` brings one. The far end lives in the network namespace that `RANLAB_FAR` names, at the other
-//! end of two wires: 10.1.0.1 to 10.1.0.2 (far1), 10.2.0.1 to 10.2.0.2 (far2).
+//! Kernel-specific behaviour of SCTP associations: payload protocol identifiers, multi-homing, abort, restart, silent
+//! loss. Runs if the kernel has SCTP; `make test-sctp` starts one that has. The far end is in the network namespace
+//! named by `RANLAB_FAR`, behind two links: 10.1.0.1 to 10.1.0.2 (far1), 10.2.0.1 to 10.2.0.2 (far2).
 #![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
 
 use std::io;
@@ -16,9 +16,9 @@ use ranlab_net::stamped::enter_namespace;
 use ranlab_sdk::transport::*;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-/// Longer than a path's loss is noticed, shorter than a test may take.
+/// Longer than the detection of a lost path, shorter than a test may take.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// A retransmission on the other path: two attempts, the first after a second.
+/// Time for a retransmission on the other path: two attempts, the first after one second.
 const FAILOVER: Duration = Duration::from_secs(20);
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -26,7 +26,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("a test hangs") })
 }
 
-/// Whether the kernel can; what it cannot is told.
+/// Returns whether the kernel has SCTP; prints a notice if not.
 fn kernel() -> bool {
     let support = ranlab_net::sctp_support();
     if let Err(why) = &support {
@@ -35,7 +35,7 @@ fn kernel() -> bool {
     support.is_ok()
 }
 
-/// The namespace of the far end.
+/// Returns the namespace of the far end.
 fn far() -> Option<PathBuf> {
     let far = std::env::var_os("RANLAB_FAR").map(PathBuf::from).filter(|_| kernel());
     if far.is_none() {
@@ -44,7 +44,7 @@ fn far() -> Option<PathBuf> {
     far
 }
 
-/// What happens at the far end.
+/// Runs a function in the namespace of the far end.
 fn over_there<T: Send + 'static>(
     far: &Path,
     what: impl FnOnce() -> T + Send + 'static,
@@ -56,7 +56,7 @@ fn over_there<T: Send + 'static>(
     })
 }
 
-/// Cuts or mends a wire; to be called over there.
+/// Takes a link down or up. Must be called at the far end.
 fn wire(number: u8, state: &str) {
     let cut = Command::new("ip").args(["link", "set", &format!("far{number}"), state]).status().unwrap();
     assert!(cut.success());
@@ -66,7 +66,7 @@ async fn listener(address: &str) -> Listener {
     Listener::bind(&address.parse().unwrap(), &SocketOptions::default()).await.unwrap()
 }
 
-/// The next PDU, `None` at the end.
+/// Returns the next PDU, or `None` at the end.
 async fn next(stream: &Stream) -> io::Result<Option<Bytes>> {
     let mut reader = FrameReader::with_framer(MAX_PDU_BYTES, stream.framer());
     loop {
@@ -89,7 +89,7 @@ async fn send(stream: &Stream, pdu: &'static [u8]) {
     }
 }
 
-/// A peer as programs in C have it: blocking, with a port of its own.
+/// Returns a blocking socket with a fixed port, as programs in C use it.
 fn stock(own: SocketAddr) -> Socket {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::SCTP)).unwrap();
     socket.set_reuse_address(true).unwrap();
@@ -102,7 +102,7 @@ fn abort(socket: Socket) {
     drop(socket);
 }
 
-/// Sends, however long it takes until the association is up.
+/// Sends after the association has been established.
 fn send_as(association: &Association, ppid: u32, pdu: &[u8]) {
     let begun = Instant::now();
     while let Err(error) = association.send(pdu, MessageInfo { stream: 1, ppid }) {
@@ -127,9 +127,9 @@ fn receive(association: &Association) -> (Vec<u8>, MessageInfo) {
     }
 }
 
-/// FlexRIC calls its messages 0 and E2AP 70; whatever a peer says, it gets.
+/// The identifier of a peer's messages (FlexRIC: 0, E2AP: 70) is used for messages to it.
 #[test]
-fn a_peer_gets_the_identifier_that_it_uses() {
+fn peer_gets_its_own_payload_protocol_identifier() {
     if !kernel() {
         return;
     }
@@ -139,7 +139,7 @@ fn a_peer_gets_the_identifier_that_it_uses() {
         for ppid in [0, 70, 71] {
             let peer = thread::spawn(move || {
                 let peer = Association::connect(&[SocketAddr::from(([127, 0, 0, 1], port))]).unwrap();
-                // Before it has said anything it is told E2AP's.
+                // Before the first message of the peer, that of E2AP is used.
                 let unasked = receive(&peer).1.ppid;
                 send_as(&peer, ppid, b"from a stranger");
                 (unasked, receive(&peer))
@@ -155,7 +155,7 @@ fn a_peer_gets_the_identifier_that_it_uses() {
 }
 
 #[test]
-fn an_abort_is_an_error_and_not_an_end() {
+fn abort_is_error_instead_of_end() {
     if !kernel() {
         return;
     }
@@ -165,7 +165,7 @@ fn an_abort_is_an_error_and_not_an_end() {
         let peer = thread::spawn(move || {
             let peer = stock(SocketAddr::from(([127, 0, 0, 1], 0)));
             peer.connect(&SockAddr::from(SocketAddr::from(([127, 0, 0, 1], port)))).unwrap();
-            // What is aborted before it was accepted has only ended.
+            // An association aborted before it was accepted has only ended.
             assert_eq!(io::Read::read(&mut &peer, &mut [0; 16]).unwrap(), 5);
             abort(peer);
         });
@@ -176,9 +176,9 @@ fn an_abort_is_an_error_and_not_an_end() {
     });
 }
 
-/// What the listener has of an association whose peer has begun anew: the old one's end, and a newcomer.
+/// If the peer restarts an association, the listener gets the end of the old one, and a new connection.
 #[test]
-fn a_restarted_peer_is_a_newcomer() {
+fn restarted_peer_is_new_connection() {
     let Some(far) = far() else { return };
     block_on(async {
         let listener = listener("sctp://0.0.0.0:36431").await;
@@ -189,7 +189,7 @@ fn a_restarted_peer_is_a_newcomer() {
             before.connect(&SockAddr::from(ric)).unwrap();
             before.send(b"before").unwrap();
             thread::sleep(Duration::from_secs(1));
-            // Its last words are lost: the power is.
+            // Its last messages are lost, as after a power failure.
             wire(1, "down");
             wire(2, "down");
             abort(before);
@@ -209,16 +209,16 @@ fn a_restarted_peer_is_a_newcomer() {
         assert_eq!(again, name);
         assert!(before.try_write_vectored(&[io::IoSlice::new(b"to nobody")]).is_err());
         assert_eq!(next(&after).await.unwrap().as_deref(), Some(&b"after"[..]));
-        // Whoever lets go of the old one leaves the new one alone.
+        // Dropping the old connection does not affect the new one.
         drop(before);
         send(&after, b"to the new one").await;
         assert_eq!(peer.join().unwrap(), b"to the new one");
     });
 }
 
-/// Both ends have two addresses, named or not: what is sent while a wire is cut takes the other.
+/// Both ends have two addresses, given or not. Data sent while a link is down takes the other one.
 #[test]
-fn a_cut_path_loses_nothing() {
+fn path_failure_loses_no_data() {
     let Some(far) = far() else { return };
     for (at, to) in [
         ("sctp://10.1.0.1,10.2.0.1:36432", "sctp://10.1.0.1,10.2.0.1:36432"),
@@ -231,7 +231,7 @@ fn a_cut_path_loses_nothing() {
                     let stream = connect(&to.parse().unwrap(), &SocketOptions::default()).await.unwrap();
                     send(&stream, b"over the first").await;
                     assert_eq!(next(&stream).await.unwrap().as_deref(), Some(&b"over the first, too"[..]));
-                    // Unconfirmed paths carry nothing: a heartbeat has to come back on them.
+                    // Unconfirmed paths carry no data until a heartbeat was acknowledged.
                     tokio::time::sleep(Duration::from_secs(3)).await;
                     wire(1, "down");
                     let begun = Instant::now();
@@ -254,9 +254,9 @@ fn a_cut_path_loses_nothing() {
     }
 }
 
-/// An idle association whose peer is no more: nobody says so, and it is noticed.
+/// An idle association whose peer has disappeared silently is detected.
 #[test]
-fn silence_is_noticed() {
+fn silent_loss_of_peer_is_detected() {
     let Some(far) = far() else { return };
     block_on(async {
         let listener = listener("sctp://10.1.0.1:36434").await;

@@ -1,4 +1,5 @@
-//! TCP under mutual TLS: what every transport keeps, and who is refused with which words. One test: an identity is the process's.
+//! TCP with mutual TLS: the conformance suite, and refused certificates. There is only one test, because the identity
+//! is global to the process.
 #![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
 
 use std::fs;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use ranlab_sdk::transport::*;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
-/// An authority and its file.
+/// A certificate authority and its file.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: PathBuf,
@@ -26,7 +27,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), file, folder: folder.to_owned() }
     }
 
-    /// Somebody with a certificate of this authority for these names, who believes `believed`.
+    /// Returns an identity with a certificate of this authority for these names, which trusts `believed`.
     fn somebody(&self, names: &[&str], expired: bool, believed: &Self) -> Identity {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names.clone()).unwrap();
@@ -42,7 +43,7 @@ impl Authority {
     }
 }
 
-/// What a client hears that connects as `client` to `address`: at once, or with the first read.
+/// Returns the error of a client that connects as `client` to `address`, from connecting or from its first read.
 async fn heard(client: Identity, address: &Address) -> Result<(), String> {
     identify(client);
     let stream = connect(address, &SocketOptions::default()).await.map_err(|error| error.to_string())?;
@@ -59,7 +60,7 @@ async fn heard(client: Identity, address: &Address) -> Result<(), String> {
 }
 
 #[test]
-fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
+fn only_valid_certificates_are_accepted() {
     let folder = std::env::temp_dir().join(format!("ranlab-tls-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let (ours, others) = (Authority::new(&folder, "ours"), Authority::new(&folder, "others"));
@@ -68,7 +69,7 @@ fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
     let address: Address = "tls://127.0.0.1:0".parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // Without an identity nobody listens or connects.
+        // Without an identity, listening and connecting fail.
         let options = SocketOptions::default();
         let error = Listener::bind(&address, &options).await.unwrap_err().to_string();
         assert!(error.contains("needs a certificate"), "{error}");
@@ -78,7 +79,7 @@ fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
 
         let listener = Listener::bind(&address, &options).await.unwrap();
         let bound = listener.address().clone();
-        // Who is let in is named by its certificate.
+        // An accepted peer is named by its certificate.
         let ((), arrived) = tokio::join!(async { heard(node(), &bound).await.unwrap() }, listener.accept());
         let (_stream, peer) = arrived.unwrap();
         assert!(peer.starts_with("tls://127.0.0.1:") && peer.ends_with(" as gnb-1.lab"), "{peer}");
@@ -94,7 +95,7 @@ fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
             told(ours.somebody(&["late.lab"], true, &ours), "calls our certificate expired").await;
             told(others.somebody(&["gnb-2.lab"], false, &ours), "does not know the authority").await;
             told(ours.somebody(&["gnb-3.lab"], false, &others), "an authority that we do not know").await;
-            // Nobody speaks TLS at all: a certificate is asked for in vain, the listener goes on.
+            // A peer without TLS shows no certificate; the listener keeps working.
             let Address::Tls { port, .. } = bound else { unreachable!() };
             let plain: Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();
             let plain = connect(&plain, &options).await.unwrap();
@@ -109,7 +110,7 @@ fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
         };
         tokio::join!(refused, arrival);
 
-        // The listener's certificate has to be for the address's name, and valid.
+        // The certificate of the listener must match the host of the address and be valid.
         for (wrong, words) in [
             (ours.somebody(&["elsewhere.lab"], false, &ours), "for another name"),
             (ours.somebody(&["127.0.0.1"], true, &ours), "certificate has expired"),
@@ -130,7 +131,7 @@ fn who_shows_the_right_certificate_is_let_in_and_nobody_else() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A client that shows no certificate.
+/// Connects a client that shows no certificate.
 async fn bare(port: u16) {
     use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
     let folder = std::env::temp_dir().join(format!("ranlab-tls-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! One suite over every transport: what holds on TCP holds on Unix sockets and in memory.
+//! Transport tests that run over TCP, Unix sockets and memory.
 #![allow(clippy::unwrap_used)] // Helpers outside #[test] functions are tests too.
 
 use std::fs;
@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use ranlab_sdk::transport::*;
 
-/// A directory of one test, removed with it.
+/// Directory of one test, removed with it.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -40,7 +40,7 @@ fn every_transport(test: &str) -> (Directory, [Address; 3]) {
     (directory, addresses)
 }
 
-/// Small buffers, so that a test fills them with few bytes.
+/// Returns options with small buffers, which a test can fill quickly.
 fn narrow() -> SocketOptions {
     SocketOptions::default().with(|options| {
         (options.send_buffer_bytes, options.receive_buffer_bytes) = (8 << 10, 8 << 10);
@@ -66,7 +66,7 @@ async fn write_all(stream: &Stream, mut bytes: &[u8]) {
     }
 }
 
-/// Reads until `count` frames are there.
+/// Reads until `count` frames have arrived.
 async fn read_frames(stream: &Stream, reader: &mut FrameReader, count: usize) -> Vec<Bytes> {
     let mut frames = Vec::new();
     while frames.len() < count {
@@ -95,7 +95,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn frames_arrive_whatever_the_fragments() {
+fn frames_arrive_with_any_fragmentation() {
     block_on(async {
         let (_directory, addresses) = every_transport("fragments");
         let pdus: Vec<Vec<u8>> = (1..40).map(|n| vec![n; usize::from(n)]).collect();
@@ -126,9 +126,9 @@ fn frames_arrive_whatever_the_fragments() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any PDUs, split into head and body anywhere, through a pipe of any capacity, arrive as they were.
+    /// Any PDUs, split into head and body anywhere, pass unchanged through a pipe of any capacity.
     #[test]
-    fn what_is_written_is_read(
+    fn written_frames_are_read_unchanged(
         pdus in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..3000), any::<prop::sample::Index>()), 1..200),
         capacity in 1_usize..20_000,
     ) {
@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn a_length_out_of_bounds_is_refused_before_anything_is_allocated() {
+fn invalid_length_is_refused_before_allocation() {
     block_on(async {
         let (_directory, addresses) = every_transport("length");
         for address in &addresses {
@@ -185,7 +185,7 @@ fn a_length_out_of_bounds_is_refused_before_anything_is_allocated() {
 }
 
 #[test]
-fn a_frame_of_the_limit_passes_through_narrow_buffers() {
+fn largest_frame_passes_through_small_buffers() {
     block_on(async {
         let (_directory, addresses) = every_transport("limit");
         let body = Bytes::from(vec![7; MAX_PDU_BYTES]);
@@ -211,7 +211,7 @@ fn a_frame_of_the_limit_passes_through_narrow_buffers() {
 }
 
 #[test]
-fn our_own_wrong_lengths_are_refused_before_anything_is_written() {
+fn invalid_own_lengths_are_refused_before_writing() {
     block_on(async {
         let (near, far) = duplex(1000);
         let (near, far) = (Stream::Memory(near), Stream::Memory(far));
@@ -227,7 +227,7 @@ fn our_own_wrong_lengths_are_refused_before_anything_is_written() {
 }
 
 #[test]
-fn every_task_that_waits_for_one_stream_is_woken() {
+fn all_tasks_waiting_for_stream_are_woken() {
     block_on(async {
         let (_directory, addresses) = every_transport("waiting");
         for address in &addresses {
@@ -238,10 +238,10 @@ fn every_task_that_waits_for_one_stream_is_woken() {
                 let task = tokio::spawn(async move {
                     if to_write { stream.writable().await } else { stream.readable().await }
                 });
-                // The patience is not the task's own: its end would wake it.
+                // The timeout is outside of the task, because its expiry would wake the task.
                 tokio::time::timeout(Duration::from_secs(10), task)
             };
-            // A new socket counts as readable until a read has found nothing.
+            // A new socket counts as readable until a read has returned no data.
             assert_eq!(far.try_read(&mut BytesMut::new()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
             let readers = [(); 3].map(|()| waiting(&far, false));
             tokio::task::yield_now().await;
@@ -266,7 +266,7 @@ fn every_task_that_waits_for_one_stream_is_woken() {
 }
 
 #[test]
-fn a_peer_that_never_reads_blocks_the_writer_and_no_more() {
+fn peer_that_never_reads_only_blocks_writer() {
     block_on(async {
         let (_directory, addresses) = every_transport("pressure");
         let body = Bytes::from(vec![1; 1000]);
@@ -276,7 +276,7 @@ fn a_peer_that_never_reads_blocks_the_writer_and_no_more() {
             let mut writer = FrameWriter::default();
             let mut outcome = writer.write(&near, &frames).unwrap();
             assert!(outcome.blocked && outcome.taken < frames.len(), "{address}");
-            // A blocked stream says so again, and is not writable until somebody reads.
+            // A blocked stream keeps returning `WouldBlock`, and is not writable until the peer reads.
             for _ in 0..100 {
                 let wait = tokio::time::timeout(Duration::from_millis(50), near.writable()).await;
                 let more = writer.write(&near, &frames[outcome.taken..]).unwrap();
@@ -296,7 +296,7 @@ fn a_peer_that_never_reads_blocks_the_writer_and_no_more() {
 }
 
 #[test]
-fn the_end_is_read_after_the_last_byte_and_writing_to_it_fails() {
+fn end_follows_last_byte_and_later_writes_fail() {
     block_on(async {
         let (_directory, addresses) = every_transport("end");
         for address in &addresses {
@@ -325,7 +325,7 @@ fn the_end_is_read_after_the_last_byte_and_writing_to_it_fails() {
 }
 
 #[test]
-fn a_waiting_reader_is_woken_by_a_writer_on_the_same_thread() {
+fn waiting_reader_is_woken_by_writer_on_same_thread() {
     block_on(async {
         let (_directory, addresses) = every_transport("woken");
         for address in &addresses {
@@ -341,7 +341,7 @@ fn a_waiting_reader_is_woken_by_a_writer_on_the_same_thread() {
             };
             let write = async {
                 tokio::task::yield_now().await;
-                // The other direction of the same stream, while `far` is being awaited.
+                // Writes in the other direction of the same stream, while `far` is awaited.
                 write_all(&far, b"back").await;
                 write_all(&near, b"there").await;
             };
@@ -351,9 +351,9 @@ fn a_waiting_reader_is_woken_by_a_writer_on_the_same_thread() {
     });
 }
 
-/// The buffer of an idle peer is one allocation, used again from its beginning.
+/// The buffer of an idle peer is one allocation, reused from its start.
 #[test]
-fn dropped_frames_give_the_buffer_back() {
+fn dropped_frames_release_buffer() {
     block_on(async {
         let (near, far) = duplex(1 << 20);
         let (near, far) = (Stream::Memory(near), Stream::Memory(far));
@@ -376,7 +376,7 @@ fn dropped_frames_give_the_buffer_back() {
 }
 
 #[test]
-fn places_in_use_and_places_without_listener_are_told() {
+fn used_addresses_and_missing_listeners_are_reported() {
     block_on(async {
         let options = SocketOptions::default();
         let (_directory, addresses) = every_transport("taken");
@@ -396,14 +396,14 @@ fn places_in_use_and_places_without_listener_are_told() {
 }
 
 #[test]
-fn a_unix_file_is_private_replaced_when_stale_and_respected_when_foreign() {
+fn unix_socket_file_is_private_and_only_stale_ones_are_replaced() {
     block_on(async {
         let directory = Directory::new("file");
         let address = directory.address();
         let Address::Unix(path) = &address else { unreachable!() };
         let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
 
-        // A listener that died without cleaning up: std never removes the file.
+        // A listener that ended without cleaning up: the standard library never removes the file.
         drop(std::os::unix::net::UnixListener::bind(path).unwrap());
         let listener = Listener::bind(&address, &SocketOptions::default()).await.unwrap();
         assert_eq!(mode(path), 0o600);
@@ -427,7 +427,7 @@ fn a_unix_file_is_private_replaced_when_stale_and_respected_when_foreign() {
 }
 
 #[test]
-fn what_cannot_be_carried_says_why() {
+fn unavailable_transports_report_reason() {
     block_on(async {
         let options = SocketOptions::default();
         for (text, word) in [("tls://127.0.0.1:36421", "TLS"), ("sctp://127.0.0.1:36421", "SCTP")] {
@@ -450,7 +450,7 @@ fn what_cannot_be_carried_says_why() {
 }
 
 #[test]
-fn every_transport_passes_the_suite_for_strangers() {
+fn every_transport_passes_conformance_suite() {
     block_on(async {
         let (directory, addresses) = every_transport("suite");
         let shim = format!("shim://{}/10.9.8.7:36421", directory.0.join("sctp").display());

@@ -1,5 +1,5 @@
-//! One scenario over every transport: an agent with the HW function, a RIC with an iApp that pings it, an xApp that
-//! pings it through the RIC.
+//! One scenario over every transport: an agent with the HW function, a RIC with an iApp that pings it, and an xApp
+//! that pings it through the RIC.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 
 mod lab;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const PINGS: u32 = 50;
-/// Larger than any socket buffer's first segment, so that frames come in pieces.
+/// Larger than the first segment of any socket buffer, so that frames arrive in pieces.
 const PAYLOAD: usize = 60_000;
 
 fn ping(seq: u32) -> Bytes {
@@ -30,7 +30,8 @@ fn echo_of(message: Bytes) -> Option<u32> {
     Some(ping.seq)
 }
 
-/// Pings the node, one after the other; the numbers of the xApp's pings begin at [`PINGS`], this one's at zero.
+/// iApp that sends pings to the node one at a time. The xApp's sequence numbers start at [`PINGS`], those of this
+/// iApp at zero.
 struct Pinger {
     target: Option<(GlobalE2NodeId, RanFunctionId)>,
     echoed: Arc<Mutex<Vec<u32>>>,
@@ -72,7 +73,7 @@ impl IApp for Pinger {
     }
 }
 
-/// Pings through the RIC, one after the other; returns what was echoed.
+/// Sends pings through the RIC one at a time. Returns the echoed sequence numbers.
 async fn pings_of_an_xapp(xapp: &XappHandle) -> Vec<u32> {
     xapp.subscribe_all_raw(hw::OID, encoded(&HwTrigger::OnControl), vec![ActionToBeSetup::report(0)])
         .unwrap();
@@ -118,12 +119,12 @@ fn run_scenario(e2: &str, e42: &str) {
 }
 
 #[test]
-fn over_tcp() {
+fn ping_over_tcp() {
     run_scenario("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");
 }
 
 #[test]
-fn over_unix_sockets() {
+fn ping_over_unix_sockets() {
     let folder = std::env::temp_dir().join(format!("ranlab-transports-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let address = |name: &str| format!("unix://{}", folder.join(name).display());
@@ -132,6 +133,6 @@ fn over_unix_sockets() {
 }
 
 #[test]
-fn over_memory() {
+fn ping_over_memory() {
     run_scenario("mem://transports-e2", "mem://transports-e42");
 }

@@ -1,17 +1,17 @@
-//! What was taken out of an outbox and not yet by the socket.
+//! Frames taken out of an outbox but not yet accepted by the socket.
 use crate::transport::{self, FrameWriter, Framer, Stream};
 use bytes::Bytes;
 use ranlab_e2::Frame;
 use std::collections::VecDeque;
 
-/// Bytes taken out of an outbox ahead of the socket: what is out here can no more be dropped for age.
+/// Maximum number of bytes taken out ahead of the socket. The outbox can no longer drop these because of their age.
 const BYTES: usize = 64 << 10;
-/// Frames given to one write.
+/// Maximum number of frames per write.
 const FRAMES: usize = 64;
 
 static EMPTY: Bytes = Bytes::new();
 
-/// Frames on their way from an outbox into a socket, in order.
+/// Frames on their way from an outbox to a socket, in order.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     writer: FrameWriter,
@@ -24,12 +24,12 @@ impl Ahead {
         Self { writer: FrameWriter::with_framer(max_pdu, framer), frames: VecDeque::new(), bytes: 0 }
     }
 
-    /// Whether all that was taken has left.
+    /// Returns whether all frames have been written.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty() && self.writer.rest_bytes() == 0
     }
 
-    /// Takes what there is, as far as it is to be ahead.
+    /// Takes frames up to the limit.
     pub(crate) fn refill(&mut self, mut next: impl FnMut() -> Option<Frame>) {
         while self.bytes < BYTES && self.frames.len() < FRAMES {
             let Some(frame) = next() else { return };
@@ -42,18 +42,18 @@ impl Ahead {
         self.frames.push_back(frame);
     }
 
-    /// What has to wait shall keep no receive buffer alive.
+    /// Copies waiting frames, so that they do not keep a receive buffer alive.
     pub(crate) fn detach(&mut self) {
         self.frames.iter_mut().for_each(Frame::detach);
     }
 
-    /// Forgets what has not left: nothing leaves any more.
+    /// Discards the frames after the connection has failed.
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.bytes = 0;
     }
 
-    /// One write; how many octets left, and whether the socket takes no more.
+    /// Writes once. Returns the number of written bytes, and whether the socket is full.
     pub(crate) fn write(&mut self, stream: &Stream) -> Result<(usize, bool), transport::WriteError> {
         if self.frames.len() <= 2 { self.write_some::<2>(stream) } else { self.write_some::<FRAMES>(stream) }
     }

@@ -1,4 +1,4 @@
-//! The driver's inside: what its tasks share.
+//! State that the tasks of a driver share.
 use super::link::{Link, LinkState, Next};
 use super::{Action, Machine, Reading};
 use crate::alarm::Alarm;
@@ -15,22 +15,23 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 
-/// How long a link that may not be read waits before it asks again.
+/// Interval at which a link that may not be read checks whether it may be read again.
 const HELD_BACK: Duration = Duration::from_millis(1);
-/// How long accepting rests when the process is out of file descriptors.
+/// Pause in accepting connections when the process has no file descriptors left.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// How long it rests after each who came to a listener that bounds its links: who comes again and again costs little.
+/// Pause after each connection at a listener with a limited number of links. It bounds the cost of a peer that
+/// reconnects repeatedly.
 const BOUNDED_REST: Duration = Duration::from_millis(20);
-/// Refusals of a listener are told of so often at most.
+/// Minimum interval between two log lines about refused connections at a listener.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
 
 type Events<E> = Box<dyn FnMut(E) -> Reading>;
 
-/// A machine, its links and its timer.
+/// A machine with its links and its timer.
 pub(super) struct Core<M: Machine> {
     inner: RefCell<Inner<M>>,
     timer: Notify,
-    /// While set, nothing is read: the user has not taken what came before.
+    /// Whether reading is paused, because the application has not consumed earlier events.
     paused: Cell<bool>,
     stopped: Cell<bool>,
     listeners: RefCell<Vec<JoinHandle<()>>>,
@@ -45,7 +46,7 @@ struct Inner<M: Machine> {
     events: Events<M::Event>,
 }
 
-/// Who was refused at a listener; whoever comes back at once fills nobody's log.
+/// Rate-limits the log line for refused connections.
 #[derive(Default)]
 struct Refused {
     told: Option<Time>,
@@ -84,7 +85,7 @@ impl<M: Machine> Core<M> {
         core
     }
 
-    /// Lets go of all links and starts nothing more.
+    /// Closes all links and starts no new ones.
     pub(super) fn stop(&self) {
         self.listeners.take().iter().for_each(JoinHandle::abort);
         let links = std::mem::take(&mut self.inner.borrow_mut().links);
@@ -136,7 +137,7 @@ impl<M: Machine> Core<M> {
         self.inner.borrow().links.len()
     }
 
-    /// Takes in who arrives at a listener, so many at once at most.
+    /// Accepts connections at a listener, up to a limit of simultaneous links.
     pub(super) fn listen(
         self: &Rc<Self>,
         listener: Listener,
@@ -189,8 +190,8 @@ impl<M: Machine> Core<M> {
         }
     }
 
-    /// Forgets a link that ended by itself, and tells the machine. A link that the machine has closed is forgotten
-    /// already, and its key may belong to a newer one.
+    /// Removes a link that ended by itself and informs the machine. If the machine has closed it, it is already
+    /// removed, and its key may belong to a newer link.
     fn detach(self: &Rc<Self>, key: M::Key, state: &Rc<LinkState>, why: LinkLoss) {
         let current = {
             let mut inner = self.inner.borrow_mut();
@@ -205,11 +206,11 @@ impl<M: Machine> Core<M> {
         }
     }
 
-    /// The life of one link: reads, and writes again after it was full.
+    /// Task of a link: reads, and writes after the socket was full.
     async fn serve(self: Rc<Self>, key: M::Key, stream: Rc<Stream>, state: Rc<LinkState>) {
         let mut reader = FrameReader::with_framer(self.max_pdu, Self::framer(&stream));
         let why = loop {
-            // A pipe within the process may always be readable: others shall have their turn.
+            // An in-process pipe may always be readable; gives other tasks a chance to run.
             tokio::task::consume_budget().await;
             let next = if self.inner.borrow_mut().machine.may_read(key) {
                 poll_fn(|cx| state.poll(&stream, self.paused.get(), cx)).await
@@ -220,7 +221,7 @@ impl<M: Machine> Core<M> {
                 }
             };
             match next {
-                // Only a failed write closes a link that is still one.
+                // Only a failed write closes a link that has not been removed.
                 Next::Closed => break LinkLoss::Broken("it cannot be written to".to_owned()),
                 Next::Writable(Err(error)) | Next::Readable(Err(error)) => {
                     break LinkLoss::Broken(error.to_string());
@@ -238,7 +239,7 @@ impl<M: Machine> Core<M> {
         self.detach(key, &state, why);
     }
 
-    /// One read and all that follows from it.
+    /// Reads once and processes the messages.
     fn read_batch(
         self: &Rc<Self>,
         key: M::Key,
@@ -270,13 +271,13 @@ impl<M: Machine> Core<M> {
         outcome.map_err(LinkLoss::Framing)
     }
 
-    /// What cannot be done while the machine is borrowed.
+    /// Performs the actions that are not possible while the machine is borrowed.
     fn follow_up(self: &Rc<Self>, after: &mut After<M>) {
         for (key, address) in after.connects.drain(..) {
             spawn_local(self.clone().connect(key, address));
         }
         for event in after.events.drain(..) {
-            // The listener may act on the machine in turn, so it is called outside of any borrow but its own.
+            // The callback may use the machine, so the machine is not borrowed during the call.
             let none: Events<M::Event> = Box::new(|_| Reading::GoesOn);
             let mut events = std::mem::replace(&mut self.inner.borrow_mut().events, none);
             self.paused.set(events(event) == Reading::Pauses);
@@ -307,7 +308,7 @@ impl<M: Machine> Core<M> {
         }
     }
 
-    /// Wakes the machine at its deadlines, as long as somebody holds the driver.
+    /// Wakes the machine at its deadlines until the driver is dropped.
     async fn keep_time(core: Weak<Self>) {
         let mut alarm = Alarm::default();
         loop {
@@ -335,7 +336,7 @@ impl<M: Machine> Core<M> {
     }
 }
 
-/// What follows from a change once the machine is free again.
+/// Actions to perform after the machine is no longer borrowed.
 struct After<M: Machine> {
     connects: Vec<(M::Key, String)>,
     events: Vec<M::Event>,
@@ -343,15 +344,15 @@ struct After<M: Machine> {
 }
 
 impl<M: Machine> Inner<M> {
-    /// Asks the machine what follows, and writes to all links concerned.
+    /// Polls the outputs of the machine, and writes to the links.
     fn settle(&mut self, now: Time) -> After<M> {
         let mut after = After { connects: Vec::new(), events: Vec::new(), rearm: false };
         loop {
             let mut closed: Vec<M::Key> = Vec::new();
             while let Some(action) = self.machine.poll() {
                 match action {
-                    // At once: what the machine wants sent before it closes a link is gone after the next poll. A
-                    // machine says this once per link and batch, so a batch is one write.
+                    // Written immediately, because messages queued before a close are lost after the next poll. A
+                    // machine emits this once per link and batch, so each batch is one write.
                     Action::Transmit(key) => self.flush(key, now),
                     Action::Close { key, reason } => {
                         tracing::debug!(?key, reason, "closing");
@@ -376,7 +377,7 @@ impl<M: Machine> Inner<M> {
         after
     }
 
-    /// Writes what waits for a link, as far as the socket takes it.
+    /// Writes the queued frames of a link until the socket is full.
     fn flush(&mut self, key: M::Key, now: Time) {
         let Some(link) = self.links.get_mut(&key) else { return };
         if let Stream::Far(far) = &*link.stream
@@ -401,7 +402,7 @@ impl<M: Machine> Inner<M> {
                 }
                 Err(error) => {
                     tracing::debug!(?key, %error, "write failed");
-                    // The reader sees the end of the stream and tells the machine.
+                    // The reading task detects the end of the stream and informs the machine.
                     link.ahead.clear();
                     link.state.closed.set(true);
                     link.state.changed();
@@ -420,7 +421,7 @@ impl<M: Machine> Inner<M> {
                 return;
             }
             link.ahead.push(Frame::whole(pdu));
-            // If the socket is full, the peer does not read, and so does not want to know.
+            // If the socket is full, the peer does not read, and the message is dropped.
             let _ = link.write();
         }
     }

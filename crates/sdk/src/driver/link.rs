@@ -1,4 +1,4 @@
-//! One link: what waits to be written, and what its task waits for.
+//! One link: its frames to write, and the state that its task waits for.
 use super::ahead::Ahead;
 use crate::transport::{self, Framer, Stream};
 use std::cell::{Cell, RefCell};
@@ -8,17 +8,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::task::spawn_local;
 
-/// How long a closed link may take to send its last words.
+/// Time for a closed link to send its queued messages.
 const LINGER: Duration = Duration::from_secs(1);
 
 pub(super) struct Link {
     pub(super) stream: Rc<Stream>,
-    /// Taken out of the machine, not yet by the socket.
+    /// Frames taken out of the machine but not yet accepted by the socket.
     pub(super) ahead: Ahead,
     pub(super) state: Rc<LinkState>,
 }
 
-/// What the link's own task must know.
+/// State shared with the task of the link.
 #[derive(Default)]
 pub(super) struct LinkState {
     task: RefCell<Option<Waker>>,
@@ -26,7 +26,7 @@ pub(super) struct LinkState {
     pub(super) closed: Cell<bool>,
 }
 
-/// What the link's own task waits for.
+/// Event for the task of a link.
 pub(super) enum Next {
     Closed,
     Writable(io::Result<()>),
@@ -34,7 +34,7 @@ pub(super) enum Next {
 }
 
 impl LinkState {
-    /// Something about the link is not as it was when its task last looked.
+    /// Wakes the task after a change of the state.
     pub(super) fn changed(&self) {
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
@@ -49,7 +49,7 @@ impl LinkState {
         if self.closed.get() {
             return Poll::Ready(Next::Closed);
         }
-        // First: who sends without end shall not keep us from answering it.
+        // Checked first, so that a peer that sends continuously cannot block writing.
         if self.blocked.get()
             && let Poll::Ready(writable) = stream.poll_writable(cx)
         {
@@ -69,7 +69,7 @@ impl Link {
         Self { stream, ahead: Ahead::new(max_pdu, framer), state }
     }
 
-    /// Lets go of the socket, once what was to be sent is sent or the peer has had time to take it.
+    /// Closes the socket after the queued messages have been sent, or after a timeout.
     pub(super) fn close(mut self) {
         self.state.closed.set(true);
         self.state.changed();
@@ -85,7 +85,7 @@ impl Link {
         }));
     }
 
-    /// One write of what is ahead; `false` if the socket takes no more.
+    /// Writes once. Returns `false` if the socket is full.
     pub(super) fn write(&mut self) -> Result<bool, transport::WriteError> {
         let (_, blocked) = self.ahead.write(&self.stream)?;
         if blocked {

@@ -1,14 +1,16 @@
-//! Sockets and tasks around one machine, on one thread.
+//! Driver: sockets and tasks for one machine, on one thread.
 //!
 //! ```text
 //!  socket --readable--> FrameReader --PDU--> machine.received    (the link's task, whole batches)
 //!                                               | poll
 //!  socket <--writev-- FrameWriter <--Frame-- machine.transmit    (the same task, no hop in between)
 //! ```
-//! The task that reads from one link writes to all links that the batch concerns: a forwarded message costs one read,
-//! one decision and one write, and no wake-up in between. Only a link that takes no more waits for its own readiness.
+//! The task that reads from a link also writes to all links that the batch concerns. Forwarding a message therefore
+//! takes one read, one decision and one write, without a wake-up in between. Only a link whose socket is full waits
+//! for its own readiness.
 //!
-//! Any machine is driven so: the three of [`e2`](crate::e2), a controller of another protocol, one of your own.
+//! A driver runs any [`Machine`]: the three of [`e2`](crate::e2), a controller of another protocol, or one from your
+//! application.
 //!
 //! ```
 //! use ranlab_sdk::driver::{Action, Driver, Machine, Reading};
@@ -66,89 +68,90 @@ use ranlab_e2::{Frame, LinkLoss, Time};
 use std::fmt::Debug;
 use std::rc::Rc;
 
-/// What a machine wants done.
+/// Output of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action<K, E> {
-    /// Frames wait for a link: [`Machine::transmit`] has them.
+    /// Send the frames that [`Machine::transmit`] returns for a link.
     Transmit(K),
-    /// End a link, or the attempt to open it, after what waits for it is sent. The machine hears of it once more, by
-    /// [`Machine::closed`].
+    /// Close a link, or stop opening it, after sending its queued frames. [`Machine::closed`] follows.
     Close {
-        /// Which.
+        /// Link.
         key: K,
-        /// Why, for the log.
+        /// Reason, for the log.
         reason: String,
     },
     /// Open a link. [`Machine::connected`] or [`Machine::disconnected`] follows.
     Connect {
-        /// The link's name.
+        /// Link.
         key: K,
-        /// Where to, as people write it ([`Address`]).
+        /// Destination in text form ([`Address`]).
         address: String,
     },
-    /// Tell the user.
+    /// Pass an event to the application.
     Event(E),
 }
 
-/// Whether the links are read further.
+/// Whether to continue reading from the links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// They are.
+    /// Continue.
     GoesOn,
-    /// Nothing is read until [`Driver::resume`]: the user has not taken what came before.
+    /// Pause until [`Driver::resume`], because the application has not consumed earlier events.
     Pauses,
 }
 
-/// The contract of all machines, as a driver sees it: time and octets in, octets, events and the next deadline out. A
-/// machine has no clock, socket or thread; it is never called from two threads or from within itself.
+/// Interface of a machine to its driver. Inputs are the time and received bytes; outputs are bytes, events and the
+/// next deadline. A machine has no clock, socket or thread. It is never called concurrently or recursively.
 ///
-/// After each call the driver asks [`poll`](Self::poll) until `None`, takes frames with [`transmit`](Self::transmit) as
-/// long as the link takes them, and calls [`wake`](Self::wake) no later than [`wake_at`](Self::wake_at).
+/// After each call the driver calls [`poll`](Self::poll) until it returns `None`. It takes frames with
+/// [`transmit`](Self::transmit) while the link accepts them, and calls [`wake`](Self::wake) no later than
+/// [`wake_at`](Self::wake_at).
 pub trait Machine: 'static {
-    /// Names a link.
+    /// Identifier of a link.
     type Key: Copy + Ord + Debug + 'static;
-    /// What users are told.
+    /// Event for the application.
     type Event: 'static;
-    /// The protocol marks its messages itself: [`received`](Self::received) gets octets as they come, cut anywhere, and
-    /// frames are sent as they are. Otherwise the transport's framing is between PDUs.
+    /// Whether the protocol frames its messages itself. If so, [`received`](Self::received) gets bytes as they
+    /// arrive, split anywhere, and frames are sent unchanged. Otherwise the transport frames the PDUs.
     const FRAMES_ITSELF: bool = false;
 
-    /// A link that was asked for with [`Action::Connect`] is there.
+    /// A link requested with [`Action::Connect`] was opened.
     fn connected(&mut self, _now: Time, _key: Self::Key) {}
-    /// A link's stream is there, whoever opened it.
+    /// The stream of a link is available, whether accepted or opened.
     fn attached(&mut self, _key: Self::Key, _stream: &Stream) {}
-    /// A PDU came.
+    /// A PDU was received.
     fn received(&mut self, now: Time, key: Self::Key, pdu: Bytes);
-    /// A link is lost, or could not be opened.
+    /// A link was lost or could not be opened.
     fn disconnected(&mut self, now: Time, key: Self::Key, why: LinkLoss);
-    /// A link that was to be closed is forgotten.
+    /// A link that the machine closed has been removed.
     fn closed(&mut self, _now: Time, _key: Self::Key) {}
-    /// Time has passed.
+    /// The time has advanced.
     fn wake(&mut self, _now: Time) {}
-    /// When it must be woken at the latest; a time that has passed means now.
+    /// Returns the latest time for the next call of [`wake`](Self::wake). A time in the past means immediately.
     fn wake_at(&self) -> Option<Time> {
         None
     }
-    /// What follows; asked until `None`.
+    /// Returns the next output. The driver calls this until it returns `None`.
     fn poll(&mut self) -> Option<Action<Self::Key, Self::Event>>;
-    /// The next frame for a link.
+    /// Returns the next frame for a link.
     fn transmit(&mut self, now: Time, key: Self::Key) -> Option<Frame>;
-    /// A link takes no more for now: what stays should own its octets ([`Frame::detach`]).
+    /// Reports that a link accepts no more data for now. The machine should copy queued frames to their own memory
+    /// ([`Frame::detach`]).
     fn transport_full(&mut self, _key: Self::Key) {}
-    /// Whether a link may be read now. One that may not is asked about again each millisecond, and its peer held back by
-    /// the transport.
+    /// Returns whether a link may be read now. If not, this is checked again every millisecond, and the transport
+    /// applies back-pressure to the peer.
     fn may_read(&mut self, _key: Self::Key) -> bool {
         true
     }
-    /// The peer broke the framing: a PDU to send before the link is closed.
+    /// Returns a PDU to send before the link is closed because of a framing error.
     fn farewell(&mut self, _why: &str) -> Option<Bytes> {
         None
     }
 }
 
-/// A machine on sockets. Ends with its owner: links are let go of, listeners freed.
+/// A machine on sockets. Dropping it closes its links and listeners.
 ///
-/// Lives on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
+/// Runs on one thread inside a `tokio::task::LocalSet`; [`run`](crate::run) provides both.
 pub struct Driver<M: Machine>(Rc<Core<M>>);
 
 impl<M: Machine> Drop for Driver<M> {
@@ -158,8 +161,8 @@ impl<M: Machine> Drop for Driver<M> {
 }
 
 impl<M: Machine> Driver<M> {
-    /// Drives `machine`, with PDUs of up to `max_pdu` octets. `events` hears what the machine tells, on this thread and
-    /// outside of the machine, so that it may act on it in turn; it says whether to read on.
+    /// Starts a driver for `machine`, with PDUs of up to `max_pdu` bytes. `events` is called for each event on this
+    /// thread, outside of the machine, so it may use the machine. It returns whether to continue reading.
     pub fn start(
         machine: M,
         options: SocketOptions,
@@ -169,9 +172,9 @@ impl<M: Machine> Driver<M> {
         Self(Core::start(machine, options, max_pdu, Box::new(events)))
     }
 
-    /// Opens a listener; returns its address, with the port that the system chose if it was 0.
+    /// Opens a listener. Returns its address; port 0 is replaced by the port that the system chose.
     ///
-    /// `admit` tells the machine of a newcomer and names the link, or refuses it with `None`.
+    /// `admit` reports a new connection to the machine and returns the key of its link, or `None` to refuse it.
     pub async fn listen(
         &self,
         address: &Address,
@@ -181,7 +184,7 @@ impl<M: Machine> Driver<M> {
         Ok(self.listen_at(listener, admit))
     }
 
-    /// As [`listen`](Self::listen), at a listener that there is already; returns its address.
+    /// Accepts connections at an existing listener; otherwise like [`listen`](Self::listen). Returns its address.
     pub fn listen_at(
         &self,
         listener: Listener,
@@ -190,8 +193,8 @@ impl<M: Machine> Driver<M> {
         self.0.listen(listener, None, admit)
     }
 
-    /// As [`listen_at`](Self::listen_at), with so many links from there open at once at most, and no more than some 50 arrivals a
-    /// second: for peers that may want others to find no room.
+    /// Accepts connections like [`listen_at`](Self::listen_at), with a limit of simultaneous links and about 50
+    /// connections per second. For peers that may try to exhaust the listener.
     pub(crate) fn listen_within(
         &self,
         listener: Listener,
@@ -201,36 +204,37 @@ impl<M: Machine> Driver<M> {
         self.0.listen(listener, Some(most), admit)
     }
 
-    /// How its sockets are set.
+    /// Returns the socket options.
     pub(crate) fn options(&self) -> &SocketOptions {
         self.0.options()
     }
 
-    /// Adds an open stream as a link. The machine must know `key` already.
+    /// Adds an open stream as a link. The machine must already know `key`.
     pub fn attach(&self, key: M::Key, stream: Stream) {
         self.0.attach(key, stream);
         self.with(|_, _| ());
     }
 
-    /// Lets `change` act on the machine, then does what follows from it.
+    /// Calls `change` with the machine, then processes its outputs.
     ///
     /// # Panics
-    /// If called from within `change` or [`read`](Self::read): a machine is not entered twice.
+    /// Panics if called from within `change` or [`read`](Self::read), because a machine cannot be entered
+    /// recursively.
     pub fn with<T>(&self, change: impl FnOnce(&mut M, Time) -> T) -> T {
         self.0.with(change)
     }
 
-    /// Reads the machine, without consequences.
+    /// Calls `look` with the machine, without processing outputs.
     pub fn read<T>(&self, look: impl FnOnce(&M) -> T) -> T {
         self.0.read(look)
     }
 
-    /// Reads on after [`Reading::Pauses`].
+    /// Continues reading after [`Reading::Pauses`].
     pub fn resume(&self) {
         self.0.resume();
     }
 
-    /// Links that are open.
+    /// Returns the number of open links.
     pub fn links(&self) -> usize {
         self.0.links()
     }

@@ -1,4 +1,4 @@
-//! A link whose socket is served beside the machine: to the machine's thread it is a connection like any other.
+//! A link whose socket is served by another thread. The machine's thread uses it like any other connection.
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,76 +14,76 @@ use super::placement::{Place, Placement};
 use super::queue::{End, Queue};
 use crate::transport::{Connection, Framer};
 
-/// Kinds of listeners that are counted apart: base stations' and xApps'.
+/// Number of link kinds that are counted separately: base stations and xApps.
 pub(super) const KINDS: usize = 2;
 
-/// Locks what no panic can leave half changed.
+/// Locks a mutex; a panic of another thread cannot have left its data inconsistent.
 pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one worker has done.
+/// Counters of one worker.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Its thread has ended.
+    /// Whether the thread has ended.
     pub(super) dead: AtomicBool,
-    /// Links whose task has not ended.
+    /// Number of links whose task is running.
     pub(super) pumps: AtomicUsize,
-    /// Octets out of its sockets, and into them.
+    /// Bytes read from its sockets, and bytes written to them.
     pub(super) inward: AtomicU64,
     pub(super) outward: AtomicU64,
-    /// Times that a queue towards the machine, or from it, was found full.
+    /// Number of times that a queue to the machine, or from it, was full.
     pub(super) inward_full: AtomicU64,
     pub(super) outward_full: AtomicU64,
-    /// Indications that went straight to xApps.
+    /// Indications forwarded directly to xApps.
     pub(super) passed: AtomicU64,
-    /// Times that the machine was handed something.
+    /// Number of times that data was passed to the machine.
     pub(super) crossings: AtomicU64,
-    /// Times that a link rested because nobody took what it reports.
+    /// Number of pauses of a link because no receiver accepted its indications.
     pub(super) rests: AtomicU64,
-    /// Links that ended with a panic of their task.
+    /// Number of links that ended with a panic of their task.
     pub(super) panics: AtomicU64,
-    /// Links that came from another thread.
+    /// Number of links moved from another thread.
     pub(super) moves: AtomicU64,
-    /// CPU time that the thread has used, in nanoseconds.
+    /// CPU time of the thread, in nanoseconds.
     pub(super) cpu: AtomicU64,
 }
 
-/// Adds to a count that is only looked at.
+/// Increases a counter.
 pub(super) fn count(of: &AtomicU64, by: usize) {
     of.fetch_add(by as u64, Ordering::Relaxed);
 }
 
-/// What both ends of a link share.
+/// State shared by both ends of a link.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Towards the machine.
+    /// Queue to the machine.
     pub(super) inward: Mutex<Queue>,
     pub(super) outward: Outward,
-    /// What goes past the machine. Held while a read's messages are given to whom they are for.
+    /// Routes of the fast path. Locked while the messages of a read are distributed.
     pub(super) routes: Mutex<RouteTable<Arc<Mouth>>>,
-    /// When something last did, in nanoseconds.
+    /// Time of the last indication on the fast path, in nanoseconds.
     pub(super) passed_at: AtomicU64,
     pub(super) counts: Arc<Counts>,
 }
 
-/// How the machine says something to a peer.
+/// Direction from the machine to the peer.
 #[derive(Debug)]
 pub(super) enum Outward {
-    /// To a base station: the machine alone does.
+    /// Queue to a base station, which only the machine writes.
     Queue(Mutex<Queue>),
-    /// To an xApp: as others do.
+    /// Outbox of an xApp, which several threads write.
     Mouth(Arc<Mouth>),
 }
 
 impl Shared {
-    /// Of a base station's link.
+    /// Creates the state of a base station's link.
     pub(super) fn new(framer: &'static dyn Framer, counts: Arc<Counts>) -> Arc<Self> {
         let outward = Outward::Queue(Mutex::new(Queue::new(framer.is_one_per_write())));
         Self::with(framer, counts, outward)
     }
 
-    /// Of an xApp's link.
+    /// Creates the state of an xApp's link.
     pub(super) fn of_xapp(mouth: Arc<Mouth>, counts: Arc<Counts>) -> Arc<Self> {
         Self::with(mouth.stream.framer(), counts, Outward::Mouth(mouth))
     }
@@ -99,15 +99,15 @@ impl Shared {
     }
 }
 
-/// The xApps' links of one RIC, by the machine's numbers.
+/// Outboxes of the xApp links of one RIC, by connection id.
 pub(super) type Mouths = Arc<Mutex<BTreeMap<ConnId, Weak<Mouth>>>>;
 
-/// A link's place in the count of links, until it is dropped.
+/// Entry of a link in the link counts. Dropping it removes the link.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
     pub(super) kind: usize,
-    /// Changed under the lock of `placement` alone; `None` once it is counted no more.
+    /// Place of the link, or `None` once it is no longer counted. Changed only under the lock of `placement`.
     pub(super) place: Arc<Mutex<Option<Place>>>,
 }
 
@@ -120,7 +120,7 @@ impl Drop for Held {
     }
 }
 
-/// The machine's end of a link whose socket is served beside it.
+/// The machine's end of a link whose socket is served by another thread.
 #[derive(Debug)]
 pub struct Far {
     pub(super) shared: Arc<Shared>,
@@ -131,7 +131,7 @@ pub struct Far {
 }
 
 impl Far {
-    /// The machine learns what this link does by itself.
+    /// Registers the fast path of this link with the machine.
     pub(crate) fn meet(&self, ric: &mut Ric, conn: ConnId) {
         match &self.shared.outward {
             Outward::Mouth(mouth) => {
@@ -150,17 +150,17 @@ impl Far {
         }
     }
 
-    /// Sends what the machine has put into the link's outbox, if the link has one of its own.
+    /// Sends the messages that the machine has queued, if the link has a separate outbox.
     pub(crate) fn leave(&self, now: Time) -> bool {
         let Outward::Mouth(mouth) = &self.shared.outward else { return false };
         mouth.flush(now);
         true
     }
 
-    /// Says something last, if the link has an outbox of its own.
+    /// Sends a last message, if the link has a separate outbox.
     pub(crate) fn say(&self, pdu: &Bytes) -> bool {
         let Outward::Mouth(mouth) = &self.shared.outward else { return false };
-        // Whoever does not take what waits already does not want to know.
+        // If the outbox is full, the peer does not read, and the message is dropped.
         if mouth.say(Frame::whole(pdu.clone())).is_ok() {
             mouth.flush(crate::clock::now());
         }
@@ -168,7 +168,7 @@ impl Far {
     }
 }
 
-/// What the machine tells a base station's link of its subscriptions.
+/// Fast path of a base station's link, configured by the machine.
 #[derive(Debug)]
 pub(super) struct Pass {
     pub(super) shared: Arc<Shared>,
@@ -184,7 +184,7 @@ impl Bypass for Pass {
         };
         let mut routes = lock(&self.shared.routes);
         routes.set(route, lanes);
-        // What came before may still be on its way through the machine, and is to leave first.
+        // Earlier indications may still be on their way through the machine and must be sent first.
         lock(&self.shared.inward).hold();
     }
 
@@ -203,7 +203,7 @@ impl Bypass for Pass {
 }
 
 impl Drop for Pass {
-    /// The machine has forgotten the connection.
+    /// The machine has removed the connection.
     fn drop(&mut self) {
         self.clear_all();
     }
@@ -238,7 +238,7 @@ impl Connection for Far {
     }
 
     fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        // An xApp's link has its own outbox, which frames what is put there.
+        // The outbox of an xApp link frames its messages itself.
         let Outward::Queue(queue) = &self.shared.outward else {
             return Err(io::ErrorKind::Unsupported.into());
         };
@@ -263,7 +263,7 @@ impl Connection for Far {
 }
 
 impl Drop for Far {
-    /// What was written is still sent; what comes is no longer wanted.
+    /// Written data is still sent; received data is discarded.
     fn drop(&mut self) {
         if let Some(conn) = self.conn.get() {
             lock(&self.mouths).remove(conn);

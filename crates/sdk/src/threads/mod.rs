@@ -1,27 +1,29 @@
-//! Sockets on several threads around one machine.
+//! Sockets on several threads for one machine.
 //!
 //! ```text
-//!  any thread                          |                                               | the machine's thread
-//!  base station --> Pump --------------+-- what the machine has not let past: Queue ---+-> FrameReader -> machine
-//!    `- indications that it has: RouteTable -> Mouth (one outbox per xApp) <-----------+-- what the machine says
-//!  xApp <-- whoever finds nobody writing -- Mouth
-//!  xApp --> Pump ----------------------+-- Queue --------------------------------------+-> FrameReader -> machine
-//!  base station <-- Pump --------------+-- Queue <-------------------------------------+-- FrameWriter <- Outbox
+//!  any thread                           |                                         | the machine's thread
+//!  base station --> Pump ---------------+-- messages without a route: Queue ------+-> FrameReader -> machine
+//!    `- routed indications: RouteTable -> Mouth (one outbox per xApp) <-----------+-- messages of the machine
+//!  xApp <-- first thread that adds data -- Mouth
+//!  xApp --> Pump -----------------------+-- Queue --------------------------------+-> FrameReader -> machine
+//!  base station <-- Pump ---------------+-- Queue <-------------------------------+-- FrameWriter <- Outbox
 //! ```
-//! A link belongs to one thread from its first octet to its last. The machine stays on one thread, unchanged, and decides all
-//! but one thing by itself: the indications of a subscription that only xApps hear go straight from the thread that reads
-//! them into the xApps' outboxes ([`ranlab_e2::ric::Bypass`]), so that most messages never cross. What crosses does so by
-//! bounded queues: a full one means that its socket is not read on and its peer held back; towards a base station what does not
-//! fit stays in the machine's own [`Outbox`](ranlab_e2::Outbox). Nothing is lost in between, and each time a queue was full is counted.
+//! The machine stays on one thread and makes all decisions with one exception. Indications of a subscription that
+//! only xApps receive are forwarded by the thread that reads them, directly into the outboxes of the xApps
+//! ([`ranlab_e2::ric::Bypass`]). Most messages therefore never change threads. All others pass through bounded
+//! queues. If a queue is full, its socket is not read, which applies back-pressure to the peer. Towards a base
+//! station, the rest stays in the machine's [`Outbox`](ranlab_e2::Outbox). No data is lost in between, and each full
+//! queue is counted. A link is served by one thread at a time.
 //!
-//! A subscription's indications are in order, whatever way they take: before a route is first taken the link rests until the
-//! machine has handled what came before ([`Queue::hold`](queue::Queue::hold)); once it is withdrawn none takes it.
+//! The indications of a subscription stay in order on both paths. Before a route is used for the first time, the link
+//! waits until the machine has handled all earlier messages ([`Queue::hold`](queue::Queue::hold)). After a route is
+//! withdrawn, no indication uses it.
 //!
-//! A link whose socket can be handed on moves to another thread when another number of threads is needed (`moving`): with its task, so
-//! that nothing of it is on two threads.
+//! If the number of active threads changes, a link moves to another thread if its socket allows this (`moving`). Its
+//! task moves with it, so no part of a link is on two threads.
 //!
-//! A task that panics ends its link alone, and the machine hears why. A thread that ends takes its links along, and no
-//! newcomer is given to it.
+//! A task that panics ends only its own link, and the machine gets the reason. A thread that ends takes its links
+//! with it and gets no new ones.
 mod crossing;
 mod mouth;
 mod moving;
@@ -52,53 +54,54 @@ use placement::{LOOK_AT_LOAD, Load, Place, Placement};
 use pump::Pump;
 pub use queue::QUEUE_BYTES;
 
-/// Base stations and xApps, as kinds of links.
+/// Index of the link kind: base stations. The other kind is xApps.
 pub(crate) const STATIONS: usize = 0;
 pub(crate) const XAPPS: usize = 1;
-/// How long a worker that is to end waits for what its links have still to send.
+/// Time for the links of a worker that is shutting down to send their queued data.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often it looks whether they are done.
+/// Interval at which the shutdown is checked for completion.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What one thread carries.
+/// Load of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadReport {
-    /// Links that it serves now.
+    /// Number of links.
     pub links: usize,
-    /// Whether it serves newcomers; the machine's own thread always does.
+    /// Whether the thread accepts new links. The machine's own thread always does.
     pub alive: bool,
-    /// Octets that its sockets brought.
+    /// Bytes read from its sockets.
     pub inward_bytes: u64,
-    /// Octets that its sockets took.
+    /// Bytes written to its sockets.
     pub outward_bytes: u64,
-    /// Times that the queue towards the machine was full: the socket was not read until it had room.
+    /// Number of times that the queue to the machine was full. Its socket was then not read until the queue had room.
     pub inward_full: u64,
-    /// Times that the queue from the machine was full: what came stayed in the machine's outbox.
+    /// Number of times that the queue from the machine was full. Messages then stayed in the machine's outbox.
     pub outward_full: u64,
-    /// Indications that went from its base stations straight to xApps.
+    /// Indications forwarded from its base stations directly to xApps.
     pub passed: u64,
-    /// Times that it handed the machine something: what came together counts once.
+    /// Number of times that data was passed to the machine. A batch counts once.
     pub crossings: u64,
-    /// Times that a base station's link was read on a millisecond later, because no xApp that it reported to took more.
+    /// Number of times that reading from a base station was delayed by a millisecond, because none of the receiving
+    /// xApps accepted more data.
     pub rests: u64,
-    /// Links that ended because their task panicked.
+    /// Number of links that ended because their task panicked.
     pub panics: u64,
-    /// Links that came from another thread.
+    /// Number of links moved from another thread.
     pub moves: u64,
 }
 
-/// Threads that serve sockets for a machine on another one. Ends them when dropped.
+/// Threads that serve sockets for a machine on another thread. Dropping it ends them.
 pub(crate) struct Threads {
     hall: Arc<Hall>,
     mouths: Mouths,
     max_pdu: usize,
     stop: Vec<Arc<Notify>>,
-    /// Looks at how much they are loaded.
+    /// Task that measures the load.
     looks: Option<JoinHandle<()>>,
 }
 
-/// Tells that its thread has ended, however.
+/// Marks its thread as ended when dropped, even after a panic.
 struct Last(Arc<Counts>);
 
 impl Drop for Last {
@@ -108,8 +111,9 @@ impl Drop for Last {
 }
 
 impl Threads {
-    /// Starts so many threads beside the caller's, for PDUs of up to `max_pdu` octets. Links are on the caller's until it is loaded with more
-    /// than `above` of a core, then on so many as are needed; 0: on all of them, evenly. To be called in a runtime, and with `above` in a
+    /// Starts `workers` threads in addition to the calling one, for PDUs of up to `max_pdu` bytes. Links are served
+    /// by the calling thread until its load exceeds `above` of a core, then by as many threads as needed. With 0,
+    /// they are spread evenly over all threads. Must be called inside a runtime, and with `above` > 0 inside a
     /// `LocalSet`.
     pub(crate) fn start(name: &str, workers: usize, max_pdu: usize, above: f64) -> io::Result<Self> {
         let (mut benches, mut all_stop) = (Vec::new(), Vec::new());
@@ -140,7 +144,7 @@ impl Threads {
         Ok(Self { hall, mouths: Mouths::default(), max_pdu, stop: all_stop, looks })
     }
 
-    /// Has so many threads serve as their load wants.
+    /// Adapts the number of active threads to the load.
     async fn look(hall: Arc<Hall>, mut load: Load) {
         let used = || {
             let workers = hall.workers.iter().map(|worker| worker.counts.cpu.load(Ordering::Relaxed));
@@ -159,7 +163,7 @@ impl Threads {
         }
     }
 
-    /// The life of a worker.
+    /// Main function of a worker.
     fn serve(runtime: &Runtime, above: f64, stop: &Notify, last: &Last) {
         if above > 0.0 {
             let counts = Arc::clone(&last.0);
@@ -178,12 +182,12 @@ impl Threads {
                     tokio::time::sleep(LOOK).await;
                 }
             };
-            // Who has not taken it by now will not.
+            // A peer that has not read the data by now will not.
             let _ = tokio::time::timeout(LAST_WORDS, over).await;
         });
     }
 
-    /// Listens, and gives each newcomer to a thread. `kind` is counted by itself.
+    /// Opens a listener and assigns each new connection to a thread. Each `kind` is balanced separately.
     pub(crate) async fn listener(
         &self,
         kind: usize,
@@ -199,7 +203,7 @@ impl Threads {
         Crew { hall: Arc::clone(&self.hall), mouths: Arc::clone(&self.mouths), max_pdu: self.max_pdu }
     }
 
-    /// What each thread carries, the caller's own first.
+    /// Returns the load of each thread, starting with the calling one.
     pub(crate) fn report(&self) -> Vec<ThreadReport> {
         let placement = lock(&self.hall.placement);
         let report = |place, counts: &Counts| {
@@ -235,7 +239,7 @@ impl Drop for Threads {
     }
 }
 
-/// Who may serve a newcomer.
+/// Threads that may serve a new connection.
 #[derive(Debug)]
 struct Crew {
     hall: Arc<Hall>,
@@ -243,7 +247,7 @@ struct Crew {
     max_pdu: usize,
 }
 
-/// A listener whose newcomers are given to threads.
+/// A listener whose connections are assigned to threads.
 #[derive(Debug)]
 struct Arrivals {
     inner: Listener,
@@ -256,7 +260,7 @@ impl Accept for Arrivals {
         let crew = &self.crew;
         let place = lock(&crew.hall.placement).next(self.kind, |worker| crew.hall.is_alive(worker));
         let (stream, peer) = {
-            // A socket is watched by the runtime that it is made in: the worker's, from the beginning.
+            // A socket is registered with the runtime in which it is created, which must be that of the worker.
             let _entered = crew.hall.bench(place).runtime.enter();
             ready!(self.inner.arrivals().poll_accept(cx))?
         };
@@ -265,7 +269,7 @@ impl Accept for Arrivals {
 }
 
 impl Crew {
-    /// Has a place serve a link of a kind; returns the machine's end. A worker that has ended breaks it at once.
+    /// Assigns a link to a place. Returns the machine's end. If the worker has ended, the link breaks immediately.
     fn cross(&self, stream: Stream, place: Place, kind: usize) -> Stream {
         let hall = &self.hall;
         lock(&hall.placement).add(kind, place);

@@ -1,8 +1,9 @@
-//! An xApp's link as what is said to it: one outbox for the machine and for all threads whose base stations it hears.
+//! Outbox of an xApp's link, which the machine and all threads that serve base stations write.
 //!
-//! Who puts something into an empty outbox writes it at once; who finds another thread writing leaves it to that one. So no
-//! thread waits for another one's system call, none is woken for what it has not to do, and a subscription's order is that in
-//! which it was put here. Only a socket that takes no more is waited for, by the task that serves the link.
+//! A thread that adds data to an empty outbox writes it to the socket immediately. If another thread is already
+//! writing, it leaves the data to that one. Therefore no thread waits for the system call of another, and no thread
+//! is woken without need. The order of a subscription is that in which its indications were added. Only the link's
+//! task waits for a full socket to become writable.
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -17,10 +18,10 @@ use crate::clock::now;
 use crate::driver::ahead::Ahead;
 use crate::transport::{Stream, WriteError};
 
-/// Writes that one thread makes in turn for whoever put something here, before the link's own task goes on.
+/// Maximum number of writes that a thread makes on behalf of others before the link's task continues.
 const ROUNDS: usize = 16;
 
-/// What is said to one xApp.
+/// Outbox of one xApp.
 #[derive(Debug)]
 pub(super) struct Mouth {
     pub(super) stream: Stream,
@@ -31,23 +32,23 @@ pub(super) struct Mouth {
 #[derive(Debug)]
 struct State {
     outbox: Outbox,
-    /// `None` while a thread writes.
+    /// Frames to write; `None` while a thread is writing.
     ahead: Option<Box<Ahead>>,
-    /// The socket takes no more for now.
+    /// Whether the socket is full.
     blocked: bool,
-    /// Since when it has accepted nothing.
+    /// Time since which the socket has accepted nothing.
     blocked_since: Option<Time>,
-    /// So many octets of indications are more than it will take soon.
+    /// Number of queued bytes of indications above which the outbox counts as loaded.
     loaded_at: usize,
-    /// A thread has written for long enough: the link's task goes on.
+    /// Whether the link's task must continue, because a thread has reached its maximum number of writes.
     goes_on: bool,
     end: Option<End>,
-    /// The link's task.
+    /// Waker of the link's task.
     task: Option<Waker>,
 }
 
 impl State {
-    /// Whether all that was put here has left.
+    /// Returns whether all data has been written.
     fn has_left(&self) -> bool {
         self.outbox.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.is_empty())
     }
@@ -68,15 +69,15 @@ impl Mouth {
         Self { stream, state: Mutex::new(state), counts }
     }
 
-    /// The bounds of what waits; to be told before anything waits.
+    /// Sets the limits. Must be called before data is added.
     pub(super) fn bound(&self, limits: OutboxLimits) {
         let mut state = lock(&self.state);
         state.outbox = Outbox::new(limits);
         state.loaded_at = limits.indication_bytes / 2;
     }
 
-    /// Puts indications here, in vain once the link has ended. [`flush`](Self::flush) is to follow. Whether so many wait that
-    /// further ones would make others drop soon.
+    /// Adds indications; discards them if the link has ended. The caller then calls [`flush`](Self::flush). Returns
+    /// whether the outbox is loaded, so that further indications would soon cause drops.
     pub(super) fn push(&self, now: Time, frames: &mut Vec<(FlowId, Frame)>) -> bool {
         let mut state = lock(&self.state);
         if state.end.is_some() {
@@ -89,7 +90,7 @@ impl Mouth {
         state.blocked && state.outbox.queued_bytes() >= state.loaded_at
     }
 
-    /// Writes what waits, unless another thread does, or the socket takes no more.
+    /// Writes queued data, unless another thread is writing or the socket is full.
     pub(super) fn flush(&self, now: Time) {
         let mut state = lock(&self.state);
         if state.blocked {
@@ -148,8 +149,8 @@ impl Mouth {
         wake(state.task.take());
     }
 
-    /// What the link's task has to do here: `Ready(true)` after it did something, `Ready(false)` once the machine has let go and
-    /// all of it has left.
+    /// Polls the work of the link's task. Returns `Ready(true)` after progress, and `Ready(false)` once the machine
+    /// has closed the link and all data has been written.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let blocked = {
             let mut state = lock(&self.state);
@@ -172,7 +173,7 @@ impl Mouth {
         Poll::Ready(Ok(true))
     }
 
-    /// The link ends: with what waits still to leave, or at once. The first end counts.
+    /// Ends the link, after writing the queued data or immediately. Only the first call has an effect.
     pub(super) fn finish(&self, end: End) {
         let mut state = lock(&self.state);
         let broken = matches!(end, End::Broken(..));
@@ -180,23 +181,23 @@ impl Mouth {
         if broken {
             state.outbox.clear();
         }
-        // Answers that are held leave before the link ends.
+        // Held responses are sent before the link ends.
         state.outbox.release();
         state.goes_on = true;
         wake(state.task.take());
     }
 
-    /// Whether the link has ended, and its task need not wait for ever.
+    /// Returns whether the link has ended, so that its task may end, too.
     pub(super) fn is_over(&self) -> bool {
         lock(&self.state).end.is_some()
     }
 
-    /// Puts a message here; [`flush`](Self::flush) is to follow.
+    /// Adds a message. The caller then calls [`flush`](Self::flush).
     pub(super) fn say(&self, frame: Frame) -> Result<(), OutboxFull> {
         self.say_at(frame, Time::ZERO)
     }
 
-    /// As [`say`](Self::say); the message stays until `due`, and is flushed then.
+    /// Adds a message that is held until `due` and then flushed.
     fn say_at(&self, frame: Frame, due: Time) -> Result<(), OutboxFull> {
         let mut state = lock(&self.state);
         if state.end.is_some() { Ok(()) } else { state.outbox.push_held(frame, due) }
@@ -216,7 +217,7 @@ fn told(error: WriteError) -> (io::ErrorKind, String) {
     }
 }
 
-/// The machine's way to it.
+/// The machine's access to the outbox.
 #[derive(Debug)]
 pub(super) struct ToMouth(pub(super) Arc<Mouth>);
 
@@ -252,11 +253,11 @@ impl Outlet for ToMouth {
 /// Indications for one xApp.
 type Frames = Vec<(FlowId, Frame)>;
 
-/// Indications of one read, by the xApp that they go to.
+/// Indications of one read, by receiving xApp.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     to: Vec<(Arc<Mouth>, Frames)>,
-    /// Empty lists that have grown.
+    /// Empty lists for reuse.
     spare: Vec<Frames>,
 }
 
@@ -272,7 +273,8 @@ impl Batch {
         }
     }
 
-    /// Puts all of it where it belongs; [`flush`](Self::flush) is to follow. Whether none of those takes more for now.
+    /// Adds all indications to their outboxes. The caller then calls [`flush`](Self::flush). Returns whether all of
+    /// these outboxes are loaded.
     pub(super) fn push(&mut self, now: Time) -> bool {
         let loaded =
             self.to.iter_mut().filter_map(|(mouth, frames)| mouth.push(now, frames).then_some(())).count();

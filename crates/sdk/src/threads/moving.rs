@@ -1,5 +1,5 @@
-//! How a link goes from one thread to another: its socket is watched by the runtime that it is made in, so it is made anew there, with
-//! all that was read and not yet handed on.
+//! Moving a link from one thread to another. A socket is registered with the runtime in which it is created. It is
+//! therefore created again in the other runtime, with all data that was read but not processed yet.
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,14 +19,14 @@ pub(super) struct Bench {
     pub(super) counts: Arc<Counts>,
 }
 
-/// All threads, and which of them serve.
+/// All threads, and the number of active ones.
 #[derive(Debug)]
 pub(super) struct Hall {
     /// The machine's own thread.
     pub(super) here: Bench,
     pub(super) workers: Vec<Bench>,
     pub(super) placement: Arc<Mutex<Placement<KINDS>>>,
-    /// How often the number of those that serve has changed.
+    /// Number of changes of the set of active threads.
     pub(super) turns: AtomicU64,
 }
 
@@ -42,25 +42,25 @@ impl Hall {
         !self.workers[worker].counts.dead.load(Ordering::Relaxed)
     }
 
-    /// So many threads serve from now on. A link moves when it next has something to do.
+    /// Sets the number of active threads. A link moves the next time it has work to do.
     pub(super) fn set_active(&self, active: usize) {
         lock(&self.placement).set_active(active);
         self.turns.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A link's place among the threads.
+/// Place of a link among the threads.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) hall: Arc<Hall>,
     pub(super) kind: usize,
     pub(super) place: Arc<Mutex<Option<Place>>>,
-    /// Of the hall's turns, the last one that was looked at.
+    /// Last change of the active threads that was taken into account.
     pub(super) turn: u64,
 }
 
 impl Seat {
-    /// Where the link is better served, if anywhere; looked at once after each change.
+    /// Returns a better place for the link, checked once after each change.
     pub(super) fn better(&mut self) -> Option<Place> {
         let turn = self.hall.turns.load(Ordering::Relaxed);
         if turn == self.turn {
@@ -72,7 +72,8 @@ impl Seat {
         placement.better(self.kind, place, |worker| self.hall.is_alive(worker))
     }
 
-    /// The socket, watched by that place's runtime, and that place's counts. `Err(Ok(…))`: it is none that can be moved.
+    /// Returns the socket, registered with the runtime of another place, and the counters of that place. `Err(Ok(…))`
+    /// means that this stream cannot be moved.
     pub(super) fn carry(
         &self,
         stream: Stream,
@@ -98,7 +99,7 @@ impl Seat {
         Ok((stream, bench.counts.clone()))
     }
 
-    /// Has the link's task go on at that place.
+    /// Continues the task of the link at a place.
     pub(super) fn spawn(self, place: Place, task: impl FnOnce(Self) -> Pump) {
         let runtime = self.hall.bench(place).runtime.clone();
         runtime.spawn(task(self));

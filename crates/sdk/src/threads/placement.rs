@@ -1,29 +1,30 @@
-//! Which thread serves a link: a rule without threads.
+//! Assignment of links to threads, as a rule that needs no threads.
 //!
-//! Links are on the machine's own thread until that is loaded, then on so many threads as are needed: a message costs least where
-//! others have woken the thread already. At a paced load each of two threads would wake as often as one does, for half as much.
+//! Links are served by the machine's thread until it is loaded, and then by as many threads as needed. A message
+//! costs least if its thread is already awake. At a moderate load, two threads would each wake as often as one does,
+//! for half of the messages.
 use std::time::Duration;
 
-/// Where a link is served: on the machine's own thread, or on a worker's, by its number from 0.
+/// Place of a link: the machine's own thread, or a worker by its index from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// With the machine.
+    /// The machine's thread.
     Here,
-    /// On a worker.
+    /// A worker.
     Worker(usize),
 }
 
-/// How often the load of threads is looked at.
+/// Interval at which the load is measured.
 pub(super) const LOOK_AT_LOAD: Duration = Duration::from_millis(200);
-/// Looks in a row that find fewer threads enough before there are fewer.
+/// Number of measurements in a row with low load after which a thread is released.
 const CALM_LOOKS: u32 = 15;
-/// With a thread less each of those that are left is to be loaded less than this, of what makes a further one serve.
+/// Load per remaining thread, relative to the threshold for another thread, below which a thread can be released.
 const CALM: f64 = 0.6;
 
-/// How many threads serve links, by how much the threads are loaded.
+/// Calculates the number of active threads from their load.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Share of a core of each beyond which a further one serves; 0: all of them do, always.
+    /// Load per thread, in cores, above which another thread is used; 0 means that all threads are always active.
     above: f64,
     most: usize,
     active: usize,
@@ -35,12 +36,13 @@ impl Load {
         Self { above, most, active: if above > 0.0 { 1 } else { most }, calm: 0 }
     }
 
-    /// So many threads serve links.
+    /// Returns the number of active threads.
     pub(super) fn active(&self) -> usize {
         self.active
     }
 
-    /// What all threads together have used of a core since the last look; whether another number of them serves now.
+    /// Adds a measurement: the load of all threads in cores since the last one. Returns whether the number of active
+    /// threads has changed.
     pub(super) fn look(&mut self, cores: f64) -> bool {
         if self.above <= 0.0 {
             return false;
@@ -61,36 +63,37 @@ impl Load {
     }
 }
 
-/// Links per place and kind of listener: an xApp's link carries what all base stations say, so the two are counted apart.
+/// Number of links per place and kind. A link of an xApp carries the data of all base stations, so the kinds are
+/// counted separately.
 #[derive(Debug)]
 pub(super) struct Placement<const KINDS: usize> {
     here: [usize; KINDS],
     workers: Vec<[usize; KINDS]>,
-    /// The machine's thread and so many workers less one serve.
+    /// Number of active threads: the machine's and `active - 1` workers.
     active: usize,
 }
 
 impl<const KINDS: usize> Placement<KINDS> {
-    /// With so many workers, of which all serve, and no links.
+    /// Creates a placement with this number of workers, all active, and no links.
     pub(super) fn new(workers: usize) -> Self {
         Self { here: [0; KINDS], workers: vec![[0; KINDS]; workers], active: workers + 1 }
     }
 
-    /// So many threads serve from now on, the machine's first.
+    /// Sets the number of active threads, starting with the machine's.
     pub(super) fn set_active(&mut self, active: usize) {
         self.active = active.clamp(1, self.workers.len() + 1);
     }
 
-    /// Where the next link of a kind belongs: the live worker that serves with the fewest, or the machine's thread when it has no more
-    /// than that, or when no worker lives.
+    /// Returns the place for a new link: the running active worker with the fewest links of this kind. It is the
+    /// machine's thread if that has no more links than the worker, or if no worker is running.
     pub(super) fn next(&self, kind: usize, alive: impl Fn(usize) -> bool) -> Place {
         let live = (0..self.active - 1).filter(|&worker| alive(worker));
         let Some(worker) = live.min_by_key(|&worker| self.workers[worker][kind]) else { return Place::Here };
         if self.here[kind] < self.workers[worker][kind] { Place::Here } else { Place::Worker(worker) }
     }
 
-    /// Where a link is better served than where it is, if anywhere: one of a thread that serves no more, and one of a thread that has
-    /// two more than another.
+    /// Returns a better place for a link, if its thread is not active any more or has at least two more links than
+    /// another.
     pub(super) fn better(&self, kind: usize, place: Place, alive: impl Fn(usize) -> bool) -> Option<Place> {
         let next = self.next(kind, alive);
         let serves = match place {
@@ -104,18 +107,18 @@ impl<const KINDS: usize> Placement<KINDS> {
         (next != place && (!serves || links(place) > links(next) + 1)).then_some(next)
     }
 
-    /// A link has come.
+    /// Counts a new link.
     pub(super) fn add(&mut self, kind: usize, place: Place) {
         *self.of(kind, place) += 1;
     }
 
-    /// A link has gone.
+    /// Removes a link from the count.
     pub(super) fn remove(&mut self, kind: usize, place: Place) {
         let links = self.of(kind, place);
         *links = links.saturating_sub(1);
     }
 
-    /// Links of all kinds at a place.
+    /// Returns the number of links of all kinds at a place.
     pub(super) fn links(&self, place: Place) -> usize {
         match place {
             Place::Here => self.here.iter().sum(),
@@ -137,10 +140,11 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whoever comes and goes, and however many threads serve: newcomers go to live workers that serve alone, and the busiest place
-        /// has no more than one link beyond the idlest when nobody leaves, also once links have moved.
+        /// For random arrivals, departures and numbers of active threads, new links go to active running workers
+        /// only. Without departures, the numbers of links per thread differ by at most one, also after links have
+        /// moved.
         #[test]
-        fn links_are_spread(
+        fn links_are_spread_evenly(
             workers in 1_usize..8,
             links in 0_usize..300,
             dead in prop::option::of(0_usize..8),
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_counted_apart_and_what_has_gone_makes_room() {
+    fn kinds_are_balanced_separately_and_departures_make_room() {
         let mut placement = Placement::<2>::new(2);
         for expected in [Place::Worker(0), Place::Worker(1)] {
             assert_eq!(placement.next(0, |_| true), expected);
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_serve_as_they_are_loaded_and_not_back_and_forth() {
+    fn number_of_threads_follows_load_without_oscillating() {
         let mut load = Load::new(0.5, 3);
         let after = |load: &mut Load, looks: u32, cores: f64| {
             for _ in 0..looks {
@@ -205,7 +209,7 @@ mod tests {
         };
         assert_eq!(after(&mut load, 100, 0.45), 1);
         assert_eq!(after(&mut load, 1, 0.55), 2);
-        // What costs a little more on two is not sent back.
+        // A load that is slightly higher on two threads does not release one.
         assert_eq!(after(&mut load, 100, 0.35), 2);
         assert_eq!(after(&mut load, CALM_LOOKS - 1, 0.1), 2);
         assert_eq!(after(&mut load, 1, 0.4), 2, "a pause is no calm");

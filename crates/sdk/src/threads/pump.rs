@@ -1,4 +1,4 @@
-//! The worker's end of a link: a task that carries octets between a socket and two queues.
+//! Worker's end of a link: a task that transfers bytes between a socket and two queues.
 use std::cell::RefCell;
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -18,66 +18,68 @@ use super::queue::{End, Queue};
 use crate::clock::now;
 use crate::transport::{FrameReader, ReadOutcome, Stream};
 
-/// Octets that one read of a socket brings at most, where messages are not told apart.
+/// Maximum number of bytes per read of a socket whose messages are not separated.
 const READ_BYTES: usize = 64 << 10;
-/// Moves of one link before the thread's other links have their turn.
+/// Maximum number of transfers of a link before other links of the thread are served.
 const MOVES: usize = 8;
-/// How long a link rests that reports to nobody who takes more now: what it says meanwhile comes in fewer reads, and its peer
-/// feels it.
+/// Pause of a link whose receivers accept no more indications. Its data then arrives in fewer reads, and its peer
+/// gets back-pressure.
 const REST: Duration = Duration::from_millis(1);
-/// How long what was written last may take to leave once the machine has let go of the link.
+/// Time for the last data to be sent after the machine has closed the link.
 const LINGER: Duration = Duration::from_secs(1);
 
 thread_local! {
-    /// What a read has brought for the machine, until it is queued; the links of one thread share it.
+    /// Data of a read for the machine until it is queued; shared by the links of one thread.
     static BUFFER: RefCell<BytesMut> = RefCell::new(BytesMut::new());
-    /// The same for xApps.
+    /// The same for data to xApps.
     static BATCH: RefCell<Batch> = RefCell::new(Batch::default());
 }
 
-/// Carries one link until both directions have ended.
+/// Task of one link; it ends when both directions have ended.
 pub(super) struct Pump {
     socket: Socket,
     shared: Arc<Shared>,
-    /// Of the thread that serves it.
+    /// Counters of the thread.
     counts: Arc<Counts>,
-    /// By what it moves from thread to thread, if it may.
+    /// Place of the link, if it may move to another thread.
     seat: Option<Seat>,
-    /// Tells messages apart, some of which go past the machine; without it, all goes to the machine as it comes.
+    /// Splits data into messages, some of which take the fast path. Without it, all data goes to the machine as it
+    /// arrives.
     reader: Option<FrameReader>,
-    /// Taken out of the queue, not yet by the socket; of messages one.
+    /// Data taken out of the queue but not accepted by the socket; of messages, at most one.
     leaving: BytesMut,
-    /// Until when it rests, while it does; kept for the next time.
+    /// End of the current pause; the allocation is reused.
     rest: Option<Pin<Box<Sleep>>>,
     rests: bool,
-    /// Set once the machine has let go.
+    /// Deadline for the last data, set once the machine has closed the link.
     linger: Option<Pin<Box<Sleep>>>,
-    /// Nothing more comes from the socket.
+    /// Whether the socket has reached its end.
     heard_all: bool,
     ended: bool,
 }
 
-/// Where the link's socket is.
+/// Location of the link's socket.
 enum Socket {
     Own(Stream),
-    /// With what is said to the xApp.
+    /// In the outbox of the xApp.
     Shared,
 }
 
 impl Pump {
-    /// Of a base station's link, with PDUs up to so many octets.
+    /// Creates the task of a base station's link, with PDUs of up to `max_pdu` bytes.
     pub(super) fn new(stream: Stream, max_pdu: usize, shared: Arc<Shared>) -> Self {
         let reader = FrameReader::with_framer(max_pdu, stream.framer()).with_spare();
         Self::with(Socket::Own(stream), Some(reader), shared)
     }
 
-    /// It may move from thread to thread.
+    /// Allows the link to move to other threads.
     pub(super) fn at(mut self, seat: Seat) -> Self {
         self.seat = Some(seat);
         self
     }
 
-    /// Whether it is served elsewhere from now on: then this task has ended, and another one goes on.
+    /// Moves the link if there is a better place. Returns whether it moved; this task then ends, and another one
+    /// continues.
     fn moves(&mut self) -> bool {
         let Some(place) = self.seat.as_mut().and_then(Seat::better) else { return false };
         if self.ended || self.heard_all || self.linger.is_some() {
@@ -90,7 +92,7 @@ impl Pump {
                 let (reader, leaving) = (self.reader.take(), std::mem::take(&mut self.leaving));
                 let shared = self.shared.clone();
                 counts.pumps.fetch_add(1, Ordering::Relaxed);
-                // It has nothing to tell when it is dropped.
+                // A task that has moved must not report the end of the link when dropped.
                 self.ended = true;
                 seat.spawn(place, |seat| Self {
                     socket: Socket::Own(stream),
@@ -108,7 +110,7 @@ impl Pump {
                 true
             }
             Err(Ok(stream)) => {
-                // It stays for good.
+                // The link cannot be moved.
                 self.socket = Socket::Own(stream);
                 false
             }
@@ -119,7 +121,7 @@ impl Pump {
         }
     }
 
-    /// Of an xApp's link.
+    /// Creates the task of an xApp's link.
     pub(super) fn of_xapp(shared: Arc<Shared>) -> Self {
         Self::with(Socket::Shared, None, shared)
     }
@@ -142,7 +144,7 @@ impl Pump {
         }
     }
 
-    /// Moves what one read brings; `Ready(false)` if nothing more comes that way.
+    /// Transfers the data of one read. Returns `Ready(false)` at the end of this direction.
     fn inward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         if self.heard_all {
             return Poll::Ready(Ok(false));
@@ -177,7 +179,7 @@ impl Pump {
                         Delivered::Well => {}
                         Delivered::ToNobody => self.begin_to_rest(),
                         Delivered::Broken => {
-                            // The machine meets what is wrong, as if it had read it itself.
+                            // The machine reads the invalid data and detects the fault itself.
                             let rest = self.reader.take().map(FrameReader::into_rest).unwrap_or_default();
                             put(&self.shared, &self.counts, &rest);
                         }
@@ -220,7 +222,8 @@ impl Pump {
         }
     }
 
-    /// Moves octets towards the socket; `Ready(false)` if the machine has let go and all of it has left.
+    /// Transfers data to the socket. Returns `Ready(false)` once the machine has closed the link and all data was
+    /// sent.
     fn outward(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let queue = match &self.shared.outward {
             Outward::Mouth(mouth) => return mouth.poll(cx),
@@ -255,10 +258,10 @@ impl Pump {
         }
     }
 
-    /// Whether the machine has let go; wakes `cx` once it does.
+    /// Returns whether the machine has closed the link; if not, `cx` is woken when it does.
     fn is_let_go(&self, cx: &mut Context<'_>) -> bool {
         match &self.shared.outward {
-            // A socket that takes nothing wakes nobody: the end of the link has to.
+            // A socket that accepts no data does not wake the task, so the end of the link must.
             Outward::Queue(queue) => {
                 let mut queue = lock(queue);
                 queue.await_octets(cx.waker()).wake();
@@ -268,7 +271,7 @@ impl Pump {
         }
     }
 
-    /// The machine is told why, and the task has nothing more to do.
+    /// Reports the reason to the machine and ends the task.
     fn end(&mut self, why: End) {
         self.ended = true;
         let told = lock(&self.shared.inward).finish(why.clone());
@@ -289,7 +292,7 @@ impl Pump {
     }
 }
 
-/// The link's socket.
+/// Returns the socket of the link.
 fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
     match (socket, &shared.outward) {
         (Socket::Own(stream), _) => Some(stream),
@@ -298,23 +301,23 @@ fn stream<'a>(socket: &'a Socket, shared: &'a Shared) -> Option<&'a Stream> {
     }
 }
 
-/// What became of a read.
+/// Result of distributing the messages of a read.
 enum Delivered {
-    /// All of it is where it belongs.
+    /// All messages were delivered.
     Well,
-    /// The same, all at xApps that take no more for now.
+    /// All messages went to xApps whose outboxes are loaded.
     ToNobody,
-    /// A message was framed wrongly.
+    /// A message has invalid framing.
     Broken,
 }
 
-/// Gives each whole message of a read to whom it is for: to xApps, or to the machine.
+/// Passes each complete message of a read to the xApps that receive it, or to the machine.
 fn deliver(reader: &mut FrameReader, shared: &Shared, counts: &Counts) -> Delivered {
     BATCH.with_borrow_mut(|batch| {
         let now = now();
         let delivered = BUFFER.with_borrow_mut(|for_machine| {
             for_machine.clear();
-            // From the look at the routes until all is where it belongs they do not change.
+            // The routes stay locked until all messages are delivered.
             let routes = lock(&shared.routes);
             let goes_past = !routes.is_empty() && !lock(&shared.inward).is_held();
             let (mut passed, mut handed) = (0, false);
@@ -354,7 +357,7 @@ fn deliver(reader: &mut FrameReader, shared: &Shared, counts: &Counts) -> Delive
     })
 }
 
-/// Hands octets to the machine.
+/// Passes bytes to the machine.
 fn put(shared: &Shared, counts: &Counts, octets: &[u8]) {
     if !octets.is_empty() {
         count(&counts.crossings, 1);
@@ -387,7 +390,7 @@ impl Future for Pump {
                     this.end(End::Broken(error.kind(), error.to_string()));
                     return Poll::Ready(());
                 }
-                // The machine has let go, and has heard what there was to hear.
+                // The machine has closed the link and received all data.
                 Poll::Ready(Ok(false)) => {
                     this.end(End::Closed);
                     return Poll::Ready(());

@@ -1,4 +1,4 @@
-//! One direction of a link between two threads: a bounded queue of octets or whole messages, without a clock or a thread.
+//! One direction of a link between two threads: a bounded queue of bytes or whole messages, without clock or thread.
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::task::Waker;
@@ -7,21 +7,21 @@ use bytes::{Buf, BytesMut};
 
 use crate::transport::Framer;
 
-/// Octets that wait between two threads, per link and direction: more are not taken before some are. One read of a socket,
-/// or one message, may go beyond by its own length, since it is taken whole.
+/// Capacity of each queue between two threads, in bytes. A read or message is accepted as a whole if there is any
+/// room, and may exceed the capacity by its own length.
 pub const QUEUE_BYTES: usize = 64 << 10;
 
-/// What ended a direction; told after what was queued before.
+/// End of a direction, which the reader gets after all queued data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// The writer has no more to say.
+    /// The writer has closed the direction.
     Closed,
-    /// The link broke.
+    /// The link has failed.
     Broken(io::ErrorKind, String),
 }
 
 impl End {
-    /// As a reader is told.
+    /// Returns the result for the reader.
     fn told(&self) -> io::Result<usize> {
         match self {
             Self::Closed => Ok(0),
@@ -30,23 +30,24 @@ impl End {
     }
 }
 
-/// A queue with one writer and one reader. Nothing is dropped: a writer that finds no room is told so, and woken.
+/// A queue with one writer and one reader. No data is dropped: a writer without room gets `WouldBlock` and is woken
+/// later.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     bytes: BytesMut,
-    /// Lengths of the messages in `bytes`, if the link keeps messages apart.
+    /// Lengths of the messages in `bytes`, if the queue keeps messages apart.
     messages: Option<VecDeque<usize>>,
     end: Option<End>,
-    /// The reader has gone: nothing is taken any more.
+    /// Whether the reader is gone, so that no data is accepted.
     unread: bool,
-    /// The writer rests until the reader has handled all that was written.
+    /// Whether the writer must wait until the reader has handled all data.
     held: bool,
-    /// Who waits for octets, and for room; one task each.
+    /// Waker of the task that waits for data, and of the one that waits for room; one task each.
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
-/// What a change wakes; called by whoever holds no lock.
+/// Task to wake after the lock has been released.
 #[must_use]
 #[derive(Debug, Default)]
 pub(super) struct Wake(Option<Waker>);
@@ -60,60 +61,61 @@ impl Wake {
 }
 
 impl Queue {
-    /// An empty queue; of whole messages or of octets.
+    /// Creates an empty queue of whole messages or of bytes.
     pub(super) fn new(of_messages: bool) -> Self {
         Self { messages: of_messages.then(VecDeque::new), ..Self::default() }
     }
 
-    /// Octets that wait.
+    /// Returns the number of queued bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether a writer is to write on.
+    /// Returns whether the queue has room.
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < QUEUE_BYTES
     }
 
-    /// Whether a reader finds something: octets or the end.
+    /// Returns whether a read would return data or the end.
     pub(super) fn is_readable(&self) -> bool {
         !self.bytes.is_empty() || self.end.is_some()
     }
 
-    /// Whether a writer finds something: room, or that it writes in vain.
+    /// Returns whether a write would succeed or fail, without waiting.
     pub(super) fn is_writable(&self) -> bool {
         self.has_room() || self.is_over()
     }
 
-    /// Whether nobody reads any more, or the writer has ended it.
+    /// Returns whether the reader is gone or the writer has ended the direction.
     pub(super) fn is_over(&self) -> bool {
         self.unread || self.end.is_some()
     }
 
-    /// Who is woken once something can be read. The reader asks for this when it has handled all before: a writer that was
-    /// held goes on.
+    /// Registers the task to wake when data arrives. The reader calls this after it has handled all earlier data, so
+    /// a held writer continues.
     pub(super) fn await_octets(&mut self, waker: &Waker) -> Wake {
         store(&mut self.reader, waker);
         Wake(if std::mem::take(&mut self.held) { self.writer.take() } else { None })
     }
 
-    /// Holds the writer back until all that was written is handled, unless it is: then the reader waits for more.
+    /// Holds the writer until all queued data has been handled. Has no effect if the reader already waits for more
+    /// data.
     pub(super) fn hold(&mut self) {
         self.held = self.is_readable() || self.reader.is_none();
     }
 
-    /// Whether the writer is to rest.
+    /// Returns whether the writer is held.
     pub(super) fn is_held(&self) -> bool {
         self.held && !self.is_over()
     }
 
-    /// Who is woken once something can be written.
+    /// Registers the task to wake when the queue has room.
     pub(super) fn await_room(&mut self, waker: &Waker) {
         store(&mut self.writer, waker);
     }
 
-    /// Takes as much as there is room for, of a message all or nothing. `WouldBlock` without room, `BrokenPipe` (or why it
-    /// broke) without a reader.
+    /// Writes as many bytes as there is room for, or a whole message. Returns `WouldBlock` without room, and
+    /// `BrokenPipe` (or the reason of the failure) without a reader.
     pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<(usize, Wake)> {
         if self.is_over() {
             return Err(match &self.end {
@@ -123,7 +125,7 @@ impl Queue {
         }
         let whole: usize = slices.iter().map(|slice| slice.len()).sum();
         let most = match &self.messages {
-            // A message is taken whole: alone if it is longer than the queue.
+            // A message is accepted as a whole, even one longer than the capacity if the queue is empty.
             Some(_) if self.has_room() => whole,
             Some(_) => 0,
             None => whole.min(QUEUE_BYTES.saturating_sub(self.bytes.len())),
@@ -140,7 +142,7 @@ impl Queue {
         Ok((most, self.grown(most)))
     }
 
-    /// Frames a message as the reader of a queue expects it.
+    /// Frames a message in the format of the queue's reader.
     pub(super) fn frame(framer: &dyn Framer, pdu: &[u8], into: &mut BytesMut) {
         let at = into.len();
         into.resize(at + framer.head_bytes(), 0);
@@ -148,7 +150,7 @@ impl Queue {
         into.extend_from_slice(pdu);
     }
 
-    /// Takes what one read has brought, whatever its length; in vain if nobody reads.
+    /// Adds the data of one read regardless of its length; discards it if the reader is gone.
     pub(super) fn put(&mut self, octets: &[u8]) -> Wake {
         if self.is_over() || octets.is_empty() {
             return Wake::default();
@@ -164,7 +166,7 @@ impl Queue {
         Wake(self.reader.take())
     }
 
-    /// Appends to `buf` what is there: of octets at most its spare capacity, of messages one.
+    /// Appends queued data to `buf`: of bytes at most its spare capacity, of messages one.
     pub(super) fn read(&mut self, buf: &mut BytesMut) -> io::Result<(usize, Wake)> {
         if self.bytes.is_empty() {
             let ended = self.end.as_ref().map(End::told);
@@ -177,7 +179,7 @@ impl Queue {
             None => self.bytes.len().min(buf.spare_capacity_mut().len()),
         };
         if buf.is_empty() && moved == self.bytes.len() && self.messages.is_none() {
-            // The whole buffer changes hands, and comes back empty.
+            // The whole buffer is swapped, and comes back empty.
             std::mem::swap(buf, &mut self.bytes);
         } else {
             buf.extend_from_slice(&self.bytes[..moved]);
@@ -187,13 +189,13 @@ impl Queue {
         Ok((moved, Wake(wake)))
     }
 
-    /// The writer has no more to say, or cannot. The first end counts.
+    /// Ends the direction, regularly or with an error. Only the first call has an effect.
     pub(super) fn finish(&mut self, end: End) -> Wake {
         self.end.get_or_insert(end);
         Wake(self.reader.take())
     }
 
-    /// Nobody reads any more: what waits is forgotten.
+    /// Discards all data, because the reader is gone.
     pub(super) fn abandon(&mut self) -> Wake {
         self.unread = true;
         self.bytes = BytesMut::new();
@@ -202,7 +204,7 @@ impl Queue {
     }
 }
 
-/// Keeps who is to be woken.
+/// Stores a waker.
 pub(super) fn store(place: &mut Option<Waker>, waker: &Waker) {
     if place.as_ref().is_none_or(|known| !known.will_wake(waker)) {
         *place = Some(waker.clone());
@@ -214,10 +216,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Octets of one write.
+    /// Maximum number of bytes per write.
     const SIZE_MAX: usize = 100_000;
 
-    /// What is written comes out, whole and in order, whatever the pieces; and no more waits than the bound.
+    /// Checks that all data is read in order, for any sizes of writes, and that the queue stays within its capacity.
     fn carried(of_messages: bool, steps: &[(bool, usize)]) {
         let mut queue = Queue::new(of_messages);
         let (mut written, mut read) = (Vec::new(), Vec::new());
@@ -265,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_or_reordered(
+        fn data_is_neither_lost_nor_reordered(
             of_messages in any::<bool>(),
             steps in prop::collection::vec((any::<bool>(), 0_usize..SIZE_MAX), 0..60),
         ) {
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_to_nobody_is_told() {
+    fn write_without_reader_returns_error() {
         let mut queue = Queue::new(false);
         let _ = queue.put(b"lost with its reader");
         let _ = queue.abandon();

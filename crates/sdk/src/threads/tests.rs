@@ -1,4 +1,5 @@
-//! Links between threads, without threads: an executor that chooses by a seed who runs next, and notices who is never woken.
+//! Tests of links between threads on one thread. The executor picks the next task by a seed, and detects tasks that
+//! are never woken.
 mod past;
 
 use super::crossing::{Counts, Far, Held, KINDS, Mouths, Shared};
@@ -18,7 +19,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::task::{Wake, Waker};
 
-/// Marsaglia's xorshift: the same numbers for the same seed.
+/// Pseudo-random generator (Marsaglia's xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -33,7 +34,7 @@ impl Dice {
     }
 }
 
-/// Messages each way of a link that moves.
+/// Number of messages in each direction of a link that moves.
 const MOVED: u32 = 20_000;
 
 struct Flag(AtomicBool);
@@ -49,7 +50,7 @@ struct Task {
     flag: Arc<Flag>,
 }
 
-/// Runs tasks in an order that a seed chooses, until none is woken.
+/// Runs tasks in an order determined by a seed, until none is woken.
 struct Executor {
     dice: Dice,
     tasks: BTreeMap<usize, Task>,
@@ -68,7 +69,7 @@ impl Executor {
         self.named - 1
     }
 
-    /// At most so many steps; whether tasks are woken still.
+    /// Runs at most `steps` steps. Returns whether tasks are still woken.
     fn run(&mut self, steps: usize) -> bool {
         for _ in 0..steps {
             let woken: Vec<usize> = self
@@ -103,7 +104,8 @@ fn far(shared: Arc<Shared>, framer: &'static dyn Framer) -> Stream {
     Stream::Far(Far { shared, framer, mouths: Mouths::default(), conn: OnceLock::new(), _held: held() })
 }
 
-/// A link whose peer is a pipe of so many octets: the peer's end, the machine's, and the worker's task between.
+/// Creates a link whose peer is a pipe with this capacity. Returns the peer's end, the machine's end, and the
+/// worker's task.
 fn link(capacity: usize, counts: &Arc<Counts>) -> (Stream, Stream, Pump) {
     let (peer, socket) = duplex(capacity);
     let stream = Stream::Memory(socket);
@@ -151,19 +153,19 @@ fn numbered(subscription: u8, number: u32, length: usize) -> Bytes {
     pdu.into()
 }
 
-/// Subscriptions of one agent.
+/// Number of subscriptions per agent.
 const SUBSCRIPTIONS: u8 = 3;
-/// Reports of each.
+/// Number of reports per subscription.
 const REPORTS: u32 = 40;
 
-/// Numbers of reports, by agent and subscription.
+/// Sequence numbers of reports by agent and subscription.
 type Arrived = BTreeMap<(usize, u8), Vec<u32>>;
 
-/// Agents report through workers to a machine that forwards to one xApp through another worker; returns what the xApp got,
-/// by agent and subscription, and what each agent's link ended with.
+/// Agents send reports through workers to a machine, which forwards them to one xApp through another worker. Returns
+/// the reports at the xApp by agent and subscription, and how each agent's link ended.
 fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<bool>) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    // Timers are made, and never run out: time does not pass here.
+    // Timers are created but never expire, because the time does not advance.
     let _entered = runtime.enter();
     let mut world = Executor::new(seed);
     let counts = Arc::<Counts>::default();
@@ -197,7 +199,8 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
                 match receive(&near, &mut reader).await {
                     Ok(Some(pdu)) => {
                         let marked = Bytes::from([&[agent as u8], &pdu[..]].concat());
-                        // One writer at a time, as the machine's thread is one; who waits for room waits with the turn.
+                        // One writer at a time, like the machine's thread. A writer that waits for room keeps its
+                        // turn.
                         let mut writer = loop {
                             match turn.take() {
                                 Some(writer) => break writer,
@@ -239,7 +242,7 @@ fn forwarded(seed: u64, agents: usize, dead: Option<usize>) -> (Arrived, Vec<boo
     (got.take(), ends.take())
 }
 
-/// Lets others run.
+/// Yields to other tasks.
 async fn yielded() {
     let mut first = true;
     std::future::poll_fn(|cx| {
@@ -253,7 +256,7 @@ async fn yielded() {
 }
 
 #[test]
-fn nothing_is_lost_and_each_subscription_keeps_its_order() {
+fn reports_are_complete_and_in_order_per_subscription() {
     for seed in 1..=60 {
         let agents = 1 + seed as usize % 5;
         let (got, broken) = forwarded(seed, agents, None);
@@ -266,14 +269,14 @@ fn nothing_is_lost_and_each_subscription_keeps_its_order() {
 }
 
 #[test]
-fn a_dead_thread_breaks_its_own_links_which_are_told_why() {
+fn ended_thread_breaks_only_its_own_links_with_reason() {
     let mut cut = 0;
     for seed in 1..=60 {
         let (got, broken) = forwarded(seed, 3, Some(1));
         assert!(!broken[0] && !broken[2], "seed {seed}: a neighbour's link broke");
         for ((agent, _), numbers) in got {
             let whole = numbers.len() == REPORTS as usize;
-            // Of the dead one what had come before comes, without a hole.
+            // The data sent before the thread ended arrives without a gap.
             assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "seed {seed}, agent {agent}");
             assert!(whole || (agent == 1 && broken[1]), "seed {seed}, agent {agent}");
             cut += usize::from(!whole);
@@ -282,7 +285,7 @@ fn a_dead_thread_breaks_its_own_links_which_are_told_why() {
     assert!(cut > 20, "the thread dies too late to be noticed: {cut} subscriptions cut");
 }
 
-/// Takes nothing, or panics when it is read.
+/// A stream that accepts no data, or panics when it is read.
 #[derive(Debug)]
 struct Odd {
     panics: bool,
@@ -307,7 +310,7 @@ impl Connection for Odd {
     }
 }
 
-/// The machine's end of a base station's link that the first worker serves.
+/// Returns the machine's end of a base station's link on the first worker.
 fn cross(threads: &Threads, stream: Stream) -> Stream {
     threads.crew().cross(stream, Place::Worker(0), STATIONS)
 }
@@ -317,7 +320,7 @@ fn odd(panics: bool) -> Stream {
 }
 
 #[tokio::test]
-async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is_let_go_of() {
+async fn panic_ends_one_link_and_stalled_socket_is_released() {
     let threads = Threads::start("test", 1, MAX_PDU_BYTES, 0.0).unwrap();
     let worker = &threads.hall.workers[0];
     let near = cross(&threads, odd(true));
@@ -327,7 +330,7 @@ async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is
     assert!(threads.report()[1].alive, "the thread goes on for its other links");
 
     let near = cross(&threads, odd(false));
-    // Messages are taken until the queue is full, and the next one not in part.
+    // Messages are accepted until the queue is full; the next one is not accepted in part.
     let message = Bytes::from(vec![7; 20_000]);
     let mut taken = 0;
     while near.try_write_vectored(&[IoSlice::new(&message)]).is_ok() {
@@ -347,7 +350,7 @@ async fn a_panic_ends_one_link_and_is_counted_and_a_socket_that_takes_nothing_is
 }
 
 #[tokio::test]
-async fn a_thread_that_has_ended_gets_no_newcomers_and_the_machine_serves_them() {
+async fn ended_thread_gets_no_new_links() {
     tokio::task::LocalSet::new().run_until(gets_no_newcomers()).await;
 }
 
@@ -370,9 +373,10 @@ async fn gets_no_newcomers() {
     assert_eq!(receive(&near, &mut FrameReader::default()).await.unwrap().unwrap(), "served");
 }
 
-/// While links move to and fro between three threads, over TCP and Unix sockets, everything goes both ways, once and in order.
+/// While links move between three threads, over TCP and Unix sockets, all messages arrive in both directions, once
+/// and in order.
 #[test]
-fn links_that_move_lose_nothing_and_repeat_nothing() {
+fn moving_links_neither_lose_nor_repeat_messages() {
     crate::run(async {
         let threads = Threads::start("test", 2, MAX_PDU_BYTES, 0.0).unwrap();
         let options = SocketOptions::default();

@@ -1,4 +1,4 @@
-//! Where a party listens or connects to, as people write it.
+//! Addresses to listen at or to connect to, in text form.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,99 +7,99 @@ use std::str::FromStr;
 
 use super::registry::registered;
 
-/// The forms an address takes, for messages and help texts.
+/// Accepted forms of an address, for messages and help texts.
 pub const SCHEMES: &str =
     "tcp://host:port, unix:///path, mem://name, sctp://host:port, shim:///folder/ip:port or tls://host:port";
 
-/// A place to listen at or to connect to. Parsing and [`fmt::Display`] are inverse to each other.
+/// An address to listen at or to connect to. Parsing and [`fmt::Display`] are inverse to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Address {
-    /// `tcp://host:port`; an IPv6 host is written in brackets, here it has none.
+    /// `tcp://host:port`. An IPv6 host is written in brackets, which `host` does not contain.
     Tcp {
-        /// A name or a literal IP address.
+        /// Host name or IP address.
         host: String,
-        /// 0 lets the kernel choose one for a listener.
+        /// Port; 0 lets the kernel choose one for a listener.
         port: u16,
     },
     /// `unix:///path`: a Unix stream socket.
     Unix(PathBuf),
-    /// `mem://name`: within this process.
+    /// `mem://name`: a pipe within this process.
     Memory(String),
-    /// `shim:///folder/ip:port`: towards programs whose SCTP sockets our library carries (`bindings/preload`). The folder
-    /// stands for the network; the address in it need not be the machine's.
+    /// `shim:///folder/ip:port`: connects to programs whose SCTP sockets ranlab's preloaded library emulates
+    /// (`bindings/preload`). The folder represents the network; the IP address need not belong to the machine.
     Shim {
-        /// What `RANLAB_SCTP` names for them.
+        /// Folder, as set in `RANLAB_SCTP` of these programs.
         folder: PathBuf,
-        /// Where the listener is, as SCTP would say it.
+        /// SCTP address of the listener.
         at: SocketAddr,
     },
-    /// `sctp://host:port`: carried where the kernel can. Several addresses of one host, the paths to it, have commas between
-    /// them: `sctp://10.0.1.1,10.0.2.1:36421`, `sctp://[fd01::1,fd02::1]:36421`.
+    /// `sctp://host:port`: SCTP of the kernel, if available. A multi-homed host has several addresses, separated by
+    /// commas: `sctp://10.0.1.1,10.0.2.1:36421`, `sctp://[fd01::1,fd02::1]:36421`.
     Sctp {
-        /// Names or literal IP addresses.
+        /// Host names or IP addresses.
         host: String,
-        /// The SCTP port; E2AP's is 36421.
+        /// SCTP port; the port of E2AP is 36421.
         port: u16,
     },
-    /// `scheme://place` of a transport that was [registered](super::register).
+    /// `scheme://place` of a [registered](super::register) transport.
     Other {
-        /// Whose.
+        /// Scheme of the transport.
         scheme: String,
-        /// Where, in that transport's words.
+        /// Location, in the format of the transport.
         place: String,
     },
     /// `tls://host:port`: TCP under mutual TLS (feature `tls`).
     Tls {
-        /// A name or a literal IP address.
+        /// Host name or IP address.
         host: String,
-        /// The TCP port under TLS.
+        /// TCP port.
         port: u16,
     },
 }
 
-/// Why a text is no address.
+/// Reason why a text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// There is no `scheme://` in front.
+    /// The text does not begin with `scheme://`.
     #[error("\"{text}\" has no scheme; write {}{SCHEMES}", example(text))]
     NoScheme {
-        /// What was given.
+        /// Text.
         text: String,
     },
-    /// The scheme is none of ours, nor registered.
+    /// The scheme is neither built in nor registered.
     #[error("\"{scheme}://\" is no transport of ours; write {SCHEMES}")]
     UnknownScheme {
-        /// What stood before `://`.
+        /// Text before `://`.
         scheme: String,
     },
-    /// Host or port are missing or malformed.
+    /// Host or port is missing or malformed.
     #[error("\"{text}\" is not HOST:PORT with a port from 0 to 65535 (an IPv6 host stands in brackets)")]
     HostPort {
-        /// What stood behind `://`.
+        /// Text after `://`.
         text: String,
     },
-    /// A Unix path that is empty or too long for the kernel.
+    /// The Unix path is empty or too long for the kernel.
     #[error("a unix:// path has 1 to {MAX_UNIX_PATH_BYTES} bytes, \"{text}\" has {}", text.len())]
     UnixPath {
-        /// What stood behind `://`.
+        /// Text after `://`.
         text: String,
     },
-    /// Not a folder and an address within.
+    /// Not a folder with an address in it.
     #[error(
         "shim:// needs a folder and an address in it, as shim:///run/e2/127.0.0.1:36421, and no more than {MAX_UNIX_PATH_BYTES} bytes; \"{text}\" is none"
     )]
     Shim {
-        /// What stood behind `://`.
+        /// Text after `://`.
         text: String,
     },
-    /// `mem://` without a name.
+    /// `mem://` has no name.
     #[error("mem:// needs a name behind it")]
     NoName,
 }
 
-/// What a text without a scheme most likely means.
+/// Returns the most likely intended address for a text without a scheme.
 fn example(text: &str) -> String {
     match host_port(text, false) {
         Ok((host, port)) => format!("{}, or one of ", Address::Tcp { host, port }),
@@ -140,7 +140,7 @@ fn shim(text: &str) -> Result<Address, AddressError> {
     let wrong = || AddressError::Shim { text: text.to_owned() };
     let (folder, at) = text.rsplit_once('/').ok_or_else(wrong)?;
     let at = at.parse::<SocketAddr>().map_err(|_| wrong())?;
-    // As long as the socket's path is going to be: an address may have been written longer than it prints.
+    // Uses the longer one of the text and its printed form, which becomes the path of the socket.
     let fits = text.len().max(folder.len() + 1 + at.to_string().len()) <= MAX_UNIX_PATH_BYTES;
     match !folder.is_empty() && fits && !folder.contains('\0') && at.port() > 0 {
         true => Ok(Address::Shim { folder: folder.into(), at }),
@@ -148,11 +148,11 @@ fn shim(text: &str) -> Result<Address, AddressError> {
     }
 }
 
-/// `several`: a host of several addresses has commas between them.
+/// Parses host and port. With `several`, the host may be a list of addresses separated by commas.
 fn host_port(text: &str, several: bool) -> Result<(String, u16), AddressError> {
     let wrong = || AddressError::HostPort { text: text.to_owned() };
     let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
-    // `u16::from_str` takes a leading '+', which no one writes on purpose and which would not print back.
+    // `u16::from_str` accepts a leading '+', which would not be printed again.
     if !port.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());
     }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_parsed_prints_back() {
+    fn parsed_address_prints_back() {
         for text in [
             "tcp://127.0.0.1:36421",
             "tcp://[::1]:0",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_what_is_allowed() {
+    fn errors_name_allowed_values() {
         let refusal = |text: &str| text.parse::<Address>().map_err(|error| error.to_string()).unwrap_err();
         assert!(refusal("127.0.0.1:36421").contains("tcp://host:port"));
         assert!(refusal("udp://127.0.0.1:1").contains("unix:///path"));

@@ -1,83 +1,83 @@
-//! Why there is no connection, no listener, no newcomer: one sentence each.
+//! Errors of connecting, listening and accepting.
 
 use std::io;
 use std::time::Duration;
 
 use super::Address;
 
-/// Why there is no connection: one sentence each.
+/// Reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The machine answers, but nobody listens there (or its queue of newcomers is full).
+    /// The host responds, but nothing listens at the address, or its accept queue is full.
     #[error("nobody listens at {address}")]
     Refused {
-        /// Where to.
+        /// Address.
         address: Address,
     },
-    /// No way leads there.
+    /// The address is unreachable.
     #[error("{address} is unreachable: {source}")]
     Unreachable {
-        /// Where to.
+        /// Address.
         address: Address,
-        /// The system's word.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// No answer in time.
+    /// No response arrived in time.
     #[error("{address} did not answer within {}", seconds(*.after))]
     TimedOut {
-        /// Where to.
+        /// Address.
         address: Address,
-        /// How long was waited.
+        /// Timeout.
         after: Duration,
     },
-    /// The host name has no address.
+    /// The host name cannot be resolved.
     #[error("the host of {address} has no address: {source}")]
     UnknownHost {
-        /// Where to.
+        /// Address.
         address: Address,
-        /// The resolver's word.
+        /// Error of the resolver.
         source: io::Error,
     },
-    /// A Unix path that is not there.
+    /// The Unix path does not exist.
     #[error("there is no socket at {address}")]
     NoSuchPath {
-        /// Where to.
+        /// Address.
         address: Address,
     },
-    /// The caller may not.
+    /// Permission denied.
     #[error("no permission to connect to {address}")]
     Permission {
-        /// Where to.
+        /// Address.
         address: Address,
     },
-    /// The transport is not available here.
+    /// The transport is not available.
     #[error("cannot connect to {address}: {why}")]
     Unsupported {
-        /// Where to.
+        /// Address.
         address: Address,
-        /// What is missing.
+        /// Reason.
         #[source]
         why: Unsupported,
     },
-    /// Anything else, in the system's words.
+    /// Any other error.
     #[error("cannot connect to {address}: {source}")]
     Io {
-        /// Where to.
+        /// Address.
         address: Address,
-        /// The system's word.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl ConnectError {
-    /// What the system says of an attempt.
+    /// Converts an error of the operating system.
     pub(super) fn of(address: &Address, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let address = address.clone();
         match source.kind() {
             Kind::ConnectionRefused => Self::Refused { address },
-            // A Unix listener with a full queue says EAGAIN where TCP would let the newcomer wait.
+            // A Unix listener with a full queue returns EAGAIN, where TCP would keep the connection waiting.
             Kind::WouldBlock => Self::Refused { address },
             Kind::NetworkUnreachable | Kind::HostUnreachable => Self::Unreachable { address, source },
             Kind::PermissionDenied => Self::Permission { address },
@@ -86,75 +86,75 @@ impl ConnectError {
         }
     }
 
-    /// The address of a transport that is not here.
+    /// Creates the error for an unavailable transport.
     pub(super) fn unsupported(address: &Address, why: Unsupported) -> Self {
         Self::Unsupported { address: address.clone(), why }
     }
 }
 
-/// Why one cannot listen there: one sentence each.
+/// Reason why an address cannot be listened at.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Somebody listens there.
+    /// Another listener uses the address.
     #[error("{address} is in use by another listener")]
     InUse {
-        /// Where.
+        /// Address.
         address: Address,
     },
     /// The host is not this machine.
     #[error("{address} is not an address of this machine")]
     NotLocal {
-        /// Where.
+        /// Address.
         address: Address,
     },
-    /// The host name has no address.
+    /// The host name cannot be resolved.
     #[error("the host of {address} has no address: {source}")]
     UnknownHost {
-        /// Where.
+        /// Address.
         address: Address,
-        /// The resolver's word.
+        /// Error of the resolver.
         source: io::Error,
     },
-    /// A port below 1024, or a directory that may not be written.
+    /// Permission denied, for example a port below 1024 or a read-only directory.
     #[error("no permission to listen at {address}")]
     Permission {
-        /// Where.
+        /// Address.
         address: Address,
     },
-    /// The Unix path exists and is no socket: it is somebody's file and stays.
+    /// The Unix path exists and is not a socket. The file is not replaced.
     #[error("{address} exists and is not a socket")]
     NotASocket {
-        /// Where.
+        /// Address.
         address: Address,
     },
-    /// The directory of the Unix path is missing.
+    /// The directory of the Unix path does not exist.
     #[error("the directory of {address} does not exist")]
     NoDirectory {
-        /// Where.
+        /// Address.
         address: Address,
     },
-    /// The transport is not available here.
+    /// The transport is not available.
     #[error("cannot listen at {address}: {why}")]
     Unsupported {
-        /// Where.
+        /// Address.
         address: Address,
-        /// What is missing.
+        /// Reason.
         #[source]
         why: Unsupported,
     },
-    /// Anything else, in the system's words.
+    /// Any other error.
     #[error("cannot listen at {address}: {source}")]
     Io {
-        /// Where.
+        /// Address.
         address: Address,
-        /// The system's word.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl BindError {
-    /// What the system says of an attempt.
+    /// Converts an error of the operating system.
     pub(super) fn of(address: &Address, source: io::Error) -> Self {
         use io::ErrorKind as Kind;
         let address = address.clone();
@@ -169,27 +169,28 @@ impl BindError {
         }
     }
 
-    /// The address of a transport that is not here.
+    /// Creates the error for an unavailable transport.
     pub(super) fn unsupported(address: &Address, why: Unsupported) -> Self {
         Self::Unsupported { address: address.clone(), why }
     }
 }
 
-/// Why a newcomer could not be let in. The listener itself stays usable.
+/// Reason why a connection could not be accepted. The listener stays usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcceptError {
-    /// No descriptor or memory is left: wait before accepting again, or the loop spins.
+    /// No file descriptor or memory is left. Wait before accepting again; otherwise the loop spins.
     #[error("no room for another connection: {0}")]
     Exhausted(#[source] io::Error),
-    /// Anything else; the newcomer is gone.
+    /// Any other error; the connection is lost.
     #[error("a connection could not be accepted: {0}")]
     Io(#[source] io::Error),
 }
 
 impl AcceptError {
     pub(super) fn of(error: io::Error) -> Self {
-        /// `ENFILE`, `EMFILE`, `ENOMEM`, `ENOBUFS` of Linux; std has no kinds for the first two and the last.
+        /// `ENFILE`, `EMFILE`, `ENOMEM`, `ENOBUFS` of Linux. The standard library has no error kinds for the first
+        /// two and the last.
         const EXHAUSTION: [i32; 4] = [23, 24, 12, 105];
         match error.raw_os_error() {
             Some(code) if EXHAUSTION.contains(&code) => Self::Exhausted(error),
@@ -198,7 +199,7 @@ impl AcceptError {
     }
 }
 
-/// Why an address that parses cannot be used here.
+/// Reason why the transport of an address is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
@@ -207,13 +208,13 @@ pub enum Unsupported {
         "{0}; use tcp:// or unix:// between programs of ours, and shim:// towards a preloaded one (`make preload`)"
     )]
     NoSctp(#[source] ranlab_net::SctpUnavailable),
-    /// No transport is registered for it.
+    /// No transport is registered for the scheme.
     #[error("no transport is registered for its scheme")]
     Unregistered,
-    /// TLS is not part of this build.
+    /// TLS is not included in this build.
     #[error("TLS is not built into this program (feature `tls`); use tcp:// or unix://")]
     Tls,
-    /// Nobody has said who we are.
+    /// The process has no TLS identity.
     #[error(
         "TLS needs a certificate, its key and the authority that the peer's is of; tcp:// and unix:// do not"
     )]
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_failure_is_one_sentence_that_names_the_address() {
+    fn each_error_is_one_sentence_with_address() {
         let tcp: Address = "tcp://ric:36421".parse().unwrap();
         let unix: Address = "unix:///run/ric".parse().unwrap();
         let told =

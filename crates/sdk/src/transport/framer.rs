@@ -1,26 +1,26 @@
-//! Where one message ends and the next begins: a concern of its own, beside what carries the octets.
+//! Framing: message boundaries on a byte stream.
 
 use std::fmt;
 
 use super::LENGTH_BYTES;
 
-/// Marks messages on a connection. [`LengthPrefix`] is ours; a transport that keeps messages apart by itself has
-/// [`Messages`], a protocol that frames itself [`Unframed`].
+/// Format of message boundaries on a connection. [`LengthPrefix`] is ranlab's format. [`Messages`] is for transports
+/// that preserve message boundaries, and [`Unframed`] for protocols that frame themselves.
 pub trait Framer: fmt::Debug + Sync {
-    /// Octets in front of each PDU, the same for all.
+    /// Returns the size of the head before each PDU, in bytes.
     fn head_bytes(&self) -> usize;
-    /// Length of the PDU whose frame `held` begins with, in octets; `None` if that cannot be told yet. `held` is what was
-    /// read and not taken: it may hold less than the frame, or more.
+    /// Returns the length, in bytes, of the PDU in the first frame of `held`, or `None` if it is not known yet.
+    /// `held` is the data read but not consumed; it may contain less than the frame, or more.
     fn pdu_bytes(&self, held: &[u8]) -> Option<usize>;
-    /// Writes what stands in front of a PDU of `pdu_bytes` octets; `head` has [`head_bytes`](Self::head_bytes) of them.
+    /// Writes the head of a PDU of `pdu_bytes` bytes; `head` has [`head_bytes`](Self::head_bytes) bytes.
     fn write_head(&self, pdu_bytes: usize, head: &mut [u8]);
-    /// Whether one write carries one PDU and no more.
+    /// Returns whether each write must contain exactly one PDU.
     fn is_one_per_write(&self) -> bool {
         false
     }
 }
 
-/// Four octets of big-endian length, and the PDU: on TCP, Unix and memory streams.
+/// Four bytes of big-endian length, followed by the PDU. Used on TCP, Unix and memory streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LengthPrefix;
 
@@ -32,12 +32,12 @@ impl Framer for LengthPrefix {
         Some(u32::from_be_bytes(*held.first_chunk::<LENGTH_BYTES>()?) as usize)
     }
     fn write_head(&self, pdu_bytes: usize, head: &mut [u8]) {
-        // Four octets are enough: the writer has refused longer PDUs.
+        // Four bytes are enough: the writer has refused longer PDUs.
         head.copy_from_slice(&(pdu_bytes as u32).to_be_bytes());
     }
 }
 
-/// The transport keeps messages apart: one read brings one PDU, one write takes one.
+/// The transport preserves message boundaries: a read returns one PDU, and a write accepts one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Messages;
 
@@ -54,7 +54,7 @@ impl Framer for Messages {
     }
 }
 
-/// The machine frames its own octets and gets them as they come.
+/// No framing: the machine frames its data itself, and receives bytes as they arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unframed;
 

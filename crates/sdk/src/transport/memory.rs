@@ -1,4 +1,4 @@
-//! A bounded pipe in each direction within one process, with the readiness of a socket.
+//! Pair of bounded in-process pipes, with the readiness of a socket.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSlice};
@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 
 use super::{Accept, AcceptError, Connection, Stream};
 
-/// One end of a [`duplex`]. Dropping it ends both directions: the peer reads what is left, then the end.
+/// One end of a [`duplex`]. Dropping it ends both directions; the peer reads the remaining data, then the end.
 #[derive(Debug)]
 pub struct MemoryStream {
     incoming: Arc<Pipe>,
     outgoing: Arc<Pipe>,
 }
 
-/// Two connected ends; each direction holds at most `capacity_bytes` (at least 1).
+/// Returns two connected ends. Each direction holds at most `capacity_bytes` (at least 1).
 pub fn duplex(capacity_bytes: usize) -> (MemoryStream, MemoryStream) {
     let there = Arc::new(Pipe::new(capacity_bytes));
     let back = Arc::new(Pipe::new(capacity_bytes));
@@ -108,12 +108,12 @@ struct Pipe {
 struct PipeState {
     bytes: VecDeque<u8>,
     closed: bool,
-    /// Who waits for bytes, and for room.
+    /// Tasks that wait for data, and tasks that wait for room.
     readers: Waiting,
     writers: Waiting,
 }
 
-/// The tasks that wait; each once, so that their number bounds the list.
+/// Waiting tasks. Each is listed once, so the list is bounded by the number of tasks.
 #[derive(Debug, Default)]
 struct Waiting(Vec<Waker>);
 
@@ -135,26 +135,25 @@ impl Pipe {
     }
 
     fn lock(&self) -> MutexGuard<'_, PipeState> {
-        // Nothing that holds this lock can leave the state half changed, so a panic elsewhere is no reason to
-        // panic here.
+        // The state is consistent whenever the lock is released, even by a panic, so poisoning is ignored.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Connections that a `mem://` listener has not accepted yet, at most.
+/// Maximum number of connections that a `mem://` listener has not accepted yet.
 const BACKLOG: usize = 1024;
 
-/// The names listened at. They are the process's, as ports are the machine's: hence one table for all.
+/// Names of all listeners. They are global to the process, as ports are global to a machine.
 static NAMES: Mutex<Option<HashMap<String, mpsc::Sender<MemoryStream>>>> = Mutex::new(None);
 
-/// The accepting side of a `mem://` name; frees the name when dropped.
+/// Listener of a `mem://` name. Dropping it releases the name.
 #[derive(Debug)]
 pub(super) struct MemoryArrivals {
     name: String,
     arrivals: Mutex<mpsc::Receiver<MemoryStream>>,
 }
 
-/// `None` if somebody listens at the name already.
+/// Returns `None` if the name is already in use.
 pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let names = names.get_or_insert_default();
@@ -169,7 +168,7 @@ pub(super) fn listen(name: &str) -> Option<MemoryArrivals> {
 impl Accept for MemoryArrivals {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>> {
         let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        // The table keeps a sender as long as the listener lives: there is no end.
+        // The table keeps a sender for the lifetime of the listener, so the channel does not end.
         let stream = ready!(arrivals.poll_recv(cx))
             .ok_or_else(|| AcceptError::Io(io::ErrorKind::BrokenPipe.into()))?;
         Poll::Ready(Ok((Stream::Memory(stream), format!("mem://{}", self.name))))
@@ -184,7 +183,7 @@ impl Drop for MemoryArrivals {
     }
 }
 
-/// `None` if nobody listens at the name or its backlog is full.
+/// Returns `None` if there is no listener with this name or its backlog is full.
 pub(super) fn connect(name: &str, capacity_bytes: usize) -> Option<MemoryStream> {
     let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = names.as_ref()?.get(name)?;

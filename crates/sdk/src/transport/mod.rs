@@ -1,4 +1,4 @@
-//! Byte streams between the parties, and the frames on them.
+//! Byte streams and their framing.
 //!
 //! ```text
 //!  Address --Listener::bind--> Listener --accept--> (Stream, peer)
@@ -7,13 +7,13 @@
 //!                                                     `- writable / try_write_vectored <- FrameWriter <- head + body
 //! ```
 //!
-//! A [`Stream`] is used through `&self`: one task awaits [`Stream::readable`] while other code on the same
-//! thread writes. Reading and writing are attempts that say `WouldBlock`; nothing is queued here, so whoever
-//! owns the queue decides what happens at its bound.
+//! A [`Stream`] is used through `&self`: one task awaits [`Stream::readable`] while other code on the same thread
+//! writes. Reads and writes return `WouldBlock` instead of waiting. Nothing is queued here, so the owner of the queue
+//! decides what happens at its limit.
 //!
-//! On TCP, Unix and memory streams a message is a 4-byte big-endian length and the PDU ([`Framer`]); SCTP keeps messages apart
-//! by itself, and so does `shim://`, which stands in for it. Further ways to carry messages are a [`Transport`] each, which
-//! anybody may [`register`].
+//! On TCP, Unix and memory streams, a message is a 4-byte big-endian length and the PDU ([`Framer`]). SCTP preserves
+//! message boundaries, and so does its emulation `shim://`. Applications may [`register`] further transports
+//! ([`Transport`]).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -75,8 +75,8 @@ pub use tls::{Identity, IdentityError, identify};
 pub use traits::{Accept, Attempt, Connection, Listener, Transport};
 pub use write::{Frame, FrameWriter, WriteError, WriteOutcome};
 
-/// The largest PDU accepted or sent unless a caller says otherwise, in bytes.
+/// Default maximum length of a PDU, in bytes.
 pub const MAX_PDU_BYTES: usize = 1 << 20;
 
-/// Bytes of the length in front of every frame.
+/// Size of the length field of a frame, in bytes.
 pub const LENGTH_BYTES: usize = 4;

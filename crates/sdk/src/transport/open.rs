@@ -1,4 +1,4 @@
-//! From an address to a stream, or to a place where peers arrive.
+//! Opening streams and listeners by address.
 
 use super::registry::registered;
 #[cfg(feature = "tls")]
@@ -7,7 +7,7 @@ use super::{
     Address, BindError, ConnectError, Listener, SocketOptions, Stream, Unsupported, memory, sctp, tcp, unix,
 };
 
-/// Connects to `address` within `options.connect_timeout`, resolving names and trying each address found.
+/// Connects to `address` within `options.connect_timeout`. Resolves names and tries each resolved address.
 pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Stream, ConnectError> {
     let attempt = async {
         match address {
@@ -32,8 +32,8 @@ pub async fn connect(address: &Address, options: &SocketOptions) -> Result<Strea
 }
 
 impl Listener {
-    /// Listens at `address`, and only there: whether that is loopback is the caller's choice. A Unix socket's
-    /// file that nobody listens on any more is replaced; any other file is left alone.
+    /// Listens at `address` only; whether that is loopback is the caller's choice. A stale Unix socket file without a
+    /// listener is replaced; any other file is kept.
     pub async fn bind(address: &Address, options: &SocketOptions) -> Result<Self, BindError> {
         match address {
             Address::Tcp { host, port } => tcp::listen(address, (host, *port), options).await,

@@ -1,4 +1,4 @@
-//! What a caller may choose about a socket.
+//! Socket options.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,30 +6,32 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// Options of every stream made by [`super::connect`] or accepted by a [`super::Listener`].
+/// Options of every stream created by [`super::connect`] or accepted by a [`super::Listener`].
 ///
-/// The defaults keep data young: what does not fit in these bounds stays in the program's own queues, where it
-/// can still be counted and dropped.
+/// The defaults keep socket buffers small. Data beyond them stays in the program's own queues, where it can still be
+/// counted and dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SocketOptions {
-    /// Sends small messages at once (`TCP_NODELAY`). On.
+    /// Sends small messages immediately (`TCP_NODELAY`). Default: on.
     pub nodelay: bool,
-    /// `SO_SNDBUF` of a TCP socket in bytes; 0 here and below leaves the kernel's own, which grow. 256 KiB: it holds what was sent until it is acknowledged, and a receiver
-    /// on the same machine acknowledges in steps of 64 KiB; a quarter of this costs half of the throughput or more.
+    /// `SO_SNDBUF` of a TCP socket, in bytes. For this and the next two options, 0 selects the kernel's auto-tuned
+    /// buffers. Default: 256 KiB, because the buffer holds sent data until it is acknowledged, and a receiver on the
+    /// same machine acknowledges in steps of 64 KiB. A quarter of this reduces the throughput to half or less.
     pub send_buffer_bytes: usize,
-    /// `SO_RCVBUF` of a TCP socket in bytes. 64 KiB.
+    /// `SO_RCVBUF` of a TCP socket, in bytes. Default: 64 KiB.
     pub receive_buffer_bytes: usize,
-    /// `SO_SNDBUF` and `SO_RCVBUF` of a Unix socket, and the capacity of a memory stream, in bytes. 64 KiB: all of it
-    /// is unsent data.
+    /// `SO_SNDBUF` and `SO_RCVBUF` of a Unix socket, and the capacity of a memory stream, in bytes. Default: 64 KiB,
+    /// all of it for unsent data.
     pub local_buffer_bytes: usize,
-    /// `TCP_NOTSENT_LOWAT` in bytes; `None` leaves the kernel's. 16 KiB.
+    /// `TCP_NOTSENT_LOWAT`, in bytes; `None` selects the kernel's value. Default: 16 KiB.
     pub unsent_bytes: Option<u32>,
-    /// First probe of a silent TCP peer after this long, then every third of it; `None`: never. 15 s.
+    /// Idle time before the first TCP keep-alive probe; further probes follow every third of it. `None` disables
+    /// them. Default: 15 s.
     pub keepalive: Option<Duration>,
-    /// How long a connection attempt may take in all. 5 s.
+    /// Maximum time of a connection attempt. Default: 5 s.
     pub connect_timeout: Duration,
-    /// Permission bits of a Unix socket's file. 0600.
+    /// Permission bits of a Unix socket's file. Default: 0600.
     pub unix_mode: u32,
 }
 
@@ -49,7 +51,7 @@ impl Default for SocketOptions {
 }
 
 impl SocketOptions {
-    /// As a program that knows nothing of buffers has them: the kernel's, and no probes. `TCP_NODELAY` is on.
+    /// Returns the kernel's default buffers and no keep-alive, with `TCP_NODELAY` on.
     pub fn of_the_kernel() -> Self {
         Self {
             send_buffer_bytes: 0,
@@ -60,13 +62,14 @@ impl SocketOptions {
         }
     }
 
-    /// With a change: `default().with(|it| it.field = value)`.
+    /// Returns a changed copy: `default().with(|it| it.field = value)`.
     pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    /// TCP's buffer bounds; set before `listen` or `connect`, because TCP derives its window scale from them.
+    /// Sets the buffer sizes of a TCP socket. Must be called before `listen` or `connect`, because TCP derives its
+    /// window scale from them.
     pub(super) fn apply_tcp_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
         match (self.send_buffer_bytes, self.receive_buffer_bytes) {
             (0, 0) => Ok(()),
@@ -74,12 +77,12 @@ impl SocketOptions {
         }
     }
 
-    /// The buffer bounds of a Unix socket.
+    /// Sets the buffer sizes of a Unix socket.
     pub(super) fn apply_local_buffers(&self, socket: &impl AsFd) -> io::Result<()> {
         ranlab_net::bound_buffers(socket, self.local_buffer_bytes, self.local_buffer_bytes)
     }
 
-    /// Everything that an established TCP connection has besides its buffers.
+    /// Sets all options of an established TCP connection except its buffers.
     pub(super) fn apply_tcp(&self, socket: &impl AsFd) -> io::Result<()> {
         let reference = SockRef::from(socket);
         reference.set_tcp_nodelay(self.nodelay)?;

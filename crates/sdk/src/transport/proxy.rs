@@ -1,4 +1,4 @@
-//! A proxy: what connects to one address and begins to speak is passed on to another, message by message.
+//! A message proxy: forwards connections from a listener to another address, message by message.
 
 use std::cell::Cell;
 use std::io;
@@ -13,17 +13,17 @@ use super::{
     ReadOutcome, SocketOptions, Stream, WriteError, connect,
 };
 
-/// Connections that are passed on at a time; further ones are closed at once and told of.
+/// Maximum number of simultaneous connections. Further ones are closed immediately and reported.
 const MAX_CONNECTIONS: usize = 4096;
-/// Wait before the next connection when the system has no room for one.
+/// Pause before accepting the next connection when the system has no resources left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who looks at what passes.
+/// Observer of the forwarded messages.
 pub trait Tap {
-    /// Messages of one direction in their order, of one read at most. What is left in `batch` goes on.
+    /// Called with the messages of one read in one direction, in order. The messages left in `batch` are forwarded.
     fn pass(&self, passage: &Passage, batch: &mut Vec<Bytes>);
 
-    /// A connection was refused, or did not come to its regular end; `peer` is whoever connected, if that is known.
+    /// Called if a connection was refused or ended with an error; `peer` is the connecting side, if known.
     fn trouble(&self, peer: Option<&str>, why: &ProxyError) {
         let _ = (peer, why);
     }
@@ -34,42 +34,42 @@ pub trait Tap {
 pub struct Passage {
     /// Number of the connection, from 1.
     pub connection: u64,
-    /// Who connected sends; otherwise it receives.
+    /// Whether the data flows from the connecting side to the target.
     pub forth: bool,
-    /// Who sends, if its stream has addresses.
+    /// Sender's address, if its stream has addresses.
     pub from: Option<SocketAddr>,
-    /// Who receives, if its stream has addresses.
+    /// Receiver's address, if its stream has addresses.
     pub to: Option<SocketAddr>,
 }
 
-/// Why something was not passed on.
+/// Reason why a connection or message was not forwarded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// Nobody could be accepted.
+    /// No connection could be accepted.
     #[error(transparent)]
     Accept(#[from] AcceptError),
-    /// There are too many at a time.
+    /// The limit of connections is reached.
     #[error("{MAX_CONNECTIONS} connections are open, further ones are refused")]
     Full,
-    /// The other address does not answer.
+    /// The target does not respond.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A length that is none.
+    /// The length of a frame is invalid.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// An end within a message.
+    /// The stream ended within a message.
     #[error("the connection closed in the middle of a message")]
     Unfinished,
-    /// Nothing more can be sent.
+    /// The receiver accepts no more data.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The system's word.
+    /// Error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// A proxy between whoever connects to its listener and an address.
+/// A proxy between a listener and a target address.
 #[derive(Debug)]
 pub struct Proxy {
     listener: Listener,
@@ -80,22 +80,22 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Passes on to `connect` what `listener` accepts, once [`Proxy::serve`] is awaited.
+    /// Creates a proxy from `listener` to `connect`. It forwards once [`Proxy::serve`] is awaited.
     pub fn new(listener: Listener, connect: Address, options: SocketOptions) -> Rc<Self> {
         Rc::new(Self { listener, connect, options, open: Cell::default(), connections: Cell::default() })
     }
 
-    /// Where it listens.
+    /// Returns the address of the listener.
     pub fn address(&self) -> &Address {
         self.listener.address()
     }
 
-    /// Connections that it took so far, whatever became of them.
+    /// Returns the number of accepted connections.
     pub fn connections(&self) -> u64 {
         self.connections.get()
     }
 
-    /// Accepts for ever. Connections run as tasks of the `LocalSet` that this is awaited in, and outlive the call.
+    /// Accepts connections forever. They run as tasks of the current `LocalSet`, and outlive this call.
     pub async fn serve(self: &Rc<Self>, tap: Rc<impl Tap + 'static>) {
         loop {
             match self.listener.accept().await {
@@ -128,8 +128,8 @@ impl Proxy {
         });
     }
 
-    /// Passes on in both directions until either end closes. Who connects and says nothing is nobody to the other address:
-    /// systems exist that end themselves at an association that only ends.
+    /// Forwards in both directions until either side closes. The target is connected only when the client sends data,
+    /// because some systems abort if an association ends without any.
     async fn relay(&self, near: &Stream, connection: u64, tap: &impl Tap) -> Result<(), ProxyError> {
         let mut from_near = FrameReader::with_framer(MAX_PDU_BYTES, near.framer());
         loop {
@@ -151,7 +151,7 @@ impl Proxy {
     }
 }
 
-/// One direction. Nothing more is read before all that was read has been passed on, so no memory piles up.
+/// Forwards one direction. Reads only after all earlier data has been forwarded, so memory use is bounded.
 async fn pump(
     mut reader: FrameReader,
     from: &Stream,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// Turns every message around and remembers it.
+    /// Tap for tests: reverses and records every message.
     #[derive(Default)]
     struct Reverser {
         seen: RefCell<Vec<(Passage, Bytes)>>,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_seen_changed_and_passed_on_and_one_end_closes_the_other() {
+    fn proxy_observes_changes_and_forwards_and_closes_both_ends() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let (server, options) = (bound().await, SocketOptions::default());
@@ -270,9 +270,9 @@ mod tests {
             assert_eq!(receive(&far, &mut at_far).await, None);
             assert!(proxy.connections() == 1 && tap.troubles.borrow().is_empty());
 
-            // Who only looks whether somebody is there is nobody to the other address: the next that comes is who speaks.
+            // A client that connects and sends nothing is not forwarded; the target sees the next client only.
             drop(connect(proxy.address(), &options).await.unwrap());
-            // An end within a message, and an address where nobody listens any more.
+            // The stream ends within a message; and the target has no listener.
             let near = connect(proxy.address(), &options).await.unwrap();
             let cut = io::IoSlice::new(&[0, 0, 0, 9, 1]);
             near.try_write_vectored(&[cut]).unwrap();

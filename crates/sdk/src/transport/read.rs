@@ -1,4 +1,4 @@
-//! From bytes to frames, without copying them.
+//! Reading frames from a stream without copying them.
 
 use std::io;
 
@@ -6,54 +6,54 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::{Framer, LengthPrefix, MAX_PDU_BYTES, Stream};
 
-/// The buffer begins with this much,
+/// Initial size of the buffer.
 const FIRST_CHUNK_BYTES: usize = 64 << 10;
-/// and doubles up to this much when reads fill it.
+/// Maximum size of the buffer, which doubles when reads fill it.
 const LAST_CHUNK_BYTES: usize = 256 << 10;
-/// Less room than this is not worth a system call: a new chunk is taken.
+/// Minimum free space for a read. With less, a new buffer is used.
 const LEAST_ROOM_BYTES: usize = 8 << 10;
 
-/// What the peer did wrong with a frame's length. The stream cannot be read on: close it.
+/// Invalid length of a frame. The stream cannot be read further and must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// Longer than allowed.
+    /// The frame exceeds the limit.
     #[error("the peer announces a message of {announced} bytes, at most {limit} are allowed")]
     TooLong {
-        /// What the frame's head says.
+        /// Length in the frame's head, in bytes.
         announced: usize,
-        /// What this reader takes.
+        /// Limit of this reader, in bytes.
         limit: usize,
     },
-    /// No PDU has zero bytes.
+    /// The frame is empty, which is not allowed.
     #[error("the peer announces a message of 0 bytes, at least 1 is needed")]
     Empty,
 }
 
-/// What one [`FrameReader::fill`] brought.
+/// Result of [`FrameReader::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// So many bytes: call [`FrameReader::next`] until it gives none.
+    /// Number of bytes read. Call [`FrameReader::next`] until it returns `None`.
     Bytes(usize),
-    /// Nothing now: wait for [`Stream::readable`].
+    /// No data now; wait for [`Stream::readable`].
     WouldBlock,
-    /// The peer has closed; [`FrameReader::unfinished_bytes`] tells whether in the middle of a frame.
+    /// The peer has closed the stream. [`FrameReader::unfinished_bytes`] is not zero if this was within a frame.
     Closed,
 }
 
 /// Splits a stream into frames that share the read buffer.
 ///
-/// A frame keeps the chunk that it lies in alive, so whoever queues frames for long should copy small ones.
-/// Once all frames are dropped, reading goes on in the same allocation from its beginning.
+/// A frame keeps its buffer alive, so callers that queue frames for a long time should copy small ones. Once all
+/// frames are dropped, the same allocation is reused from its start.
 #[derive(Debug)]
 pub struct FrameReader {
     framer: &'static dyn Framer,
     buf: BytesMut,
     max_pdu: usize,
     chunk: usize,
-    /// A second allocation, for while frames still refer to the first: they may be written by another thread.
+    /// Second buffer, used while frames still refer to the first one, possibly on another thread.
     spare: Option<BytesMut>,
-    /// What was allocated last was for a frame beyond all chunks.
+    /// Whether the last buffer was enlarged for a frame beyond the maximum buffer size.
     grown: bool,
 }
 
@@ -64,23 +64,23 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// A reader that takes PDUs of up to `max_pdu` bytes. Allocates nothing before the first read.
+    /// Creates a reader for PDUs of up to `max_pdu` bytes. It allocates nothing before the first read.
     pub fn new(max_pdu: usize) -> Self {
         Self::with_framer(max_pdu, &LengthPrefix)
     }
 
-    /// As [`new`](Self::new), of frames of another form.
+    /// Creates a reader with another framing.
     pub fn with_framer(max_pdu: usize, framer: &'static dyn Framer) -> Self {
         Self { framer, buf: BytesMut::new(), max_pdu, chunk: FIRST_CHUNK_BYTES, spare: None, grown: false }
     }
 
-    /// Keeps a second buffer once one is needed: frames that live a little longer than until the next read cost no allocation.
+    /// Enables a second buffer. Frames that live slightly longer than until the next read then cause no allocation.
     pub(crate) fn with_spare(mut self) -> Self {
         self.spare = Some(BytesMut::new());
         self
     }
 
-    /// Makes one attempt to read. Take out what has come with [`Self::next`] before the next attempt.
+    /// Reads once. Take the received frames with [`Self::next`] before the next call.
     pub fn fill(&mut self, stream: &Stream) -> io::Result<ReadOutcome> {
         self.make_room();
         let room = self.buf.capacity() - self.buf.len();
@@ -99,8 +99,9 @@ impl FrameReader {
         }
     }
 
-    /// The next whole frame's PDU, `None` if it has not arrived yet. After an error there is no next frame.
-    #[allow(clippy::should_implement_trait)] // An iterator would end at the first `None`; this one goes on.
+    /// Returns the PDU of the next complete frame, or `None` if it has not arrived yet. After an error there is no
+    /// next frame.
+    #[allow(clippy::should_implement_trait)] // an iterator would end at the first `None`; this one continues
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         let Some(length) = self.framer.pdu_bytes(&self.buf) else { return Ok(None) };
         let head = self.framer.head_bytes();
@@ -117,25 +118,25 @@ impl FrameReader {
         }
     }
 
-    /// Bytes read that do not make a whole frame yet.
+    /// Returns the number of bytes of an incomplete frame.
     pub fn unfinished_bytes(&self) -> usize {
         self.buf.len()
     }
 
-    /// How its frames are marked.
+    /// Returns the framing.
     pub(crate) fn framer(&self) -> &'static dyn Framer {
         self.framer
     }
 
-    /// What was read and is no whole frame: for who reads on in another way.
+    /// Returns the data of an incomplete frame, for a different reader.
     pub(crate) fn into_rest(self) -> BytesMut {
         self.buf
     }
 
     fn make_room(&mut self) {
         if self.buf.is_empty() {
-            // Back to the beginning of the allocation if no frame refers to it: the same few pages serve an
-            // idle peer for ever. One that has grown for a huge frame is given back.
+            // If no frame refers to the buffer, it is reused from its start, so an idle peer uses the same few pages.
+            // A buffer enlarged for a huge frame is released.
             if !self.buf.try_reclaim(self.chunk)
                 && !self.grown
                 && let Some(spare) = &mut self.spare
@@ -150,14 +151,14 @@ impl FrameReader {
         if self.buf.capacity() - self.buf.len() >= LEAST_ROOM_BYTES {
             return;
         }
-        // What is announced is not yet sent: grow with what has arrived, so that a peer can hold no more than
-        // about twice what it pays for.
+        // An announced frame may never arrive. The buffer grows with the received data, so a peer cannot occupy more
+        // than about twice the memory of what it sends.
         let room = self.missing().min(self.buf.len()).max(self.chunk);
         self.grown = self.buf.len() + room > LAST_CHUNK_BYTES;
         self.buf.reserve(room);
     }
 
-    /// Bytes that the frame under way still needs; 0 if unknown or refused by [`Self::next`].
+    /// Returns the number of missing bytes of the current frame, or 0 if unknown or refused by [`Self::next`].
     fn missing(&self) -> usize {
         match self.framer.pdu_bytes(&self.buf) {
             Some(length) if length <= self.max_pdu => {
@@ -174,7 +175,7 @@ mod tests {
     use crate::transport::{LENGTH_BYTES, duplex};
     use std::io::IoSlice;
 
-    /// A reader that has been given `bytes` and asked for frames, and then had room for more.
+    /// Returns a reader that has received `bytes`, parsed frames, and made room for more.
     fn after(bytes: &[u8], max_pdu: usize) -> FrameReader {
         let (near, far) = duplex(bytes.len());
         let (near, far) = (Stream::Memory(near), Stream::Memory(far));
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_allocates_nothing() {
+    fn announced_length_allocates_nothing() {
         for length in [i32::MAX as u32, u32::MAX, MAX_PDU_BYTES as u32] {
             let reader = after(&length.to_be_bytes(), MAX_PDU_BYTES);
             assert_eq!(reader.buf.capacity(), FIRST_CHUNK_BYTES, "{length} announced, 4 bytes sent");
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_grows_with_what_is_sent_and_not_with_what_is_announced() {
+    fn buffer_grows_with_received_not_announced_bytes() {
         let limit = 64 << 20;
         let mut bytes = (limit as u32).to_be_bytes().to_vec();
         bytes.resize(FIRST_CHUNK_BYTES, 1);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_makes_the_buffer_grow_no_further_than_needed() {
+    fn buffer_grows_no_further_than_needed() {
         let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
         bytes.resize(MAX_PDU_BYTES, 1);
         let reader = after(&bytes, MAX_PDU_BYTES);
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_frame_does_not_leave_its_buffer_behind() {
+    fn buffer_of_huge_frame_is_released() {
         let mut bytes = (MAX_PDU_BYTES as u32).to_be_bytes().to_vec();
         bytes.resize(MAX_PDU_BYTES + LENGTH_BYTES, 1);
         let reader = after(&bytes, MAX_PDU_BYTES);

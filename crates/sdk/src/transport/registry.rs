@@ -1,25 +1,26 @@
-//! What strangers have brought, by scheme.
+//! Registered third-party transports, by scheme.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::Transport;
 
-/// What strangers have brought. Schemes are the process's, as names of memory listeners are: hence one table for all.
+/// All registered transports. Schemes are global to the process.
 static REGISTERED: RwLock<Vec<Arc<dyn Transport>>> = RwLock::new(Vec::new());
 
-/// A transport cannot be registered.
+/// Reason why a transport cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Addresses with this scheme mean another transport already.
+    /// Another transport uses this scheme.
     #[error("{0}:// is another transport's scheme already")]
     Taken(String),
-    /// No scheme of an address.
+    /// The text is not a valid scheme.
     #[error("{0:?} is no scheme: write lower-case letters, digits, + and -, a letter first")]
     Scheme(String),
 }
 
-/// Makes a transport known to the process: from now on its addresses parse, and every handle listens and connects there.
+/// Registers a transport for this process. From now on its addresses can be parsed, and every handle can listen and
+/// connect there.
 pub fn register(transport: impl Transport) -> Result<(), RegisterError> {
     let scheme = transport.scheme().to_owned();
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '+' || c == '-';
@@ -35,7 +36,7 @@ pub fn register(transport: impl Transport) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// What a stranger has brought under a scheme.
+/// Returns the registered transport of a scheme.
 pub(super) fn registered(scheme: &str) -> Option<Arc<dyn Transport>> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     registered.iter().find(|transport| transport.scheme() == scheme).cloned()

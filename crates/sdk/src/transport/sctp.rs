@@ -1,4 +1,5 @@
-//! `sctp://` and `shim://`, which keep messages apart: SCTP of the kernel, and what stands in for it where the kernel has none.
+//! `sctp://` and `shim://`, which preserve message boundaries: SCTP of the kernel, and its emulation where the kernel
+//! has none.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -31,7 +32,8 @@ pub(super) async fn connect(address: &Address, place: (&str, u16)) -> Result<Str
     let places = resolved(place).await.map_err(unknown)?;
     let associated = async {
         let link = awaited(sctp::Association::connect(&places)?)?;
-        // A refusal comes with a notification: the kernel calls that readable and an error, and not writable.
+        // A refused connection produces a notification, which the kernel reports as readable and error, but not as
+        // writable.
         link.ready(Interest::WRITABLE | Interest::ERROR).await?.retain_ready();
         match link.get_ref().0.take_error()? {
             Some(error) => Err(error),
@@ -55,7 +57,7 @@ pub(super) async fn listen(address: &Address, place: (&str, u16)) -> Result<List
     Ok(Listener::new(Address::Sctp { host: hosts.join(","), port }, arrivals))
 }
 
-/// The addresses of a host that has several stand behind commas: the paths to it.
+/// Resolves a host. A multi-homed host is a list of addresses separated by commas.
 async fn resolved((hosts, port): (&str, u16)) -> io::Result<Vec<SocketAddr>> {
     let mut places = Vec::new();
     for host in hosts.split(',') {
@@ -65,7 +67,7 @@ async fn resolved((hosts, port): (&str, u16)) -> io::Result<Vec<SocketAddr>> {
     Ok(places)
 }
 
-/// Connects to a program with our library preloaded.
+/// Connects to a program that uses the preloaded library.
 pub(super) fn connect_preloaded(
     address: &Address,
     folder: &Path,
@@ -73,14 +75,14 @@ pub(super) fn connect_preloaded(
 ) -> Result<Stream, ConnectError> {
     let link = shim::Association::connect(folder, at, None).and_then(awaited);
     let link = link.map_err(|error| match error.kind() {
-        // Whose folder it is, or what mode it has.
+        // The error text names the owner and mode of the folder.
         io::ErrorKind::PermissionDenied => ConnectError::Io { address: address.clone(), source: error },
         _ => ConnectError::of(address, error),
     })?;
     Ok(stream(Carried { link, greeted: AtomicBool::new(true), ppid: AtomicU32::new(E2AP_PPID) }))
 }
 
-/// Listens for programs with our library preloaded.
+/// Listens for programs that use the preloaded library.
 pub(super) fn listen_preloaded(
     address: &Address,
     folder: &Path,
@@ -88,7 +90,7 @@ pub(super) fn listen_preloaded(
 ) -> Result<Listener, BindError> {
     let bound = shim::Listener::bind(folder, at).and_then(awaited);
     let arrivals = bound.map_err(|error| match error.kind() {
-        // Whose folder it is, or what mode it has.
+        // The error text names the owner and mode of the folder.
         io::ErrorKind::PermissionDenied => BindError::Io { address: address.clone(), source: error },
         _ => BindError::of(address, error),
     })?;
@@ -96,7 +98,7 @@ pub(super) fn listen_preloaded(
     Ok(Listener::new(address.clone(), ShimArrivals { arrivals, named }))
 }
 
-/// What tokio waits for.
+/// Wrapper of a descriptor for tokio.
 #[derive(Debug)]
 struct Descriptor<T>(T);
 
@@ -106,19 +108,20 @@ impl<T: AsFd> AsRawFd for Descriptor<T> {
     }
 }
 
-// `AsyncFd::register` asks for the promise that a descriptor stays what it is, in unsafe: sockets of `ranlab_net` do.
+// `AsyncFd::register` is unsafe: the descriptor must not change. Sockets of `ranlab_net` guarantee this.
 #[allow(deprecated)]
 fn awaited<T: AsFd>(socket: T) -> io::Result<AsyncFd<Descriptor<T>>> {
     AsyncFd::new(Descriptor(socket))
 }
 
-/// An association that a peer has begun anew, and the peer's name.
+/// An association that the peer has restarted, and the peer's name.
 type Restarted = (sctp::Association, String);
 
 #[derive(Debug)]
 struct KernelArrivals {
     arrivals: AsyncFd<Descriptor<sctp::Listener>>,
-    /// Given to each association: at most one restart of each waits here, since the next is read by the one that came of it.
+    /// Sender for restarted associations. Each association sends at most one; the next restart is detected by the new
+    /// one.
     again: mpsc::UnboundedSender<Restarted>,
     restarted: Mutex<mpsc::UnboundedReceiver<Restarted>>,
 }
@@ -173,21 +176,21 @@ fn stream(connection: impl Connection) -> Stream {
     Stream::Other(Box::new(connection))
 }
 
-/// What one read brought.
+/// Result of one read.
 enum Came {
     End,
-    /// Octets of the buffer that are a PDU.
+    /// Range of the buffer that contains a PDU.
     Pdu(std::ops::Range<usize>),
-    /// Nothing for the reader.
+    /// No data for the reader.
     Other,
 }
 
 thread_local! {
-    /// A message arrives whole in a buffer that has room for the longest; connections of one thread share it.
+    /// Buffer for the longest message, because messages arrive as a whole. The connections of a thread share it.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; HEAD_BYTES + MESSAGE_BYTES_MAX]);
 }
 
-/// One association, whoever carries it.
+/// An association of the kernel or of the emulation.
 trait Association: fmt::Debug + Send + Sync + 'static {
     type Socket: AsFd + fmt::Debug + Send + Sync + 'static;
     fn link(&self) -> &AsyncFd<Descriptor<Self::Socket>>;
@@ -229,13 +232,13 @@ impl<A: Association> Connection for A {
 #[derive(Debug)]
 struct Kernel {
     link: AsyncFd<Descriptor<sctp::Association>>,
-    /// The beginning of a message that came in parts.
+    /// Beginning of a message that arrived in fragments.
     part: Mutex<Vec<u8>>,
-    /// What the peer calls its messages is what it gets: FlexRIC says 0, others 70.
+    /// Payload protocol identifier, copied from the peer's messages: FlexRIC uses 0, others 70.
     ppid: AtomicU32,
-    /// Who hears of the peer's restart, and what the peer is called.
+    /// Receiver of the association if the peer restarts it, and the peer's name.
     again: Option<(mpsc::UnboundedSender<Restarted>, String)>,
-    /// The peer has restarted: the descriptor is another connection's.
+    /// Whether the peer has restarted the association, so that the descriptor belongs to a new connection.
     over: AtomicBool,
 }
 
@@ -248,7 +251,7 @@ impl Kernel {
         Self { link, part, ppid: AtomicU32::new(E2AP_PPID), again, over }
     }
 
-    /// The peer has forgotten everything: to whoever uses this connection it has ended, and the same socket is a newcomer.
+    /// Handles a restart by the peer: this connection has ended, and the same socket becomes a new connection.
     fn restarted(&self, socket: &sctp::Association) -> io::Result<Came> {
         self.over.store(true, Ordering::Relaxed);
         let handed_on = self
@@ -257,7 +260,7 @@ impl Kernel {
             .map(|(again, peer)| socket.try_clone().map(|socket| again.send((socket, peer.clone())).is_ok()));
         match handed_on.transpose()? {
             Some(true) => Ok(Came::End),
-            // Nobody listens any more.
+            // The listener is gone.
             _ => Err(io::ErrorKind::ConnectionReset.into()),
         }
     }
@@ -304,7 +307,7 @@ impl Association for Kernel {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let info = MessageInfo { stream: 0, ppid: self.ppid.load(Ordering::Relaxed) };
-        // A head and a body become one message; without a head nothing is copied.
+        // Joins head and body to one message. Without a head nothing is copied.
         match pdu {
             [one] => socket.send(one, info).map(|()| one.len()),
             several => {
@@ -315,13 +318,13 @@ impl Association for Kernel {
     }
 }
 
-/// An association of a program with our library preloaded.
+/// An association with a program that uses the preloaded library.
 #[derive(Debug)]
 struct Carried {
     link: AsyncFd<Descriptor<shim::Association>>,
-    /// Whether who connected has said so.
+    /// Whether the connecting side has sent its greeting.
     greeted: AtomicBool,
-    /// What the peer calls its messages is what it gets: FlexRIC says 0, others 70.
+    /// Payload protocol identifier, copied from the peer's messages: FlexRIC uses 0, others 70.
     ppid: AtomicU32,
 }
 

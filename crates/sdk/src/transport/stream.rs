@@ -1,4 +1,4 @@
-//! One connection, whatever carries it.
+//! A connection over any transport.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 use super::{Connection, Framer, MemoryStream};
 use crate::threads::Far;
 
-/// Room made by [`Stream::try_read`] if the caller's buffer has none.
+/// Room that [`Stream::try_read`] adds if the caller's buffer has none.
 const LEAST_ROOM_BYTES: usize = 4 << 10;
 
 /// A connection with readiness. Dropping it closes both directions.
@@ -23,16 +23,17 @@ pub enum Stream {
     Tcp(TcpStream),
     /// A Unix stream socket.
     Unix(UnixStream),
-    /// A pipe within the process.
+    /// In-process pipe.
     Memory(MemoryStream),
-    /// A socket that is served beside the machine, perhaps by another thread ([`RicHandle::start_on`](crate::RicHandle::start_on)).
+    /// A socket that is served outside of the machine, possibly by another thread
+    /// ([`RicHandle::start_on`](crate::RicHandle::start_on)).
     Far(Far),
-    /// A stranger's own.
+    /// A connection of a third-party transport.
     Other(Box<dyn Connection>),
 }
 
 impl Stream {
-    /// The peer's address, if the stream has one: TCP alone.
+    /// Returns the peer's address. Only TCP streams have one.
     pub fn peer_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(stream) => stream.peer_addr().ok(),
@@ -50,8 +51,8 @@ impl Stream {
         }
     }
 
-    /// Resolves once a read may give something: bytes, the end, or an error. May resolve in vain; cancel-safe. Any number
-    /// of tasks may wait, and all of them are woken (of a stranger's connection the last one, at least).
+    /// Waits until a read may return data, the end, or an error. Spurious wake-ups are possible. Cancel-safe. Any
+    /// number of tasks may wait, and all are woken (a third-party connection wakes at least the last one).
     pub async fn readable(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.readable().await,
@@ -60,7 +61,7 @@ impl Stream {
         }
     }
 
-    /// Resolves once a write may be taken; as [`readable`](Self::readable) otherwise.
+    /// Waits until a write may be accepted; otherwise like [`readable`](Self::readable).
     pub async fn writable(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.writable().await,
@@ -69,24 +70,24 @@ impl Stream {
         }
     }
 
-    /// As [`readable`](Self::readable), without its list of waiting tasks: on a socket a task that begins to wait takes
-    /// the place of the one before.
+    /// Polls like [`readable`](Self::readable), but without a list of waiting tasks: on a socket, a new waiting task
+    /// replaces the previous one.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.connection().poll_readable(cx)
     }
 
-    /// As [`poll_readable`](Self::poll_readable).
+    /// Polls for writing; otherwise like [`poll_readable`](Self::poll_readable).
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.connection().poll_writable(cx)
     }
 
-    /// How PDUs are marked on it.
+    /// Returns the framing of PDUs.
     pub fn framer(&self) -> &'static dyn Framer {
         self.connection().framer()
     }
 
-    /// Appends what is there to `buf`, at most its spare capacity (room is made if it has none). `Ok(0)` is the
-    /// peer's end; `WouldBlock` asks to wait for [`Self::readable`].
+    /// Appends available data to `buf`, at most its spare capacity (room is added if it has none). `Ok(0)` is the end
+    /// of the stream; after `WouldBlock`, wait for [`Self::readable`].
     pub fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize> {
         if buf.spare_capacity_mut().is_empty() {
             buf.reserve(LEAST_ROOM_BYTES);
@@ -94,13 +95,13 @@ impl Stream {
         self.connection().try_read(buf)
     }
 
-    /// Writes as many of the bytes as the stream takes now. `WouldBlock` asks to wait for [`Self::writable`].
+    /// Writes as many bytes as the stream accepts now. After `WouldBlock`, wait for [`Self::writable`].
     pub fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.connection().try_write_vectored(slices)
     }
 }
 
-/// Sockets of tokio.
+/// Implements `Connection` for sockets of tokio.
 macro_rules! connection_of_socket {
     ($socket:ty) => {
         impl Connection for $socket {
@@ -128,10 +129,10 @@ macro_rules! connection_of_socket {
 connection_of_socket!(TcpStream);
 connection_of_socket!(UnixStream);
 
-/// Makes one attempt, and notes a short one as the end of readiness.
+/// Makes one attempt, and clears the readiness after a short transfer.
 ///
-/// Under edge-triggered epoll a transfer shorter than asked for has drained (or filled) the socket: epoll(7),
-/// question 9. Telling tokio so saves the system call that would only have said `EAGAIN`.
+/// Under edge-triggered epoll, a short transfer has drained or filled the socket (epoll(7), question 9). Clearing the
+/// readiness saves a system call that would only return `EAGAIN`.
 fn drain(
     asked: usize,
     with_readiness: impl FnOnce(&mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,

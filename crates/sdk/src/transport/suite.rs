@@ -1,4 +1,4 @@
-//! What every transport keeps: one suite, for ours and for yours.
+//! Conformance suite for all transports, built-in and third-party.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,26 +10,27 @@ use super::{
     Stream, connect,
 };
 
-/// How long a step may take.
+/// Maximum time of a step.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Octets of the PDUs that are sent each way.
+/// Lengths of the PDUs sent in each direction, in bytes.
 const PDUS: [usize; 6] = [1, 2, 255, 1_500, 20_000, 60_000];
-/// A peer that does not read holds the writer back before it has taken so many octets.
+/// Number of bytes within which a peer that does not read must block the writer.
 const HELD_BACK_BYTES: usize = 64 << 20;
 
-/// A full connection refuses within so many PDUs.
+/// Number of PDUs within which a full connection must refuse.
 const REFUSED_WITHIN: usize = 100;
 
-/// Checks a transport at an address where nobody listens: PDUs come whole and in order in both directions, a peer that does
-/// not read holds the writer back and loses nothing, the end is seen after the last PDU, a place is one listener's and
-/// free after it, and nobody is found where nobody listens. The sentence says what does not hold.
+/// Checks a transport at an address without a listener. PDUs must arrive complete and in order in both directions. A
+/// peer that does not read must block the writer without losing data. The end must follow the last PDU. An address
+/// must have only one listener, be free after it, and refuse connections without it. Returns a sentence that names
+/// the violated requirement.
 pub async fn check(address: &Address) -> Result<(), String> {
     let options = SocketOptions::default();
     let listener = Listener::bind(address, &options).await.map_err(|error| error.to_string())?;
     let bound = listener.address().clone();
     let near = in_time("connecting", connect(&bound, &options)).await?.map_err(|error| error.to_string())?;
     let (far, peer) = in_time("accepting", listener.accept()).await?.map_err(|error| error.to_string())?;
-    // Only now: whoever looks whether a Unix socket is in use connects to it.
+    // Bound only now, because checking whether a Unix socket is in use connects to it.
     match Listener::bind(&bound, &options).await {
         Err(BindError::InUse { .. }) => {}
         Err(error) => return Err(format!("a place in use is told as \"{error}\", not as BindError::InUse")),
@@ -65,7 +66,7 @@ async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
         let mut reader = FrameReader::with_framer(super::MAX_PDU_BYTES, to.framer());
         let read = async {
             for body in &bodies {
-                // Head and body of a frame are one PDU.
+                // Head and body of a frame form one PDU.
                 let expected = [b"head", &body[..]].concat();
                 match next(to, &mut reader).await? {
                     Some(pdu) if pdu == expected => {}
@@ -87,7 +88,7 @@ async fn both_ways(near: &Stream, far: &Stream) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends all of them.
+/// Sends all PDUs.
 async fn send(stream: &Stream, bodies: &[Bytes]) -> Result<(), String> {
     let frames: Vec<Frame<'_>> = bodies.iter().map(|body| Frame { head: b"head", body }).collect();
     let mut writer = FrameWriter::with_framer(super::MAX_PDU_BYTES, stream.framer());
@@ -106,7 +107,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
     let body = Bytes::from(vec![7; 10_000]);
     let mut writer = FrameWriter::with_framer(super::MAX_PDU_BYTES, near.framer());
     let mut sent = 0;
-    // Blocked for a while is held back; a kernel may find room once more.
+    // The writer counts as blocked if it stays blocked for a while; a kernel may find more room at first.
     while tokio::time::timeout(Duration::from_millis(100), near.writable()).await.is_ok() {
         let frames = [Frame { head: &[], body: &body }];
         let frames = if writer.rest_bytes() > 0 { &[][..] } else { &frames[..] };
@@ -115,7 +116,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
             return Err(format!("a peer that does not read has been sent {} octets", sent * body.len()));
         }
     }
-    // What is not ready to be written refuses, too; it may have some room left that it does not call ready.
+    // A connection that is not writable must also refuse, although it may have some room left.
     let mut refused = false;
     for _ in 0..REFUSED_WITHIN {
         let frames = [Frame { head: &[], body: &body }];
@@ -151,7 +152,7 @@ async fn held_back(near: &Stream, far: &Stream) -> Result<(), String> {
     flushed.and(read)
 }
 
-/// The next PDU, `None` at the end.
+/// Returns the next PDU, or `None` at the end.
 async fn next(stream: &Stream, reader: &mut FrameReader) -> Result<Option<Bytes>, String> {
     loop {
         if let Some(pdu) = reader.next().map_err(|error| error.to_string())? {

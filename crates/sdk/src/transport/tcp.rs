@@ -1,4 +1,4 @@
-//! `tcp://`
+//! TCP transport: `tcp://`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,9 +10,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 
 use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, SocketOptions, Stream};
 
-/// Addresses of one host name that are tried, at most.
+/// Maximum number of resolved addresses that are tried per host name.
 const MAX_CANDIDATES: usize = 4;
-/// Connections that the kernel completes before they are accepted.
+/// Maximum number of established connections that are not accepted yet.
 const BACKLOG: u32 = 1024;
 
 pub(super) async fn connect(
@@ -40,8 +40,9 @@ async fn tcp_to(candidate: SocketAddr, options: &SocketOptions) -> io::Result<Tc
     not_to_itself(socket.connect(candidate).await?)
 }
 
-/// Someone who retries a port of the ephemeral range (36421 is in Linux's) in the end is given that very port as
-/// the local one and connects to itself. Resets such a stream, so that the port is free for a listener at once.
+/// Detects a self-connection. A client that retries a port in the ephemeral range (which includes 36421 on Linux) may
+/// get that port as its local one and connect to itself. Resets such a stream, so that the port is free for a
+/// listener immediately.
 fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
     if stream.local_addr()? == stream.peer_addr()? {
         SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
@@ -81,7 +82,7 @@ pub(super) async fn listen(
 
 fn tcp_at(place: SocketAddr, options: &SocketOptions) -> io::Result<TcpListener> {
     let socket = if place.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restarted RIC must get its port back while old connections linger in TIME_WAIT.
+    // A restarted RIC must be able to bind its port while old connections are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     options.apply_tcp_buffers(&socket)?;
     socket.bind(place)?;
@@ -93,10 +94,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_to_itself_counts_as_refused() {
+    fn self_connection_counts_as_refused() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            // Bind the local end to the very port that is connected to: what the ephemeral range does by chance.
+            // Binds the local end to the target port, which happens by chance in the ephemeral range.
             let socket = TcpSocket::new_v4().unwrap();
             socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
             let place = socket.local_addr().unwrap();

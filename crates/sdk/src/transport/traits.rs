@@ -1,4 +1,4 @@
-//! What carries octets or messages: ours, and what strangers bring.
+//! Interface of transports, built-in and third-party.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -10,21 +10,22 @@ use bytes::BytesMut;
 
 use super::{AcceptError, Address, BindError, ConnectError, Framer, LengthPrefix, SocketOptions, Stream};
 
-/// An attempt that takes its time.
+/// Future of a connection attempt.
 pub type Attempt<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
 
-/// A way to carry E2 and its kin: `tcp://`, `unix://`, `mem://`, `sctp://` and `shim://` are ours, any other is a
-/// stranger's own, who brings it by [`register`](super::register). `examples/out-of-tree-transport` is one; [`suite`](super::suite) checks what all keep.
+/// A transport for E2 and related protocols. `tcp://`, `unix://`, `mem://`, `sctp://` and `shim://` are built in.
+/// Third-party transports are added with [`register`](super::register). `examples/out-of-tree-transport` is an
+/// example; [`suite`](super::suite) checks the requirements.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// What stands before `://` in its addresses.
+    /// Returns the scheme: the text before `://` in its addresses.
     fn scheme(&self) -> &str;
-    /// Connects. The caller bounds the time ([`SocketOptions::connect_timeout`]).
+    /// Connects. The caller limits the time ([`SocketOptions::connect_timeout`]).
     fn connect<'a>(
         &'a self,
         address: &'a Address,
         options: &'a SocketOptions,
     ) -> Attempt<'a, Stream, ConnectError>;
-    /// Listens: [`Listener::new`] around an [`Accept`].
+    /// Listens. Returns [`Listener::new`] with an [`Accept`].
     fn listen<'a>(
         &'a self,
         address: &'a Address,
@@ -32,34 +33,35 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     ) -> Attempt<'a, Listener, BindError>;
 }
 
-/// Where connections of one transport arrive. Dropping it frees the place.
+/// Source of incoming connections. Dropping it releases the address.
 pub trait Accept: fmt::Debug + Send + Sync + 'static {
-    /// The next newcomer and how to name it in a log: as an address, with whatever tells peers apart.
+    /// Returns the next connection and its name for logs: an address that identifies the peer.
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(Stream, String), AcceptError>>;
 }
 
-/// One connection of one transport. Dropping it ends both directions: the peer reads what was written, then the end.
+/// A connection. Dropping it ends both directions; the peer reads the written data, then the end.
 ///
-/// Nothing is queued here beyond what the transport holds itself, a bounded amount: whoever owns the queue above decides
-/// what happens at its bound.
+/// A connection queues only a bounded amount of data in the transport itself. The owner of the queue above decides
+/// what happens at its limit.
 pub trait Connection: fmt::Debug + Send + Sync + 'static {
-    /// Ready once a read may give something: bytes, the end, or an error; may be ready in vain. Wakes the last task that
-    /// asked, at least.
+    /// Ready once a read may return data, the end, or an error; may be ready spuriously. Wakes at least the last task
+    /// that called it.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Ready once a write may be taken; as [`poll_readable`](Self::poll_readable) otherwise.
+    /// Ready once a write may be accepted; otherwise like [`poll_readable`](Self::poll_readable).
     fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Appends what is there to `buf`: of a stream at most its spare capacity, of messages ([`Messages`](super::Messages))
-    /// one, with room made for it. `Ok(0)` is the peer's end; `WouldBlock` asks to wait.
+    /// Appends available data to `buf`: of a stream at most its spare capacity, of messages
+    /// ([`Messages`](super::Messages)) one, for which room is added. `Ok(0)` is the end; `WouldBlock` means no data
+    /// now.
     fn try_read(&self, buf: &mut BytesMut) -> io::Result<usize>;
-    /// Writes as many of the bytes as are taken now; a message whole or not at all. `WouldBlock` asks to wait.
+    /// Writes as many bytes as are accepted now, or a whole message. `WouldBlock` means no room now.
     fn try_write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
-    /// How PDUs are marked on it.
+    /// Returns the framing of PDUs.
     fn framer(&self) -> &'static dyn Framer {
         &LengthPrefix
     }
 }
 
-/// A place where peers arrive. Dropping it frees the place; a Unix socket's file goes with it.
+/// A listener. Dropping it releases the address and removes the file of a Unix socket.
 #[derive(Debug)]
 pub struct Listener {
     address: Address,
@@ -67,22 +69,22 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A listener of a transport's own; `address` is the one bound.
+    /// Creates a listener of a transport; `address` is the bound one.
     pub fn new(address: Address, arrivals: impl Accept) -> Self {
         Self { address, arrivals: Box::new(arrivals) }
     }
 
-    /// Where it listens; port 0 has become the port that the kernel chose.
+    /// Returns the address of the listener. Port 0 is replaced by the port that the kernel chose.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Where newcomers come from, for what stands on top of this listener.
+    /// Returns the source of connections, for a transport on top of this listener.
     pub(crate) fn arrivals(&self) -> &dyn Accept {
         &*self.arrivals
     }
 
-    /// The next newcomer and how to name it in a log. Cancel-safe.
+    /// Accepts the next connection. Returns it and its name for logs. Cancel-safe.
     pub async fn accept(&self) -> Result<(Stream, String), AcceptError> {
         poll_fn(|cx| self.arrivals.poll_accept(cx)).await
     }

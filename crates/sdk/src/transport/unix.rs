@@ -1,4 +1,4 @@
-//! `unix://`
+//! Unix socket transport: `unix://`.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, SocketOptions, Stream};
 
-/// Connections that the kernel completes before they are accepted.
+/// Maximum number of established connections that are not accepted yet.
 const BACKLOG: i32 = 1024;
 
 pub(super) async fn connect(
@@ -61,8 +61,8 @@ pub(super) fn listen(address: &Address, path: &Path, options: &SocketOptions) ->
 }
 
 fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, SocketFile)> {
-    // Linux creates the file with the mode of the socket, less the umask: set it first, and at no moment can
-    // anybody connect who should not. The chmod afterwards gives back what the umask took.
+    // Linux creates the file with the mode of the socket, reduced by the umask. Setting the mode first means that no
+    // other user can connect at any moment. The chmod afterwards restores the bits that the umask removed.
     let file = File::from(OwnedFd::from(Socket::new(Domain::UNIX, Type::STREAM, None)?));
     file.set_permissions(Permissions::from_mode(options.unix_mode & 0o777))?;
     let socket = Socket::from(OwnedFd::from(file));
@@ -76,8 +76,8 @@ fn bind_file(path: &Path, options: &SocketOptions) -> io::Result<(UnixListener, 
     Ok((listener, file))
 }
 
-/// Removes the file of a listener that died. Two programs that start at the same instant on one path may both
-/// see a stale file; the later one wins and the earlier one keeps a listener that nobody finds.
+/// Removes the file of a listener that has ended. If two programs start on one path at the same time, both may find a
+/// stale file. The later one then replaces the file, and the earlier one keeps an unreachable listener.
 fn remove_if_stale(address: &Address, path: &Path) -> Result<(), BindError> {
     let address = || address.clone();
     let metadata = fs::symlink_metadata(path).map_err(|error| BindError::of(&address(), error))?;
@@ -95,7 +95,7 @@ fn remove_if_stale(address: &Address, path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// The file of a Unix listener, removed with it unless another has taken its place.
+/// File of a Unix listener. It is removed with the listener, unless another listener has replaced it.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -113,7 +113,7 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let now = fs::symlink_metadata(&self.path).map(|metadata| (metadata.dev(), metadata.ino()));
         if now.is_ok_and(|now| now == self.device_and_inode) {
-            // Failing leaves a stale file, which the next listener replaces.
+            // A failure leaves a stale file, which the next listener replaces.
             let _ = fs::remove_file(&self.path);
         }
     }

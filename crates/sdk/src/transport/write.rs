@@ -1,4 +1,4 @@
-//! From PDUs to bytes, without copying their bodies.
+//! Writing PDUs to a stream without copying their bodies.
 
 use std::io::{self, IoSlice};
 
@@ -6,70 +6,71 @@ use bytes::{Buf, Bytes};
 
 use super::{Framer, LengthPrefix, MAX_PDU_BYTES, Stream};
 
-/// Slices given to one system call, at most (the kernel's own bound, `IOV_MAX`, is 1024).
+/// Maximum number of slices per system call (the kernel's limit, `IOV_MAX`, is 1024).
 const MAX_SLICES: usize = 256;
-/// So many frames are few.
+/// Number of frames for which a smaller array of slices is used.
 const FEW_FRAMES: usize = 2;
-/// A head up to this long is copied behind its length, which saves a slice; a longer one is referred to.
+/// Maximum length of a head that is copied after the frame's length, which saves a slice. A longer head gets its own
+/// slice.
 const COPIED_HEAD_BYTES: usize = 256;
 
-/// One PDU in two parts: `head` is what this hop writes anew, `body` what it passes on. Either may be empty.
+/// One PDU in two parts: `head` is written by this hop, `body` is forwarded unchanged. Either may be empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// The first bytes of the PDU.
+    /// First bytes of the PDU.
     pub head: &'a [u8],
-    /// The rest; never copied.
+    /// Rest of the PDU, which is never copied.
     pub body: &'a Bytes,
 }
 
 impl Frame<'_> {
-    /// The PDU's length.
+    /// Returns the length of the PDU.
     fn pdu_bytes(&self) -> usize {
         self.head.len() + self.body.len()
     }
 }
 
-/// What one [`FrameWriter::write`] achieved.
+/// Result of [`FrameWriter::write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteOutcome {
-    /// Frames from the front of the slice that the writer has taken: drop them from the queue. The last of
-    /// them may be half written; the writer keeps its rest.
+    /// Number of frames accepted from the front of the slice; remove them from the queue. The last one may be
+    /// partially written; the writer keeps its rest.
     pub taken: usize,
-    /// Bytes that left, lengths included.
+    /// Number of written bytes, including frame heads.
     pub bytes: usize,
-    /// The stream takes no more now: wait for [`Stream::writable`].
+    /// Whether the stream is full; wait for [`Stream::writable`].
     pub blocked: bool,
 }
 
-/// Why nothing more can be written.
+/// Reason why no more data can be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Our own fault: a frame is empty or too long. Nothing of this call was written.
+    /// A frame is empty or too long, which is an error of the caller. Nothing of this call was written.
     #[error("frame {index} cannot be sent: {length} bytes, from 1 to {limit} are allowed")]
     Length {
-        /// Its place in the slice.
+        /// Index of the frame.
         index: usize,
-        /// Its PDU's length.
+        /// Length of its PDU, in bytes.
         length: usize,
-        /// What this writer sends.
+        /// Limit of this writer, in bytes.
         limit: usize,
     },
-    /// The connection is broken.
+    /// The connection failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Writes frames as far as the stream takes them.
+/// Writes frames until the stream is full.
 #[derive(Debug)]
 pub struct FrameWriter {
     framer: &'static dyn Framer,
     max_pdu: usize,
-    /// What is left of the frame under way: of its length and head,
+    /// Unwritten part of the current frame's head,
     rest_head: Bytes,
     /// and of its body.
     rest_body: Bytes,
-    /// Lengths and short heads of the frames of one system call.
+    /// Frame heads and short PDU heads of one system call.
     scratch: Vec<u8>,
 }
 
@@ -80,23 +81,23 @@ impl Default for FrameWriter {
 }
 
 impl FrameWriter {
-    /// A writer that sends PDUs of up to `max_pdu` bytes.
+    /// Creates a writer for PDUs of up to `max_pdu` bytes.
     pub fn new(max_pdu: usize) -> Self {
         Self::with_framer(max_pdu, &LengthPrefix)
     }
 
-    /// As [`new`](Self::new), with frames of another form.
+    /// Creates a writer with another framing.
     pub fn with_framer(max_pdu: usize, framer: &'static dyn Framer) -> Self {
         Self { framer, max_pdu, rest_head: Bytes::new(), rest_body: Bytes::new(), scratch: Vec::new() }
     }
 
-    /// Bytes of a frame under way that have not left. While there are some, call [`Self::write`] when the
-    /// stream is writable, if need be with no frames.
+    /// Returns the number of unwritten bytes of the current frame. If it is not zero, call [`Self::write`] when the
+    /// stream is writable, even without further frames.
     pub fn rest_bytes(&self) -> usize {
         self.rest_head.len() + self.rest_body.len()
     }
 
-    /// Writes the rest of the frame under way and then `frames`, until all are taken or the stream is full.
+    /// Writes the rest of the current frame and then `frames`, until all are accepted or the stream is full.
     pub fn write(&mut self, stream: &Stream, frames: &[Frame<'_>]) -> Result<WriteOutcome, WriteError> {
         self.check(frames)?;
         let mut outcome = WriteOutcome::default();
@@ -136,9 +137,9 @@ impl FrameWriter {
         }
     }
 
-    /// Offers the rest and as many frames as one call holds; returns how many frames those were.
+    /// Writes the rest and as many frames as one call can hold. Returns the number of frames offered.
     fn write_once(&mut self, stream: &Stream, frames: &[Frame<'_>]) -> (usize, io::Result<usize>) {
-        // Where one message is answered by one, clearing 256 slices would cost as much as sending it.
+        // For request-response traffic, clearing 256 slices would cost as much as the send itself.
         if frames.len() <= FEW_FRAMES {
             self.offer::<{ 2 + 3 * FEW_FRAMES }>(stream, frames)
         } else {
@@ -146,7 +147,7 @@ impl FrameWriter {
         }
     }
 
-    /// As [`write_once`](Self::write_once), with room for `SLICES` slices.
+    /// Writes like [`write_once`](Self::write_once), with room for `SLICES` slices.
     fn offer<const SLICES: usize>(
         &mut self,
         stream: &Stream,
@@ -181,8 +182,8 @@ impl FrameWriter {
         (offered, stream.try_write_vectored(&slices[..used]))
     }
 
-    /// Books `written` bytes: first on the rest, then on frames, keeping the rest of a half-written one. Returns
-    /// how many frames are taken.
+    /// Accounts for `written` bytes: first the rest, then frames, keeping the rest of a partially written one.
+    /// Returns the number of accepted frames.
     fn account(&mut self, frames: &[Frame<'_>], mut written: usize) -> usize {
         for rest in [&mut self.rest_head, &mut self.rest_body] {
             let part = written.min(rest.len());
@@ -223,7 +224,7 @@ impl FrameWriter {
     }
 }
 
-/// How many frames from the front fit into the slices of one call, beside the two of the rest.
+/// Returns the number of frames that fit into the slices of one call, in addition to the two slices of the rest.
 fn offerable(frames: &[Frame<'_>]) -> usize {
     let mut left = MAX_SLICES - 2;
     let fits = |frame: &&Frame<'_>| {
@@ -236,7 +237,7 @@ fn offerable(frames: &[Frame<'_>]) -> usize {
     frames.iter().take_while(fits).count()
 }
 
-/// How much of the head is copied behind the length: all or nothing.
+/// Returns the number of head bytes to copy: all or none.
 fn copied_bytes(frame: &Frame<'_>) -> usize {
     if frame.head.len() <= COPIED_HEAD_BYTES { frame.head.len() } else { 0 }
 }

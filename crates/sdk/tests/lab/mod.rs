@@ -1,4 +1,4 @@
-//! What the tests bring up.
+//! Common fixtures of the tests.
 #![allow(dead_code)] // no test uses all of it
 
 use ranlab_sdk::Bytes;
@@ -16,7 +16,7 @@ pub(crate) fn encoded(value: &impl ranlab_sdk::wire::per::Per) -> Bytes {
     octets.into()
 }
 
-/// An agent with the HW function.
+/// Returns an agent with the HW function.
 pub(crate) fn agent() -> Agent {
     let ng = ComponentConfigItem {
         interface: ComponentInterfaceType::Ng,
@@ -29,7 +29,7 @@ pub(crate) fn agent() -> Agent {
     agent
 }
 
-/// Runs a test's story; one that does not end fails.
+/// Runs a test; fails if it does not end in time.
 pub(crate) fn within_patience<T>(story: impl Future<Output = T>) -> T {
     ranlab_sdk::run(async { tokio::time::timeout(PATIENCE, story).await }).expect("the story ends")
 }

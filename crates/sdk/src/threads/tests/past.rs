@@ -1,4 +1,4 @@
-//! What goes past the machine: order, bounds, and who is harmed by whom.
+//! Tests of the fast path: order, limits, and isolation between peers.
 use super::*;
 use crate::threads::crossing::{Outward, Pass};
 use crate::threads::mouth::{Batch, Mouth, ToMouth};
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU32;
 
 const FUNCTION: u16 = 142;
 
-/// A report of an agent's subscription, of the octets that go over the wire.
+/// Returns an encoded report of an agent's subscription.
 fn report(agent: usize, subscription: u8, number: u32, length: usize) -> Bytes {
     let mut message = vec![subscription; 4 + length];
     message[..4].copy_from_slice(&number.to_be_bytes());
@@ -34,7 +34,7 @@ fn request_id(agent: usize, subscription: u8) -> RicRequestId {
     RicRequestId { requestor: 1_021 + u16::from(subscription), instance: agent as u16 }
 }
 
-/// A subscription of an agent's, and a report's number.
+/// Returns agent, subscription and number of a report.
 fn told(pdu: &Bytes) -> ((usize, u8), u32) {
     let indication = fast::Indication::decode(pdu).unwrap();
     let id = indication.request_id;
@@ -53,7 +53,7 @@ fn limits(octets: usize) -> OutboxLimits {
     })
 }
 
-/// An xApp's link: its end, what is said to it, and its task.
+/// Creates an xApp's link: the xApp's end, the outbox, and the task.
 fn mouth(capacity: usize, octets: usize, counts: &Arc<Counts>) -> (Stream, Arc<Mouth>, Pump) {
     let (peer, socket) = duplex(capacity);
     let mouth = Arc::new(Mouth::new(Stream::Memory(socket), MAX_PDU_BYTES, counts.clone()));
@@ -69,8 +69,8 @@ fn bypass(near: &Stream, mouth: &Arc<Mouth>) -> Pass {
     Pass { shared: far.shared.clone(), mouths }
 }
 
-/// What stands for the machine of one agent's link: forwards all that comes to it, and now and then lets a subscription past, or
-/// no more, also between two messages that came together.
+/// Acts as the machine for one agent's link: forwards all its messages, and enables or disables the fast path of a
+/// subscription at random, also between two messages that arrived together.
 async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<Dice>>) {
     let (mut pass, mut outlet) = (bypass(&near, &mouth), ToMouth(mouth.clone()));
     let mut reader = FrameReader::default();
@@ -105,7 +105,7 @@ async fn decide(near: Stream, mouth: Arc<Mouth>, agent: usize, dice: Rc<RefCell<
 }
 
 #[test]
-fn each_subscription_keeps_its_order_whatever_way_its_reports_take() {
+fn subscription_keeps_order_on_both_paths() {
     let (mut past, mut through) = (0, 0);
     for seed in 1..=60 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -154,7 +154,7 @@ fn each_subscription_keeps_its_order_whatever_way_its_reports_take() {
 }
 
 #[test]
-fn who_does_not_read_loses_the_oldest_which_is_counted_and_holds_nobody_up() {
+fn stalled_xapp_drops_oldest_without_delaying_others() {
     let counts = Arc::<Counts>::default();
     let (deaf, deaf_mouth, _task) = mouth(1_000, 20_000, &counts);
     let (xapp, mouth, _other) = mouth(10 << 20, 20_000, &counts);
@@ -176,7 +176,7 @@ fn who_does_not_read_loses_the_oldest_which_is_counted_and_holds_nobody_up() {
             assert_eq!(told(&receive(&xapp, &mut reader).await.unwrap().unwrap()).1, number);
         }
         assert_eq!(ToMouth(mouth.clone()).counters().dropped_full, 0);
-        // A subscription that was deleted leaves nothing for who reads late.
+        // No indication of a deleted subscription is left for a slow reader.
         ToMouth(deaf_mouth.clone()).forget(flow(0, 1));
         assert_eq!(ToMouth(deaf_mouth).queued_bytes(), 0);
         drop(deaf);
@@ -184,7 +184,7 @@ fn who_does_not_read_loses_the_oldest_which_is_counted_and_holds_nobody_up() {
 }
 
 #[test]
-fn threads_that_say_something_to_the_same_xapp_at_once() {
+fn several_threads_write_to_same_xapp() {
     const THREADS: usize = 4;
     const EACH: u32 = 400;
     let counts = Arc::<Counts>::default();
@@ -232,7 +232,7 @@ fn threads_that_say_something_to_the_same_xapp_at_once() {
 }
 
 #[test]
-fn an_xapp_whose_transport_panics_ends_its_own_link() {
+fn panicking_transport_of_xapp_ends_only_its_link() {
     let counts = Arc::<Counts>::default();
     let bad = Arc::new(Mouth::new(odd(true), MAX_PDU_BYTES, counts.clone()));
     let (xapp, good, _task) = mouth(1 << 20, usize::MAX, &counts);
@@ -251,7 +251,7 @@ fn an_xapp_whose_transport_panics_ends_its_own_link() {
 }
 
 #[test]
-fn a_route_to_an_xapp_that_has_gone_is_none() {
+fn route_to_disconnected_xapp_is_ignored() {
     let counts = Arc::<Counts>::default();
     let (_peer, near, _pump) = link(1_000, &counts);
     let (_xapp, gone, task) = mouth(1_000, usize::MAX, &counts);

@@ -1,4 +1,4 @@
-//! Who we are under TLS, and whom we believe.
+//! TLS identity of this process, and its trusted authority.
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,10 +11,10 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::super::Unsupported;
 
-/// One identity for all `tls://` of the process, as schemes are the process's.
+/// Identity of the process, used for all `tls://` addresses.
 static OWN: RwLock<Option<Identity>> = RwLock::new(None);
 
-/// A certificate, its key, and the authority whose certificates are believed: the same in both roles.
+/// A certificate, its key, and the only trusted authority. Used as client and as server.
 #[derive(Clone)]
 pub struct Identity {
     pub(super) client: Arc<ClientConfig>,
@@ -27,29 +27,29 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Files make no identity.
+/// Reason why an identity is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// A file is not there, or is not what it should be.
+    /// A file is missing or invalid.
     #[error("{}: {what}", file.display())]
     File {
-        /// Which.
+        /// File.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Fault.
         what: String,
     },
-    /// Certificate and key do not go together, or the authority is none.
+    /// Certificate and key do not match, or the authority is invalid.
     #[error("certificate, key and authority make no identity for TLS: {0}")]
     Odd(String),
 }
 
 impl Identity {
-    /// Reads PEM files: our certificate (and those between it and the authority), its private key, the authority's
-    /// certificate. Nobody else is believed, whatever the system trusts.
+    /// Reads PEM files: the certificate chain, its private key, and the certificate of the authority. Only this
+    /// authority is trusted, not those of the system.
     ///
     /// # Errors
-    /// A file is missing or is none; key and certificate do not go together.
+    /// Returns an error if a file is missing or invalid, or if key and certificate do not match.
     pub fn read(certificate: &Path, key: &Path, authority: &Path) -> Result<Self, IdentityError> {
         let odd = |error: &dyn fmt::Display| IdentityError::Odd(error.to_string());
         let mut roots = RootCertStore::empty();
@@ -89,7 +89,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, IdentityErr
     }
 }
 
-/// Sets who this process is under TLS, from now on.
+/// Sets the identity of this process from now on.
 pub fn identify(identity: Identity) {
     *OWN.write().unwrap_or_else(PoisonError::into_inner) = Some(identity);
 }

@@ -1,4 +1,4 @@
-//! `tls://`: TCP under TLS in which each side shows a certificate (mutual TLS), our framing inside.
+//! TLS transport: `tls://`. Both sides show a certificate (mutual TLS), and ranlab's framing is used inside.
 mod identity;
 mod stream;
 
@@ -15,11 +15,11 @@ use super::{Accept, AcceptError, Address, BindError, ConnectError, Listener, Soc
 pub use identity::{Identity, IdentityError, identify};
 use stream::{Secured, refusal};
 
-/// How long a newcomer may take to show who it is.
+/// Maximum time of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
-/// Rest after the system has refused a newcomer.
+/// Pause after the system refused a connection.
 const REST: Duration = Duration::from_millis(100);
-/// Newcomers that are being asked at once; further ones wait in the kernel.
+/// Maximum number of simultaneous handshakes. Further connections wait in the kernel.
 const HANDSHAKES: usize = 64;
 
 pub(super) async fn connect(
@@ -60,10 +60,10 @@ pub(super) async fn listen(
 
 type Newcomer = Result<(Stream, String), AcceptError>;
 
-/// Newcomers that have shown a certificate.
+/// Connections with a completed handshake.
 #[derive(Debug)]
 struct Arrivals {
-    /// The TCP listener: taken out when this goes, so that the place is free at once.
+    /// TCP listener. It is removed when this is dropped, so the address is free immediately.
     listener: Arc<Mutex<Option<Listener>>>,
     shown: Mutex<mpsc::Receiver<Newcomer>>,
 }
@@ -84,9 +84,9 @@ impl Drop for Arrivals {
     }
 }
 
-/// Asks all who connect for their certificates, some at a time, for as long as the listener is wanted.
+/// Performs the handshakes of new connections, several in parallel, as long as the listener is in use.
 async fn ask(listener: Arc<Mutex<Option<Listener>>>, identity: Identity, done: mpsc::Sender<Newcomer>) {
-    // A place among the handshakes under way is one in the queue of those that are done.
+    // Each handshake in progress reserves a slot in the queue of completed ones.
     while let Ok(permit) = done.clone().reserve_owned().await {
         let accepted = poll_fn(|cx| match &*listener.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(listener) => listener.arrivals().poll_accept(cx).map(Some),

@@ -1,4 +1,4 @@
-//! A connection under TLS: plain octets on our side, records on the socket's.
+//! A TLS connection: plaintext for the application, records on the socket.
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,15 @@ use tokio::net::TcpStream;
 
 use super::super::Connection;
 
-/// Plain octets that are taken at once; their records may wait for the socket.
+/// Maximum number of plaintext bytes accepted ahead; their records may wait for the socket.
 const AHEAD_BYTES: usize = 64 << 10;
-/// How long records that wait may take to leave when the connection is let go.
+/// Time for queued records to be sent when the connection is closed.
 const LINGER: Duration = Duration::from_secs(5);
-/// How long a server may take to say that it believes us, once we have said all (TLS 1.3 has no other word for that).
+/// Maximum time for a server to accept the client's certificate, after the client has completed its handshake (TLS
+/// 1.3 has no message for this).
 const BELIEVED: Duration = Duration::from_secs(2);
 
-/// Plain octets on one side, a socket on the other.
+/// A TLS connection.
 #[derive(Debug)]
 pub(super) struct Secured(Arc<Inner>);
 
@@ -29,11 +30,11 @@ struct Inner {
 
 struct State {
     session: Session,
-    /// Plain octets are there to be read.
+    /// Whether plaintext is available.
     readable: bool,
-    /// A task writes what the socket did not take.
+    /// Whether a task writes the records that the socket did not accept.
     flushing: bool,
-    /// Who waits until all of it is written.
+    /// Task that waits until all records are written.
     writer: Option<Waker>,
 }
 
@@ -43,7 +44,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// A socket as rustls reads and writes it.
+/// Adapter through which rustls reads and writes a socket.
 struct Records<'a>(&'a TcpStream);
 
 impl Read for Records<'_> {
@@ -61,7 +62,7 @@ impl Write for Records<'_> {
     }
 }
 
-/// Why there is no connection under TLS, in a sentence.
+/// Converts a TLS error to a one-sentence I/O error.
 pub(super) fn refusal(error: &(dyn std::error::Error + 'static)) -> io::Error {
     let what = match error.downcast_ref::<Error>() {
         Some(Error::InvalidCertificate(why)) => match why {
@@ -104,7 +105,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes records; whether some are left that the socket does not take now.
+    /// Writes records. Returns whether some are left because the socket is full.
     fn flush(&self, state: &mut State) -> io::Result<bool> {
         while state.session.wants_write() {
             match state.session.write_tls(&mut Records(&self.socket)) {
@@ -116,20 +117,20 @@ impl Inner {
         Ok(false)
     }
 
-    /// Reads records, one read of the socket.
+    /// Reads records with one read of the socket.
     fn fill(&self, state: &mut State) -> io::Result<usize> {
         let read = state.session.read_tls(&mut Records(&self.socket))?;
         match state.session.process_new_packets() {
             Ok(_) => Ok(read),
             Err(error) => {
-                // The peer is told why, if it still listens.
+                // Sends the alert to the peer if it still reads.
                 let _ = self.flush(state);
                 Err(refusal(&error))
             }
         }
     }
 
-    /// Has a task write what is left, which nobody else would come back for.
+    /// Starts a task that writes the remaining records, because the application may not call again.
     fn flush_later(self: &Arc<Self>, state: &mut State) {
         if std::mem::replace(&mut state.flushing, true) {
             return;
@@ -159,7 +160,8 @@ impl Secured {
         Self(Arc::new(Inner { socket, state: Mutex::new(state) }))
     }
 
-    /// Each side shows its certificate. `as_client`: until the server has said that it believes ours, if it does say so.
+    /// Performs the handshake. `as_client` also waits until the server has accepted the client's certificate, if it
+    /// confirms this.
     pub(super) async fn shake_hands(&self, as_client: bool) -> io::Result<()> {
         let inner = &self.0;
         loop {
@@ -193,7 +195,7 @@ impl Secured {
         tokio::time::timeout(BELIEVED, believed).await.unwrap_or(Ok(()))
     }
 
-    /// Takes what has come of a handshake.
+    /// Processes received handshake messages.
     fn take(&self, as_client: bool) -> io::Result<()> {
         let mut state = self.0.state();
         match self.0.fill(&mut state) {
@@ -209,7 +211,7 @@ impl Secured {
         }
     }
 
-    /// The first name in the certificate that the peer has shown.
+    /// Returns the first name in the peer's certificate.
     pub(super) fn peer_name(&self) -> Option<String> {
         let state = self.0.state();
         let certificate = state.session.peer_certificates()?.first()?;
@@ -281,7 +283,7 @@ impl Connection for Secured {
 }
 
 impl Drop for Secured {
-    /// Says goodbye after what was written.
+    /// Sends a close notification after all written data.
     fn drop(&mut self) {
         let inner = &self.0;
         let mut state = inner.state();
@@ -289,7 +291,7 @@ impl Drop for Secured {
         if !matches!(inner.flush(&mut state), Ok(true)) || tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        // The task that flushes holds the socket; this one bounds its time.
+        // The flushing task holds the socket; a timeout limits its lifetime.
         inner.flush_later(&mut state);
         let inner = Arc::clone(inner);
         tokio::spawn(async move {
