@@ -1,4 +1,4 @@
-//! `ranlab_agent_*`.
+//! C functions `ranlab_agent_*`.
 use crate::error::*;
 use crate::function::Callbacks;
 use crate::guard::*;
@@ -15,9 +15,9 @@ handle!(ranlab_agent);
 
 struct Inner {
     agent: Agent,
-    /// PDUs that did not fit into a buffer.
+    /// PDUs that did not fit into the caller's buffer.
     waiting: BTreeMap<ControllerId, Frame>,
-    /// The text of the last event.
+    /// Text of the last event.
     text: Text,
 }
 
@@ -28,9 +28,9 @@ pub unsafe extern "C" fn ranlab_agent_new(
     agent: *mut *mut ranlab_agent,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (config, agent) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(agent)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let config = unsafe { crate::node::agent_config(config)? };
         give(Inner { agent: Agent::new(config), waiting: BTreeMap::new(), text: Text::default() }, agent);
         Ok(())
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn ranlab_agent_new(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_free(agent: *mut ranlab_agent) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { free(agent) }
 }
 
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
     userdata: *mut c_void,
     id: *mut u16,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         let make = || {
             let function = Callbacks::new(function.as_ref().ok_or(RANLAB_ERR_NULL)?, userdata)?;
@@ -64,17 +64,17 @@ pub unsafe extern "C" fn ranlab_agent_register_function(
     }
 }
 
-/// Registers a function, as a number if one is wanted; the outcome, and its number.
+/// Registers a function. Returns the error code, and writes the function id if `id` is not null.
 ///
 /// # Safety
-/// As of [`with`].
+/// See [`with`].
 pub(crate) unsafe fn register(
     agent: *mut ranlab_agent,
     id: Option<u16>,
     make: impl FnOnce() -> Result<Box<dyn RanFunction>, i32>,
 ) -> (i32, Option<u16>) {
     let mut given = None;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let outcome = unsafe {
         with(agent, |inner| {
             given = Some(inner.agent.register(make()?, id).map_err(|_| RANLAB_ERR_FUNCTION)?);
@@ -85,9 +85,9 @@ pub(crate) unsafe fn register(
 }
 
 /// # Safety
-/// `to` is null or has memory for a `T`.
+/// `to` is null or points to memory for a `T`.
 unsafe fn write_if_wanted<T>(to: *mut T, value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     if let Ok(to) = unsafe { out(to) } {
         to.write(value);
     }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn ranlab_agent_add_controller(
     address: *const c_char,
     controller: *mut u32,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             let address = string(address)?.to_owned();
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn ranlab_agent_remove_controller(
     controller: u32,
 ) -> i32 {
     let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { with(agent, |inner| inner.agent.remove_controller(now, controller).map_err(controller_error)) }
 }
 
@@ -143,14 +143,14 @@ fn ue_error(error: UeError) -> i32 {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_ue_arrived(agent: *mut ranlab_agent, ue: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { with(agent, |inner| inner.agent.ue_arrived(UeId(ue)).map_err(ue_error)) }
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_ue_left(agent: *mut ranlab_agent, ue: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             inner.agent.ue_left(UeId(ue));
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn ranlab_agent_associate_ue(
     controller: u32,
 ) -> i32 {
     let (ue, controller) = (UeId(ue), ControllerId(controller));
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { with(agent, |inner| inner.agent.associate_ue(ue, controller).map_err(ue_error)) }
 }
 
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
     ue: u64,
     controller: u32,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             inner.agent.dissociate_ue(UeId(ue), ControllerId(controller));
@@ -187,13 +187,13 @@ pub unsafe extern "C" fn ranlab_agent_dissociate_ue(
     }
 }
 
-/// Tells the machine; a controller that it does not know is an error, though it would do no harm.
+/// Passes an input to the agent. Returns an error for an unknown controller, although the agent would ignore it.
 fn tell(inner: &mut Inner, now_ns: u64, controller: ControllerId, input: AgentInput) -> Result<(), i32> {
     if !inner.agent.controllers().any(|(id, _)| id == controller) {
         return Err(RANLAB_ERR_UNKNOWN_CONTROLLER);
     }
     if !matches!(input, AgentInput::Received { .. }) {
-        // A connection has begun or ended: what waits belongs to the one before.
+        // The connection has started or ended, so a pending PDU belongs to the previous one.
         inner.waiting.remove(&controller);
     }
     inner.agent.handle(Time::from_nanos(now_ns), input);
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn ranlab_agent_connected(
     controller: u32,
 ) -> i32 {
     let controller = ControllerId(controller);
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Connected { controller })) }
 }
 
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn ranlab_agent_disconnected(
 ) -> i32 {
     let controller = ControllerId(controller);
     let why = LinkLoss::Broken("as the program says".to_owned());
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| tell(inner, now_ns, controller, AgentInput::Disconnected { controller, why }))
     }
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn ranlab_agent_receive(
     pdu_len: usize,
 ) -> i32 {
     let controller = ControllerId(controller);
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             let pdu = Bytes::copy_from_slice(octets(pdu, pdu_len)?);
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn ranlab_agent_receive(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             inner.agent.handle(Time::from_nanos(now_ns), AgentInput::Wake);
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn ranlab_agent_wake(agent: *mut ranlab_agent, now_ns: u64
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u64, function: u16) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             inner.agent.rouse(Time::from_nanos(now_ns), function);
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn ranlab_agent_rouse(agent: *mut ranlab_agent, now_ns: u6
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *mut u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             out(at_ns)?.write(inner.agent.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn ranlab_agent_wake_at(agent: *mut ranlab_agent, at_ns: *
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut ranlab_event) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             let event = out(event)?;
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn ranlab_agent_poll(agent: *mut ranlab_agent, event: *mut
                 Some(output) => describe(inner, output),
             };
             let controller = controller.map_or(u32::MAX, |c: ControllerId| c.0);
-            // Most events have no text, and need no memory for it.
+            // Most events have no text and need no allocation.
             let at = inner.text.keep(&text);
             event.write(ranlab_event { kind, controller, subscription, text: at });
             Ok(())
@@ -343,7 +343,7 @@ pub unsafe extern "C" fn ranlab_agent_transmit(
     pdu_len: *mut usize,
 ) -> i32 {
     let (now, controller) = (Time::from_nanos(now_ns), ControllerId(controller));
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(agent, |inner| {
             let pdu_len = out(pdu_len)?;

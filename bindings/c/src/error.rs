@@ -1,13 +1,13 @@
-//! The error numbers and the boundary that no panic crosses.
+//! Error codes, and the boundary that panics must not cross.
 //!
-//! A number keeps its meaning for ever; that of an error that is no more is not used again.
+//! An error code never changes its meaning, and the code of a removed error is never reused.
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 macro_rules! errors {
     ($( $name:ident = $number:literal, $text:literal; )+) => {
         $( pub const $name: i32 = $number; )+
-        /// Every error with its name in the header.
+        /// All errors with their names in the header.
         pub const ERRORS: &[(&str, i32)] = &[$( (stringify!($name), $number) ),+];
 
         fn text(error: i32) -> &'static CStr {
@@ -50,13 +50,14 @@ pub extern "C" fn ranlab_error_text(error: i32) -> *const c_char {
     text(error).as_ptr()
 }
 
-/// Runs the body of an exported function: an error becomes its number, a panic `RANLAB_ERR_PANIC`.
+/// Runs the body of an exported function. Returns its error code, or `RANLAB_ERR_PANIC` after a panic.
 pub(crate) fn boundary(body: impl FnOnce() -> Result<(), i32>) -> i32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => RANLAB_OK,
         Ok(Err(error)) => error,
         Err(panic) => {
-            // A payload whose own drop panics must not cross the boundary either; it is leaked, once in a lifetime.
+            // Dropping the panic payload might panic again and cross the boundary. It is leaked, at most once per
+            // machine.
             std::mem::forget(panic);
             RANLAB_ERR_PANIC
         }
@@ -68,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_an_error() {
+    fn panic_is_returned_as_error() {
         assert_eq!(boundary(|| panic!("on purpose")), RANLAB_ERR_PANIC);
         assert_eq!(boundary(|| Err(RANLAB_ERR_NULL)), RANLAB_ERR_NULL);
     }
 
     #[test]
-    fn every_error_has_a_text_of_its_own() {
+    fn every_error_has_its_own_text() {
         let texts: std::collections::BTreeSet<_> = ERRORS.iter().map(|(_, number)| text(*number)).collect();
         assert_eq!(texts.len(), ERRORS.len());
         assert!(!texts.contains(text(-1)));

@@ -1,4 +1,4 @@
-//! A RAN function made of callbacks, and what a callback may call.
+//! RAN functions implemented by C callbacks, and the functions available to these callbacks.
 use crate::error::*;
 use crate::types::*;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::ffi::c_void;
 type OnSubscription =
     unsafe extern "C" fn(*mut c_void, *mut ranlab_context, *const ranlab_subscription) -> u32;
 
-/// A RAN function whose answers come from a C program.
+/// A RAN function whose callbacks are implemented in C.
 pub(crate) struct Callbacks {
     description: FunctionDescription,
     on_subscription: OnSubscription,
@@ -24,17 +24,18 @@ pub(crate) struct Callbacks {
     userdata: *mut c_void,
 }
 
-// SAFETY: the callbacks are called on the thread that has the agent just then; the header asks for userdata that goes
-// where its agent goes.
+// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
+// usable on every thread on which the agent is used.
 unsafe impl Send for Callbacks {}
 
 impl Callbacks {
-    /// Takes over a description and its callbacks.
+    /// Copies a description and its callbacks.
     ///
     /// # Safety
-    /// As the header says: the pointers in `function` are valid, the callbacks stay so as long as the agent.
+    /// See the header: the pointers in `function` are valid, and the callbacks stay valid for the lifetime of the
+    /// agent.
     pub(crate) unsafe fn new(function: &ranlab_function, userdata: *mut c_void) -> Result<Self, i32> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (oid, definition) = unsafe {
             (string(function.oid)?.to_owned(), octets(function.definition, function.definition_len)?)
         };
@@ -51,14 +52,15 @@ impl Callbacks {
     }
 }
 
-/// What a callback may ask, and what it said already.
+/// State of a callback, and the outcome that it has set.
 struct Context<'a, 'b> {
     agent: &'a mut FunctionContext<'b>,
-    /// Goes with the answer to the control or query that is being handled.
+    /// Outcome for the response to the current control or query.
     outcome: Option<Bytes>,
 }
 
-/// Calls C with a context; what C says of the outcome. The pointer is good until the callback returns, which the header says.
+/// Calls a C callback with a context. Returns its result and the outcome that it has set. The pointer is valid until
+/// the callback returns, as documented in the header.
 fn call<T>(
     ctx: &mut FunctionContext<'_>,
     callback: impl FnOnce(*mut ranlab_context) -> T,
@@ -165,7 +167,7 @@ impl RanFunction for Callbacks {
     }
 }
 
-/// What a callback's return means; the outcome goes with either answer.
+/// Converts the return value of a callback. The outcome is sent with either response.
 fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> Result<ControlOutcome, Cause> {
     let cause = match said {
         RANLAB_CONTROL_DONE => return Ok(ControlOutcome { outcome }),
@@ -178,12 +180,13 @@ fn answer(ctx: &mut FunctionContext<'_>, said: u32, outcome: Option<Bytes>) -> R
     Err(Cause::RicRequest(cause))
 }
 
-/// The context behind a pointer that a callback was given.
+/// Returns the context behind the pointer passed to a callback.
 ///
 /// # Safety
-/// `ctx` is null or was given to a callback that has not returned yet.
+/// `ctx` is null or was passed to a callback that has not returned yet.
 unsafe fn context<'a>(ctx: *mut ranlab_context) -> Result<&'a mut Context<'a, 'a>, i32> {
-    // SAFETY: the caller's promise; `call` made it from an exclusive reference that nobody uses meanwhile.
+    // SAFETY: guaranteed by the caller; `call` created the pointer from an exclusive reference that is not used
+    // meanwhile.
     unsafe { ctx.cast::<Context<'a, 'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }
 
@@ -191,7 +194,7 @@ unsafe fn context<'a>(ctx: *mut ranlab_context) -> Result<&'a mut Context<'a, 'a
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_now(ctx: *mut ranlab_context, now_ns: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, now_ns) = unsafe { (context(ctx)?, out(now_ns)?) };
         now_ns.write(ctx.agent.now().as_nanos());
         Ok(())
@@ -210,7 +213,7 @@ pub unsafe extern "C" fn ranlab_context_indicate(
     message_len: usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, header, message) =
             unsafe { (context(ctx)?, octets(header, header_len)?, octets(message, message_len)?) };
         let indication = Indication {
@@ -239,9 +242,9 @@ pub unsafe extern "C" fn ranlab_context_insert(
     insert: *const ranlab_insert,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, insert) = unsafe { (context(ctx)?, insert.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (header, message, id) = unsafe {
             (
                 octets(insert.header, insert.header_len)?,
@@ -265,7 +268,7 @@ pub unsafe extern "C" fn ranlab_context_insert(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_wake_at(ctx: *mut ranlab_context, at_ns: u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         unsafe { context(ctx)? }.agent.wake_at(Time::from_nanos(at_ns));
         Ok(())
     })
@@ -279,7 +282,7 @@ pub unsafe extern "C" fn ranlab_context_outcome(
     outcome_len: usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, outcome) = unsafe { (context(ctx)?, octets(outcome, outcome_len)?) };
         ctx.outcome = Some(Bytes::copy_from_slice(outcome));
         Ok(())
@@ -290,7 +293,7 @@ pub unsafe extern "C" fn ranlab_context_outcome(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_answer_later(ctx: *mut ranlab_context, ticket: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, ticket) = unsafe { (context(ctx)?, out(ticket)?) };
         ticket.write(ctx.agent.answer_later().ok_or(RANLAB_ERR_UNKNOWN_CONTROL)?.0);
         Ok(())
@@ -301,7 +304,7 @@ pub unsafe extern "C" fn ranlab_context_answer_later(ctx: *mut ranlab_context, t
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_context_answer(ctx: *mut ranlab_context, ticket: u64, done: u32) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let ctx = unsafe { context(ctx)? };
         let outcome = ctx.outcome.take();
         let answer = answer(ctx.agent, done, outcome);
@@ -319,7 +322,7 @@ pub unsafe extern "C" fn ranlab_context_shows_ue(
     shows: *mut u8,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, shows) = unsafe { (context(ctx)?, out(shows)?) };
         let subscription = SubscriptionId(subscription);
         ctx.agent.controller_of(subscription).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;

@@ -1,4 +1,5 @@
-//! What every machine behind a pointer needs: one caller at a time, none after a panic; PDUs in and out without the heap.
+//! Common part of all machines behind a C pointer: one caller at a time, no call after a panic, and PDUs without heap
+//! allocation.
 use crate::error::*;
 use bytes::{Bytes, BytesMut};
 use ranlab_e2::Frame;
@@ -6,14 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 
-/// Received PDUs wait here until they are read, so that receiving one allocates nothing; what is put together to be sent likewise.
+/// Size of the buffer for received PDUs and of the one for PDUs to send, in bytes. The buffers are reused, so
+/// receiving and sending do not allocate.
 pub(crate) const POOL_BYTES: usize = 64 << 10;
 
-/// A machine and whether it may be called.
+/// A machine with checks that it may be called.
 pub(crate) struct Guarded<T> {
-    /// Borrowed while a callback runs: whoever calls in from there is refused.
+    /// Borrowed while a callback runs, so that recursive calls are refused.
     inner: RefCell<T>,
-    /// A panic may have left the machine halfway.
+    /// Whether a panic may have left the machine inconsistent.
     broken: Cell<bool>,
 }
 
@@ -32,24 +34,25 @@ impl<T> Guarded<T> {
         outcome
     }
 
-    /// Whether a callback of it is running.
+    /// Returns whether a callback of the machine is running.
     pub(crate) fn is_busy(&self) -> bool {
         self.inner.try_borrow_mut().is_err()
     }
 }
 
-/// A pointer's type of the header around an `Inner` of its module, and how it is made, used and freed.
+/// Defines a pointer type of the header around an `Inner` of its module, with functions to create, use and free it.
 macro_rules! handle {
     ($name:ident) => {
         /// See the header.
         pub struct $name($crate::guard::Guarded<Inner>);
 
-        /// Runs the body of a function with what a pointer points to.
+        /// Runs the body of a function with the machine behind a pointer.
         ///
         /// # Safety
-        /// `handle` is null or from its `_new` and not freed, and no other thread uses it.
+        /// `handle` is null or was returned by its `_new` and not freed, and no other thread uses it.
         unsafe fn with(handle: *mut $name, body: impl FnOnce(&mut Inner) -> Result<(), i32>) -> i32 {
-            // SAFETY: the caller's promise. A shared reference: a callback may come back here with the same pointer.
+            // SAFETY: guaranteed by the caller. A shared reference, because a callback may call back with the same
+            // pointer.
             let Some(handle) = (unsafe { handle.as_ref() }) else { return RANLAB_ERR_NULL };
             handle.0.with(body)
         }
@@ -59,15 +62,15 @@ macro_rules! handle {
         }
 
         /// # Safety
-        /// As of [`with`]; the pointer is not used again if the outcome is `RANLAB_OK`.
+        /// See [`with`]; the pointer is not used again after `RANLAB_OK`.
         unsafe fn free(handle: *mut $name) -> i32 {
             boundary(|| {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 let Some(shared) = (unsafe { handle.as_ref() }) else { return Ok(()) };
                 if shared.0.is_busy() {
                     return Err(RANLAB_ERR_BUSY);
                 }
-                // SAFETY: from Box::into_raw in `give`, freed once, not in use by a callback.
+                // SAFETY: created by `Box::into_raw` in `give`, freed once, and not in use by a callback.
                 drop(unsafe { Box::from_raw(handle) });
                 Ok(())
             })
@@ -76,7 +79,7 @@ macro_rules! handle {
 }
 pub(crate) use handle;
 
-/// Memory for received PDUs, used again when all that was put there has gone.
+/// Buffer for received PDUs, reused when all of them have been dropped.
 pub(crate) struct Pool(BytesMut);
 
 impl Pool {
@@ -90,12 +93,12 @@ impl Pool {
     }
 }
 
-/// The text of an event: lives until the next one.
+/// Text of an event, valid until the next one.
 #[derive(Default)]
 pub(crate) struct Text(CString);
 
 impl Text {
-    /// Keeps a text, without the NULs that a peer may have put into it. None needs no memory.
+    /// Stores a text without the NUL characters that a peer may have put into it. An empty text needs no allocation.
     pub(crate) fn keep(&mut self, text: &str) -> *const c_char {
         if text.is_empty() {
             return c"".as_ptr();
@@ -105,15 +108,15 @@ impl Text {
     }
 }
 
-/// A text for C; NULs in it become blanks.
+/// Converts a text for C; NUL characters become blanks.
 pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// Writes a frame where C wants it, and its length; a frame that does not fit comes back with the error.
+/// Writes a frame and its length to the caller's buffer. If the frame does not fit, it is returned with the error.
 ///
 /// # Safety
-/// `buffer` is null or has room for `buffer_len` octets that nobody else uses.
+/// `buffer` is null or has room for `buffer_len` bytes that are not in use elsewhere.
 pub(crate) unsafe fn copy_out(
     frame: Option<Frame>,
     buffer: *mut u8,
@@ -129,7 +132,7 @@ pub(crate) unsafe fn copy_out(
         return Err(frame);
     }
     let (head, body) = (frame.head(), frame.body());
-    // SAFETY: `buffer` has room for both, and cannot overlap with a PDU of ours.
+    // SAFETY: `buffer` has room for both, and cannot overlap with a PDU of the library.
     unsafe {
         std::ptr::copy_nonoverlapping(head.as_ptr(), buffer, head.len());
         std::ptr::copy_nonoverlapping(body.as_ptr(), buffer.add(head.len()), body.len());
@@ -137,7 +140,7 @@ pub(crate) unsafe fn copy_out(
     Ok(())
 }
 
-/// Refuses a buffer that is promised and not there.
+/// Refuses a null buffer with a length other than zero.
 pub(crate) fn check_buffer(buffer: *mut u8, buffer_len: usize) -> Result<(), i32> {
     if buffer.is_null() && buffer_len > 0 { Err(RANLAB_ERR_NULL) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! An iApp made of callbacks, and what a callback may call.
+//! iApps implemented by C callbacks, and the functions available to these callbacks.
 use crate::error::*;
 use crate::guard::c_string;
 use crate::nodes::*;
@@ -41,17 +41,17 @@ pub struct ranlab_iapp {
     pub on_wake: Option<unsafe extern "C" fn(*mut c_void, *mut ranlab_iapp_context)>,
 }
 
-/// The RIC as an iApp's callback sees it: a `Context` behind a pointer that lives as long as the callback.
+/// The RIC as seen by an iApp's callback: a `Context` behind a pointer that is valid during the callback.
 #[repr(C)]
 pub struct ranlab_iapp_context {
     _private: [u8; 0],
 }
 
-/// What a RIC's iApps know of its nodes: the numbers are the same for all of them.
+/// Nodes known to the iApps of a RIC. Their numbers are the same for all iApps.
 #[derive(Clone, Default)]
 pub(crate) struct Nodes(Arc<Mutex<Numbers<Known>>>);
 
-/// A node, and how many iApps have been told that it is there and not yet that it is gone.
+/// A node, and the number of iApps that have been informed of its addition but not of its removal.
 struct Known {
     info: NodeInfo,
     told: usize,
@@ -59,7 +59,7 @@ struct Known {
 
 impl Nodes {
     fn lock(&self) -> MutexGuard<'_, Numbers<Known>> {
-        // Nobody panics while he holds it; if he did, the numbers would still be whole.
+        // The data is consistent whenever the lock is released, even by a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -67,7 +67,7 @@ impl Nodes {
         self.lock().of(&info.id)
     }
 
-    /// An iApp hears of a node.
+    /// Records that an iApp was informed of a node. Returns the number of the node.
     fn told(&self, info: &NodeInfo, is_new: bool) -> u32 {
         let mut numbers = self.lock();
         let (number, known) = numbers.enter(info.id, || Known { info: info.clone(), told: 0 });
@@ -76,7 +76,7 @@ impl Nodes {
         number
     }
 
-    /// An iApp hears that a node is gone; the last one that does takes the number with it.
+    /// Records that an iApp was informed of the removal of a node. The last one releases the number.
     fn told_gone(&self, info: &NodeInfo) {
         let mut numbers = self.lock();
         let known = numbers.enter(info.id, || Known { info: info.clone(), told: 0 }).1;
@@ -86,7 +86,7 @@ impl Nodes {
         }
     }
 
-    /// A node, and the id of one of its functions, by OID if there is one.
+    /// Returns a node and the id of one of its functions, by OID if there is one.
     fn find(&self, node: u32, function: u16, oid: Option<&str>) -> Result<(GlobalE2NodeId, u16), i32> {
         let numbers = self.lock();
         let (id, known) = numbers.get(node).ok_or(RANLAB_ERR_NODE)?;
@@ -98,7 +98,7 @@ impl Nodes {
     }
 }
 
-/// An iApp whose decisions are a C program's.
+/// An iApp whose callbacks are implemented in C.
 pub(crate) struct Callbacks {
     name: String,
     iapp: ranlab_iapp,
@@ -106,11 +106,11 @@ pub(crate) struct Callbacks {
     nodes: Nodes,
 }
 
-// SAFETY: the callbacks are called on the thread that has the RIC just then; the header asks for userdata that goes
-// where its RIC goes. The name is not read any more.
+// SAFETY: the callbacks run on the thread that uses the RIC at that time; the header requires `userdata` to be usable
+// on every thread on which the RIC is used. The name is not read any more.
 unsafe impl Send for Callbacks {}
 
-/// What a callback may ask for.
+/// State of a callback.
 struct Context<'a> {
     now: Time,
     out: &'a mut IAppOutbox,
@@ -118,12 +118,12 @@ struct Context<'a> {
 }
 
 impl Callbacks {
-    /// Takes over an iApp.
+    /// Copies the description of an iApp.
     ///
     /// # Safety
-    /// As the header says: the pointers in `iapp` are valid, the callbacks stay so as long as the RIC.
+    /// See the header: the pointers in `iapp` are valid, and the callbacks stay valid for the lifetime of the RIC.
     pub(crate) unsafe fn new(iapp: &ranlab_iapp, userdata: *mut c_void, nodes: Nodes) -> Result<Self, i32> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { string(iapp.name)? }.to_owned();
         Ok(Self { name, iapp: *iapp, userdata, nodes })
     }
@@ -236,30 +236,31 @@ impl IApp for Callbacks {
                     unsafe { on_wake(self.userdata, ctx) }
                 }
             }
-            // Of xApps, whole base stations and northbound requests a C program is not told.
+            // xApps, base stations and northbound requests are not reported to C programs.
             _ => {}
         }
     }
 }
 
-/// The context behind a pointer that a callback was given.
+/// Returns the context behind the pointer passed to a callback.
 ///
 /// # Safety
-/// `ctx` is null or was given to a callback that has not returned yet.
+/// `ctx` is null or was passed to a callback that has not returned yet.
 unsafe fn context<'a>(ctx: *mut ranlab_iapp_context) -> Result<&'a mut Context<'a>, i32> {
-    // SAFETY: the caller's promise; `handle` made it from an exclusive reference that nobody uses meanwhile.
+    // SAFETY: guaranteed by the caller; `handle` created the pointer from an exclusive reference that is not used
+    // meanwhile.
     unsafe { ctx.cast::<Context<'a>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }
 
-/// An OID, if there is one.
+/// Returns an OID, or `None` for a null pointer.
 ///
 /// # Safety
-/// `oid` is null or a string.
+/// `oid` is null or points to a string.
 pub(crate) unsafe fn oid<'a>(oid: *const c_char) -> Result<Option<&'a str>, i32> {
     if oid.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { string(oid) }.map(Some)
 }
 
@@ -267,7 +268,7 @@ pub(crate) unsafe fn oid<'a>(oid: *const c_char) -> Result<Option<&'a str>, i32>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_now(ctx: *mut ranlab_iapp_context, now_ns: *mut u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, now_ns) = unsafe { (context(ctx)?, out(now_ns)?) };
         now_ns.write(ctx.now.as_nanos());
         Ok(())
@@ -282,9 +283,9 @@ pub unsafe extern "C" fn ranlab_iapp_subscribe(
     subscription: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, wanted) = unsafe { (context(ctx)?, wanted.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (to, oid, details) = unsafe { (out(subscription)?, oid(wanted.oid)?, wanted.details()?) };
         let (node, function) = ctx.nodes.find(wanted.node, wanted.function, oid)?;
         to.write(ctx.out.subscribe(node, function, details).0.into());
@@ -296,7 +297,7 @@ pub unsafe extern "C" fn ranlab_iapp_subscribe(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_unsubscribe(ctx: *mut ranlab_iapp_context, subscription: u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let ctx = unsafe { context(ctx)? };
         let number = u32::try_from(subscription).map_err(|_| RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
         ctx.out.unsubscribe(SubscriptionHandle(number));
@@ -312,9 +313,9 @@ pub unsafe extern "C" fn ranlab_iapp_control(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, command) = unsafe { (context(ctx)?, command.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (to, oid, octets) = unsafe { (out(request)?, oid(command.oid)?, command.octets()?) };
         let (node, function) = ctx.nodes.find(command.node, command.function, oid)?;
         let ack =
@@ -334,9 +335,9 @@ pub unsafe extern "C" fn ranlab_iapp_query(
     request: *mut u64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (ctx, query) = unsafe { (context(ctx)?, query.as_ref().ok_or(RANLAB_ERR_NULL)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (to, oid, octets) = unsafe { (out(request)?, oid(query.oid)?, query.octets()?) };
         let (node, function) = ctx.nodes.find(query.node, query.function, oid)?;
         to.write(ctx.out.query(node, function, octets.header, octets.message).0.into());
@@ -348,7 +349,7 @@ pub unsafe extern "C" fn ranlab_iapp_query(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_iapp_wake_at(ctx: *mut ranlab_iapp_context, at_ns: u64) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         unsafe { context(ctx)? }.out.wake_at(Time::from_nanos(at_ns), 0);
         Ok(())
     })

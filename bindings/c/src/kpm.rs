@@ -1,4 +1,4 @@
-//! The function KPM, fed by a C program's counters.
+//! KPM function with counters from a C program.
 use crate::agent::{ranlab_agent, register};
 use crate::error::*;
 use crate::types::*;
@@ -8,7 +8,7 @@ use ranlab_wire::e2sm::common::{Snssai, UeId};
 use ranlab_wire::e2sm::kpm::DEFAULT_FUNCTION_ID;
 use std::ffi::c_void;
 
-/// A base station whose counters a C program has.
+/// A base station whose counters a C program provides.
 struct Source {
     prbs: u16,
     time_us: unsafe extern "C" fn(*mut c_void) -> i64,
@@ -17,22 +17,23 @@ struct Source {
     ues: Vec<ranlab_ue>,
 }
 
-// SAFETY: the callbacks are called on the thread that has the agent just then; the header asks for userdata that goes
-// where its agent goes.
+// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
+// usable on every thread on which the agent is used.
 unsafe impl Send for Source {}
 
 impl KpmSource for Source {
     fn read(&mut self, now: Time, reading: &mut Reading) {
         reading.prbs = self.prbs;
         self.ues.clear();
-        // SAFETY: there is room for as many as are told, and all that the callback does not write is zero.
+        // SAFETY: there is room for `ues_max` entries, and entries that the callback does not write are zero.
         unsafe {
             self.ues.as_mut_ptr().write_bytes(0, RANLAB_UES_MAX);
             let given =
                 (self.read)(self.userdata, &mut reading.prbs_offered, self.ues.as_mut_ptr(), RANLAB_UES_MAX);
             self.ues.set_len(given.min(RANLAB_UES_MAX));
         }
-        // Not the time that the program gave when it came in: what it counts goes on while it is preempted.
+        // Not the time at the start of the call, because the program may have been preempted since then while its
+        // counters increased.
         reading.at_us = u64::try_from(self.tstamp_us(now)).unwrap_or(0);
         reading.ues.extend(self.ues.iter().map(|ue| {
             let sd = (ue.sd < RANLAB_NO_SD).then_some(ue.sd);
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn ranlab_agent_register_kpm(
     kpm: *const ranlab_kpm,
     userdata: *mut c_void,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         register(agent, Some(DEFAULT_FUNCTION_ID), || {
             let kpm = kpm.as_ref().ok_or(RANLAB_ERR_NULL)?;

@@ -1,24 +1,24 @@
-//! E2 agents, RICs with their iApps, and xApps for C programs: bytes and deadlines in, bytes and deadlines out; no runtime, no
-//! sockets, no threads.
+//! E2 agents, RICs with iApps, and xApps for C programs, as sans-I/O state machines: no runtime, sockets or threads.
 //!
-//! `include/ranlab*.h` are the documentation: who writes C need not read Rust. `tests/header.rs` holds the two together.
+//! The documentation is in `include/ranlab*.h`, so that C programmers need not read Rust. `tests/header.rs` checks
+//! that the headers match this crate.
 //!
-//! | file | room |
+//! | file | contents |
 //! |---|---|
 //! | `types` | the structs of the agent's header |
-//! | `error` | the error numbers and the boundary that no panic crosses |
+//! | `error` | error codes, and the boundary that panics must not cross |
 //! | `agent` | `ranlab_agent_*` |
-//! | `function` | a RAN function made of callbacks; `ranlab_context_*` |
-//! | `kpm`, `stats` | the functions KPM, MAC, RLC and PDCP, fed by counters; the latter three read again |
-//! | `node` | which node an agent is of |
-//! | `nodes` | nodes as RIC and xApps see them; what both ask of them |
-//! | `ric`, `iapp` | `ranlab_ric_*`; an iApp made of callbacks, `ranlab_iapp_*` |
+//! | `function` | RAN functions implemented by callbacks; `ranlab_context_*` |
+//! | `kpm`, `stats` | the functions KPM, MAC, RLC and PDCP with counters from C; reading reports of the latter three |
+//! | `node` | identity and components of an agent's node |
+//! | `nodes` | nodes as seen by RIC and xApps; their common requests |
+//! | `ric`, `iapp` | `ranlab_ric_*`; iApps implemented by callbacks, `ranlab_iapp_*` |
 //! | `xapp` | `ranlab_xapp_*` |
 //! | `model` | triggers and action definitions of the service models |
-//! | `guard` | one caller at a time; PDUs without the heap |
-#![allow(unsafe_code)] // The boundary to C is made of pointers.
-#![allow(clippy::missing_safety_doc)] // What a caller must hold stands in ranlab.h, where C programmers look.
-#![allow(non_camel_case_types)] // The names of the header.
+//! | `guard` | one caller at a time; PDUs without heap allocation |
+#![allow(unsafe_code)] // the C interface consists of pointers
+#![allow(clippy::missing_safety_doc)] // the requirements of the callers are documented in ranlab.h for C programmers
+#![allow(non_camel_case_types)] // names as in the header
 
 mod agent;
 mod error;

@@ -1,4 +1,4 @@
-//! What a subscription to a service model of the library says.
+//! Event triggers and action definitions of the library's service models.
 use crate::error::*;
 use crate::types::*;
 use bytes::Bytes;
@@ -6,26 +6,26 @@ use ranlab_wire::e2sm::{Model, by_oid};
 use std::ffi::c_char;
 use std::time::Duration;
 
-/// Writes octets where C wants them, and their length.
+/// Writes bytes and their length to the caller's memory.
 ///
 /// # Safety
-/// `to` is null or has room for `room` octets.
+/// `to` is null or has room for `room` bytes.
 unsafe fn write(found: &[u8], to: *mut u8, room: usize, len: *mut usize) -> Result<(), i32> {
     crate::guard::check_buffer(to, room)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { out(len)? }.write(found.len());
     if found.len() > room {
         return Err(RANLAB_ERR_BUFFER_TOO_SMALL);
     }
-    // SAFETY: there is room, and what was found is the library's.
+    // SAFETY: there is room, and `found` belongs to the library.
     unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), to, found.len()) };
     Ok(())
 }
 
 /// # Safety
-/// `oid` is null or a string.
+/// `oid` is null or points to a string.
 unsafe fn model(oid: *const c_char) -> Result<&'static dyn Model, i32> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     by_oid(unsafe { string(oid)? }).ok_or(RANLAB_ERR_MODEL)
 }
 
@@ -39,10 +39,10 @@ pub unsafe extern "C" fn ranlab_model_trigger(
     trigger_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let model = unsafe { model(oid)? };
         let octets = model.periodic(model.encoding(), Duration::from_micros(period_us));
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         unsafe { write(&octets.map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?, trigger, trigger_max, trigger_len) }
     })
 }
@@ -59,12 +59,12 @@ pub unsafe extern "C" fn ranlab_model_action(
     action_len: *mut usize,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (model, definition) = unsafe { (model(oid)?, octets(definition, definition_len)?) };
         let (definition, period) = (Bytes::copy_from_slice(definition), Duration::from_micros(period_us));
         let octets =
             model.action(model.encoding(), &definition, period).map_err(|_| RANLAB_ERR_NOT_OF_MODEL)?;
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         unsafe { write(&octets.unwrap_or_default(), action, action_max, action_len) }
     })
 }

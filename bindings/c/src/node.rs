@@ -1,4 +1,4 @@
-//! Which node an agent is of, and which components it tells of.
+//! Identity and components of an agent's node.
 use crate::error::*;
 use crate::guard::POOL_BYTES;
 use crate::types::*;
@@ -24,10 +24,10 @@ pub(crate) unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentC
     let version = version(config.e2ap)?;
     let core_name = match config.amf_name.is_null() {
         true => "amf",
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         false => unsafe { string(config.amf_name)? },
     };
-    // Names are PrintableStrings of 1 to 150 characters: what cannot be sent is refused here, not at the setup.
+    // Names are PrintableStrings of 1 to 150 characters. An invalid one is refused here rather than at the setup.
     let printable = core_name.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
     if !(1..=150).contains(&core_name.len()) || !printable {
         return Err(RANLAB_ERR_INVALID);
@@ -40,7 +40,7 @@ pub(crate) unsafe fn agent_config(config: &ranlab_agent_config) -> Result<AgentC
     }))
 }
 
-/// Whether there can be a network of these numbers.
+/// Returns whether these numbers form a valid PLMN.
 pub(crate) fn is_network(mcc: u16, mnc: u16, mnc_digits: u8) -> bool {
     let limit = if mnc_digits == 3 { 999 } else { 99 };
     mcc <= 999 && matches!(mnc_digits, 2 | 3) && mnc <= limit
@@ -74,7 +74,7 @@ fn enb_id(id: ShortBits) -> Option<EnbId> {
     })
 }
 
-/// The identity, if there is such a node: the length of its id says which kind of eNB it is.
+/// Returns the identity, if it is valid. The length of an eNB's id determines its type.
 fn node_id(config: &ranlab_agent_config) -> Option<GlobalE2NodeId> {
     let plmn = Plmn::new(config.mcc, config.mnc, config.mnc_digits);
     let id = ShortBits::new(u64::from(config.gnb_id), config.gnb_id_bits);
@@ -102,7 +102,7 @@ fn node_id(config: &ranlab_agent_config) -> Option<GlobalE2NodeId> {
             Some(GlobalE2NodeId::Enb(E2NodeEnb { enb }))
         }
         RANLAB_NODE_EN_GNB => en_gnb(None, None),
-        // v1.01 has no word for the parts of an en-gNB or an ng-eNB.
+        // v1.01 does not define the split nodes of an en-gNB or an ng-eNB.
         _ if config.e2ap == RANLAB_E2AP_1_01 => None,
         RANLAB_NODE_EN_GNB_CU_UP => en_gnb(part, None),
         RANLAB_NODE_EN_GNB_DU => en_gnb(None, part),
@@ -111,7 +111,7 @@ fn node_id(config: &ranlab_agent_config) -> Option<GlobalE2NodeId> {
     }
 }
 
-/// The interfaces by which a controller knows what a node is of its base station.
+/// Returns the interfaces by which a controller recognizes the node's role in its base station.
 fn components(config: &ranlab_agent_config, core_name: &str) -> Vec<ComponentConfigItem> {
     let part = config.part_id;
     let component = |interface, id| {
@@ -124,7 +124,7 @@ fn components(config: &ranlab_agent_config, core_name: &str) -> Vec<ComponentCon
     let f1 = || component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id: part }));
     let e1 = || component(ComponentInterfaceType::E1, ComponentId::E1(InterfaceE1 { cu_up_id: part }));
     let w1 = || component(ComponentInterfaceType::W1, ComponentId::W1(InterfaceW1 { du_id: part }));
-    // Which eNB leads an en-gNB is nobody's business here.
+    // The identity of the eNB to which an en-gNB belongs is not relevant here.
     let x2 =
         || component(ComponentInterfaceType::X2, ComponentId::X2(InterfaceX2 { enb: None, en_gnb: None }));
     match config.node {

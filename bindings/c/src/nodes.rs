@@ -1,4 +1,4 @@
-//! Nodes as a RIC and its xApps see them, and what both ask of them.
+//! Nodes as seen by a RIC and its xApps, and requests that both send to them.
 use crate::error::*;
 use crate::guard::c_string;
 use crate::types::*;
@@ -101,7 +101,7 @@ pub struct ranlab_outcome {
     pub why: *const c_char,
 }
 
-/// Numbers of nodes, from 1, never used twice, and what is kept of each.
+/// Numbers of nodes, from 1 and never reused, with data per node.
 pub(crate) struct Numbers<T> {
     last: u32,
     by_id: BTreeMap<GlobalE2NodeId, u32>,
@@ -115,12 +115,12 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T> Numbers<T> {
-    /// The number of a node; 0 if it has none.
+    /// Returns the number of a node, or 0 if it has none.
     pub(crate) fn of(&self, id: &GlobalE2NodeId) -> u32 {
         self.by_id.get(id).copied().unwrap_or(0)
     }
 
-    /// The number of a node, a new one if it has none, and what is kept of it.
+    /// Returns the number of a node, a new one if it has none, and its data.
     pub(crate) fn enter(&mut self, id: GlobalE2NodeId, new: impl FnOnce() -> T) -> (u32, &mut T) {
         let (by_id, last) = (&mut self.by_id, &mut self.last);
         let number = *by_id.entry(id).or_insert_with(|| {
@@ -174,7 +174,7 @@ fn kind_of(id: &GlobalE2NodeId, kind: NodeKind) -> (u8, ShortBits) {
     }
 }
 
-/// A node as C sees it: the struct, and what it points to.
+/// A node in C format: the struct and the data that it points to.
 pub(crate) struct Described {
     node: ranlab_node,
     _name: CString,
@@ -205,7 +205,7 @@ impl Described {
             })
             .collect();
         let (kind, bits) = kind_of(id, kind);
-        // `505.01`, as the network writes itself.
+        // For example `505.01`, the displayed form of a PLMN.
         let network = id.plmn().to_string();
         let (mcc, mnc) = network.split_once('.').unwrap_or_default();
         let node = ranlab_node {
@@ -221,7 +221,7 @@ impl Described {
                 Version::V3_01 => RANLAB_E2AP_3_01,
             }),
             connected: connected.into(),
-            // 32 bits at most.
+            // At most 32 bits.
             id: bits.value as u32,
             part_id: id.part_ids().0.or_else(|| id.part_ids().1).unwrap_or(0),
             name: name.as_ptr(),
@@ -231,13 +231,13 @@ impl Described {
         Self { node, _name: name, _oids: oids, _definitions: definitions, _functions: functions }
     }
 
-    /// Good as long as this is not dropped.
+    /// Returns a pointer that is valid until this is dropped.
     pub(crate) fn as_ptr(&self) -> *const ranlab_node {
         &self.node
     }
 }
 
-/// What an indication says, as C sees it. Its pointers are those of what is given.
+/// Converts an indication to the C format. Its pointers refer to the arguments.
 pub(crate) fn indication(
     (subscription, node): (u64, u32),
     (function, action, sn): (u16, u8, Option<u16>),
@@ -264,20 +264,20 @@ pub(crate) fn indication(
     }
 }
 
-/// Octets that C passes in, to keep.
+/// Copies bytes passed by C.
 ///
 /// # Safety
-/// As of [`octets`].
+/// See [`octets`].
 unsafe fn kept(at: *const u8, len: usize) -> Result<Bytes, i32> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { octets(at, len) }.map(Bytes::copy_from_slice)
 }
 
 impl ranlab_wanted {
-    /// What the node is to be asked for.
+    /// Converts the subscription details.
     ///
     /// # Safety
-    /// As the header says: the pointers are valid.
+    /// See the header: the pointers are valid.
     pub(crate) unsafe fn details(&self) -> Result<RicSubscriptionDetails, i32> {
         if self.actions.is_null() {
             return Err(RANLAB_ERR_NULL);
@@ -285,7 +285,7 @@ impl ranlab_wanted {
         if !(1..=16).contains(&self.actions_len) {
             return Err(RANLAB_ERR_INVALID);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (event_trigger, actions) = unsafe {
             (
                 kept(self.event_trigger, self.event_trigger_len)?,
@@ -293,7 +293,7 @@ impl ranlab_wanted {
             )
         };
         let action = |action: &ranlab_action| {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             let definition = unsafe { kept(action.definition, action.definition_len)? };
             let kind = match action.kind {
                 RANLAB_ACTION_REPORT => RicActionType::Report,
@@ -311,7 +311,7 @@ impl ranlab_wanted {
     }
 }
 
-/// A control's octets.
+/// Bytes of a control.
 pub(crate) struct CommandOctets {
     pub(crate) header: Bytes,
     pub(crate) message: Bytes,
@@ -319,12 +319,12 @@ pub(crate) struct CommandOctets {
 }
 
 impl ranlab_command {
-    /// Its octets, to keep.
+    /// Copies its bytes.
     ///
     /// # Safety
-    /// As the header says: the pointers are valid.
+    /// See the header: the pointers are valid.
     pub(crate) unsafe fn octets(&self) -> Result<CommandOctets, i32> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (header, message, id) = unsafe {
             (
                 kept(self.header, self.header_len)?,

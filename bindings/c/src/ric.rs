@@ -1,4 +1,4 @@
-//! `ranlab_ric_*`.
+//! C functions `ranlab_ric_*`.
 use crate::error::*;
 use crate::guard::*;
 use crate::iapp::{Callbacks, Nodes, ranlab_iapp};
@@ -11,11 +11,11 @@ use ranlab_wire::per::ShortBits;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 
-/// iApps of a RIC, at most.
+/// Maximum number of iApps of a RIC.
 const IAPPS_MAX: usize = 256;
-/// Bits of the identity of a RIC.
+/// Length of the identity of a RIC, in bits.
 const RIC_ID_BITS: u8 = 20;
-/// Nodes that a RIC may be asked to remember, at most.
+/// Maximum value for the number of nodes to remember.
 const NODES_MAX: u32 = 65_536;
 
 pub const RANLAB_SIDE_E2: u8 = 0;
@@ -53,9 +53,9 @@ struct Inner {
     nodes: Nodes,
     iapps: Vec<IAppId>,
     last_connection: u64,
-    /// Those that are there, and what did not fit into a buffer.
+    /// Open connections, each with the frame that did not fit into the caller's buffer.
     connections: BTreeMap<u64, Option<Frame>>,
-    /// Those whose frames the program has been asked to take and has not taken all.
+    /// Connections whose frames the program was asked to take and has not taken completely.
     undrained: Vec<ConnId>,
     pool: Pool,
     text: Text,
@@ -67,14 +67,14 @@ impl Inner {
         self.drained(conn);
     }
 
-    /// The next output. Of a connection that the program said is gone it hears nothing any more.
+    /// Returns the next output. Outputs for connections that the program has reported as closed are skipped.
     fn next(&mut self) -> Option<RicOutput> {
         loop {
             let output = self.ric.poll()?;
             match &output {
                 RicOutput::Transmit(conn) | RicOutput::Close { conn, .. }
                     if !self.connections.contains_key(&conn.0) => {}
-                // It is one of several RICs only if it was told so, which has no words here.
+                // Only one of several RICs emits this, which cannot be configured from C.
                 RicOutput::Connect { .. } => {}
                 _ => return Some(output),
             }
@@ -95,7 +95,7 @@ impl Inner {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_new(config: *const ranlab_ric_config, ric: *mut *mut ranlab_ric) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (config, ric) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(ric)?) };
         let plausible = is_network(config.mcc, config.mnc, config.mnc_digits)
             && config.ric_id < 1 << RIC_ID_BITS
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn ranlab_ric_new(config: *const ranlab_ric_config, ric: *
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_free(ric: *mut ranlab_ric) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { free(ric) }
 }
 
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn ranlab_ric_add_iapp(
     userdata: *mut c_void,
     number: *mut u32,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             if inner.iapps.len() >= IAPPS_MAX {
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn ranlab_ric_add_iapp(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_rouse(ric: *mut ranlab_ric, now_ns: u64, iapp: u32) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let iapp = inner.iapps.get(iapp as usize).ok_or(RANLAB_ERR_UNKNOWN_IAPP)?;
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn ranlab_ric_connected(
     peer: *const c_char,
     connection: *mut u64,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let (peer, connection) = (string(peer)?.to_owned(), out(connection)?);
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn ranlab_ric_connected(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_disconnected(ric: *mut ranlab_ric, now_ns: u64, connection: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let conn = inner.known(connection)?;
@@ -227,11 +227,11 @@ pub unsafe extern "C" fn ranlab_ric_receive(
     pdu: *const u8,
     pdu_len: usize,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let (conn, pdu) = (inner.known(connection)?, octets(pdu, pdu_len)?);
-            // What a slow peer has not taken must not keep the memory for received PDUs.
+            // Frames that a slow peer has not read must not keep the buffer for received PDUs alive.
             inner.undrained.iter().for_each(|conn| inner.ric.transport_full(*conn));
             let pdu = inner.pool.take(pdu);
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Received { conn, pdu });
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn ranlab_ric_receive(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_wake(ric: *mut ranlab_ric, now_ns: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             inner.ric.handle(Time::from_nanos(now_ns), RicInput::Wake);
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn ranlab_ric_wake(ric: *mut ranlab_ric, now_ns: u64) -> i
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_wake_at(ric: *mut ranlab_ric, at_ns: *mut u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             out(at_ns)?.write(inner.ric.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn ranlab_ric_wake_at(ric: *mut ranlab_ric, at_ns: *mut u6
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranlab_ric_event) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let event = out(event)?;
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn ranlab_ric_poll(ric: *mut ranlab_ric, event: *mut ranla
     }
 }
 
-/// For people.
+/// Returns a description for logs.
 fn told(event: &RicEvent) -> String {
     match event {
         RicEvent::NodeConnected { node, peer, .. } => format!("{node} has connected from {peer}"),
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn ranlab_ric_transmit(
     buffer_len: usize,
     pdu_len: *mut usize,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(ric, |inner| {
             let pdu_len = out(pdu_len)?;

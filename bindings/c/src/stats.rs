@@ -1,4 +1,4 @@
-//! The functions MAC, RLC and PDCP, fed by a C program's counters, and their reports read again.
+//! MAC, RLC and PDCP functions with counters from a C program, and reading of their reports.
 use crate::agent::{ranlab_agent, register};
 use crate::error::*;
 use crate::types::*;
@@ -15,7 +15,7 @@ use std::mem::zeroed;
 
 pub const RANLAB_ROWS_MAX: usize = 4_096;
 
-/// A field as C has it.
+/// A field in C format.
 trait Field<C> {
     fn to_c(self) -> C;
     fn of_c(c: C) -> Self;
@@ -39,7 +39,7 @@ impl Field<u8> for RlcMode {
     }
 }
 
-/// A row of a report as C has it.
+/// A row of a report in C format.
 trait Row: Copy {
     type Element: PlainElement;
     fn ue(&self) -> u32;
@@ -47,7 +47,7 @@ trait Row: Copy {
     fn of(element: Self::Element) -> Self;
 }
 
-/// Declares the struct of the header: the wire's fields in the wire's order, which gives them the wire's places.
+/// Declares a struct of the header with the wire format's fields in order, which gives them the same offsets.
 macro_rules! rows {
     ($( $row:ident of $element:ident { $( $field:ident: $type:ty, )+ } )+) => { $(
         /// See the header.
@@ -103,22 +103,22 @@ rows! {
 type TimeUs = unsafe extern "C" fn(*mut c_void) -> i64;
 type Read<R> = unsafe extern "C" fn(*mut c_void, *mut R, usize) -> usize;
 
-/// A base station whose counters a C program has.
+/// A base station whose counters a C program provides.
 struct Source<R> {
     time_us: TimeUs,
     read: Read<R>,
     userdata: *mut c_void,
-    /// Zero whenever the callback gets it.
+    /// Zero at each call of the callback.
     rows: Box<[R]>,
 }
 
-// SAFETY: the callbacks are called on the thread that has the agent just then; the header asks for userdata that goes
-// where its agent goes.
+// SAFETY: the callbacks run on the thread that uses the agent at that time; the header requires `userdata` to be
+// usable on every thread on which the agent is used.
 unsafe impl<R: Send> Send for Source<R> {}
 
 impl<R: Row + Send> StatsSource for Source<R> {
     fn fill(&mut self, _: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
-        // SAFETY: a callback of the registered type, and there is room for as many as are told.
+        // SAFETY: a callback of the registered type, and there is room for as many rows as are passed.
         let given = unsafe { (self.read)(self.userdata, self.rows.as_mut_ptr(), self.rows.len()) };
         // SAFETY: a callback of the registered type.
         let time_us = unsafe { (self.time_us)(self.userdata) };
@@ -130,9 +130,9 @@ impl<R: Row + Send> StatsSource for Source<R> {
                 shown += 1;
             }
         }
-        // A Vec grows, so there is always room.
+        // Cannot fail, because a `Vec` grows.
         let _ = encode_list(out, self.rows[..shown].iter().map(Row::element), time_us);
-        // SAFETY: a row is numbers alone, for which zero is a value.
+        // SAFETY: a row consists of numbers, for which zero is valid.
         self.rows[..given].fill(unsafe { zeroed() });
     }
 }
@@ -144,15 +144,15 @@ fn function<R: Row + Send + 'static>(
     userdata: *mut c_void,
 ) -> Result<Box<dyn RanFunction>, i32> {
     let (time_us, read) = (time_us.ok_or(RANLAB_ERR_NULL)?, read.ok_or(RANLAB_ERR_NULL)?);
-    // SAFETY: a row is numbers alone, for which zero is a value.
+    // SAFETY: a row consists of numbers, for which zero is valid.
     let rows = vec![unsafe { zeroed::<R>() }; RANLAB_ROWS_MAX].into();
     Ok(Box::new(PeriodicReport::of(model, Source { time_us, read, userdata, rows })))
 }
 
-/// Reads a report: its rows, how many they are, and when they were taken.
+/// Reads a report: its rows, their number, and its time.
 ///
 /// # Safety
-/// As the header says of the functions that this is the body of.
+/// See the header for the functions that call this.
 unsafe fn read<R: Row>(
     message: *const u8,
     message_len: usize,
@@ -162,7 +162,7 @@ unsafe fn read<R: Row>(
     time_us: *mut i64,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (message, rows_len) = unsafe { (octets(message, message_len)?, out(rows_len)?) };
         if rows.is_null() && rows_max > 0 {
             return Err(RANLAB_ERR_NULL);
@@ -176,7 +176,7 @@ unsafe fn read<R: Row>(
             // SAFETY: there is room for `rows_max` rows, and there are no more.
             unsafe { rows.add(place).write(R::of(element)) };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         if let Ok(time_us) = unsafe { out(time_us) } {
             time_us.write(view.tstamp_us());
         }
@@ -200,7 +200,7 @@ macro_rules! models {
             counters: *const $config,
             userdata: *mut c_void,
         ) -> i32 {
-            // SAFETY: as the header says.
+            // SAFETY: required by the header.
             unsafe {
                 register(agent, Some($model::DEFAULT_FUNCTION_ID), || {
                     let counters = counters.as_ref().ok_or(RANLAB_ERR_NULL)?;
@@ -220,7 +220,7 @@ macro_rules! models {
             rows_len: *mut usize,
             time_us: *mut i64,
         ) -> i32 {
-            // SAFETY: as the header says.
+            // SAFETY: required by the header.
             unsafe { read(message, message_len, rows, rows_max, rows_len, time_us) }
         }
     )+ };

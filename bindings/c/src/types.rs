@@ -1,4 +1,4 @@
-//! The structs of the header, field by field.
+//! Structs of the header, field by field.
 use crate::error::{RANLAB_ERR_INVALID, RANLAB_ERR_NULL};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -157,16 +157,16 @@ pub struct ranlab_query {
     pub definition_len: usize,
 }
 
-/// The agent as a callback sees it: a `FunctionContext` behind a pointer that lives as long as the callback.
+/// The agent as seen by a callback: a `FunctionContext` behind a pointer that is valid during the callback.
 #[repr(C)]
 pub struct ranlab_context {
     _private: [u8; 0],
 }
 
-/// Octets that C passes in.
+/// Returns bytes passed by C.
 ///
 /// # Safety
-/// `at` is null or points to `len` octets that stay as they are for `'a`.
+/// `at` is null or points to `len` bytes that do not change during `'a`.
 pub(crate) unsafe fn octets<'a>(at: *const u8, len: usize) -> Result<&'a [u8], i32> {
     if len == 0 {
         return Ok(&[]);
@@ -177,27 +177,27 @@ pub(crate) unsafe fn octets<'a>(at: *const u8, len: usize) -> Result<&'a [u8], i
     if isize::try_from(len).is_err() {
         return Err(RANLAB_ERR_INVALID);
     }
-    // SAFETY: not null, not longer than an object can be, and the caller's promise.
+    // SAFETY: not null, not longer than an object can be, and guaranteed by the caller.
     Ok(unsafe { std::slice::from_raw_parts(at, len) })
 }
 
-/// A string that C passes in.
+/// Returns a string passed by C.
 ///
 /// # Safety
-/// `at` is null or points to a string that ends with NUL and stays as it is for `'a`.
+/// `at` is null or points to a NUL-terminated string that does not change during `'a`.
 pub(crate) unsafe fn string<'a>(at: *const c_char) -> Result<&'a str, i32> {
     if at.is_null() {
         return Err(RANLAB_ERR_NULL);
     }
-    // SAFETY: not null, and the caller's promise.
+    // SAFETY: not null, and guaranteed by the caller.
     unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| RANLAB_ERR_INVALID)
 }
 
-/// Where a result goes.
+/// Returns the memory for a result.
 ///
 /// # Safety
-/// `at` is null or points to memory for a `T` that nobody else uses for `'a`.
+/// `at` is null or points to memory for a `T` that is not in use elsewhere during `'a`.
 pub(crate) unsafe fn out<'a, T>(at: *mut T) -> Result<&'a mut MaybeUninit<T>, i32> {
-    // SAFETY: the caller's promise; a value that may be uninitialised needs no more than memory.
+    // SAFETY: guaranteed by the caller; an uninitialized value only needs memory.
     unsafe { at.cast::<MaybeUninit<T>>().as_mut() }.ok_or(RANLAB_ERR_NULL)
 }

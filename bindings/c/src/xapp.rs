@@ -1,4 +1,4 @@
-//! `ranlab_xapp_*`.
+//! C functions `ranlab_xapp_*`.
 use crate::error::*;
 use crate::guard::*;
 use crate::iapp::oid;
@@ -68,7 +68,7 @@ struct Inner {
     last: Last,
 }
 
-/// What the last event points to.
+/// Data that the last event points to.
 #[derive(Default)]
 struct Last {
     text: Text,
@@ -88,9 +88,9 @@ pub unsafe extern "C" fn ranlab_xapp_new(
     xapp: *mut *mut ranlab_xapp,
 ) -> i32 {
     boundary(|| {
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let (config, xapp) = unsafe { (config.as_ref().ok_or(RANLAB_ERR_NULL)?, out(xapp)?) };
-        // SAFETY: as the header says.
+        // SAFETY: required by the header.
         let address = unsafe { string(config.address)? }.to_owned();
         let version = version(config.e2ap)?;
         let dialect = match config.dialect {
@@ -117,20 +117,20 @@ pub unsafe extern "C" fn ranlab_xapp_new(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_free(xapp: *mut ranlab_xapp) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { free(xapp) }
 }
 
-/// Tells the machine.
+/// Passes an input to the xApp.
 ///
 /// # Safety
-/// As of [`with`].
+/// See [`with`].
 unsafe fn tell(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         with(xapp, |inner| {
             if !matches!(input, XappInput::Wake) {
-                // A connection has begun or ended: what waits belongs to the one before.
+                // The connection has started or ended, so a pending PDU belongs to the previous one.
                 inner.waiting = None;
             }
             inner.xapp.handle(Time::from_nanos(now_ns), input);
@@ -142,7 +142,7 @@ unsafe fn tell(xapp: *mut ranlab_xapp, now_ns: u64, input: XappInput) -> i32 {
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { tell(xapp, now_ns, XappInput::Connected) }
 }
 
@@ -150,14 +150,14 @@ pub unsafe extern "C" fn ranlab_xapp_connected(xapp: *mut ranlab_xapp, now_ns: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_disconnected(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
     let why = LinkLoss::Broken("as the program says".to_owned());
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { tell(xapp, now_ns, XappInput::Disconnected { why }) }
 }
 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_wake(xapp: *mut ranlab_xapp, now_ns: u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe { tell(xapp, now_ns, XappInput::Wake) }
 }
 
@@ -169,15 +169,15 @@ pub unsafe extern "C" fn ranlab_xapp_receive(
     pdu: *const u8,
     pdu_len: usize,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let pdu = octets(pdu, pdu_len)?;
-            // The event before has been read.
+            // The previous event is not used any more.
             (inner.last.view, inner.last.octets) = (None, None);
             let pdu = match fast::Head::peek(pdu) {
                 Some(_) => inner.pool.take(pdu),
-                // What else comes may be kept for long: it shall not keep the memory for indications.
+                // Other messages may be kept for a long time and must not keep the buffer for indications alive.
                 None => Bytes::copy_from_slice(pdu),
             };
             inner.xapp.handle(Time::from_nanos(now_ns), XappInput::Received { pdu });
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn ranlab_xapp_receive(
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_wake_at(xapp: *mut ranlab_xapp, at_ns: *mut u64) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             out(at_ns)?.write(inner.xapp.wake_at().map_or(RANLAB_NEVER, Time::as_nanos));
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn ranlab_xapp_transmit(
     buffer_len: usize,
     pdu_len: *mut usize,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let pdu_len = out(pdu_len)?;
@@ -222,12 +222,12 @@ pub unsafe extern "C" fn ranlab_xapp_transmit(
     }
 }
 
-/// Which function is meant: by OID if there is one.
+/// Returns the function reference, by OID if there is one.
 ///
 /// # Safety
-/// `by_oid` is null or a string.
+/// `by_oid` is null or points to a string.
 unsafe fn function(id: u16, by_oid: *const c_char) -> Result<FunctionRef, i32> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { oid(by_oid)? }.map_or(FunctionRef::Id(id), FunctionRef::from))
 }
 
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn ranlab_xapp_subscribe(
     wanted: *const ranlab_wanted,
     subscription: *mut u64,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let (wanted, to) = (wanted.as_ref().ok_or(RANLAB_ERR_NULL)?, out(subscription)?);
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe(
     subscription: u64,
 ) -> i32 {
     let handle = SubscriptionHandle(subscription);
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             inner.xapp.node_of(handle).ok_or(RANLAB_ERR_UNKNOWN_SUBSCRIPTION)?;
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn ranlab_xapp_unsubscribe_all(
     now_ns: u64,
     standing: u64,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             match standing {
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn ranlab_xapp_control(
     command: *const ranlab_command,
     request: *mut u64,
 ) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let (command, to) = (command.as_ref().ok_or(RANLAB_ERR_NULL)?, out(request)?);
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn ranlab_xapp_control(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_lost(xapp: *mut ranlab_xapp, subscription: u64, lost: *mut u64) -> i32 {
     let handle = SubscriptionHandle(subscription);
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let lost = out(lost)?;
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn ranlab_xapp_lost(xapp: *mut ranlab_xapp, subscription: 
 /// See the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ranlab_xapp_event) -> i32 {
-    // SAFETY: as the header says.
+    // SAFETY: required by the header.
     unsafe {
         with(xapp, |inner| {
             let event = out(event)?;
@@ -395,7 +395,7 @@ pub unsafe extern "C" fn ranlab_xapp_poll(xapp: *mut ranlab_xapp, event: *mut ra
     }
 }
 
-/// Describes a node, under its number if it has one.
+/// Converts a node to the C format, with its number if it has one.
 fn describe_node(inner: &mut Inner, node: GlobalE2NodeId) -> *const ranlab_node {
     let info = inner.xapp.node(&node);
     let (components, functions) =

@@ -1,4 +1,4 @@
-//! The examples, compiled by the system's compiler against the static library, run against a RIC.
+//! Runs the examples, compiled by the system's C compiler with the static library, against a RIC.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 const OID: &str = "1.3.6.1.4.1.32473.1.1";
 const PERIOD_MS: u32 = 5;
 
-/// Subscribes to the counter of every node and keeps what it reports.
+/// iApp that subscribes to the counter function of every node and records its reports.
 struct Collector(Arc<Mutex<Vec<u32>>>);
 
 impl IApp for Collector {
@@ -30,7 +30,7 @@ impl IApp for Collector {
             IAppInput::NodeAdded(node) => {
                 let function = node.function_by_oid(OID).unwrap().id;
                 let event_trigger = PERIOD_MS.to_be_bytes().to_vec().into();
-                // The second action is one that the agent does not admit.
+                // The agent does not admit the second action.
                 let actions = vec![ActionToBeSetup::report(3), ActionToBeSetup::report(4)];
                 out.subscribe(node.id, function, RicSubscriptionDetails { event_trigger, actions });
             }
@@ -46,7 +46,7 @@ impl IApp for Collector {
     }
 }
 
-/// Subscribes to KPM of every node, by UE, and keeps the downlink throughput that it tells, kbit/s.
+/// iApp that subscribes to KPM of every node, per UE, and records the downlink throughput in kbit/s.
 struct Throughputs(Arc<Mutex<Vec<f64>>>);
 
 impl IApp for Throughputs {
@@ -86,7 +86,8 @@ impl IApp for Throughputs {
     }
 }
 
-/// A RIC at `address` and what its iApp collects. The address may still be in use by the RIC before.
+/// Returns a RIC at `address` and the reports that its iApp collects. The previous RIC may still use the address for
+/// a moment.
 async fn ric_at(address: &Address) -> (RicHandle, Address, Arc<Mutex<Vec<u32>>>) {
     let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
     let reports = Arc::new(Mutex::new(Vec::new()));
@@ -101,7 +102,7 @@ async fn ric_at(address: &Address) -> (RicHandle, Address, Arc<Mutex<Vec<u32>>>)
 }
 
 #[test]
-fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
+fn c_agent_reports_and_survives_ric_restart() {
     let program = build::compile("agent", &build::manifest_dir().join("examples/agent.c"));
     run(async {
         let mut address = "tcp://127.0.0.1:0".parse().unwrap();
@@ -110,7 +111,8 @@ fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
             let (_ric, bound, reports) = ric_at(&address).await;
             agent.get_or_insert_with(|| Running::start(&program, &[&bound.to_string()]));
             until(&format!("reports in life {life}"), async || reports.lock().unwrap().len() >= 20).await;
-            // Each life has a subscription of its own: counted from zero, nothing lost, nothing twice.
+            // Each run of the RIC has its own subscription, with reports that start at zero, without gaps or
+            // repetitions.
             let reports = reports.lock().unwrap().clone();
             assert!(reports.iter().copied().eq(0..reports.len() as u32), "{reports:?}");
             address = bound;
@@ -119,9 +121,9 @@ fn an_agent_in_c_reports_and_survives_a_restart_of_its_ric() {
     });
 }
 
-/// `examples/hello_agent.c` under the address and the undefined behaviour sanitizer, from connecting to its end.
+/// Runs `examples/hello_agent.c` with address and undefined behaviour sanitizers.
 #[test]
-fn sixty_lines_with_kpm_report_throughput_and_break_no_rule_of_c() {
+fn hello_agent_reports_kpm_without_undefined_behaviour() {
     let source = build::manifest_dir().join("examples/hello_agent.c");
     assert!(std::fs::read_to_string(&source).unwrap().lines().count() <= 60);
     let program = build::compile_with("hello-agent", &source, &build::SANITIZERS);
@@ -135,15 +137,15 @@ fn sixty_lines_with_kpm_report_throughput_and_break_no_rule_of_c() {
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
         let mut told = throughputs.lock().unwrap().clone();
         told.sort_by(f64::total_cmp);
-        // Of a program that a busy machine stops between two lines, the one in the middle says what it counts.
+        // If a busy machine stops the program between two lines, the median still has the correct value.
         let median = told.get(told.len() / 2).copied().unwrap_or(0.0);
         assert!(told.len() >= 10 && (median - 10_000.0).abs() < 500.0, "{told:?}");
     });
 }
 
-/// After 200 reports of a running agent: PDUs out, wakes, polls.
+/// Checked after 200 reports of a running agent: sent PDUs, wake-ups, polls.
 #[test]
-fn reporting_asks_the_heap_for_nothing_after_the_set_up() {
+fn running_agent_does_not_allocate_for_reports() {
     let counter = build::manifest_dir().join("tests/allocations.c");
     let more = [counter.to_str().unwrap(), "-DCOUNTED=1", "-Wl,--wrap=ranlab_context_indicate"];
     let program =
@@ -154,9 +156,9 @@ fn reporting_asks_the_heap_for_nothing_after_the_set_up() {
     });
 }
 
-/// Of agents alone; of an agent, a RIC and an xApp of one program, tied together in memory; and every kind of node there is.
+/// The programs test agents only; an agent, a RIC and an xApp connected in memory; and every type of node.
 #[test]
-fn programs_that_are_their_own_network_find_no_fault() {
+fn self_contained_c_tests_pass() {
     for name in ["misuse", "pair", "kinds"] {
         let source = build::manifest_dir().join(format!("tests/{name}.c"));
         let program = build::compile_with(name, &source, &build::SANITIZERS);

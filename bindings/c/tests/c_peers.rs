@@ -1,4 +1,4 @@
-//! RICs, xApps and base stations in C against those in Rust, and among themselves.
+//! RICs, xApps and base stations in C together with ones in Rust, and with each other.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The station's own function.
+/// OID of the station's own function.
 const OWN: &str = "1.3.6.1.4.1.32473.1.2";
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -49,7 +49,7 @@ fn local(port: &str) -> Address {
 }
 
 async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
-    // A node of v2 or later is one of v3.01 to it: queries are.
+    // With v3.01, nodes of v2 or later also support queries.
     let config = RicConfig::default().with(|it| it.version = Version::V3_01);
     let ric = RicHandle::start(config, SocketOptions::default());
     ric.add_iapp(iapp);
@@ -57,7 +57,7 @@ async fn ric_with(iapp: Box<dyn IApp>) -> (RicHandle, String) {
     (ric, bound.to_string().rsplit_once(':').unwrap().1.to_owned())
 }
 
-/// What an [`Asker`] has heard.
+/// Inputs recorded by an [`Asker`].
 #[derive(Default)]
 struct Heard {
     mac: Vec<MacIndication>,
@@ -68,7 +68,7 @@ struct Heard {
     failures: Vec<Cause>,
 }
 
-/// Watches all that a station has to tell, and asks it all that it can be asked.
+/// iApp that subscribes to all reports of a station and sends all types of requests.
 #[derive(Clone, Default)]
 struct Asker {
     heard: Arc<Mutex<Heard>>,
@@ -142,9 +142,10 @@ impl IApp for Asker {
     }
 }
 
-/// `tests/station.c` under the sanitizers, with two controllers: the second one sees the UE alone that it is associated with.
+/// Runs `tests/station.c` with sanitizers and two controllers. The second one sees only the UE that is associated
+/// with it.
 #[test]
-fn a_station_in_c_tells_mac_rlc_and_pdcp_and_answers_what_it_is_asked() {
+fn c_station_reports_mac_rlc_pdcp_and_answers_requests() {
     let program = station();
     run(async {
         let (first, second) = (Asker::default(), Asker::default());
@@ -179,7 +180,7 @@ fn a_station_in_c_tells_mac_rlc_and_pdcp_and_answers_what_it_is_asked() {
 fn tells_what_it_counts(heard: &Heard) {
     for report in &heard.mac {
         let [first, second] = report.ues[..] else { panic!("{report:?}") };
-        // What the callback does not write is zero, whatever was there before.
+        // Fields that the callback does not write are zero, regardless of earlier contents.
         let dl_aggr_tbs = first.dl_aggr_tbs;
         let mut expected = MacUe { rnti: 17, dl_aggr_tbs, pusch_snr: 21.5, phr: -3, ..MacUe::default() };
         expected.ul_harq[4] = 9;
@@ -214,16 +215,16 @@ fn answers(heard: &Heard) {
     assert_eq!(heard.outcomes["insert"], done(b"7"));
 }
 
-/// `examples/hello_ric.c` between base stations and xApps in C and in Rust, all that is C under the sanitizers.
+/// Runs `examples/hello_ric.c` with base stations and xApps in C and Rust; all C programs run with sanitizers.
 #[test]
-fn a_ric_in_c_serves_base_stations_and_xapps_of_both_languages() {
+fn c_ric_serves_stations_and_xapps_of_both_languages() {
     let (ric, xapp, agent, station) =
         (example("hello_ric"), example("hello_xapp"), example("hello_agent"), station());
     run(async {
         let (e2, e42) = (free_port(), free_port());
         let mut ric = Running::start(&ric, &[&e2, &e42, "6", "20"]);
         let mut station = Running::start(&station, &[&e2]);
-        // It offers KPM alone: the iApp's subscription to MAC is refused in words, and nobody minds.
+        // The agent offers KPM only. The iApp's subscription to MAC is refused, which affects nothing else.
         let mut agent = Running::start(&agent, &["127.0.0.1", &e2, "5"]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "5", "50"]);
         let _agent = mac_agent(&e2);
@@ -249,16 +250,16 @@ fn a_ric_in_c_serves_base_stations_and_xapps_of_both_languages() {
         let outcome = ours.control(station_id, OWN, header, message).await.unwrap();
         assert_eq!(outcome.as_deref(), Some(&b"at once"[..]));
         assert_eq!(agent.await_its_end().await.trim(), "hello_agent: ok");
-        // Of two base stations each control is acknowledged, the station's and ours.
+        // Each control is acknowledged by both base stations, the one in C and the one in Rust.
         told(&xapp.await_its_end().await, "hello_xapp: ok, ", 40, ", 2 controls acknowledged");
         told(&ric.await_its_end().await, "hello_ric: ok, ", 100, "");
         assert_eq!(station.asked_to_end().await.trim(), "station: ok");
     });
 }
 
-/// `examples/hello_xapp.c` under the sanitizers at a RIC in Rust.
+/// Runs `examples/hello_xapp.c` with sanitizers and a RIC in Rust.
 #[test]
-fn an_xapp_in_c_watches_and_controls_through_a_ric_in_rust() {
+fn c_xapp_subscribes_and_controls_through_rust_ric() {
     let (xapp, station) = (example("hello_xapp"), station());
     run(async {
         let ric = RicHandle::start(RicConfig::default(), SocketOptions::default());
@@ -273,7 +274,7 @@ fn an_xapp_in_c_watches_and_controls_through_a_ric_in_rust() {
     });
 }
 
-/// A program that counts what the heap is asked for, by the calls of a function.
+/// Compiles a program that counts heap allocations per calls of a function.
 fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
     let counter = manifest_dir().join("tests/allocations.c");
     let source = manifest_dir().join(folder).join(format!("{name}.c"));
@@ -281,15 +282,17 @@ fn counted(folder: &str, name: &str, number: u32, function: &str) -> PathBuf {
     compile_with(&format!("{name}-counted"), &source, &[counter.to_str().unwrap(), &define, &wrap])
 }
 
-/// After 200 PDUs: a station reports MAC and RLC, a RIC reads it and forwards it, an xApp reads it.
+/// Checked after 200 PDUs: a station reports MAC and RLC, a RIC reads and forwards the reports, and an xApp reads
+/// them.
 #[test]
-fn nobody_asks_the_heap_for_anything_on_the_way_of_a_report() {
+fn report_path_does_not_allocate() {
     let ric = counted("examples", "hello_ric", 2, "ranlab_ric_receive");
     let xapp = counted("examples", "hello_xapp", 3, "ranlab_xapp_receive");
     let station = counted("tests", "station", 4, "ranlab_agent_transmit");
     run(async {
         let (e2, e42) = (free_port(), free_port());
-        // The RIC and the xApp want the same: one subscription at the station, whose reports go to both.
+        // RIC and xApp subscribe to the same data, so there is one subscription at the station, with both as
+        // receivers.
         let mut ric = Running::start(&ric, &[&e2, &e42, "600", "2"]);
         let mut station = Running::start(&station, &[&e2]);
         let mut xapp = Running::start(&xapp, &["127.0.0.1", &e42, "600", "2"]);
@@ -299,7 +302,7 @@ fn nobody_asks_the_heap_for_anything_on_the_way_of_a_report() {
     });
 }
 
-/// Subscribes to all that a station counts: MAC, RLC and PDCP, and KPM in each of its forms; how often each action reported.
+/// iApp that subscribes to MAC, RLC, PDCP, and KPM in all report styles, and counts the reports per action.
 #[derive(Clone, Default)]
 struct Everything(Arc<Mutex<BTreeMap<(String, u8), usize>>>);
 
@@ -372,9 +375,9 @@ impl IApp for Everything {
     }
 }
 
-/// After 200 PDUs, of eight reports every 4 ms, those of KPM with up to four records.
+/// Checked after 200 PDUs: eight reports every 4 ms, those of KPM with up to four records.
 #[test]
-fn no_report_of_a_base_station_asks_the_heap_for_anything() {
+fn no_report_of_station_allocates() {
     let station = counted("tests", "station", 4, "ranlab_agent_transmit");
     run(async {
         let iapp = Everything::default();
@@ -385,7 +388,7 @@ fn no_report_of_a_base_station_asks_the_heap_for_anything() {
     });
 }
 
-/// What a program says at its end: words, more than so many reports, two or three UEs in each, and words.
+/// Checks the final output of a program: text, a minimum number of reports with two or three UEs each, and text.
 fn told(said: &str, before: &str, reports_min: u64, after: &str) {
     let numbers = said.trim().strip_prefix(before).and_then(|it| it.strip_suffix(after));
     let numbers = numbers.and_then(|it| it.strip_suffix(" UEs")).unwrap_or_else(|| panic!("{said}"));
@@ -394,7 +397,7 @@ fn told(said: &str, before: &str, reports_min: u64, after: &str) {
     assert!(reports > reports_min && (2 * reports..=3 * reports).contains(&rows), "{said}");
 }
 
-/// A cell of three UEs.
+/// A cell with three UEs.
 struct Cell;
 
 impl StatsSource for Cell {
@@ -404,7 +407,7 @@ impl StatsSource for Cell {
     }
 }
 
-/// An agent in Rust that offers MAC.
+/// Returns an agent in Rust that offers MAC.
 fn mac_agent(port: &str) -> AgentHandle {
     let id = GlobalE2NodeId::gnb(Plmn::new(505, 1, 2), 1, 22);
     let configuration = ComponentConfiguration::default();

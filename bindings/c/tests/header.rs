@@ -1,4 +1,4 @@
-//! `include/ranlab*.h` say what the library does: the same functions, types, offsets and numbers.
+//! Checks that `include/ranlab*.h` match the library: functions, types, offsets and constants.
 #![allow(clippy::unwrap_used)] // in a test a panic is the report
 mod build;
 
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::mem::{align_of, offset_of, size_of};
 
-/// How a type is written in C.
+/// Name of a type in C.
 trait CType {
     fn c() -> String;
 }
@@ -19,7 +19,7 @@ macro_rules! c_types {
 
 c_types! {
     f32 => "float", f64 => "double", i64 => "int64_t", u8 => "uint8_t", u16 => "uint16_t", u32 => "uint32_t", u64 => "uint64_t", usize => "size_t", i32 => "int32_t",
-    // `c_char` where it is signed; elsewhere this test could not tell it from `u8`.
+    // `c_char` where it is signed; on other platforms this test could not distinguish it from `u8`.
     i8 => "char", c_void => "void",
     ranlab_agent => "ranlab_agent", ranlab_agent_config => "ranlab_agent_config",
     ranlab_context => "ranlab_context", ranlab_event => "ranlab_event", ranlab_function => "ranlab_function",
@@ -73,7 +73,8 @@ macro_rules! layout {
         let name = stringify!($t);
         let (size, align) = (size_of::<$t>(), align_of::<$t>());
         writeln!($source, "_Static_assert(sizeof({name}) == {size} && _Alignof({name}) == {align}, \"{name}\");").unwrap();
-        // A field more or less in the header changes the sum of the sizes, or a warning says that it is not set.
+        // A field that is missing in the struct changes the sum of the sizes; a field that is missing here causes a
+        // warning.
         $( let (field, offset) = (stringify!($f), offset_of!($t, $f));
         writeln!($source, "_Static_assert(offsetof({name}, {field}) == {offset}, \"{name}.{field}\");").unwrap(); )+
     )+ };
@@ -85,7 +86,7 @@ macro_rules! numbers {
     )+ };
 }
 
-/// All headers, those included by others first.
+/// All headers, in the order of their inclusion.
 const HEADERS: [&str; 5] = ["ranlab.h", "ranlab_stats.h", "ranlab_nodes.h", "ranlab_ric.h", "ranlab_xapp.h"];
 
 fn headers() -> String {
@@ -102,7 +103,7 @@ fn declared_functions() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_oids_in_the_header_are_the_models() {
+fn oids_in_header_match_models() {
     use ranlab_sdk::wire::e2sm::{kpm, mac, pdcp, rlc};
     let headers = headers();
     for (name, oid) in [("MAC", mac::OID), ("RLC", rlc::OID), ("PDCP", pdcp::OID), ("KPM", kpm::OID)] {
@@ -110,9 +111,9 @@ fn the_oids_in_the_header_are_the_models() {
     }
 }
 
-/// Each header stands alone, and C++ takes it.
+/// Each header compiles on its own, also as C++.
 #[test]
-fn the_headers_stand_alone_and_serve_cpp() {
+fn headers_compile_alone_and_as_cpp() {
     for name in HEADERS {
         let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("alone_{name}.cpp"));
         std::fs::write(&file, format!("#include \"{name}\"\n#include \"{name}\"\nint main() {{}}\n"))
@@ -133,7 +134,7 @@ fn the_headers_stand_alone_and_serve_cpp() {
 
 #[test]
 #[cfg_attr(not(target_arch = "x86_64"), ignore = "char is not i8 here")]
-fn the_header_agrees_with_the_library() {
+fn header_matches_library() {
     let mut source: String = HEADERS.iter().map(|name| format!("#include \"{name}\"\n")).collect();
     let functions = functions! {
         ranlab_agent_new(_, _) ranlab_agent_free(_) ranlab_agent_register_function(_, _, _, _)

@@ -1,13 +1,14 @@
-//! Socket addresses as their octets (`sockaddr_in`, `sockaddr_in6`).
+//! Socket addresses in binary form (`sockaddr_in`, `sockaddr_in6`).
 
 use std::ffi::c_int;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Octets of the longest.
+/// Length of the longest address, in bytes.
 pub(crate) const ADDRESS_BYTES: usize = 28;
 
-/// Reads an address; `EINVAL` if it is of another family or cut. IPv4 within IPv6 is IPv4.
+/// Parses an address. Returns `EINVAL` for another family or a truncated address. An IPv4-mapped IPv6 address becomes
+/// IPv4.
 pub(crate) fn read(octets: &[u8]) -> io::Result<SocketAddr> {
     parsed(octets).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))
 }
@@ -23,7 +24,7 @@ fn parsed(octets: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// An address as a socket of `family` shows it.
+/// Returns an address in the format of a socket of this family.
 pub(crate) fn written(address: SocketAddr, family: c_int) -> Vec<u8> {
     let mut octets = u16::try_from(family).unwrap_or_default().to_ne_bytes().to_vec();
     octets.extend(address.port().to_be_bytes());
@@ -39,7 +40,7 @@ pub(crate) fn written(address: SocketAddr, family: c_int) -> Vec<u8> {
             octets.extend([0; 4]);
         }
         (_, IpAddr::V4(ip)) => octets.extend(ip.octets()),
-        // A socket of IPv4 meets nobody of IPv6.
+        // An IPv4 socket cannot have an IPv6 peer.
         (_, IpAddr::V6(_)) => octets.extend([0; 4]),
     }
     octets.resize(octets.len().max(16), 0);

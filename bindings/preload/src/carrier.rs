@@ -1,4 +1,4 @@
-//! The thread that takes what comes on every association of the process, and newcomers.
+//! The thread that receives data of all associations of the process, and accepts new ones.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -11,27 +11,27 @@ use ranlab_net::shim::{Association, HEAD_BYTES, Listener, MESSAGE_BYTES_MAX};
 
 use crate::endpoint::Endpoint;
 
-/// Events of one wake-up.
+/// Maximum number of events per wake-up.
 const EVENTS: usize = 64;
 
-/// What is waited for.
+/// Object whose readiness is watched.
 #[derive(Clone)]
 pub(crate) enum Target {
-    /// Newcomers.
+    /// A listener, for new connections.
     Arrivals(Arc<Endpoint>, Arc<Listener>),
-    /// Messages, or the end.
+    /// An association, for messages or its end.
     Messages(Arc<Endpoint>, Arc<Association>),
-    /// That the program has read.
+    /// The socket pair, for room after the program has read.
     Room(Arc<Endpoint>),
 }
 
-/// A target, and what of it is waited for.
+/// A watched target and its events.
 #[derive(Clone)]
 struct Watched {
     target: Target,
-    /// Left alone until the program has read.
+    /// Whether reading is paused until the program has read.
     paused: bool,
-    /// The program waits for room.
+    /// Whether the program waits for room.
     room: bool,
 }
 
@@ -43,7 +43,7 @@ impl Watched {
     }
 }
 
-/// The process's one.
+/// The carrier of the process.
 pub(crate) struct Carrier {
     epoll: OwnedFd,
     targets: Mutex<HashMap<u64, Watched>>,
@@ -52,7 +52,7 @@ pub(crate) struct Carrier {
 
 static CARRIER: OnceLock<Result<Carrier, i32>> = OnceLock::new();
 
-/// The carrier, started with the first socket.
+/// Returns the carrier; the first socket starts it.
 pub(crate) fn carrier() -> io::Result<&'static Carrier> {
     let started =
         CARRIER.get_or_init(|| start().map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN)));
@@ -60,17 +60,17 @@ pub(crate) fn carrier() -> io::Result<&'static Carrier> {
 }
 
 fn start() -> io::Result<Carrier> {
-    // SAFETY: epoll_create1(2) takes flags only; the descriptor is ours alone.
+    // SAFETY: epoll_create1(2) takes flags only; the descriptor is not shared.
     let epoll = unsafe {
         match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
             -1 => return Err(io::Error::last_os_error()),
             fd => OwnedFd::from_raw_fd(fd),
         }
     };
-    // The program's signals are for its own threads.
-    // SAFETY: a set of signals is plain octets; all zeros is one.
+    // Blocks all signals in this thread, because they are meant for the program's threads. SAFETY: a signal set is
+    // plain data, and all zeros is valid.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // SAFETY: both sets are valid for the calls, which write only to them.
+    // SAFETY: both sets are valid for the calls, which only write to them.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -81,7 +81,7 @@ fn start() -> io::Result<Carrier> {
             carrier.run();
         }
     });
-    // SAFETY: the set is what the call above gave.
+    // SAFETY: the set was returned by the call above.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
     }
@@ -90,7 +90,7 @@ fn start() -> io::Result<Carrier> {
 }
 
 impl Carrier {
-    /// Waits for a target from now on; the number names it.
+    /// Watches a target. Returns a token that identifies it.
     pub(crate) fn watch(&self, target: Target) -> io::Result<u64> {
         let token = self.next.fetch_add(1, Ordering::Relaxed);
         let (fd, events) = target.descriptor();
@@ -103,16 +103,16 @@ impl Carrier {
         Ok(token)
     }
 
-    /// No longer.
+    /// Stops watching a target.
     pub(crate) fn forget(&self, token: u64) {
         let watched = self.targets.lock().unwrap_or_else(PoisonError::into_inner).remove(&token);
         if let Some(watched) = watched {
-            // It may not have been added.
+            // The target may not have been added.
             let _ = self.control(libc::EPOLL_CTL_DEL, watched.target.descriptor().0, 0, token);
         }
     }
 
-    /// What comes on an association is another endpoint's from now on.
+    /// Assigns an association to another endpoint.
     pub(crate) fn give(&self, token: u64, to: &Arc<Endpoint>) {
         let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Watched { target: Target::Messages(endpoint, _), .. }) = targets.get_mut(&token) {
@@ -120,31 +120,31 @@ impl Carrier {
         }
     }
 
-    /// Leaves an association alone for a while, or takes it up again.
+    /// Pauses or resumes reading from an association.
     pub(crate) fn pause(&self, token: u64, paused: bool) {
         self.change(token, |watched| watched.paused = paused);
     }
 
-    /// Waits for room in an association, or no longer.
+    /// Starts or stops waiting for room in an association.
     pub(crate) fn await_room(&self, token: u64, room: bool) {
         self.change(token, |watched| watched.room = room);
     }
 
     fn change(&self, token: u64, change: impl FnOnce(&mut Watched)) {
-        // Under the lock: two changes reach the kernel in their order.
+        // Under the lock, so that two changes reach the kernel in order.
         let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(watched) = targets.get_mut(&token) {
             change(watched);
             let (fd, _) = watched.target.descriptor();
-            // A descriptor that is open and was added can be changed.
+            // Cannot fail: the descriptor is open and was added.
             let _ = self.control(libc::EPOLL_CTL_MOD, fd, watched.events(), token);
         }
     }
 
     fn control(&self, what: c_int, fd: c_int, events: u32, token: u64) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
-        // SAFETY: both descriptors are open: the epoll's as long as `self`, the other as its target holds it; `event`
-        // outlives the call.
+        // SAFETY: both descriptors are open (that of the epoll instance as long as `self`, the other as long as its
+        // target); `event` outlives the call.
         match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), what, fd, &mut event) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -155,10 +155,10 @@ impl Carrier {
         let mut buffer = vec![0; HEAD_BYTES + MESSAGE_BYTES_MAX];
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
         loop {
-            // SAFETY: the kernel writes at most `EVENTS` events to the array, which is exclusively ours.
+            // SAFETY: the kernel writes at most `EVENTS` events to the array, which is not shared.
             let ready =
                 unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), EVENTS as c_int, -1) };
-            // Interrupted: again.
+            // Returns to the loop if interrupted.
             for event in &events[..usize::try_from(ready).unwrap_or(0)] {
                 let token = event.u64;
                 let watched =

@@ -1,4 +1,4 @@
-//! One SCTP socket of the program: its associations, and what waits for it.
+//! An SCTP socket of the program: its associations and its queued data.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
@@ -17,11 +17,11 @@ use crate::notification::{self, Change};
 use crate::real::error;
 use crate::values::{Options, Rest, Style, Told, What, Writer};
 
-/// Names the folder; without it nothing is carried.
+/// Environment variable with the folder. Without it, no socket is emulated.
 const FOLDER: &str = "RANLAB_SCTP";
-/// Newcomers that have not said hello, and associations that nobody accepted, at most.
+/// Maximum number of new connections without a greeting, and of associations that the program has not accepted.
 const NEWCOMERS_MAX: usize = 128;
-/// How often, and after how long, an endpoint whose queue of newcomers is full is tried again.
+/// Number of retries, and delay between them, if the accept queue of an endpoint is full.
 const FULL_RETRIES: u32 = 200;
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
@@ -30,12 +30,12 @@ static FOLDER_NAMED: LazyLock<Option<PathBuf>> =
 static ASSOCIATIONS: AtomicI32 = AtomicI32::new(1);
 static PORTS: AtomicU16 = AtomicU16::new(0);
 
-/// The folder that stands for the network, if this process has one.
+/// Returns the folder that represents the network, if this process has one.
 pub(crate) fn folder() -> Option<&'static Path> {
     FOLDER_NAMED.as_deref()
 }
 
-/// The other end of an association.
+/// Peer of an association.
 pub(crate) struct Peer {
     pub(crate) id: i32,
     token: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Peer {
 pub(crate) struct Endpoint {
     pub(crate) style: Style,
     pub(crate) family: c_int,
-    /// The carrier's end of the pair whose other end the program has.
+    /// The carrier's end of the socket pair; the program has the other end.
     pub(crate) far: Association,
     state: Mutex<State>,
     associating: Mutex<()>,
@@ -58,7 +58,7 @@ pub(crate) struct Endpoint {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// Descriptors that the program has of it.
+    /// Number of descriptors that the program has of this socket.
     pub(crate) handles: usize,
     pub(crate) local: Option<SocketAddr>,
     listener: Option<u64>,
@@ -68,11 +68,11 @@ pub(crate) struct State {
     key: u32,
     held: VecDeque<(Head, Vec<u8>)>,
     paused: Vec<u64>,
-    /// Associations that took nothing more when the program last sent.
+    /// Associations that were full when the program last sent.
     pub(crate) blocked: Vec<u64>,
     room: Option<u64>,
     pub(crate) rest: Option<Rest>,
-    /// One-to-one: the association is over; `reset`: without grace.
+    /// One-to-one sockets: whether the association has ended; `reset` means without a shutdown.
     over: bool,
     pub(crate) reset: bool,
     pub(crate) options: Options,
@@ -86,14 +86,14 @@ impl State {
 }
 
 impl Endpoint {
-    /// A socket, and the program's end of it.
+    /// Creates a socket. Returns the program's end of its pair.
     pub(crate) fn new(style: Style, family: c_int, options: Options) -> io::Result<(OwnedFd, Arc<Self>)> {
         let (near, far) = Association::pair()?;
         let state = Mutex::new(State { options, ..State::default() });
         Ok((near, Arc::new(Self { style, family, far, state, associating: Mutex::default() })))
     }
 
-    /// As `socket(2)`.
+    /// Implements socket(2).
     pub(crate) fn open(family: c_int, kind: c_int) -> io::Result<(OwnedFd, Arc<Self>)> {
         let style = match kind & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
             libc::SOCK_STREAM => Style::One,
@@ -114,7 +114,7 @@ impl Endpoint {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As `bind(2)`.
+    /// Implements bind(2).
     pub(crate) fn bind(&self, address: SocketAddr) -> io::Result<()> {
         let mut state = self.lock();
         if state.local.is_some() {
@@ -125,7 +125,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// As `listen(2)`.
+    /// Implements listen(2).
     pub(crate) fn listen(self: &Arc<Self>) -> io::Result<()> {
         let mut state = self.lock();
         if state.listener.is_some() {
@@ -146,7 +146,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// As `connect(2)`: the association is up when it returns.
+    /// Implements connect(2). The association is established when it returns.
     pub(crate) fn connect(self: &Arc<Self>, to: SocketAddr) -> io::Result<i32> {
         let known = self.lock().peers.iter().any(|peer| self.style == Style::One || peer.address == to);
         if known {
@@ -197,7 +197,8 @@ impl Endpoint {
         state.peers.iter().filter(|peer| peer.up).find(is_it).map(|peer| Arc::clone(&peer.link))
     }
 
-    /// Sends a message to an address, to an association, or to the only one; a one-to-many socket associates first if need be.
+    /// Sends a message to an address, to an association, or to the only association. A one-to-many socket establishes
+    /// an association first if necessary.
     pub(crate) fn send(
         self: &Arc<Self>,
         to: Option<SocketAddr>,
@@ -210,7 +211,7 @@ impl Endpoint {
             return error(libc::EINVAL);
         }
         let length = body.iter().map(|slice| slice.len()).sum();
-        // One thread at a time: two would associate twice.
+        // Only one thread at a time; otherwise two threads could establish two associations.
         let mut associating = None;
         let mut found = self.find(to, id);
         if found.is_none() && to.is_some() {
@@ -223,7 +224,7 @@ impl Endpoint {
                 Ok((link, _)) => link,
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
                 Err(_) => {
-                    // SCTP takes the message and tells later that nobody is there.
+                    // SCTP accepts the message and reports later that there is no peer.
                     self.undelivered(to);
                     return Ok(length);
                 }
@@ -233,7 +234,7 @@ impl Endpoint {
         drop(associating);
         if head.kind == Kind::Abort || length == 0 {
             if head.kind == Kind::Abort {
-                // Whoever does not read it reads the end.
+                // If the message is not read, the peer reads the end of the stream.
                 let _ = link.send(head, &[], false);
             }
             link.shutdown();
@@ -267,7 +268,7 @@ impl Endpoint {
         self.deliver(state, told, octets, None);
     }
 
-    /// Puts something into the pair; what finds no room is held, and the association that it came on is left alone so long.
+    /// Writes data to the pair. Data without room is held, and reading from its association is paused.
     pub(crate) fn deliver(
         self: &Arc<Self>,
         state: &mut State,
@@ -292,7 +293,7 @@ impl Endpoint {
         }
     }
 
-    /// The program has read: what was held goes on.
+    /// Continues with held data after the program has read.
     pub(crate) fn room(&self) {
         let mut state = self.lock();
         while let Some((head, body)) = state.held.front() {
@@ -311,15 +312,15 @@ impl Endpoint {
         }
     }
 
-    /// Takes a newcomer.
+    /// Accepts a new connection.
     pub(crate) fn arrivals(self: &Arc<Self>, listener: &Listener) {
-        // Another user, or nobody any more.
+        // The connection belongs to another user or is gone.
         let Ok((link, _)) = listener.accept() else { return };
         let mut state = self.lock();
         if state.listener.is_none() || state.accepted.len() >= NEWCOMERS_MAX {
             return;
         }
-        // Of those that say nothing the oldest goes: whoever has something to say is not kept out by them.
+        // Of connections without a greeting the oldest is dropped, so they cannot keep others out.
         let silent = state.peers.iter().filter(|peer| !peer.up);
         if silent.clone().count() >= NEWCOMERS_MAX
             && let Some(oldest) = silent.map(|peer| peer.id).min()
@@ -327,7 +328,7 @@ impl Endpoint {
         {
             self.end(&mut state, at, false);
         }
-        // An address of its own, whatever it says: programs know their peers by it.
+        // Each peer gets a unique address, regardless of what it claims, because programs identify peers by address.
         let address = loop {
             let ip: IpAddr = Ipv4Addr::LOCALHOST.into();
             let address = SocketAddr::new(ip, next_port());
@@ -340,7 +341,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes what came on an association.
+    /// Receives data of an association.
     pub(crate) fn message(self: &Arc<Self>, token: u64, link: &Association, buffer: &mut [u8]) {
         let mut state = self.lock();
         let Some(at) = state.peers.iter().position(|peer| peer.token == token) else { return };
@@ -366,7 +367,7 @@ impl Endpoint {
         }
     }
 
-    /// A newcomer is up; on a one-to-one socket it waits to be accepted.
+    /// Handles the greeting of a new connection. On a one-to-one socket, it waits to be accepted.
     fn hello(self: &Arc<Self>, state: &mut State, at: usize, own: &[u8]) {
         let own = std::str::from_utf8(own).ok().and_then(|own| own.parse::<SocketAddr>().ok());
         let is_taken = |own: &SocketAddr| state.peers.iter().any(|peer| peer.address == *own);
@@ -398,7 +399,7 @@ impl Endpoint {
         self.deliver(state, told, &[], None);
     }
 
-    /// An association is over.
+    /// Handles the end of an association.
     fn end(self: &Arc<Self>, state: &mut State, at: usize, graceful: bool) {
         let peer = state.peers.swap_remove(at);
         if let Ok(carrier) = carrier() {
@@ -410,7 +411,7 @@ impl Endpoint {
         if !peer.up {
             return;
         }
-        // A program that does not ask for changes is told of a death, too, if it asks for ends.
+        // A program that subscribes to shutdown events only is also informed of aborted associations.
         let tells_of_changes = state.options.wants(notification::ASSOCIATION);
         if state.options.wants(notification::SHUTDOWN) && (graceful || !tells_of_changes) {
             self.notify(state, peer.id, peer.address, &notification::shutdown(peer.id));
@@ -425,7 +426,7 @@ impl Endpoint {
         }
     }
 
-    /// The next association to accept. One that has ended before is not handed out, as in the kernel.
+    /// Returns the next association to accept. One that has ended before is skipped, as in the kernel.
     pub(crate) fn next_accepted(&self) -> Option<(OwnedFd, Arc<Self>, SocketAddr)> {
         loop {
             let (near, made) = self.lock().accepted.pop_front()?;
@@ -437,7 +438,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes an association out, as a one-to-one socket: `sctp_peeloff`.
+    /// Converts an association to a one-to-one socket (`sctp_peeloff`).
     pub(crate) fn peel_off(&self, id: i32) -> io::Result<(OwnedFd, Arc<Self>)> {
         let mut state = self.lock();
         let Some(at) = state.peers.iter().position(|peer| peer.id == id && peer.up) else {
@@ -452,7 +453,7 @@ impl Endpoint {
         Ok((near, endpoint))
     }
 
-    /// One descriptor of it is closed; with the last one all its associations end.
+    /// Closes one descriptor. The last one ends all associations.
     pub(crate) fn release(&self) {
         let mut state = self.lock();
         state.handles = state.handles.saturating_sub(1);
@@ -471,9 +472,9 @@ impl Endpoint {
     }
 }
 
-/// A port that nobody asked for.
+/// Returns an unused port.
 fn next_port() -> u16 {
-    // From IANA's dynamic range; two processes begin at different ones.
+    // In IANA's dynamic range; two processes start at different ports.
     let number = PORTS.fetch_add(1, Ordering::Relaxed).wrapping_add(std::process::id() as u16);
     49_152 + number % 16_384
 }

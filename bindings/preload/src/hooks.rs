@@ -1,4 +1,4 @@
-//! The calls that a preloading program finds here instead of libc's.
+//! The functions that replace those of libc in a preloading program.
 
 use std::ffi::{c_int, c_void};
 use std::io::{self, IoSlice};
@@ -16,20 +16,21 @@ use crate::real::{self, answer, error};
 use crate::values::{Style, What, Writer};
 use crate::{address, table};
 
-/// Defines each call: libc's for a descriptor that is not ours, and otherwise what stands behind `=>`, with the endpoint.
+/// Defines each function: libc's for a descriptor that is not emulated, and otherwise the expression after `=>` with
+/// the endpoint.
 ///
-/// Whoever calls keeps what the call's manual page asks: pointers are valid for the lengths that stand beside them. That is
-/// the ground of every `unsafe` here.
+/// Callers guarantee what the manual page of the function requires: pointers are valid for the given lengths. Every
+/// `unsafe` here relies on this.
 macro_rules! hooks {
     ($($name:ident($fd:ident $(, $argument:ident: $type:ty)*) -> $result:ty, |$endpoint:ident| $work:expr;)*) => {$(
-        /// As the call of that name in section 2 of the manual.
+        /// Implements the function of this name in section 2 of the manual.
         ///
         /// # Safety
-        /// Every pointer is valid for the octets that the manual page says.
+        /// Every pointer is valid for the bytes that the manual page states.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($fd: c_int $(, $argument: $type)*) -> $result {
             match table::find($fd) {
-                // SAFETY: the caller's promise, passed on.
+                // SAFETY: guaranteed by the caller.
                 None => unsafe { real::$name($fd $(, $argument)*) },
                 Some($endpoint) => answer(|| $work),
             }
@@ -66,13 +67,13 @@ hooks! {
     setsockopt(fd, level: c_int, name: c_int, value: *const c_void, length: socklen_t) -> c_int, |endpoint| {
         match level {
             libc::IPPROTO_SCTP => endpoint.set(name, octets(value, length as usize)),
-            // SAFETY: the caller's promise, passed on: the pair has buffers and time-outs like any socket.
+            // SAFETY: guaranteed by the caller: the socket pair has buffers and timeouts like any socket.
             libc::SOL_SOCKET => system(unsafe { real::setsockopt(fd, level, name, value, length) }),
             libc::IPPROTO_IPV6 if name == libc::IPV6_V6ONLY => {
                 endpoint.lock().options.v6_only = octets(value, length as usize).iter().any(|octet| *octet != 0);
                 Ok(0)
             }
-            // Of IP, which is not there.
+            // IP options have no effect, because there is no IP.
             _ => Ok(0),
         }
     };
@@ -89,14 +90,15 @@ hooks! {
         Ok(0)
     };
     sendmsg(fd, message: *const msghdr, flags: c_int) -> isize, |endpoint| {
-        // SAFETY: the caller's promise: a valid `msghdr`.
+        // SAFETY: guaranteed by the caller: a valid `msghdr`.
         let message = unsafe { &*message };
         let to = match message.msg_namelen {
             0 => None,
             length => Some(address_at(message.msg_name, length)?),
         };
         let control = octets(message.msg_control, message.msg_controllen);
-        // SAFETY: `iovec` and `IoSlice` have the same layout (std says so), and the slices are the caller's to read.
+        // SAFETY: `iovec` and `IoSlice` have the same layout (documented by the standard library), and the caller may
+        // read the slices.
         let body = unsafe { slices::<IoSlice<'_>>(message) };
         sent(&endpoint, fd, to, control, body, flags)
     };
@@ -112,7 +114,7 @@ hooks! {
         sent(&endpoint, fd, None, &[], &[IoSlice::new(octets(from, length))], 0)
     };
     recvmsg(fd, message: *mut msghdr, flags: c_int) -> isize, |endpoint| {
-        // SAFETY: the caller's promise: a valid `msghdr`, exclusively lent.
+        // SAFETY: guaranteed by the caller: a valid `msghdr`, borrowed exclusively.
         received(&endpoint, fd, unsafe { &mut *message }, flags)
     };
     recv(fd, to: *mut c_void, length: usize, flags: c_int) -> isize, |endpoint| {
@@ -129,10 +131,10 @@ hooks! {
     };
 }
 
-/// As socket(2).
+/// Implements socket(2).
 ///
 /// # Safety
-/// It takes numbers only.
+/// None: it takes numbers only.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if protocol != libc::IPPROTO_SCTP || folder().is_none() {
@@ -146,35 +148,35 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
     })
 }
 
-/// As close(2).
+/// Implements close(2).
 ///
 /// # Safety
-/// As of libc's: whoever has the descriptor gives it up.
+/// Same as libc's: the owner of the descriptor gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    // First: once it is closed, the number may be another socket's.
+    // Removed first: after closing, another socket may get the number.
     table::remove(fd);
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     unsafe { real::close(fd) }
 }
 
-/// As dup2(2).
+/// Implements dup2(2).
 ///
 /// # Safety
-/// As of libc's: whoever has `to` gives it up.
+/// Same as libc's: the owner of `to` gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup2(fd: c_int, to: c_int) -> c_int {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     replaced(fd, to, || unsafe { real::dup2(fd, to) })
 }
 
-/// As dup3(2).
+/// Implements dup3(2).
 ///
 /// # Safety
-/// As of libc's: whoever has `to` gives it up.
+/// Same as libc's: the owner of `to` gives it up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: guaranteed by the caller.
     replaced(fd, to, || unsafe { real::dup3(fd, to, flags) })
 }
 
@@ -192,25 +194,25 @@ fn replaced(fd: c_int, to: c_int, replace: impl FnOnce() -> c_int) -> c_int {
 fn duplicated(endpoint: &Arc<Endpoint>, made: c_int) -> io::Result<c_int> {
     let made = system(made)?;
     if !table::insert(made, endpoint) {
-        // SAFETY: it was made here, and nobody else knows it.
+        // SAFETY: the descriptor was created here and is not used elsewhere.
         unsafe { real::close(made) };
         return error(libc::EMFILE);
     }
     Ok(made)
 }
 
-/// libc's answer as a result.
+/// Converts the return value of a libc function.
 fn system(answer: c_int) -> io::Result<c_int> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Octets that the caller gave to read.
+/// Returns bytes that the caller allows to read.
 fn octets<'a>(at: *const c_void, length: usize) -> &'a [u8] {
     if at.is_null() || length == 0 {
         return &[];
     }
-    // SAFETY: the hooks' ground: the caller's pointer is valid for that length while the call lasts, and no slice made here
-    // outlives it.
+    // SAFETY: guaranteed by the callers of the hooks: the pointer is valid for that length during the call, and no
+    // slice created here outlives it.
     unsafe { std::slice::from_raw_parts(at.cast(), length) }
 }
 
@@ -218,12 +220,12 @@ fn address_at(at: *const c_void, length: socklen_t) -> io::Result<SocketAddr> {
     address::read(octets(at, length as usize))
 }
 
-/// Gives the caller as much as there is room for, and says how much there was.
+/// Writes as many bytes as there is room for, and their total length.
 fn show(octets: &[u8], at: *mut c_void, length: *mut socklen_t) -> io::Result<()> {
     if at.is_null() || length.is_null() {
         return Ok(());
     }
-    // SAFETY: the hooks' ground: `length` is valid, and `at` for so many octets.
+    // SAFETY: guaranteed by the callers of the hooks: `length` is valid, and `at` for that number of bytes.
     unsafe {
         let room = (*length as usize).min(octets.len());
         std::ptr::copy_nonoverlapping(octets.as_ptr(), at.cast(), room);
@@ -232,7 +234,7 @@ fn show(octets: &[u8], at: *mut c_void, length: *mut socklen_t) -> io::Result<()
     Ok(())
 }
 
-/// The slices of a message.
+/// Returns the slices of a message.
 ///
 /// # Safety
 /// `message` is valid, and `T` has the layout of `iovec`.
@@ -240,7 +242,7 @@ unsafe fn slices<'a, T>(message: &msghdr) -> &'a [T] {
     if message.msg_iov.is_null() {
         return &[];
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts(message.msg_iov.cast(), message.msg_iovlen) }
 }
 
@@ -304,7 +306,7 @@ fn sent(
 }
 
 fn received(endpoint: &Arc<Endpoint>, fd: c_int, message: &mut msghdr, flags: c_int) -> io::Result<isize> {
-    // SAFETY: `message` is valid, as the hooks' callers promise.
+    // SAFETY: `message` is valid, as guaranteed by the callers of the hooks.
     let mut slices: Vec<iovec> = unsafe { slices(message) }.to_vec();
     let came = endpoint.receive(fd, &mut slices, flags)?;
     message.msg_flags = 0;
@@ -356,7 +358,7 @@ fn get_option(
     if length.is_null() || value.is_null() {
         return error(libc::EFAULT);
     }
-    // SAFETY: the hooks' ground: `length` is valid.
+    // SAFETY: guaranteed by the callers of the hooks: `length` is valid.
     let given = octets(value, unsafe { *length } as usize);
     match (level, name) {
         (libc::SOL_SOCKET, libc::SO_TYPE) => {
@@ -369,10 +371,10 @@ fn get_option(
         (libc::SOL_SOCKET, libc::SO_DOMAIN) => {
             show(&endpoint.family.to_ne_bytes(), value, length).map(|()| 0)
         }
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: guaranteed by the caller.
         (libc::SOL_SOCKET, _) => system(unsafe { real::getsockopt(fd, level, name, value, length) }),
         (libc::IPPROTO_SCTP, _) if Endpoint::refers(name) => {
-            // Association, octets of the addresses, and where they are.
+            // Association, length of the addresses in bytes, and their location.
             let word = |at: usize| given.get(at..).and_then(|octets| octets.first_chunk().copied());
             let place =
                 given.get(8..).and_then(|octets| octets.first_chunk().copied()).map(usize::from_ne_bytes);

@@ -1,4 +1,5 @@
-//! A library to preload: SCTP sockets of a stock program, carried over Unix sockets; no other socket is touched.
+//! Preloadable library that emulates the SCTP sockets of an unmodified program over Unix sockets. Other sockets are
+//! not affected.
 //!
 //! ```text
 //!  program --sendmsg--> hook --------------------------------> Unix SEQPACKET --> the peer's carrier, or ours (`shim://`)
@@ -6,15 +7,17 @@
 //!     '---recvmsg-- hook <-- socket pair <-- carrier thread <--------'
 //! ```
 //!
-//! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` starts a program with it; `docs/how-to/gateway.md` has the details. The program's
-//! descriptor is one end of a socket pair, so that `poll`, `epoll`, `select`, time-outs and `O_NONBLOCK` are the kernel's own:
-//! each message raises an edge, as SCTP's does. One thread, the carrier, takes what comes on the associations and puts it
-//! there. What the program sends goes straight to the association; while that takes nothing, the program's end of the pair is
-//! filled, so that it is not writable either (`pressure`).
+//! `LD_PRELOAD=libranlab_preload.so RANLAB_SCTP=FOLDER program` starts a program with it; see
+//! `docs/how-to/gateway.md`. The program's descriptor is one end of a socket pair, so `poll`, `epoll`, `select`,
+//! timeouts and `O_NONBLOCK` work as in the kernel: each message raises an edge, as with SCTP. One thread, the
+//! carrier, receives the data of all associations and writes it to the pairs. Data that the program sends goes
+//! directly to the association. While the association is full, the program's end of the pair is filled, so that it is
+//! not writable either (`pressure`).
 //!
-//! Only libc's calls are replaced, not libsctp's: its functions are made of `sendmsg`, `recvmsg` and socket options, whichever
-//! way it is linked. Without the variable, and for every descriptor that is not SCTP, each hook is a look at one bit.
-//! Sockets do not outlive `fork` with use on both sides, and `readv`, `recvmmsg` and `fcntl(F_DUPFD)` do not know them.
+//! Only functions of libc are replaced. The functions of libsctp call `sendmsg`, `recvmsg` and socket options, so
+//! they work with static and dynamic linking. Without the environment variable, and for every descriptor that is not
+//! SCTP, each hook only tests one bit. Sockets cannot be used on both sides after `fork`, and `readv`, `recvmmsg` and
+//! `fcntl(F_DUPFD)` do not support them.
 #![allow(unsafe_code)]
 
 mod address;

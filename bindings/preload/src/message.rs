@@ -1,4 +1,4 @@
-//! What stands beside a message: control parts out and in (RFC 6458 section 5.3).
+//! Ancillary data of messages (RFC 6458 section 5.3).
 
 use std::ffi::c_int;
 
@@ -10,25 +10,25 @@ use crate::values::{Options, Told, What};
 const SNDRCV: c_int = libc::SCTP_SNDRCV;
 const SNDINFO: c_int = libc::SCTP_SNDINFO;
 const RCVINFO: c_int = libc::SCTP_RCVINFO;
-/// Flags of one message.
+/// Message flags.
 const UNORDERED: u16 = 1;
 const ABORT: u16 = 4;
 const EOF: u16 = 0x200;
 /// `MSG_NOTIFICATION` of linux/sctp.h.
 pub(crate) const NOTIFICATION: c_int = 0x8000;
-/// Octets in front of a control part's own, which is aligned like a `size_t`.
+/// Size of a control message header, which is aligned like a `size_t`.
 const HEADER_BYTES: usize = size_of::<libc::cmsghdr>().next_multiple_of(size_of::<usize>());
 
-/// What the program says of a message that it sends.
+/// Send parameters that the program passes with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) association: i32,
     pub(crate) head: Head,
-    /// The association is to end after it.
+    /// Whether the association ends after the message.
     pub(crate) ends: bool,
 }
 
-/// Reads the control parts of a message that goes out.
+/// Parses the ancillary data of an outgoing message.
 pub(crate) fn wanted(mut control: &[u8]) -> Wanted {
     let mut wanted = Wanted { association: 0, head: Head::of(Kind::Data), ends: false };
     let word = size_of::<usize>();
@@ -59,7 +59,7 @@ pub(crate) fn wanted(mut control: &[u8]) -> Wanted {
     wanted
 }
 
-/// The control parts of a message that comes in, as the program has asked for them.
+/// Returns the ancillary data of an incoming message that the program has enabled.
 pub(crate) fn beside(told: &Told, options: &Options) -> Vec<u8> {
     let mut control = Vec::new();
     if told.what != What::Data {
@@ -71,11 +71,11 @@ pub(crate) fn beside(told: &Told, options: &Options) -> Vec<u8> {
         [head.stream, told.ssn, flags, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
     let (id, zero) = (told.association.to_ne_bytes(), [0; 4]);
     if options.receive_info {
-        // Stream, number, flags, identifier, TSN, cumulative TSN, context, association.
+        // Stream, SSN, flags, PPID, TSN, cumulative TSN, context, association.
         put(&mut control, RCVINFO, &[&start[..], &head.ppid, &tsn, &tsn, &zero, &id].concat());
     }
     if options.wants(DATA_IO) {
-        // The same with a life time; a program may send it back as it is.
+        // The same with a lifetime; a program may send it back unchanged.
         put(&mut control, SNDRCV, &[&start[..], &head.ppid, &zero, &zero, &tsn, &tsn, &id].concat());
     }
     control

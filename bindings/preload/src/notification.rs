@@ -1,15 +1,15 @@
-//! What an endpoint may subscribe to (RFC 6458 section 6.1), as octets.
+//! Notifications in binary form (RFC 6458 section 6.1).
 
-/// Type of the first notification; each further one is a place in `sctp_event_subscribe`.
+/// Type of the first notification. The others follow in the order of `sctp_event_subscribe`.
 pub(crate) const FIRST: u16 = 0x8000;
-/// Whether a message's stream and identifier are told beside it.
+/// Index of the option to receive stream and PPID with each message.
 pub(crate) const DATA_IO: usize = 0;
 pub(crate) const ASSOCIATION: usize = 1;
 pub(crate) const SEND_FAILED: usize = 3;
 pub(crate) const SHUTDOWN: usize = 5;
-/// Events that Linux knows.
+/// Number of events that Linux defines.
 pub(crate) const EVENTS: usize = 14;
-/// Streams that we say an association has in each direction, unless the program asked for more.
+/// Number of streams per direction that is reported for an association, unless the program requests more.
 pub(crate) const STREAMS: u16 = 10;
 
 /// States of `sctp_assoc_change`.

@@ -1,4 +1,4 @@
-//! Socket options: what is kept, and what is answered.
+//! Socket options: stored and returned values.
 
 use std::ffi::c_int;
 use std::io;
@@ -12,7 +12,7 @@ use crate::real::error;
 use crate::table;
 use crate::values::{INITMSG, Style};
 
-// linux/sctp.h
+// From linux/sctp.h.
 const RTOINFO: c_int = 0;
 const ASSOCINFO: c_int = 1;
 const PEER_ADDR_PARAMS: c_int = 9;
@@ -32,19 +32,20 @@ const CONNECTX: c_int = 110;
 const CONNECTX3: c_int = 111;
 const PEELOFF_FLAGS: c_int = 122;
 const EVENT: c_int = 127;
-/// Greatest option of Linux that is only kept.
+/// Largest Linux option that is only stored.
 const KEPT_MAX: c_int = 140;
-/// Octets of one that is kept.
+/// Maximum length of a stored option, in bytes.
 const KEPT_BYTES_MAX: usize = 512;
 /// `ESTABLISHED` of `sctp_sstat_state`, `ACTIVE` of `sctp_spinfo_state`.
 const ESTABLISHED: i32 = 4;
 const ACTIVE: i32 = 2;
-/// What a real association would say of itself: retransmission times in milliseconds, a window and a fragment in octets.
+/// Values that a real association would report: retransmission timeouts in milliseconds, window and fragment size in
+/// bytes.
 const RTO_MS: [u32; 3] = [3_000, 60_000, 1_000];
 const WINDOW_BYTES: u32 = 106_496;
 const FRAGMENT_BYTES: u32 = 1_452;
 
-/// Writes words one behind the other.
+/// Concatenates 32-bit words.
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
@@ -54,14 +55,14 @@ fn number(octets: &[u8], at: usize) -> Option<i32> {
 }
 
 impl Endpoint {
-    /// `setsockopt` at the level of SCTP; what it returns, for `connectx` the association.
+    /// Implements `setsockopt` at SCTP level. Returns its return value, which for `connectx` is the association.
     pub(crate) fn set(self: &Arc<Self>, name: c_int, value: &[u8]) -> io::Result<c_int> {
         let first = || address::read(value);
         match name {
             BINDX_ADD => {
                 let first = first()?;
                 let known = self.lock().local.is_some();
-                // Further addresses of an endpoint: its first one is its name here.
+                // Additional addresses of an endpoint are ignored; the first one identifies it.
                 if known { Ok(0) } else { self.bind(first).map(|()| 0) }
             }
             BINDX_REM => Ok(0),
@@ -96,7 +97,8 @@ impl Endpoint {
         }
     }
 
-    /// `getsockopt` at the level of SCTP: `value` is what the program put there; the octets to give back and what is returned.
+    /// Implements `getsockopt` at SCTP level. `value` contains the program's input. Returns the output bytes and the
+    /// return value.
     pub(crate) fn get(self: &Arc<Self>, name: c_int, value: &[u8]) -> io::Result<(Vec<u8>, c_int)> {
         let asked = number(value, 0).unwrap_or(0);
         let octets = match name {
@@ -123,13 +125,13 @@ impl Endpoint {
         Ok((octets, 0))
     }
 
-    /// `sctp_getaddrs_old` of `sctp_connectx`: the addresses are elsewhere in the program's memory.
+    /// Implements `sctp_getaddrs_old` of `sctp_connectx`, whose addresses are elsewhere in the program's memory.
     pub(crate) fn connect_to_first(self: &Arc<Self>, name: c_int, addresses: &[u8]) -> io::Result<i32> {
         debug_assert_eq!(name, CONNECTX3);
         self.connect(address::read(addresses)?)
     }
 
-    /// Whether an option's value names octets elsewhere.
+    /// Returns whether the value of an option contains a pointer.
     pub(crate) fn refers(name: c_int) -> bool {
         name == CONNECTX3
     }
@@ -157,12 +159,12 @@ impl Endpoint {
     }
 }
 
-/// The addresses' octets in a list may be of any number; the first counts.
+/// Returns the length of the first address in a list, which is the only one used.
 pub(crate) fn list_bytes(addr_num: i32) -> usize {
     usize::try_from(addr_num).unwrap_or(0).min(ADDRESS_BYTES)
 }
 
-/// Gives the program a descriptor of an endpoint.
+/// Returns a descriptor of an endpoint to the program.
 pub(crate) fn handed_out(near: OwnedFd, endpoint: &Arc<Endpoint>) -> io::Result<c_int> {
     if !table::insert(near.as_raw_fd(), endpoint) {
         return error(libc::EMFILE);
@@ -170,12 +172,12 @@ pub(crate) fn handed_out(near: OwnedFd, endpoint: &Arc<Endpoint>) -> io::Result<
     Ok(near.into_raw_fd())
 }
 
-/// Linux's own values of what programs read before they write it; zeros otherwise.
+/// Returns Linux' default for options that programs read before writing them; zeros for others.
 fn default_of(name: c_int, given: &[u8]) -> Vec<u8> {
     let id = number(given, 0).unwrap_or(0) as u32;
     let mut octets = match name {
         RTOINFO => words(&[id, RTO_MS[0], RTO_MS[1], RTO_MS[2]]),
-        // Ten retransmissions at most, one address; windows; the cookie's life of a minute.
+        // At most ten retransmissions, one address, windows, and a cookie lifetime of one minute.
         ASSOCINFO => words(&[id, 10 | 1 << 16, WINDOW_BYTES, WINDOW_BYTES, 60_000]),
         INITMSG => [STREAMS, u16::MAX, 8, 60_000].iter().flat_map(|word| word.to_ne_bytes()).collect(),
         PEER_ADDR_PARAMS => {

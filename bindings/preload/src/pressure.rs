@@ -1,8 +1,8 @@
-//! Back-pressure towards the program: its descriptor is writable only while its associations take messages.
+//! Back-pressure towards the program: its descriptor is writable only while its associations accept messages.
 //!
-//! The program polls one end of a pair (`near`), but sends on the socket of an association. After `EAGAIN` of that socket,
-//! `near` is filled, so that it is not writable either. The carrier waits for room in the association, and then empties the
-//! pair: `near` becomes writable, with the edge that epoll(7) promises.
+//! The program polls one end of a pair (`near`), but sends on the socket of an association. After `EAGAIN` of that
+//! socket, `near` is filled, so that it is not writable either. The carrier waits for room in the association, and
+//! then empties the pair. `near` then becomes writable, with the edge that epoll(7) guarantees.
 
 use std::ffi::c_int;
 use std::io;
@@ -13,16 +13,17 @@ use crate::carrier::carrier;
 use crate::endpoint::{Endpoint, State};
 use crate::real;
 
-/// Bytes of one message that fills the pair; small enough to fit in any socket buffer.
+/// Size of a filling message, in bytes. It fits into any socket buffer.
 const FILL_BYTES: usize = 1 << 10;
-/// Messages that fill the pair, at most: enough for 64 MiB of buffer.
+/// Maximum number of filling messages: enough for a buffer of 64 MiB.
 const FILLS_MAX: usize = 1 << 16;
 
 impl Endpoint {
-    /// An association took nothing more: the program's descriptor `near` stays unwritable until it does.
+    /// Handles a full association: keeps the program's descriptor `near` unwritable until the association accepts
+    /// data.
     pub(crate) fn on_full(&self, near: c_int, link: &Association) {
         let mut state = self.lock();
-        // An association that has ended meanwhile takes nothing ever; its end is reported elsewhere.
+        // The association has ended meanwhile, which is reported elsewhere.
         let Some(token) = state.token_of(link) else { return };
         let Ok(carrier) = carrier() else { return };
         fill(near);
@@ -32,7 +33,7 @@ impl Endpoint {
         carrier.await_room(token, true);
     }
 
-    /// An association takes messages again.
+    /// Handles an association that accepts data again.
     pub(crate) fn on_writable(&self, token: u64) {
         let mut state = self.lock();
         if let Ok(carrier) = carrier() {
@@ -47,7 +48,7 @@ impl Endpoint {
         state.blocked.retain(|it| *it != token);
         if state.blocked.len() < before {
             let mut buffer = [0; 64];
-            // Only filling is ever written to the pair's other end; a message longer than the buffer is cut.
+            // Only filling messages are written to this end; a message longer than the buffer is truncated.
             while self.far.receive(&mut buffer).is_ok_and(|read| read > 0) {}
         }
     }
@@ -58,7 +59,7 @@ fn fill(near: c_int) {
     let filling = [0_u8; FILL_BYTES];
     for _ in 0..FILLS_MAX {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-        // SAFETY: the descriptor is the program's, open as long as the call that it makes with it; the bytes are only read.
+        // SAFETY: the program keeps the descriptor open during the current call; the bytes are only read.
         let sent = unsafe { real::send(near, filling.as_ptr().cast(), FILL_BYTES, flags) };
         if sent < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;

@@ -1,23 +1,23 @@
-//! The calls as libc has them, and errno.
+//! The original functions of libc, and errno.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
 
-/// The next definition of a name behind this library: libc's. A process without it does not live.
+/// Returns the next definition of a name after this library, which is libc's. Aborts if no definition exists.
 pub(crate) fn next(name: &CStr) -> *mut c_void {
-    // SAFETY: dlsym(3) with a string that ends; it reads the list of loaded libraries only.
+    // SAFETY: dlsym(3) with a NUL-terminated string; it only reads the list of loaded libraries.
     let at = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if at.is_null() {
-        // SAFETY: abort(3) does not return and asks for nothing.
+        // SAFETY: abort(3) has no preconditions and does not return.
         unsafe { libc::abort() }
     }
     at
 }
 
-/// Defines calls of libc by their names here.
+/// Defines functions that call libc's of the same name.
 macro_rules! real {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
-        /// libc's own. The caller keeps what the call's manual page asks.
+        /// Calls libc's function. The caller guarantees what its manual page requires.
         pub(crate) unsafe fn $name($($argument: $type),*) -> $result {
             static AT: std::sync::atomic::AtomicPtr<c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
             let mut at = AT.load(std::sync::atomic::Ordering::Relaxed);
@@ -26,7 +26,7 @@ macro_rules! real {
                 at = next(CStr::from_bytes_with_nul(name).unwrap_or_default());
                 AT.store(at, std::sync::atomic::Ordering::Relaxed);
             }
-            // SAFETY: it is libc's function of that name, which has this type; its demands are the caller's.
+            // SAFETY: libc's function of that name has this type; the caller guarantees its preconditions.
             unsafe {
                 let call: unsafe extern "C" fn($($type),*) -> $result = std::mem::transmute(at);
                 call($($argument),*)
@@ -63,10 +63,10 @@ real! {
     read(fd: c_int, octets: *mut c_void, length: usize) -> isize;
 }
 
-/// Does what a hook does in a call's place: -1 and errno on an error. Otherwise errno stays as it was: FlexRIC asserts that a
-/// call that succeeded left it alone.
+/// Runs the body of a hook. Returns -1 and sets errno on an error. Otherwise errno is unchanged, because FlexRIC
+/// asserts this after a successful call.
 pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
-    // SAFETY: the address of this thread's errno is valid as long as the thread lives.
+    // SAFETY: the address of this thread's errno is valid for the lifetime of the thread.
     let errno = unsafe { &mut *libc::__errno_location() };
     let before = *errno;
     match work() {
@@ -88,7 +88,7 @@ pub(crate) fn answer<T: From<i8>>(work: impl FnOnce() -> io::Result<T>) -> T {
     }
 }
 
-/// An error by its number.
+/// Returns an error with this errno.
 pub(crate) fn error<T>(code: c_int) -> io::Result<T> {
     Err(io::Error::from_raw_os_error(code))
 }

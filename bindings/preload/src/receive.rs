@@ -1,4 +1,4 @@
-//! From the socket pair to the program.
+//! Receiving from the socket pair for the program.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -11,11 +11,11 @@ use crate::endpoint::Endpoint;
 use crate::real;
 use crate::values::{Rest, Told, What};
 
-/// What one call brought.
+/// Result of one call.
 pub(crate) struct Received {
     pub(crate) bytes: usize,
     pub(crate) told: Told,
-    /// The message ends here.
+    /// Whether the message is complete.
     pub(crate) whole: bool,
 }
 
@@ -24,7 +24,8 @@ thread_local! {
 }
 
 impl Endpoint {
-    /// Receives into the program's buffers; `None` is the end. A message longer than they are comes in parts, as SCTP's do.
+    /// Receives into the program's buffers. Returns `None` at the end. A message longer than the buffers arrives in
+    /// parts, as with SCTP.
     pub(crate) fn receive(
         self: &Arc<Self>,
         near: c_int,
@@ -68,7 +69,8 @@ impl Endpoint {
         let mut from = 0;
         for slice in slices {
             let part = slice.iov_len.min(taken - from);
-            // SAFETY: the program gave `iov_len` octets at `iov_base` to write to; `from + part` is within the rest.
+            // SAFETY: the program allows `iov_len` bytes at `iov_base` to be written; `from + part` is within the
+            // rest.
             unsafe {
                 std::ptr::copy_nonoverlapping(rest.octets[from..].as_ptr(), slice.iov_base.cast(), part)
             };
@@ -87,7 +89,8 @@ fn room(slices: &[libc::iovec]) -> usize {
     slices.iter().map(|slice| slice.iov_len).sum()
 }
 
-/// One message of the pair: into `head`, the program's slices and what is beyond them; its octets without the head.
+/// Receives one message of the pair into `head`, the program's slices, and a buffer for the rest. Returns its length
+/// without the head, in bytes.
 fn receive_all(
     near: c_int,
     head: &mut [u8; HEAD_BYTES],
@@ -99,11 +102,11 @@ fn receive_all(
     all.push(libc::iovec { iov_base: head.as_mut_ptr().cast(), iov_len: HEAD_BYTES });
     all.extend_from_slice(slices);
     all.push(libc::iovec { iov_base: overflow.as_mut_ptr().cast(), iov_len: overflow.len() });
-    // SAFETY: `msghdr` is a C structure of integers and pointers; all zeros is its empty value.
+    // SAFETY: `msghdr` is a C struct of integers and pointers, for which all zeros is valid.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = all.as_mut_ptr();
     message.msg_iovlen = all.len();
-    // SAFETY: the slices are ours and the program's own, each valid for its length; the descriptor is the program's.
+    // SAFETY: the slices are local or the program's, each valid for its length; the descriptor is the program's.
     let read = unsafe { real::recvmsg(near, &mut message, flags & (libc::MSG_DONTWAIT | libc::MSG_PEEK)) };
     match usize::try_from(read) {
         Ok(0) => Ok(None),

@@ -1,4 +1,4 @@
-//! Which descriptors are carried.
+//! Table of emulated descriptors.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -7,10 +7,10 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use crate::endpoint::Endpoint;
 
-/// Descriptors beyond this number are not carried: `socket` fails with `EMFILE`.
+/// Descriptors from this number on are not emulated: `socket` fails with `EMFILE`.
 pub(crate) const DESCRIPTORS_MAX: usize = 65_536;
 
-/// One bit for each descriptor: all that a program pays for the sockets that are not ours.
+/// One bit per descriptor, which is the only cost for sockets that are not emulated.
 static CARRIED: [AtomicU64; DESCRIPTORS_MAX / 64] = [const { AtomicU64::new(0) }; DESCRIPTORS_MAX / 64];
 static ENDPOINTS: LazyLock<RwLock<HashMap<c_int, Arc<Endpoint>>>> = LazyLock::new(RwLock::default);
 
@@ -19,7 +19,7 @@ fn bit(fd: c_int) -> Option<(&'static AtomicU64, u64)> {
     Some((CARRIED.get(fd / 64)?, 1 << (fd % 64)))
 }
 
-/// The endpoint behind a descriptor, if it is one of ours.
+/// Returns the endpoint behind a descriptor, if it is emulated.
 pub(crate) fn find(fd: c_int) -> Option<Arc<Endpoint>> {
     let (word, bit) = bit(fd)?;
     if word.load(Ordering::Acquire) & bit == 0 {
@@ -28,7 +28,7 @@ pub(crate) fn find(fd: c_int) -> Option<Arc<Endpoint>> {
     ENDPOINTS.read().unwrap_or_else(PoisonError::into_inner).get(&fd).cloned()
 }
 
-/// One more descriptor for an endpoint; false: its number is beyond those that are carried.
+/// Adds a descriptor of an endpoint. Returns `false` if its number is too large.
 pub(crate) fn insert(fd: c_int, endpoint: &Arc<Endpoint>) -> bool {
     let Some((word, bit)) = bit(fd) else { return false };
     endpoint.lock().handles += 1;
@@ -37,7 +37,7 @@ pub(crate) fn insert(fd: c_int, endpoint: &Arc<Endpoint>) -> bool {
     true
 }
 
-/// The descriptor is closed; with the last one, its endpoint ends.
+/// Removes a closed descriptor. The last one ends its endpoint.
 pub(crate) fn remove(fd: c_int) {
     if find(fd).is_none() {
         return;

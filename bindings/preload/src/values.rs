@@ -1,4 +1,4 @@
-//! What an endpoint keeps as plain values: its style, what the program has set, what is told of messages.
+//! Plain values of an endpoint: its style, its options, and properties of messages.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -11,7 +11,7 @@ use crate::notification::{EVENTS, STREAMS};
 /// `SCTP_INITMSG` of linux/sctp.h.
 pub(crate) const INITMSG: c_int = 2;
 
-/// How an SCTP socket behaves (RFC 6458).
+/// Style of an SCTP socket (RFC 6458).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// One-to-one: `SOCK_STREAM`.
@@ -20,7 +20,7 @@ pub(crate) enum Style {
     Many,
 }
 
-/// What is told of a message that waits in the socket pair.
+/// Header of a message in the socket pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) what: What,
@@ -37,44 +37,44 @@ pub(crate) enum What {
     Notification,
     /// An association to accept.
     Arrival,
-    /// A rest waits: the descriptor is to stay readable.
+    /// A rest is pending, so the descriptor stays readable.
     Rest,
 }
 
-/// What of a message did not fit into the program's buffer.
+/// Part of a message that did not fit into the program's buffer.
 pub(crate) struct Rest {
     pub(crate) told: Told,
     pub(crate) octets: Vec<u8>,
 }
 
-/// How a program sends.
+/// Sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Writer {
-    /// The descriptor that it sends with.
+    /// Descriptor that the program sends with.
     pub(crate) near: c_int,
     /// Whether the call waits for room.
     pub(crate) waits: bool,
 }
 
-/// What the program has set.
+/// Options set by the program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
-    /// Which notifications are asked for.
+    /// Enabled notifications.
     pub(crate) events: [u8; EVENTS],
     pub(crate) receive_info: bool,
-    /// `IPV6_V6ONLY`: a listener at `[::]` is not found by IPv4 addresses.
+    /// `IPV6_V6ONLY`: a listener at `[::]` is not reachable by IPv4.
     pub(crate) v6_only: bool,
-    /// Options that are only kept, by number.
+    /// Options that are only stored, by number.
     pub(crate) kept: HashMap<c_int, Vec<u8>>,
 }
 
 impl Options {
-    /// Whether a notification is asked for.
+    /// Returns whether a notification is enabled.
     pub(crate) fn wants(&self, event: usize) -> bool {
         self.events.get(event).is_some_and(|on| *on != 0)
     }
 
-    /// Streams of an association in each direction.
+    /// Returns the number of streams per direction of an association.
     pub(crate) fn streams(&self) -> u16 {
         let asked = self.kept.get(&INITMSG).and_then(|octets| octets.first_chunk());
         asked.map_or(STREAMS, |octets| u16::from_ne_bytes(*octets)).max(STREAMS)

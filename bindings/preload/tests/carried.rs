@@ -1,4 +1,5 @@
-//! Programs that use SCTP as stock ones do, with the library preloaded: this test's own binary, started again in a role.
+//! Programs that use SCTP like unmodified third-party ones, with the library preloaded. Each is this test binary,
+//! started again in a role.
 #![allow(unsafe_code, clippy::unwrap_used)]
 
 mod roles;
@@ -16,7 +17,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 const NOBODY: u32 = 65_534;
 
-/// A folder of one test, removed with it.
+/// Folder of one test, removed with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -35,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// A preloaded program: what it says, line by line.
+/// A preloaded program and its output.
 struct Program {
     child: Child,
     says: BufReader<ChildStdout>,
@@ -63,7 +64,7 @@ impl Program {
         Self { child, says, told }
     }
 
-    /// Its next line; the test harness's own are left out.
+    /// Returns its next line, without those of the test harness.
     fn line(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -74,12 +75,12 @@ impl Program {
         }
     }
 
-    /// Lets it go on where it waits.
+    /// Lets the program continue after a pause.
     fn go(&mut self) {
         self.told.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
-    /// Waits for its good end.
+    /// Waits for the program to succeed.
     fn ends(mut self) {
         let mut rest = String::new();
         self.says.read_to_string(&mut rest).unwrap();
@@ -94,7 +95,7 @@ impl Drop for Program {
     }
 }
 
-/// Not a test of its own: what a program does that [`Program`] starts.
+/// Not a test: main function of the programs that [`Program`] starts.
 #[test]
 fn a_role() {
     if let Ok(role) = std::env::var("ROLE") {
@@ -103,12 +104,12 @@ fn a_role() {
 }
 
 #[test]
-fn one_to_one_associations_keep_stream_and_identifier_and_end_for_both() {
+fn one_to_one_keeps_stream_and_ppid_and_ends_on_both_sides() {
     let folder = Folder::new("one");
     let mut server = Program::start("one-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("one-client", &folder);
-    // Our driver of the kernel's SCTP, on both sides, as it is.
+    // ranlab's driver for kernel SCTP, unmodified, on both sides.
     assert_eq!(server.line(), "accepted");
     assert_eq!(server.line(), "3 octets, stream 4, ppid 70");
     assert_eq!(client.line(), "6 octets, stream 2, ppid 70");
@@ -118,12 +119,12 @@ fn one_to_one_associations_keep_stream_and_identifier_and_end_for_both() {
 }
 
 #[test]
-fn one_to_many_sockets_know_their_peers_and_see_them_die() {
+fn one_to_many_identifies_peers_and_detects_their_end() {
     let folder = Folder::new("many");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut clients = [Program::start("many-client", &folder), Program::start("many-client", &folder)];
-    // Each says up and its message; the order between the two is open.
+    // Each client causes an "up" event and a message; the order of the clients is undefined.
     let mut said: Vec<_> = (0..4).map(|_| server.line()).collect();
     said.sort();
     assert_eq!(said, ["1 hello, stream 1, ppid 7", "1 up", "2 hello, stream 1, ppid 7", "2 up"]);
@@ -135,7 +136,7 @@ fn one_to_many_sockets_know_their_peers_and_see_them_die() {
     let gone = server.line();
     assert!(gone.ends_with(" shutdown"), "{gone}");
     assert_eq!(server.line(), gone.replace("shutdown", "over"));
-    // The other one is still served; then the server dies, and that is seen, too.
+    // The other client is still served. Then the server is killed, which the client detects.
     let mut second = second;
     second.go();
     assert!(server.line().ends_with(" again, stream 0, ppid 0"));
@@ -144,13 +145,13 @@ fn one_to_many_sockets_know_their_peers_and_see_them_die() {
     server.child.wait().unwrap();
     assert_eq!(second.line(), "shutdown");
     second.go();
-    // Nobody is there any more: the message is taken, as SCTP takes it, and the failure told.
+    // There is no peer any more: the message is accepted, as in SCTP, and the failure is reported.
     assert_eq!(second.line(), "sent 4, then failed");
     second.ends();
 }
 
 #[test]
-fn the_library_of_the_system_is_carried_once() {
+fn system_libsctp_works_with_preload() {
     let folder = Folder::new("libsctp");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
@@ -167,13 +168,13 @@ fn the_library_of_the_system_is_carried_once() {
 }
 
 #[test]
-fn long_messages_come_in_parts_and_a_slow_reader_loses_nothing() {
+fn long_messages_arrive_in_parts_without_loss_at_slow_reader() {
     let folder = Folder::new("long");
     let mut server = Program::start("slow-server", &folder);
     assert_eq!(server.line(), "listening");
     let mut client = Program::start("fast-client", &folder);
     assert_eq!(client.line(), "too long: EMSGSIZE");
-    // Without waiting it is told that there is no room.
+    // A non-blocking send reports that there is no room.
     assert_eq!(client.line(), "full");
     server.go();
     assert_eq!(server.line(), "parts 32768 32768 32768 1696 whole");
@@ -181,9 +182,9 @@ fn long_messages_come_in_parts_and_a_slow_reader_loses_nothing() {
     client.ends();
 }
 
-/// A full association wakes its writer as soon as there is room, whichever way the writer waits.
+/// A full association wakes its writer as soon as there is room, for each way of waiting.
 #[test]
-fn sleeping_reader_gets_every_message_of_a_writer_that_does_not_block() {
+fn non_blocking_writer_delivers_all_messages_to_slow_reader() {
     let folder = Folder::new("flow");
     for (server, client) in [("write", "read"), ("read", "write")] {
         for (server_waits, client_waits) in
@@ -204,7 +205,7 @@ fn sleeping_reader_gets_every_message_of_a_writer_that_does_not_block() {
 }
 
 #[test]
-fn folders_of_others_are_refused_and_nothing_else_is_touched() {
+fn foreign_folders_are_refused_and_other_sockets_unaffected() {
     let folder = Folder::new("refused");
     let mut fine = Program::start("other-sockets", &folder);
     assert_eq!(fine.line(), "listening");
@@ -216,7 +217,7 @@ fn folders_of_others_are_refused_and_nothing_else_is_touched() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(why.contains("RANLAB_SCTP=") && why.contains("its mode is 0750; it must be 0700"), "{why}");
-    // Without the variable the kernel is asked, as without the library.
+    // Without the variable the kernel is used, as without the library.
     let mut asked = command("socket", &folder.0);
     let output = asked.env_remove("RANLAB_SCTP").output().unwrap();
     let expected = match ranlab_net::sctp_support() {
@@ -233,7 +234,7 @@ fn intruder(folder: &Path) -> Socket {
     socket
 }
 
-/// Whether the other end closes the association.
+/// Returns whether the peer closes the association.
 fn is_closed(mut socket: &Socket) -> bool {
     match socket.read(&mut [0; 64]) {
         Ok(read) => read == 0,
@@ -242,7 +243,7 @@ fn is_closed(mut socket: &Socket) -> bool {
 }
 
 #[test]
-fn rubbish_is_nobody_and_harms_nobody() {
+fn invalid_greetings_are_dropped_without_effect() {
     let folder = Folder::new("rubbish");
     let mut server = Program::start("many-server", &folder);
     assert_eq!(server.line(), "listening");
@@ -254,10 +255,10 @@ fn rubbish_is_nobody_and_harms_nobody() {
         words.iter().for_each(|word| assert!(socket.send(word).is_ok()));
         assert!(is_closed(&socket), "{words:?}");
     }
-    // Who only looks whether somebody is there, however often, takes no place.
+    // Connections without a greeting occupy no slots, regardless of their number.
     let idle: Vec<_> = (0..300).map(|_| intruder(&folder.0)).collect();
     drop(idle);
-    // Who says hello and then rubbish was somebody, and dies.
+    // A peer that sends invalid data after its greeting is disconnected.
     let socket = intruder(&folder.0);
     socket.send(&hello).unwrap();
     socket.send(b"rubbish").unwrap();
@@ -269,7 +270,7 @@ fn rubbish_is_nobody_and_harms_nobody() {
 }
 
 #[test]
-fn another_user_is_refused() {
+fn other_user_is_refused() {
     // SAFETY: geteuid(2) cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         println!(
@@ -281,7 +282,7 @@ fn another_user_is_refused() {
     let mut other = command("socket", &folder.0);
     let output = other.uid(NOBODY).stderr(Stdio::piped()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("> socket: EACCES"));
-    // Root gets into anybody's folder; it is refused there by who it is.
+    // Root can access any folder; there, root is refused by its user id.
     chown(&folder.0, Some(NOBODY), Some(NOBODY)).unwrap();
     let mut server = command("many-server", &folder.0);
     server.uid(NOBODY).gid(NOBODY);
@@ -293,6 +294,6 @@ fn another_user_is_refused() {
     let mut client = command("many-client", &folder.0);
     client.uid(NOBODY).gid(NOBODY);
     let _client = Program::of(client);
-    // The first that it hears of.
+    // The first peer that the program is informed of.
     assert_eq!(server.line(), "1 up");
 }

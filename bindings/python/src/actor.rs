@@ -1,4 +1,4 @@
-//! A thread with a runtime and what lives on it; Python asks from outside.
+//! A thread with a runtime and the objects on it; Python sends requests to it.
 use crate::errors::{Class, Fault};
 use pyo3::prelude::*;
 use std::pin::Pin;
@@ -7,15 +7,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Requests of one object that are under way; beyond, the next one waits.
+/// Maximum number of outstanding requests of an object. Further ones wait.
 const REQUESTS_MAX: usize = 64;
-/// Between two looks whether Ctrl-C was pressed.
+/// Interval at which Ctrl-C is checked.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
 type Local<T> = Pin<Box<dyn Future<Output = T>>>;
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> Local<()> + Send>;
 
-/// What lives on the thread, seen from outside. Dropping it ends that and waits for it.
+/// Handle of the thread. Dropping it ends the thread and waits for it.
 pub(crate) struct Actor<S> {
     jobs: Option<tokio::sync::mpsc::Sender<Job<S>>>,
     thread: Option<JoinHandle<()>>,
@@ -23,7 +23,7 @@ pub(crate) struct Actor<S> {
 }
 
 impl<S: 'static> Actor<S> {
-    /// Starts the thread, and on it what `make` makes; fails as that does.
+    /// Starts the thread and creates the object with `make`. Fails if `make` fails.
     pub(crate) fn start<F>(
         py: Python<'_>,
         name: &'static str,
@@ -38,12 +38,12 @@ impl<S: 'static> Actor<S> {
             ranlab_sdk::run(async move {
                 let made = tokio::select! {
                     made = make() => made,
-                    // Who asked has been interrupted.
+                    // The caller was interrupted.
                     _ = inbox.recv() => return,
                 };
                 let state = match made {
                     Ok(state) => Rc::new(state),
-                    // Who asked may have been interrupted.
+                    // The caller may have been interrupted.
                     Err(fault) => return drop(tell.send(Err(fault))),
                 };
                 if tell.send(Ok(())).is_err() {
@@ -62,7 +62,7 @@ impl<S: 'static> Actor<S> {
         Ok(actor)
     }
 
-    /// Has something done there and waits for nothing; if too much waits to be done, it is left undone.
+    /// Runs a function on the thread without waiting. It is dropped if the queue is full.
     pub(crate) fn tell(&self, act: impl FnOnce(&S) + Send + 'static) {
         let job: Job<S> = Box::new(|state| Box::pin(async move { act(&state) }));
         if let Some(jobs) = &self.jobs {
@@ -74,7 +74,7 @@ impl<S: 'static> Actor<S> {
         Fault::new(Class::Closed, format!("{}: it is closed", self.name))
     }
 
-    /// Has something done there and waits for the answer, at most so long.
+    /// Runs a function on the thread and waits for its result, with a timeout.
     pub(crate) fn ask<T, F>(
         &self,
         py: Python<'_>,
@@ -89,7 +89,7 @@ impl<S: 'static> Actor<S> {
         let job: Job<S> = Box::new(|state| {
             Box::pin(async move {
                 let answer = act(state);
-                // Who asked may have been interrupted.
+                // The caller may have been interrupted.
                 let _ = tell.send(answer.await);
             })
         });
@@ -105,13 +105,13 @@ impl<S> Drop for Actor<S> {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // It has died already, then; nothing is left to end.
+            // The thread has ended already, so there is nothing to stop.
             let _ = thread.join();
         }
     }
 }
 
-/// The answer, `None` after the time. A thread that died is a fault of ours, and told as one.
+/// Waits for the result. Returns `None` after the timeout. If the thread has ended, returns an internal error.
 fn wait<T: Send>(
     py: Python<'_>,
     mut told: mpsc::Receiver<Result<T, Fault>>,

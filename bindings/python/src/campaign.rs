@@ -7,7 +7,7 @@ use ranlab_campaign::results::Results;
 use ranlab_campaign::store::{Load, Store};
 use std::path::{Path, PathBuf};
 
-/// The name of a campaign's file in its folder.
+/// File name of a campaign's store.
 const STORE: &str = "campaign.sqlite";
 
 fn results(path: &Path) -> Result<Results, Fault> {
@@ -34,7 +34,7 @@ fn columns<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> 
     Ok(columns)
 }
 
-/// The tables of a campaign, each as a list for each column; `None` is absent.
+/// Returns the tables of a campaign, each as a list per column; `None` is a missing value.
 #[pyfunction]
 pub(crate) fn read_campaign(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let results = py.detach(|| results(&path))?;
@@ -53,7 +53,7 @@ pub(crate) fn read_campaign(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_,
     Ok(tables)
 }
 
-/// Writes them as files into a folder, as Parquet or CSV; which ones.
+/// Writes the tables to a folder as Parquet or CSV files. Returns their paths.
 #[pyfunction]
 pub(crate) fn write_tables(
     py: Python<'_>,

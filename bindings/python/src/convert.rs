@@ -1,4 +1,4 @@
-//! Between Python's values and ours.
+//! Conversions between Python and Rust values.
 use crate::errors::Fault;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -8,10 +8,10 @@ use ranlab_parts::{Config, FieldError};
 use ranlab_sdk::wire::e2sm::{Form, RowKey, Table, Value};
 use serde_json::Value as Json;
 
-/// Lists and dictionaries within each other, at most.
+/// Maximum nesting depth of lists and dictionaries.
 const DEPTH_MAX: usize = 64;
 
-/// A tree of dictionaries, lists and values as a model reads it; `bytes` are octets.
+/// Converts dictionaries, lists and values to the input of a service model; `bytes` are octet strings.
 pub(crate) fn form(value: &Bound<'_, PyAny>) -> PyResult<Form> {
     form_within(value, DEPTH_MAX)
 }
@@ -57,7 +57,7 @@ fn form_within(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Form> {
         .into())
 }
 
-/// A model's value as dictionaries, lists and values.
+/// Converts a value of a service model to dictionaries, lists and values.
 pub(crate) fn of_form<'py>(py: Python<'py>, form: &Form) -> PyResult<Bound<'py, PyAny>> {
     match form {
         Form::Null => Ok(py.None().into_bound(py)),
@@ -82,7 +82,7 @@ pub(crate) fn of_form<'py>(py: Python<'py>, form: &Form) -> PyResult<Bound<'py, 
     }
 }
 
-/// JSON as Python's values.
+/// Converts JSON to Python values.
 pub(crate) fn of_json<'py>(py: Python<'py>, json: &Json) -> PyResult<Bound<'py, PyAny>> {
     match json {
         Json::Null => Ok(py.None().into_bound(py)),
@@ -129,7 +129,7 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     Err(Fault::config(format!("`{name}`: {kind} is none of bool, int, float, str, list, tuple")).into())
 }
 
-/// The config of a part with these settings; `None` leaves a setting as it is.
+/// Returns the configuration of a component with these settings; `None` keeps the default of a setting.
 pub(crate) fn config<C: Config>(settings: &Bound<'_, PyDict>) -> PyResult<C> {
     let mut config = C::default();
     for (name, value) in settings.iter().filter(|(_, value)| !value.is_none()) {
@@ -145,8 +145,8 @@ pub(crate) fn config<C: Config>(settings: &Bound<'_, PyDict>) -> PyResult<C> {
     Ok(config)
 }
 
-/// The rows of a report as tuples: UE, bearer, tunnel, slice, queue (`None` where the row is not about one), then a value
-/// for each column.
+/// Returns the rows of a report as tuples: UE, bearer, tunnel, slice, queue (`None` if not applicable), followed by a
+/// value per column.
 pub(crate) fn rows<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
     let row = |(key, values): (RowKey, &[Value])| {
         let (slice, queue) = match key {

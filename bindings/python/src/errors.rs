@@ -1,4 +1,5 @@
-//! Faults as exceptions: classes of `ranlab.errors`, so that Python's own hierarchy (`ValueError`, `TimeoutError`) holds too.
+//! Errors as exceptions: classes of `ranlab.errors`, which also derive from Python's own (`ValueError`,
+//! `TimeoutError`).
 use pyo3::prelude::*;
 use ranlab_parts::worker::{Fault as Side, Trouble};
 use ranlab_sdk::e2::xapp::Failure;
@@ -8,26 +9,26 @@ use ranlab_sdk::{ControlFailure, EffectFailure, SubscriptionError, XappConnectEr
 /// A class of `ranlab.errors`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A setting or a value that is not allowed.
+    /// A setting or value that is not allowed.
     Config,
-    /// The machine or the network lacks something.
+    /// A requirement of the machine or the network is missing.
     Environment,
-    /// There is no connection, or none any more.
+    /// There is no connection.
     Connection,
-    /// A RIC or base station said no.
+    /// A RIC or base station refused a request.
     Refused,
-    /// Nobody answered in time.
+    /// No response arrived in time.
     Timeout,
-    /// It was closed.
+    /// The object is closed.
     Closed,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) class: Class,
     pub(crate) text: String,
-    /// The node's own words, if it refused with some.
+    /// Outcome of the node, if it refused with one.
     pub(crate) outcome: Option<Vec<u8>>,
 }
 

@@ -1,7 +1,7 @@
-//! ranlab for Python: conversions and threads, no decisions; what the SDK, the parts and the command line do is theirs.
+//! ranlab for Python: conversions and threads. The logic is in the SDK, the components and the command line.
 //!
-//! Each object has a thread of its own with a runtime ([`actor`]); whoever calls from Python waits without the interpreter's
-//! lock, and Ctrl-C ends the waiting. Nothing panics on a caller's mistake: errors are classes of `ranlab.errors`.
+//! Each object has its own thread with a runtime ([`actor`]). A Python thread waits without the interpreter lock, and
+//! Ctrl-C ends the wait. Errors of the caller never panic; they raise classes of `ranlab.errors`.
 mod actor;
 mod campaign;
 mod convert;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Does what the command line says, with `program` for processes of it; returns the exit code.
+/// Runs the command line. `program` is started for worker processes. Returns the exit code.
 #[pyfunction]
 fn run(py: Python<'_>, arguments: Vec<String>, program: Option<PathBuf>) -> u8 {
     py.detach(|| {
@@ -24,7 +24,7 @@ fn run(py: Python<'_>, arguments: Vec<String>, program: Option<PathBuf>) -> u8 {
         }
         let arguments = std::iter::once("ranlab".to_owned()).chain(arguments);
         let code = ranlab_cli::exit::code(ranlab_cli::verbs::run(arguments));
-        // Rust's own end, which would do it, is not that of a Python process. Nobody may be there to read any more.
+        // A Python process does not run Rust's exit handlers, which would flush this. A closed pipe is not an error.
         let _ = std::io::stdout().flush();
         code
     })

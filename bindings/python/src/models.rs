@@ -1,4 +1,4 @@
-//! The registry of service models, and controls in their words.
+//! Service models, and encoding of their controls.
 use crate::convert::{form, of_form};
 use crate::errors::Fault;
 use pyo3::prelude::*;
@@ -11,15 +11,15 @@ use ranlab_sdk::wire::e2sm::rc::commands::{FlowMapping, Order, SliceQuota};
 use ranlab_sdk::wire::e2sm::rc::{self, ControlHeader, ControlMessage, ControlOutcome};
 use ranlab_sdk::wire::e2sm::{Encoding, MODELS, Model, Octets, RowKey, UnknownModel, by_oid};
 
-/// RC as people write it: it orders, and has no tables.
+/// Name of RC, which has controls but no tables.
 pub(crate) const RC: &str = "rc";
 
-/// A model of the registry by name.
+/// Returns a service model by name.
 pub(crate) fn model(name: &str) -> Result<&'static dyn Model, Fault> {
     name.parse().map_err(|error: UnknownModel| Fault::config(error))
 }
 
-/// The model that a name means; `None` for RC where the registry has none of that name.
+/// Returns a service model by name; `None` for RC if it is not in the registry.
 fn model_or_rc(name: &str) -> Result<Option<&'static dyn Model>, Fault> {
     match model(name) {
         Err(_) if name.eq_ignore_ascii_case(RC) => Ok(None),
@@ -27,7 +27,7 @@ fn model_or_rc(name: &str) -> Result<Option<&'static dyn Model>, Fault> {
     }
 }
 
-/// What Python calls a function: a model's name, an object identifier, or the node's own number.
+/// A function as named in Python: a model's name, an OID, or the node's function id.
 #[derive(FromPyObject)]
 pub(crate) enum Function {
     Number(u16),
@@ -35,7 +35,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// Who reads its octets, if that is known.
+    /// Returns the model that decodes the function's bytes, if known.
     pub(crate) fn model(&self) -> Result<Option<&'static dyn Model>, Fault> {
         match self {
             Self::Number(_) => Ok(None),
@@ -52,7 +52,7 @@ impl Function {
         })
     }
 
-    /// The control outcome by names, else its octets.
+    /// Returns the control outcome as a dictionary by names, or as bytes.
     pub(crate) fn outcome<'py>(&self, py: Python<'py>, octets: &Bytes) -> PyResult<Bound<'py, PyAny>> {
         let form = match (self, self.model()?) {
             (_, Some(model)) => model.outcome(model.encoding(), octets).ok(),
@@ -68,10 +68,10 @@ impl Function {
     }
 }
 
-/// Samples that are looked at for what a model's rows are about.
+/// Number of random samples that are decoded to find the subjects of a model's rows.
 const SAMPLES: u64 = 32;
 
-/// What each model of the registry is: for `models.py`, and for people.
+/// Describes each model of the registry, for `models.py` and users.
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let describe = |model: &&'static dyn Model| {
@@ -91,7 +91,7 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     PyList::new(py, MODELS.iter().map(describe).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// Which of `ue`, `bearer`, `tunnel`, `slice`, `queue` its rows are about.
+/// Returns which of `ue`, `bearer`, `tunnel`, `slice`, `queue` identify the rows.
 fn keys(model: &dyn Model) -> Vec<&'static str> {
     let tables: Vec<_> =
         (0..SAMPLES).filter_map(|seed| Some(model.sample(model.encoding(), seed).ok()?.2)).collect();
@@ -113,7 +113,7 @@ pub(crate) fn pair<'py>(py: Python<'py>, (header, message): (Bytes, Bytes)) -> P
     (PyBytes::new(py, &header), PyBytes::new(py, &message))
 }
 
-/// Octets of a control's header and message, from their values by the names of the model's ASN.1.
+/// Encodes header and message of a control from values named as in the model's ASN.1.
 #[pyfunction]
 pub(crate) fn encode_control<'py>(
     py: Python<'py>,
@@ -132,18 +132,18 @@ pub(crate) fn encode_control<'py>(
     Ok(pair(py, octets().map_err(|fault: Fault| Fault { text: format!("{sm}: {}", fault.text), ..fault })?))
 }
 
-/// An order of RC as Python has it, beside the UE that its header names.
+/// An RC order in Python format, in addition to the UE in its header.
 #[derive(FromPyObject)]
 pub(crate) enum Ordered {
-    /// Network (`None`: the node's), SST, SD, least, most, dedicated %.
+    /// PLMN (`None`: the node's), SST, SD, minimum, maximum, dedicated (in %).
     Quotas(Vec<(Option<String>, i64, Option<i64>, i64, i64, i64)>),
-    /// Network (`None`: the node's) and cell.
+    /// PLMN (`None`: the node's) and cell.
     Handover(Option<String>, i64),
-    /// Bearer, and each flow's identifier and direction.
+    /// Bearer, and identifier and direction of each flow.
     Flows(i64, Vec<(i64, i64)>),
 }
 
-/// A number of an order.
+/// Checks a number of an order.
 fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault> {
     let fits = T::try_from(value).ok().filter(|_| (0..=most).contains(&value));
     fits.ok_or_else(|| {
@@ -151,7 +151,8 @@ fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> Result<T, Fault
     })
 }
 
-/// The UE of an order: one number for all that the node calls it, or its identity as text (`amf=1,f1ap=2`).
+/// UE of an order: a number that stands for all its identifiers at the node, or its identity as text
+/// (`amf=1,f1ap=2`).
 #[derive(FromPyObject)]
 pub(crate) enum OrderedUe {
     Number(i64),
@@ -202,7 +203,7 @@ fn order(node: &GlobalE2NodeId, order: Ordered) -> Result<Order, Fault> {
     })
 }
 
-/// Bytes of an order of RC (style 2 action 6, 3/1, 1/2) to a node.
+/// Encodes an RC order (style 2 action 6, 3/1, 1/2) for a node.
 pub(crate) fn encode_order(
     node: &GlobalE2NodeId,
     ue: &OrderedUe,

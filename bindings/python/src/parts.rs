@@ -1,4 +1,4 @@
-//! A RIC and base stations in the process, each on a thread of its own.
+//! A RIC and base stations in this process, each on its own thread.
 use crate::actor::Actor;
 use crate::convert::{config, of_json};
 use crate::errors::{Class, Fault};
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a look at a part may take.
+/// Maximum time to read the state of a component.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An actor until it is closed.
@@ -24,12 +24,13 @@ impl<S: 'static> Held<S> {
         Ok(self.peek().ok_or_else(|| Fault::new(Class::Closed, "it is closed"))?)
     }
 
-    /// As [`get`](Self::get), without a word to Python: an object's end may come while an exception is on its way.
+    /// Returns the actor like [`get`](Self::get), but without raising an exception: an object may be destroyed while
+    /// another exception is being handled.
     pub(crate) fn peek(&self) -> Option<Arc<Actor<S>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends it, once nobody asks it any more.
+    /// Closes it once no request is running.
     pub(crate) fn close(&self, py: Python<'_>) {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         py.detach(|| drop(held));
@@ -45,7 +46,7 @@ pub(crate) struct Ric {
 
 #[pymethods]
 impl Ric {
-    /// With the settings of `ranlab ric`, by their names.
+    /// Creates it with the settings of `ranlab ric`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let part: RicPart = config(settings)?;
@@ -55,7 +56,7 @@ impl Ric {
         Ok(Self { held: Held::new(actor), bound })
     }
 
-    /// Where it listens, by name.
+    /// Returns its addresses by name.
     fn addresses(&self) -> Vec<(&'static str, String)> {
         self.bound.clone()
     }
@@ -76,7 +77,7 @@ pub(crate) struct Fleet(Held<RefCell<Stations>>);
 
 #[pymethods]
 impl Fleet {
-    /// With the settings of `ranlab emulate`, by their names.
+    /// Creates them with the settings of `ranlab emulate`, by name.
     #[new]
     fn new(py: Python<'_>, settings: &Bound<'_, PyDict>) -> PyResult<Self> {
         let part: FleetPart = config(settings)?;

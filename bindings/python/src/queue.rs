@@ -1,4 +1,5 @@
-//! Indications on their way from an xApp's thread to Python: bounded, the oldest gives way and is counted.
+//! Bounded queue of indications from an xApp's thread to Python. If it is full, the oldest one is dropped and
+//! counted.
 use ranlab_sdk::Bytes;
 use ranlab_sdk::wire::e2ap::GlobalE2NodeId;
 use std::collections::VecDeque;
@@ -8,9 +9,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Indications that wait at most.
+/// Maximum number of queued indications.
 pub(crate) const ITEMS_MAX: usize = 4_096;
-/// Their octets at most.
+/// Maximum size of queued indications, in bytes.
 pub(crate) const BYTES_MAX: usize = 16 << 20;
 
 /// An indication.
@@ -28,7 +29,7 @@ impl Item {
     }
 }
 
-/// What an event loop watches: readable while something is there.
+/// Notification for event loops: readable while the queue has items.
 struct Bell {
     heard: UnixStream,
     rung: UnixStream,
@@ -48,7 +49,7 @@ struct Inner {
 impl Inner {
     fn ring(&mut self) {
         if let Some(bell) = &mut self.bell {
-            // Full: it has been rung and not been heard, which is enough.
+            // If the pipe is full, a notification is already pending.
             let _ = bell.rung.write(&[1]);
         }
     }
@@ -61,14 +62,14 @@ impl Inner {
     }
 }
 
-/// The queue.
+/// A queue.
 #[derive(Default)]
 pub(crate) struct Queue {
     inner: Mutex<Inner>,
     there: Condvar,
 }
 
-/// What it counted.
+/// Counters of a queue.
 pub(crate) struct Counts {
     pub(crate) received: u64,
     pub(crate) dropped: u64,
@@ -78,7 +79,7 @@ pub(crate) struct Counts {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing that is done under the lock leaves it half done.
+        // The data is consistent whenever the lock is released, even by a panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -99,7 +100,7 @@ impl Queue {
         self.there.notify_one();
     }
 
-    /// The oldest, if one comes in time.
+    /// Returns the oldest indication, waiting up to a timeout.
     pub(crate) fn take(&self, patience: Duration) -> Option<Item> {
         let empty = |inner: &mut Inner| inner.items.is_empty() && !inner.ended;
         let waited = self.there.wait_timeout_while(self.lock(), patience, empty);
@@ -112,7 +113,7 @@ impl Queue {
         Some(item)
     }
 
-    /// Nothing more comes; what is there can still be taken.
+    /// Ends the queue. Queued indications can still be taken.
     pub(crate) fn end(&self) {
         let mut inner = self.lock();
         inner.ended = true;
@@ -121,7 +122,7 @@ impl Queue {
         self.there.notify_all();
     }
 
-    /// Whether nothing more comes, nor is there.
+    /// Returns whether the queue has ended and is empty.
     pub(crate) fn is_over(&self) -> bool {
         let inner = self.lock();
         inner.ended && inner.items.is_empty()
@@ -137,7 +138,7 @@ impl Queue {
         Counts { received, dropped, malformed, waiting: inner.items.len() }
     }
 
-    /// A descriptor that is readable while something is there, or when nothing more comes.
+    /// Returns a descriptor that is readable while there are indications, or after the end.
     pub(crate) fn descriptor(&self) -> std::io::Result<RawFd> {
         let mut inner = self.lock();
         if let Some(bell) = &inner.bell {

@@ -1,4 +1,4 @@
-//! An xApp on a thread of its own, and what it hears as bounded queues.
+//! An xApp on its own thread, with bounded queues for its indications.
 use crate::actor::Actor;
 use crate::convert::rows;
 use crate::errors::{Class, Fault};
@@ -23,18 +23,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Troubles that are kept; beyond, the oldest is forgotten and counted.
+/// Maximum number of stored problems. Beyond it, the oldest is dropped and counted.
 const TROUBLES_MAX: usize = 64;
-/// How long a look at the xApp may take.
+/// Maximum time to read the state of the xApp.
 const LOOK: Duration = Duration::from_secs(10);
-/// What an answer may take on top of the time that the xApp gives it.
+/// Time added to the xApp's own timeout of a response.
 const MARGIN: Duration = Duration::from_secs(1);
-/// How long taking leave may last.
+/// Maximum time to delete all subscriptions at the end.
 const LEAVE: Duration = Duration::from_secs(1);
-/// Between two looks whether Ctrl-C was pressed.
+/// Interval at which Ctrl-C is checked.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
-/// Whose indications a queue has.
+/// Subscriptions whose indications a queue receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Route {
     Standing(StandingHandle),
@@ -43,7 +43,7 @@ enum Route {
 
 type Admission = oneshot::Sender<Result<(), SubscriptionError>>;
 
-/// What lives on the thread.
+/// State on the thread.
 struct State {
     handle: XappHandle,
     queues: RefCell<BTreeMap<Route, Arc<Queue>>>,
@@ -63,7 +63,7 @@ impl State {
             troubles_forgotten: Cell::new(0),
         });
         let pump = Rc::clone(&state);
-        // It ends with the thread's runtime.
+        // The task ends with the thread's runtime.
         tokio::task::spawn_local(async move {
             loop {
                 let event = pump.handle.next().await;
@@ -104,7 +104,7 @@ impl State {
 
     fn admit(&self, handle: SubscriptionHandle, outcome: Result<(), SubscriptionError>) {
         if let Some(asker) = self.admissions.borrow_mut().remove(&handle) {
-            // Who asked may have gone.
+            // The caller may be gone.
             let _ = asker.send(outcome);
         }
     }
@@ -129,7 +129,7 @@ impl State {
         })
     }
 
-    /// The definition of a function as the node tells it.
+    /// Returns the definition of a function as announced by the node.
     fn definition(&self, node: &GlobalE2NodeId, function: &FunctionRef) -> Option<Bytes> {
         self.handle.read(|xapp| {
             let info = xapp.node(node)?;
@@ -191,7 +191,8 @@ impl State {
 }
 
 impl State {
-    /// Ends every subscription and waits a little for the answers: some RICs do not clean up after who just goes.
+    /// Ends every subscription and waits shortly for the responses, because some RICs keep the subscriptions of a
+    /// disconnected xApp.
     async fn leave(&self) {
         let routes: Vec<Route> = self.queues.borrow().keys().copied().collect();
         routes.into_iter().for_each(|route| self.unsubscribe(route));
@@ -203,14 +204,14 @@ impl State {
     }
 }
 
-/// Whoever still waits for indications is told that none will come.
+/// Ends all queues, so that waiting callers return.
 impl Drop for State {
     fn drop(&mut self) {
         self.queues.borrow().values().for_each(|queue| queue.end());
     }
 }
 
-/// A subscription to be.
+/// A subscription request.
 struct Wanted {
     function: FunctionRef,
     model: Option<&'static dyn Model>,
@@ -221,7 +222,7 @@ struct Wanted {
     node: Option<String>,
 }
 
-/// What a subscription is for, as Python has it: period, trigger, definitions, measurements of KPM.
+/// Subscription request in Python format: period, trigger, definitions, KPM measurements.
 type Asked = (f64, Option<Vec<u8>>, Option<Vec<Option<Vec<u8>>>>, Option<KpmWanted>);
 /// Style, measurements, UEs, slice, cell and granularity.
 type KpmWanted = (Option<i64>, Vec<String>, Vec<String>, Option<String>, Option<String>, Option<u32>);
@@ -240,14 +241,14 @@ fn selection(wanted: KpmWanted) -> Result<Selection, Fault> {
         granularity_ms,
     })
 }
-/// Model, KPIs, periods, time between them and slices, as Python has them.
+/// Model, KPIs, number of periods, their length, and slices, in Python format.
 type EffectWanted = (String, Vec<String>, u32, f64, Vec<String>);
-/// Before and after.
+/// Values before and after the control.
 type BeforeAfter = (Option<f64>, Option<f64>);
-/// KPI, unit, `sum` or `mean`, total, by slice, by UE, and how many UEs are left out.
+/// KPI, unit, `sum` or `mean`, total, per slice, per UE, and number of UEs left out.
 type Changed = (String, String, &'static str, BeforeAfter, Vec<(String, BeforeAfter)>, Vec<(String, BeforeAfter)>, u64);
 
-/// A KPI as Python has it.
+/// Converts a KPI to the Python format.
 fn changed(change: Change) -> Changed {
     let pair = |it: Halves| (it.before, it.after);
     let groups = |groups: Vec<(String, Halves)>| groups.into_iter().map(|(name, it)| (name, pair(it))).collect();
@@ -255,14 +256,14 @@ fn changed(change: Change) -> Changed {
     (name, unit, summary.name(), pair(total), groups(slices), groups(ues), left_out)
 }
 
-/// A time of Python, in milliseconds.
+/// Converts a time in milliseconds.
 fn milliseconds(name: &str, ms: f64) -> Result<Duration, Fault> {
     let wrong =
         |_| Fault::config(format!("`{name}` must be a number of milliseconds, zero or above, not {ms}"));
     Duration::try_from_secs_f64(ms / 1_000.0).map_err(wrong)
 }
 
-/// A time of Python, in seconds.
+/// Converts a time in seconds.
 fn seconds(seconds: f64) -> Result<Duration, Fault> {
     let wrong =
         |_| Fault::config(format!("`timeout` must be a number of seconds, zero or above, not {seconds}"));
@@ -271,7 +272,7 @@ fn seconds(seconds: f64) -> Result<Duration, Fault> {
 
 /// Kind, number, name and items of an offer.
 type OfferItem = (&'static str, String, String, Vec<String>);
-/// Number, OID, service model, revision and offers of a function.
+/// Id, OID, service model, revision and offers of a function.
 type NodeFunction = (u16, Option<String>, Option<&'static str>, u16, Vec<OfferItem>);
 
 /// An xApp.
@@ -290,7 +291,7 @@ impl Xapp {
         Ok(Self(Arc::new(Held::new(actor))))
     }
 
-    /// Each node's name and its functions: number, OID, service model, revision, offers.
+    /// Returns the name of each node and its functions: id, OID, service model, revision, offers.
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<NodeFunction>)>> {
         self.0.get()?.ask(py, LOOK, |state| async move {
             Ok(state.handle.read(|xapp| {
@@ -309,7 +310,8 @@ impl Xapp {
         })
     }
 
-    /// `asked`: milliseconds between reports, octets of the trigger instead, definitions of the reports.
+    /// Subscribes. `asked` has the report period in milliseconds, an encoded trigger that replaces it, and action
+    /// definitions.
     fn subscribe(
         &self,
         py: Python<'_>,
@@ -348,7 +350,7 @@ impl Xapp {
         Ok(Stream { xapp: Arc::clone(&self.0), queue, route, model: reads })
     }
 
-    /// Header and message of an order of RC to a node.
+    /// Encodes header and message of an RC order for a node.
     fn encode_order<'py>(
         &self,
         py: Python<'py>,
@@ -360,7 +362,7 @@ impl Xapp {
         Ok(pair(py, encode_order(&node, &ue, ordered)?))
     }
 
-    /// Sends a control. With `ack` the base station's words, and with `effect` what each KPI was before and after.
+    /// Sends a control. Returns the outcome with `ack`, and each KPI before and after with `effect`.
     fn control<'py>(
         &self,
         py: Python<'py>,
@@ -385,7 +387,7 @@ impl Xapp {
         let watch = watch.transpose()?;
         let reference = function.reference()?;
         let (header, message) = (Bytes::from(octets.0), Bytes::from(octets.1));
-        // The SDK gives up by itself; this is for a thread that died.
+        // The SDK has its own timeout; this one is for the case that the thread has ended.
         let patience =
             watch.as_ref().map_or(LOOK, |it| it.period.saturating_mul(it.periods.saturating_mul(2)));
         let (outcome, changes) = self.0.get()?.ask(
@@ -410,7 +412,7 @@ impl Xapp {
         Ok((outcome, changes))
     }
 
-    /// What was counted, what is lost, and the latest troubles.
+    /// Returns counters, losses and the latest problems.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (read, lagged, troubles, forgotten) = self.0.get()?.ask(py, LOOK, |state| async move {
             let read = state
@@ -434,7 +436,7 @@ impl Xapp {
         Ok(told)
     }
 
-    /// Takes leave of the RIC, and ends it.
+    /// Deletes the subscriptions at the RIC, and ends the xApp.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(actor) = self.0.peek() {
             actor.ask(py, LOOK, |state| async move {
@@ -447,7 +449,7 @@ impl Xapp {
     }
 }
 
-/// What one subscription hears.
+/// Indications of one subscription.
 #[pyclass(frozen)]
 pub(crate) struct Stream {
     xapp: Arc<Held<Rc<State>>>,
@@ -458,8 +460,9 @@ pub(crate) struct Stream {
 
 #[pymethods]
 impl Stream {
-    /// The next report, waiting at most so many seconds (`None`: as long as it takes): node, action, number, time stamp, rows,
-    /// header, message. `None` if there is none in time, or none will come ([`over`](Self::over)).
+    /// Returns the next report, waiting up to a timeout in seconds (`None`: no timeout): node, action, sequence
+    /// number, timestamp, rows, header, message. Returns `None` if no report arrived in time or the subscription has
+    /// ended ([`over`](Self::over)).
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let until = timeout.map(seconds).transpose()?.and_then(|time| Instant::now().checked_add(time));
         loop {
@@ -476,23 +479,23 @@ impl Stream {
         }
     }
 
-    /// A descriptor that is readable while something is there.
+    /// Returns a descriptor that is readable while there are reports.
     fn fileno(&self) -> PyResult<i32> {
         Ok(self.queue.descriptor().map_err(|error| Fault::new(Class::Environment, error))?)
     }
 
-    /// Whether nothing more comes.
+    /// Returns whether the subscription has ended and all reports were taken.
     fn over(&self) -> bool {
         self.queue.is_over()
     }
 
-    /// Received, dropped because nobody took them, malformed, waiting.
+    /// Returns the numbers of received, dropped (unread), malformed and queued reports.
     fn counts(&self) -> (u64, u64, u64, usize) {
         let counts = self.queue.counts();
         (counts.received, counts.dropped, counts.malformed, counts.waiting)
     }
 
-    /// Reports that wait at most, and their octets.
+    /// Returns the maximum number and size of queued reports.
     #[staticmethod]
     fn bounds() -> (usize, usize) {
         (ITEMS_MAX, BYTES_MAX)
@@ -500,7 +503,7 @@ impl Stream {
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.queue.end();
-        // An xApp that is closed has ended its subscriptions.
+        // A closed xApp has already ended its subscriptions.
         let Some(xapp) = self.xapp.peek() else { return Ok(()) };
         let route = self.route;
         xapp.ask(py, LOOK, move |state| async move {
@@ -510,7 +513,7 @@ impl Stream {
     }
 }
 
-/// Who has forgotten it hears nothing more.
+/// Ends the subscription when Python no longer references it.
 impl Drop for Stream {
     fn drop(&mut self) {
         self.queue.end();
@@ -522,7 +525,7 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// `None` if the octets are none of the model's.
+    /// Decodes a report. Returns `None` if its bytes do not belong to the model.
     fn report<'py>(&self, py: Python<'py>, item: &Item) -> PyResult<Option<Bound<'py, PyAny>>> {
         let read = py.detach(|| self.model.map(|it| it.table(it.encoding(), &item.header, &item.message)));
         let table = match read {

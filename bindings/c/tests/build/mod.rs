@@ -1,5 +1,5 @@
-//! Compiles C programs against the headers and the static library, and runs them.
-#![allow(dead_code, clippy::unwrap_used)] // not every test uses all; in a test a panic is the report
+//! Compiles C programs with the headers and the static library, and runs them.
+#![allow(dead_code, clippy::unwrap_used)] // not every test uses all of it; in a test a panic is the report
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How long a slow machine may take for any step.
+/// Maximum time of any step on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// Thousands of PDUs in which one must be without the heap.
+/// Number of attempts, each of a thousand PDUs, of which one must be free of allocations.
 const WINDOWS_MAX: usize = 10;
-/// What makes a program end at the first thing that C forbids.
+/// Compiler options that make a program abort on undefined behaviour.
 pub(crate) const SANITIZERS: [&str; 4] =
     ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
@@ -20,8 +20,8 @@ pub(crate) fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The static library. Cargo makes it together with this test, and puts it beside it; a test that was started without
-/// Cargo's preparation has it made now, as whoever installs it would.
+/// Returns the static library. Cargo builds it next to the test. If the test runs without Cargo, the library is built
+/// now.
 fn static_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -40,7 +40,7 @@ fn static_library() -> &'static Path {
     })
 }
 
-/// The C compiler, as strict as it gets.
+/// Returns the C compiler with all warnings as errors.
 pub(crate) fn cc() -> Command {
     let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
@@ -53,7 +53,7 @@ pub(crate) fn compile(name: &str, source: &Path) -> PathBuf {
     compile_with(name, source, &[])
 }
 
-/// As [`compile`], with more arguments for the compiler. A program is compiled once in a test binary, whoever asks first.
+/// Compiles like [`compile`], with additional compiler options. Each program is compiled once per test binary.
 pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf {
     static PROGRAMS: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,14 +72,14 @@ pub(crate) fn compile_with(name: &str, source: &Path, more: &[&str]) -> PathBuf 
     programs.entry(name.to_owned()).or_insert_with(make).clone()
 }
 
-/// A program that runs, and ends with its test.
+/// A running program, which is ended with its test.
 pub(crate) struct Running {
     child: Child,
     stderr: PathBuf,
 }
 
 impl Running {
-    /// Starts a program; what it says on stderr goes to a file beside it.
+    /// Starts a program. Its stderr goes to a file next to it.
     pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let stderr = program.with_extension(format!("stderr-{}", STARTED.fetch_add(1, Relaxed)));
@@ -88,13 +88,14 @@ impl Running {
         Self { child: command.spawn().unwrap(), stderr }
     }
 
-    /// What it has said on stderr.
+    /// Returns the stderr output so far.
     pub(crate) fn said(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
 
-    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without the heap. On a busy machine more may wait at
-    /// once than ever before, which costs memory once; what costs memory with each PDU, or each hundredth, never gets here.
+    /// Waits until a program with `tests/allocations.c` has handled 1000 PDUs without a heap allocation. On a busy
+    /// machine, a queue may reach a new maximum length, which allocates once. A program that allocates for every PDU,
+    /// or every hundredth, never passes.
     pub(crate) async fn without_the_heap(&mut self) {
         let mut said = String::new();
         until(&format!("1000 PDUs without the heap of {:?}", self.stderr), async || {
@@ -106,12 +107,12 @@ impl Running {
         .await;
     }
 
-    /// Its exit code, once it has ended.
+    /// Returns the exit code if the program has ended.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         self.child.try_wait().unwrap().map(|status| status.code().unwrap_or(-1))
     }
 
-    /// Waits for its end; what it said.
+    /// Waits for the program to end. Returns its output.
     pub(crate) async fn await_its_end(&mut self) -> String {
         let mut code = None;
         until(&format!("the end of {:?}", self.stderr), async || {
@@ -124,7 +125,7 @@ impl Running {
         said
     }
 
-    /// Asks it to end by itself, and waits for it; what it said.
+    /// Requests the program to end and waits for it. Returns its output.
     pub(crate) async fn asked_to_end(&mut self) -> String {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -139,7 +140,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits for a condition, as long as [`PATIENCE`] lasts.
+/// Waits for a condition, at most for [`PATIENCE`].
 pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !condition().await {
@@ -149,7 +150,7 @@ pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) 
     tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{what}: not in {PATIENCE:?}"));
 }
 
-/// A port of this machine that nobody has just now.
+/// Returns an unused port of this machine.
 pub(crate) fn free_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()

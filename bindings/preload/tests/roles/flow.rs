@@ -1,4 +1,4 @@
-//! Two programs with one-to-one sockets that do not block: one writes as fast as it can, the other one sleeps, then reads.
+//! Two programs with non-blocking one-to-one sockets: one writes as fast as possible, the other sleeps, then reads.
 
 use std::ffi::c_int;
 use std::io;
@@ -10,18 +10,18 @@ use super::{AT, address, bound, open, say, wait_for_word};
 const MESSAGES: u32 = 2_000;
 const MESSAGE_BYTES: usize = 10_000;
 const SLEEP: Duration = Duration::from_millis(200);
-/// A wake-up that does not come within this time never comes.
+/// Time after which a wake-up counts as missing.
 const PATIENCE_MS: c_int = 10_000;
 
 /// How a program waits for its socket.
 #[derive(Clone, Copy)]
 enum Waits {
-    /// `epoll` with `EPOLLET`; the descriptor of the epoll instance.
+    /// `epoll` with `EPOLLET`; contains the descriptor of the epoll instance.
     Edge(c_int),
     Poll,
 }
 
-/// Plays `flow-SIDE-WHAT-HOW`: `server` or `client`, `write` or `read`, `edge` or `poll`.
+/// Runs the role `flow-SIDE-WHAT-HOW`: `server` or `client`, `write` or `read`, `edge` or `poll`.
 pub(super) fn play(role: &str) {
     let words: Vec<&str> = role.split('-').collect();
     let &[_, side, what, how] = &words[..] else { panic!("{role}") };
@@ -42,7 +42,7 @@ pub(super) fn play(role: &str) {
 fn accepted() -> c_int {
     let listener = open(libc::SOCK_STREAM).unwrap();
     bound(listener);
-    // SAFETY: no address is wanted.
+    // SAFETY: null pointers are allowed if no address is requested.
     let fd = unsafe { libc::accept(listener, std::ptr::null_mut(), std::ptr::null_mut()) };
     assert!(fd >= 0);
     fd
@@ -102,7 +102,7 @@ fn write(fd: c_int, waits: Waits) {
         }
     }
     assert!(full > 0, "the link was never full");
-    // Each wake-up was for some room: a program that is woken for nothing spins.
+    // Each wake-up must come with room; otherwise the program would spin.
     assert!(full < MESSAGES, "{full} wake-ups");
     say("all written");
 }

@@ -1,4 +1,4 @@
-//! What the preloaded programs do, with the calls that stock programs make.
+//! The preloaded programs, with the calls that unmodified third-party programs make.
 
 mod flow;
 
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use ranlab_net::sctp::{Association, E2AP_PPID, Listener, MessageInfo, Received};
 
 const AT: &str = "10.9.8.7:36421";
-/// Of FlexRIC's, and as much as many others take.
+/// Size of FlexRIC's receive buffer, also common in other programs.
 const BUFFER_BYTES: usize = 32 << 10;
 const NOTIFICATION: c_int = 0x8000;
 const EVENTS: c_int = 11;
@@ -135,7 +135,7 @@ fn shown(at: &libc::sockaddr_in) -> String {
     format!("{a}.{b}.{c}.{d}:{}", u16::from_be(at.sin_port))
 }
 
-/// What came with a message, as libsctp reads it.
+/// Ancillary data of a message, as libsctp reads it.
 #[derive(Default, Clone, Copy)]
 #[repr(C)]
 struct SndRcv {
@@ -153,7 +153,7 @@ struct SndRcv {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// What `recvmsg` brought: octets, flags, whence, and what was beside.
+/// Result of `recvmsg`: bytes, flags, source address, ancillary data.
 struct Came {
     octets: Vec<u8>,
     flags: c_int,
@@ -165,7 +165,7 @@ fn receive(fd: c_int) -> Came {
     let (mut octets, mut control, mut from) =
         (vec![0_u8; BUFFER_BYTES], Control([0; 64]), address("0.0.0.0:0"));
     let mut slice = libc::iovec { iov_base: octets.as_mut_ptr().cast(), iov_len: octets.len() };
-    // SAFETY: every pointer is valid for the length beside it.
+    // SAFETY: every pointer is valid for its length.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_name, message.msg_namelen) = ((&raw mut from).cast(), size_of_val(&from) as u32);
@@ -185,7 +185,7 @@ fn receive(fd: c_int) -> Came {
 fn send(fd: c_int, octets: &[u8], to: &libc::sockaddr_in, stream: u16, ppid: u32) -> isize {
     let mut slice = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
     let mut control = Control([0; 64]);
-    // SAFETY: every pointer is valid for the length beside it; the kernel and the library only read.
+    // SAFETY: every pointer is valid for its length; the kernel and the library only read.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_name, message.msg_namelen) =
@@ -208,7 +208,7 @@ fn data(came: &Came) -> String {
     format!("{text}, stream {}, ppid {}", came.beside.stream, u32::from_be(came.beside.ppid))
 }
 
-/// Name of a notification, with the state of a change.
+/// Returns the name of a notification, with the state of a change.
 fn notification(octets: &[u8]) -> &'static str {
     match (octets[0], octets[1], octets.get(8)) {
         (1, 0x80, Some(0)) => "up",
@@ -223,12 +223,12 @@ fn notification(octets: &[u8]) -> &'static str {
 
 fn bound(fd: c_int) {
     let at = address(AT);
-    // SAFETY: the address is valid for its length; errno is this thread's own.
+    // SAFETY: the address is valid for its length; errno belongs to this thread.
     unsafe {
         *libc::__errno_location() = 0;
         assert_eq!(libc::bind(fd, (&raw const at).cast(), size_of_val(&at) as u32), 0);
         assert_eq!(libc::listen(fd, 32), 0);
-        // FlexRIC asserts so.
+        // FlexRIC asserts this.
         assert_eq!(*libc::__errno_location(), 0);
     }
     assert_eq!(open(libc::SOCK_DGRAM).unwrap_err().raw_os_error(), Some(libc::ESOCKTNOSUPPORT));
@@ -259,7 +259,7 @@ fn many_server() {
 
 fn many_client() {
     let (fd, to) = (many(&[0, 3, 5]), address(AT));
-    // The first message associates.
+    // The first message establishes the association.
     assert_eq!(send(fd, b"hello", &to, 1, 7), 5);
     let echo = receive(fd);
     say(&format!("echoed {}, from {}", data(&echo), shown(&echo.from)));
@@ -298,7 +298,8 @@ type RecvMsg = unsafe extern "C" fn(
 ) -> c_int;
 
 fn libsctp_client() {
-    // SAFETY: names that end; the functions have the types that netinet/sctp.h gives them, and every pointer is valid.
+    // SAFETY: the names are NUL-terminated, the functions have the types of netinet/sctp.h, and every pointer is
+    // valid.
     unsafe {
         let library = libc::dlopen(c"libsctp.so.1".as_ptr(), libc::RTLD_NOW);
         if library.is_null() {
@@ -385,10 +386,10 @@ fn other_sockets() {
     let (mut reader, mut writer) = io::pipe().unwrap();
     writer.write_all(b"p").unwrap();
     assert_eq!(reader.read(&mut octets).unwrap(), 1);
-    // A duplicate is the same socket; the last one ends it, and the number is free for others.
+    // A duplicate is the same socket. Closing the last one ends it, and frees the number.
     let fd = many(&[0]);
     bound(fd);
-    // SAFETY: numbers only; what is closed here was made here.
+    // SAFETY: numbers only; only descriptors created here are closed.
     unsafe {
         let second = libc::dup(fd);
         libc::close(fd);
