@@ -1,5 +1,5 @@
-/* ranlab: the statistics models MAC, RLC and PDCP (the structs of FlexRIC 2.0, which OpenAirInterface fills): told by an agent
- * out of your counters, and read again by an iApp or xApp. */
+/* ranlab: the statistics models MAC, RLC and PDCP (the structs of FlexRIC 2.0, which OpenAirInterface fills). An agent reports
+ * your counters; an iApp or xApp reads the reports. */
 #ifndef RANLAB_STATS_H
 #define RANLAB_STATS_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define RANLAB_ROWS_MAX 4096 /* rows that are read at most */
+#define RANLAB_ROWS_MAX 4096 /* maximum number of rows */
 #define RANLAB_HARQ_ROUNDS 5
 
 enum { RANLAB_RLC_AM = 0, RANLAB_RLC_UM = 1, RANLAB_RLC_TM = 2 }; /* .mode of a bearer */
@@ -30,8 +30,8 @@ typedef struct ranlab_mac_ue {
     float ul_bler;                           /* uplink block error rate, 0 to 1 */
     uint32_t dl_harq[RANLAB_HARQ_ROUNDS];    /* downlink transmissions by HARQ round: the first, then retransmissions */
     uint32_t ul_harq[RANLAB_HARQ_ROUNDS];    /* uplink transmissions by HARQ round */
-    uint32_t dl_num_harq;                    /* HARQ rounds that are reported in the downlink (FlexRIC's agents: 4) */
-    uint32_t ul_num_harq;                    /* HARQ rounds that are reported in the uplink (FlexRIC's agents: 4) */
+    uint32_t dl_num_harq;                    /* number of HARQ rounds reported in the downlink (FlexRIC's agents: 4) */
+    uint32_t ul_num_harq;                    /* number of HARQ rounds reported in the uplink (FlexRIC's agents: 4) */
     uint32_t rnti;                           /* radio network temporary identifier of the UE (a 16-bit number in a 32-bit field) */
     uint32_t dl_aggr_prb;                    /* aggregated downlink resource blocks, retransmissions included */
     uint32_t ul_aggr_prb;                    /* aggregated uplink resource blocks, retransmissions included */
@@ -39,7 +39,7 @@ typedef struct ranlab_mac_ue {
     uint32_t ul_aggr_sdus;                   /* aggregated number of uplink MAC SDUs */
     uint32_t dl_aggr_retx_prb;               /* aggregated downlink resource blocks of retransmissions */
     uint32_t ul_aggr_retx_prb;               /* aggregated uplink resource blocks of retransmissions */
-    uint32_t bsr;                            /* buffer status report: bytes that the UE waits to send */
+    uint32_t bsr;                            /* buffer status report: bytes queued in the UE */
     uint16_t frame;                          /* system frame number, 0 to 1023 */
     uint16_t slot;                           /* slot within the frame */
     uint8_t wb_cqi;                          /* wideband channel quality indicator, 0 to 15 (TS 38.214, 5.2.2.1) */
@@ -62,8 +62,8 @@ typedef struct ranlab_rlc_bearer {
     uint32_t txpdu_segmented;                /* PDUs that carried a segment of an SDU */
     uint32_t txpdu_status_pkts;              /* status PDUs sent */
     uint32_t txpdu_status_bytes;             /* bytes of status PDUs sent */
-    uint32_t txbuf_occ_bytes;                /* bytes that wait in the transmit buffer */
-    uint32_t txbuf_occ_pkts;                 /* PDUs or SDUs that wait in the transmit buffer */
+    uint32_t txbuf_occ_bytes;                /* bytes in the transmit buffer */
+    uint32_t txbuf_occ_pkts;                 /* PDUs or SDUs in the transmit buffer */
     uint32_t rxpdu_pkts;                     /* PDUs received */
     uint32_t rxpdu_bytes;                    /* bytes of PDUs received */
     uint32_t rxpdu_dup_pkts;                 /* duplicate PDUs received */
@@ -76,8 +76,8 @@ typedef struct ranlab_rlc_bearer {
     uint32_t rxpdu_status_bytes;             /* bytes of status PDUs received */
     uint32_t rxbuf_occ_bytes;                /* bytes in the receive buffer */
     uint32_t rxbuf_occ_pkts;                 /* PDUs in the receive buffer */
-    uint32_t txsdu_pkts;                     /* SDUs that the upper layer handed over */
-    uint64_t txsdu_bytes;                    /* bytes of SDUs that the upper layer handed over */
+    uint32_t txsdu_pkts;                     /* SDUs received from the upper layer */
+    uint64_t txsdu_bytes;                    /* bytes of SDUs received from the upper layer */
     double txsdu_avg_time_to_tx_us;          /* average time from an SDU's arrival to its transmission, microseconds */
     uint32_t txsdu_wt_us;                    /* current head-of-line delay of the SDU buffer, microseconds */
     uint32_t rxsdu_pkts;                     /* SDUs delivered to the upper layer */
@@ -102,8 +102,8 @@ typedef struct ranlab_pdcp_bearer {
     uint32_t rxpdu_dd_pkts;                  /* duplicate or discarded PDUs received */
     uint32_t rxpdu_dd_bytes;                 /* bytes of duplicate or discarded PDUs received */
     uint32_t rxpdu_ro_count;                 /* PDUs that wait for reordering */
-    uint32_t txsdu_pkts;                     /* SDUs that the upper layer handed over */
-    uint32_t txsdu_bytes;                    /* bytes of SDUs that the upper layer handed over */
+    uint32_t txsdu_pkts;                     /* SDUs received from the upper layer */
+    uint32_t txsdu_bytes;                    /* bytes of SDUs received from the upper layer */
     uint32_t rxsdu_pkts;                     /* SDUs delivered to the upper layer */
     uint32_t rxsdu_bytes;                    /* bytes of SDUs delivered to the upper layer */
     uint32_t rnti;                           /* radio network temporary identifier of the UE */
@@ -111,8 +111,8 @@ typedef struct ranlab_pdcp_bearer {
     uint8_t rbid;                            /* radio bearer identity */
 } ranlab_pdcp_bearer;
 
-/* What an agent registers, as RAN functions 142, 143 and 144; the structs may go after registration. time_us says the time of day,
- * microseconds since 1970; read writes what there is at this moment into rows, which are zero, and returns how many. */
+/* Callbacks that an agent registers, as RAN functions 142, 143 and 144. The structs may be freed after registration. time_us returns
+ * the time of day, in microseconds since 1970. read writes the current rows, which are zeroed before, and returns their number. */
 typedef struct ranlab_mac {
     int64_t (*time_us)(void *userdata);
     size_t (*read)(void *userdata, ranlab_mac_ue *rows, size_t rows_max);
@@ -126,14 +126,14 @@ typedef struct ranlab_pdcp {
     size_t (*read)(void *userdata, ranlab_pdcp_bearer *rows, size_t rows_max);
 } ranlab_pdcp;
 
-/* read is called once for each report that a controller has subscribed to (each 1 ms to 60 s); a controller that is not the
- * agent's first is told of the UEs alone that are associated with it, rnti being their number. */
+/* read is called for each report of a subscription (every 1 ms to 60 s). A controller other than the first one gets only the UEs
+ * that are associated with it; rnti is their number. */
 int32_t ranlab_agent_register_mac(ranlab_agent *agent, const ranlab_mac *counters, void *userdata);
 int32_t ranlab_agent_register_rlc(ranlab_agent *agent, const ranlab_rlc *counters, void *userdata);
 int32_t ranlab_agent_register_pdcp(ranlab_agent *agent, const ranlab_pdcp *counters, void *userdata);
 
-/* Reads the message of an indication: its rows, how many there are, and when they were taken (may be NULL). With
- * RANLAB_ERR_BUFFER_TOO_SMALL rows_len is what is needed; RANLAB_ERR_NOT_OF_MODEL: it is no such message. */
+/* Reads the message of an indication: its rows, their number, and their time (may be NULL). With RANLAB_ERR_BUFFER_TOO_SMALL,
+ * rows_len is the required number. RANLAB_ERR_NOT_OF_MODEL: the message does not belong to the model. */
 int32_t ranlab_mac_read(const uint8_t *message, size_t message_len, ranlab_mac_ue *rows, size_t rows_max,
                         size_t *rows_len, int64_t *time_us);
 int32_t ranlab_rlc_read(const uint8_t *message, size_t message_len, ranlab_rlc_bearer *rows, size_t rows_max,
