@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes python/ranlab/models.py from the registry of service models; --check fails if it is not as it would be written."""
+"""Generates python/ranlab/models.py from the registry of service models. --check fails if the file is outdated."""
 
 import importlib.util
 import keyword
@@ -10,15 +10,15 @@ import sys
 TARGET = pathlib.Path(__file__).parent / "python/ranlab/models.py"
 TYPES = {"unsigned": "int", "signed": "int", "float": "float", "text": "str"}
 KEYS = {
-    "ue": "The UE's number (RNTI).",
+    "ue": "Number of the UE (RNTI).",
     "bearer": "The radio bearer's identity.",
     "tunnel": "The tunnel's endpoint identifier.",
     "slice": "The slice's number.",
     "queue": "The queue's number.",
 }
-HEAD = '''"""The rows of the service models' reports: made by bindings/python/models.py from the registry, not by hand.
+HEAD = '''"""Rows of the service models' reports. Generated from the registry by bindings/python/models.py; do not edit.
 
-Every row says first whom it is about: ``ue``, ``bearer``, ``tunnel``, ``slice``, ``queue``, ``None`` where that is not so.
+The first fields of every row identify its subject: ``ue``, ``bearer``, ``tunnel``, ``slice``, ``queue``; ``None`` if not applicable.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def source(models):
 
 
 def native():
-    """The package's own half in Rust, without the other half, which imports what is written here."""
+    """Loads the native module without the Python package, which imports the generated file."""
     folder = pathlib.Path(importlib.util.find_spec("ranlab").origin).parent
     [file] = folder.glob("_native*.so")
     spec = importlib.util.spec_from_file_location("ranlab._native", file)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Round trips of an xApp in Python beside one in Rust: the same RIC, the same base station, in turn, each ping after the
-echo of the one before. COUNT pings a turn, ROUNDS turns of each."""
+"""Compares round-trip times of an xApp in Python and one in Rust, with the same RIC and base station. The xApps alternate
+for ROUNDS rounds of COUNT pings each; each ping follows the echo of the previous one."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def python(address):
     times = []
     with ranlab.Xapp(address) as xapp:
         [node] = xapp.wait_nodes(1, offering="hw")
-        # A ping of the base station's own is one to send.
+        # Reuses a ping received from the base station as the message to send.
         with xapp.subscribe("hw", period_ms=10, node=node) as pings:
             ping = next(iter(pings)).message
         with xapp.subscribe("hw", node=node, trigger=ON_CONTROL) as echoes:
@@ -43,7 +43,7 @@ def python(address):
 
 
 def main():
-    # The RIC and the base station have a process of their own, as the xApp in Rust has.
+    # The RIC and the base station run in separate processes, like the xApp in Rust.
     ric = subprocess.Popen([program(), "ric", "--e2", "tcp://127.0.0.1:0", "--e42", "tcp://127.0.0.1:0", "--format",
                             "ndjson"], stdout=subprocess.PIPE, text=True)
     places = [json.loads(ric.stdout.readline()) for _ in range(2)]

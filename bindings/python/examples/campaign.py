@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a RIC costs as base stations are added: a study of the quickstart scenario, as a data frame."""
+"""CPU load of a RIC by number of base stations: runs the quickstart scenario and reads its results as a data frame."""
 
 import pathlib
 import subprocess

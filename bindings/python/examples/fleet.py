@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A RIC and 50 base stations of 8 UEs in this process; an xApp hears their MAC statistics with `async for`."""
+"""A RIC and 50 base stations with 8 UEs each in this process; an xApp reads their MAC statistics with `async for`."""
 
 import asyncio
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Throughput per UE of 10 base stations by KPM, a slice quota by RC, and what the quota did."""
+"""Measures the throughput per UE of 10 base stations with KPM, sets a slice quota with RC, and measures its effect."""
 
 import collections
 import os

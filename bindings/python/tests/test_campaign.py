@@ -1,4 +1,4 @@
-"""The command line in the package, workers of it, campaigns as data frames."""
+"""The packaged command line, its workers, and campaigns as data frames."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ class CommandLine(unittest.TestCase):
 
 
 class Campaigns(unittest.TestCase):
-    def test_a_campaign_with_a_worker_of_the_package(self) -> None:
+    def test_campaign_runs_with_packaged_worker(self) -> None:
         command = [*MODULE, "worker", "--listen", "127.0.0.1:0", "--format", "ndjson"]
         worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
@@ -52,7 +52,7 @@ class Campaigns(unittest.TestCase):
         self.assertEqual({len(values) for values in points.values()}, {1})
         repeats = campaign.columns("repeats")
         self.assertGreater(len(next(iter(repeats.values()))), 0)
-        # What is read is what the files have.
+        # The files contain the same data.
         [file] = [it for it in campaign.write(folder / "csv", parquet=False) if it.name == "points.csv"]
         with file.open(newline="") as lines:
             rows = list(csv.DictReader(lines))
@@ -67,7 +67,7 @@ class Campaigns(unittest.TestCase):
         with self.assertRaisesRegex(ranlab.ConfigError, "there are points, repeats"):
             campaign.columns("figures")
 
-    def test_what_is_no_campaign(self) -> None:
+    def test_invalid_campaigns_raise_errors(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(ranlab.ConfigError, "there is no campaign at"):
                 ranlab.Campaign(folder)

@@ -1,4 +1,4 @@
-"""xApps towards a RIC and base stations in this process."""
+"""xApps with a RIC and base stations in this process."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Network(unittest.TestCase):
         for part in (cls.xapp, cls.fleet, cls.ric):
             part.close()
 
-    def test_nodes_say_what_they_offer(self) -> None:
+    def test_nodes_list_their_offers(self) -> None:
         self.assertEqual([node.name for node in self.nodes], [f"gnb 505.01 {n}" for n in (1, 2, 3)])
         offered = {function.sm for function in self.nodes[0].functions}
         self.assertLessEqual({"mac", "kpm", "slice"}, offered)
@@ -48,8 +48,8 @@ class Network(unittest.TestCase):
         with self.assertRaisesRegex(ranlab.UnansweredError, "3 of 99 nodes"):
             self.xapp.wait_nodes(99, timeout=0.05)
 
-    def test_every_models_reports_have_its_rows(self) -> None:
-        # What happens seldom is told when it happens: the next test.
+    def test_reports_of_each_model_have_its_rows(self) -> None:
+        # Models that report rare events only are covered by the next test.
         told = ranlab.models.ROWS.keys() - {"rc", "ni"}
         names = {function.sm for function in self.nodes[0].functions if function.sm in told}
         self.assertGreater(len(names), 7, names)
@@ -71,7 +71,7 @@ class Network(unittest.TestCase):
                     self.assertIsInstance(row, ranlab.models.ROWS[name])
         self.assertLessEqual(silent, {"rrc"})
 
-    def test_what_happens_is_told_when_it_happens(self) -> None:
+    def test_events_are_reported_when_they_occur(self) -> None:
         with ranlab.Ric() as ric, ranlab.Xapp(ric.e42) as xapp:
             with ranlab.Fleet(ric.e2, ues=2, radio="lte:25", sm=["rc", "ni"], stay=["2@3s-60s"]):
                 node = xapp.wait_nodes(1, offering="ni")[0]
@@ -99,7 +99,7 @@ class Network(unittest.TestCase):
         self.assertEqual((reports.malformed, reports.dropped), (0, 0))
         self.assertIsNone(reports.next(), "what is closed ends")
 
-    def test_async_iteration_lets_others_run(self) -> None:
+    def test_async_iteration_yields_to_other_tasks(self) -> None:
         turns = 0
 
         async def turn() -> None:
@@ -125,9 +125,9 @@ class Network(unittest.TestCase):
         self.assertLessEqual({"DRB.UEThpDl", "RRU.PrbTotDl"}, {row.measurement for row in rows})
         self.assertEqual({row.value_unit for row in rows if row.measurement == "DRB.UEThpDl"}, {"kbit/s"})
 
-    def test_an_async_iterator_ends_with_its_xapp(self) -> None:
+    def test_async_iterator_ends_with_xapp(self) -> None:
         async def listen(xapp: ranlab.Xapp) -> int:
-            # No such object identifier anywhere: nothing comes.
+            # No node has this OID, so no report arrives.
             reports = xapp.subscribe("1.2.3.4", trigger=b"")
             asyncio.get_running_loop().call_later(0.1, xapp.close)
             return len([report async for report in reports])
@@ -155,7 +155,7 @@ class Network(unittest.TestCase):
             threading.excepthook = before
         self.assertEqual((reports.callback_faults, len(told)), (1, 1))
 
-    def test_what_nobody_takes_is_bounded_and_counted(self) -> None:
+    def test_unread_reports_are_bounded_and_counted(self) -> None:
         with self.xapp.subscribe("mac", period_ms=1) as reports:
             end = time.monotonic() + 30
             while reports.dropped == 0 and time.monotonic() < end:
@@ -164,7 +164,7 @@ class Network(unittest.TestCase):
             self.assertLessEqual(reports.waiting, 4096)
             self.assertGreater(reports.received, 4096)
 
-    def test_waiting_leaves_the_interpreter_to_others(self) -> None:
+    def test_waiting_releases_interpreter_lock(self) -> None:
         with self.xapp.subscribe("1.2.3.4", trigger=b"") as reports:
             waiting = threading.Thread(target=reports.next, args=(0.5,))
             waiting.start()
@@ -174,7 +174,7 @@ class Network(unittest.TestCase):
                 time.sleep(0.001)
         self.assertGreater(turns, 20)
 
-    def test_what_cannot_be_subscribed_says_why(self) -> None:
+    def test_invalid_subscriptions_raise_reason(self) -> None:
         with self.assertRaisesRegex(ranlab.ConfigError, '"mack" is no service model of ours; allowed are hw, mac'):
             self.xapp.subscribe("mack")
         with self.assertRaisesRegex(ranlab.ConfigError, 'no node "x"; there are "gnb 505.01 1"'):
@@ -214,14 +214,14 @@ class Network(unittest.TestCase):
         with self.assertRaises(ranlab.RefusedError):
             self.xapp.control(node, "slice", b"\xff\xff\xff")
 
-    def test_a_ping_comes_back(self) -> None:
+    def test_ping_is_echoed(self) -> None:
         with self.xapp.subscribe(HwRow, node=self.nodes[0], trigger=b"\0") as echoes:
             self.xapp.control(self.nodes[0], "hw", {"seq": 4711, "tSendNs": 1 << 63, "payload": b"x" * 1500})
             echo = echoes.next(timeout=10)
             assert echo is not None
             self.assertEqual(echo.rows[0][-3:], (4711, 1 << 63, 1500))
 
-    def test_an_orders_effect(self) -> None:
+    def test_effect_of_order_is_measured(self) -> None:
         node = self.nodes[2]
         wanted = ranlab.Effect(["DRB.UEThpDl", "RRU.PrbTotDl"], periods=5, period_ms=100)
         told = self.xapp.order(node, [ranlab.SliceQuota(sst=1, max=20)], effect=wanted)
@@ -231,7 +231,7 @@ class Network(unittest.TestCase):
             self.assertLess(change.after, 0.5 * change.before, kpi)
             self.assertEqual(change.slices["1"].after, change.after, kpi)
             self.assertAlmostEqual(sum(ue.after or 0 for ue in change.ues.values()), change.after, 6, kpi)
-        # The same by the names of the ASN.1, and of a column.
+        # The same with the names of the ASN.1, and with a column as KPI.
         effect = ranlab.Effect(["dl_aggr_bytes_sdus"], sm="mac", periods=3, period_ms=50)
         told = self.xapp.control(node, "slice", HALVES, effect=effect)
         self.assertEqual(list(told.effect or {}), ["dl_aggr_bytes_sdus"])
@@ -252,7 +252,7 @@ class Network(unittest.TestCase):
         offers = [it for it in self.nodes[2].functions if it.sm == "kpm"][0].offers
         self.assertIn("DRB.UEThpDl", offers[0].items)
 
-    def test_orders_that_cannot_be(self) -> None:
+    def test_invalid_orders_are_refused(self) -> None:
         node = self.nodes[0]
         with self.assertRaises(ranlab.RefusedError):
             self.xapp.order(node, ranlab.Handover(ue=1, cell=0x123456789))
@@ -269,7 +269,7 @@ class Network(unittest.TestCase):
         with self.assertRaisesRegex(ranlab.ConfigError, "`plmn`"):
             self.xapp.order(node, ranlab.SliceQuota(sst=1, plmn="x"))
 
-    def test_a_whole_tree_of_rc(self) -> None:
+    def test_rc_control_from_dictionaries(self) -> None:
         ue = {"gNB-DU-UEID": {"gNB-CU-UE-F1AP-ID": 1}}
         action = {"ueID": ue, "ric-Style-Type": 3, "ric-ControlAction-ID": 1}
         value = {"ranP-Choice-ElementFalse": {"ranParameter-value": {"valueOctS": bytes(9)}}}
@@ -283,7 +283,7 @@ class Network(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    def test_what_is_closed_says_so(self) -> None:
+    def test_closed_objects_raise_closed_error(self) -> None:
         with ranlab.Ric() as ric:
             xapp = ranlab.Xapp(ric.e42)
             reports = xapp.subscribe("mac")
@@ -297,7 +297,7 @@ class Ends(unittest.TestCase):
             ric.report()
         self.assertEqual([it.name for it in threading.enumerate() if it.name.startswith("ranlab")], [])
 
-    def test_nobody_is_there(self) -> None:
+    def test_unreachable_peers_raise_errors(self) -> None:
         with self.assertRaises(ranlab.ConnectionFailedError):
             ranlab.Xapp("tcp://127.0.0.1:1")
         with self.assertRaisesRegex(ranlab.ConfigError, "tcp://host:port"):
@@ -309,14 +309,14 @@ class Ends(unittest.TestCase):
         with self.assertRaises(ranlab.EnvironmentLacksError):
             ranlab.Fleet("tcp://127.0.0.1:1")
 
-    def test_a_ric_serves_http_beside(self) -> None:
+    def test_ric_serves_http(self) -> None:
         with ranlab.Ric(http="127.0.0.1:0") as ric, ranlab.Fleet(ric.e2, nodes=2, ues=1):
             with urllib.request.urlopen(ric.address("http") + "/v1/nodes", timeout=10) as answer:
                 self.assertEqual([node["id"] for node in json.load(answer)["nodes"]], ["gnb 505.01 1", "gnb 505.01 2"])
             with self.assertRaises(KeyError):
                 ric.address("e1")
 
-    def test_a_ric_that_goes_and_comes(self) -> None:
+    def test_xapp_survives_ric_restart(self) -> None:
         ric = ranlab.Ric()
         places = {"e2": [ric.e2], "e42": [ric.e42]}
         with ranlab.Fleet(ric.e2, nodes=1, ues=1), ranlab.Xapp(ric.e42) as xapp:
@@ -331,7 +331,7 @@ class Ends(unittest.TestCase):
                 self.assertEqual(back, 3)
                 self.assertTrue(any("disconnected" in it for it in counters["troubles"]))
 
-    def test_an_objects_end_disturbs_no_exception(self) -> None:
+    def test_destructor_does_not_mask_exception(self) -> None:
         def forget(xapp: ranlab.Xapp) -> None:
             reports = xapp.subscribe("1.2.3.4", trigger=b"")
             xapp.close()
@@ -343,7 +343,7 @@ class Ends(unittest.TestCase):
             raised.exception.__traceback__ = None
             self.assertEqual(raised.exception.args, (0,))
 
-    def test_what_is_forgotten_ends(self) -> None:
+    def test_unreferenced_objects_are_closed(self) -> None:
         with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=1), ranlab.Xapp(ric.e42) as xapp:
             for _ in xapp.subscribe("mac", period_ms=20):
                 break
@@ -355,7 +355,7 @@ class Ends(unittest.TestCase):
                 time.sleep(0.01)
             self.assertEqual(xapp.counters()["subscriptions"], 1, "the one with a callback lives on")
 
-    def test_ctrl_c_ends_the_waiting(self) -> None:
+    def test_ctrl_c_interrupts_waiting(self) -> None:
         with ranlab.Ric() as ric:
             waits = f"import ranlab; x = ranlab.Xapp({ric.e42!r}); print(flush=True); x.subscribe('mac').next()"
             process = subprocess.Popen(
@@ -367,7 +367,7 @@ class Ends(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             self.assertIn("KeyboardInterrupt", process.communicate(timeout=20)[1])
 
-    def test_idle_xapp_receives_its_answer(self) -> None:
+    def test_idle_xapp_receives_response(self) -> None:
         with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=1, ues=2, radio="nr:106", sm=["kpm"]):
             with ranlab.Xapp(ric.e42) as xapp:
                 node = xapp.wait_nodes(1, offering="rc")[0]

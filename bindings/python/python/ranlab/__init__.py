@@ -1,4 +1,4 @@
-"""ranlab for Python: xApps, a RIC and emulated base stations in the process, campaigns, the whole command line.
+"""ranlab for Python: xApps, a RIC and emulated base stations in this process, campaigns, and the complete command line.
 
 >>> with ranlab.Ric() as ric, ranlab.Fleet(ric.e2, nodes=10, ues=4) as fleet, ranlab.Xapp(ric.e42) as xapp:
 ...     for report in xapp.subscribe("mac", period_ms=100):

@@ -1,4 +1,4 @@
-"""``python -m ranlab worker``, or any other verb of the command line."""
+"""``python -m ranlab COMMAND``: the command line of ranlab."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Campaigns: run a scenario, read what was measured as data frames."""
+"""Campaigns: run a scenario, and read its results as data frames."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _Path = Union[str, "os.PathLike[str]"]
 
 
 class Campaign:
-    """What a campaign measured: ``Campaign("results/my").frame("points")``."""
+    """Results of a campaign: ``Campaign("results/my").frame("points")``."""
 
     def __init__(self, folder: _Path) -> None:
         self.folder = Path(folder)
         self._tables = _native.read_campaign(self.folder)
 
     def columns(self, table: str = "points") -> dict[str, list[Any]]:
-        """A table as a list for each column; ``None`` is absent."""
+        """Returns a table as a list per column; ``None`` is a missing value."""
         if table not in self._tables:
             raise ConfigError(f"there is no table {table!r}; there are {', '.join(TABLES)}")
         return self._tables[table]
 
     def frame(self, table: str = "points") -> Any:
-        """A table as a pandas ``DataFrame``; without pandas, its :meth:`columns`."""
+        """Returns a table as a pandas ``DataFrame``, or as its :meth:`columns` if pandas is not installed."""
         try:
             import pandas
         except ImportError:
@@ -39,7 +39,7 @@ class Campaign:
         return pandas.DataFrame(self.columns(table))
 
     def write(self, folder: Optional[_Path] = None, *, parquet: bool = True) -> list[Path]:
-        """Writes the tables as Parquet, or CSV, into a folder (the campaign's ``tables``)."""
+        """Writes the tables as Parquet or CSV to a folder (default: ``tables`` in the campaign's folder). Returns the files."""
         target = self.folder / "tables" if folder is None else Path(folder)
         return [Path(file) for file in _native.write_tables(self.folder, target, parquet)]
 
@@ -52,9 +52,9 @@ def run(
     quick: bool = False,
     fresh: bool = False,
 ) -> Campaign:
-    """Runs a scenario, or goes on with it, as ``ranlab bench run`` does; ``settings`` are its ``--set KEY=VALUE``.
+    """Runs or resumes a scenario like ``ranlab bench run``; ``settings`` are its ``--set KEY=VALUE``.
 
-    A campaign that measured nothing, or whose required expectation does not hold, is a :class:`CampaignError`.
+    Raises :class:`CampaignError` if nothing was measured or a required expectation does not hold.
     """
     command = [str(program()), "bench", "run", str(scenario), "--out", str(out)]
     for key, value in (settings or {}).items():

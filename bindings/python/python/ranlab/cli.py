@@ -13,7 +13,7 @@ from .errors import EnvironmentLacksError
 
 
 def program() -> Path:
-    """The program ``ranlab`` whose processes hold parts: ``RANLAB`` if it is set, else the one that came with the package."""
+    """Returns the ``ranlab`` program for worker processes: ``RANLAB`` if set, otherwise the one installed with the package."""
     named = os.environ.get("RANLAB")
     beside = shutil.which("ranlab", path=str(Path(sys.executable).parent)) or shutil.which("ranlab")
     found = named or beside
@@ -23,7 +23,7 @@ def program() -> Path:
 
 
 def main() -> int:
-    """Does what the command line says; returns the exit code."""
-    # The verbs have their own way to end; without one Ctrl-C ends the process as it does any program.
+    """Runs the command line and returns the exit code."""
+    # Commands handle Ctrl-C themselves where needed; otherwise it must end the process as in any program.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _native.run(sys.argv[1:], program())

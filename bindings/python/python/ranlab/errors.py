@@ -1,8 +1,8 @@
-"""What can go wrong. Each class is also the one of Python's own that people catch."""
+"""Exceptions. Each class also derives from the matching built-in exception, where there is one."""
 
 
 class RanlabError(Exception):
-    """Any fault that ranlab tells of; the text names it, and what is allowed."""
+    """Any error of ranlab; the text names the fault and what is allowed."""
 
 
 class ConfigError(RanlabError, ValueError):
@@ -10,21 +10,21 @@ class ConfigError(RanlabError, ValueError):
 
 
 class EnvironmentLacksError(RanlabError, OSError):
-    """The machine or the network lacks something: an address in use, a controller that is not there."""
+    """A requirement of the machine or the network is missing, for example a free address or a reachable controller."""
 
 
 class ConnectionFailedError(RanlabError, ConnectionError):
-    """There is no connection to the RIC, or it was lost before the answer came."""
+    """There is no connection to the RIC, or it was lost before the response arrived."""
 
 
 class RefusedError(RanlabError):
-    """A RIC or a base station said no; the text has its cause, ``octets`` its own words if it had any."""
+    """A RIC or base station refused a request. The text has its cause, ``octets`` the control outcome if it sent one."""
 
     octets: "bytes | None" = None
 
 
 class UnansweredError(RanlabError, TimeoutError):
-    """Nobody answered in time."""
+    """No response arrived in time."""
 
 
 class ClosedError(RanlabError):
@@ -32,7 +32,7 @@ class ClosedError(RanlabError):
 
 
 class CampaignError(RanlabError):
-    """A campaign could not be run, or an expectation of it does not hold; ``code`` is the exit code of ``bench run``."""
+    """A campaign could not be run, or one of its expectations does not hold; ``code`` is the exit code of ``bench run``."""
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)

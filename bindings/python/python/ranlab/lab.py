@@ -1,4 +1,4 @@
-"""A RIC and emulated base stations in this process, on threads of their own that never take the interpreter's lock."""
+"""A RIC and emulated base stations in this process, on separate threads that never take the interpreter lock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Part:
     _native: Any
 
     def close(self) -> None:
-        """Ends it. Closing twice is no fault."""
+        """Ends it. Closing twice has no effect."""
         self._native.close()
 
     def __enter__(self: _Self) -> _Self:
@@ -29,7 +29,7 @@ class _Part:
 class Ric(_Part):
     """A near-RT RIC. Settings are the flags of ``ranlab ric`` with ``_`` for ``-``: ``Ric(http="127.0.0.1:8080")``.
 
-    Unless told otherwise it listens on ports of loopback that the system chooses: ``ric.e2``, ``ric.e42``.
+    By default it listens on loopback ports that the system chooses: ``ric.e2``, ``ric.e42``.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -39,7 +39,7 @@ class Ric(_Part):
         self._native = _native.Ric(settings)
 
     def address(self, name: str) -> str:
-        """Where it listens as ``e2``, ``e42`` or ``http``: the first address of that name."""
+        """Returns its first address with this name: ``e2``, ``e42`` or ``http``."""
         for known, address in self._native.addresses():
             if known == name:
                 return str(address)
@@ -47,28 +47,28 @@ class Ric(_Part):
 
     @property
     def e2(self) -> str:
-        """Where base stations connect."""
+        """Address for base stations."""
         return self.address("e2")
 
     @property
     def e42(self) -> str:
-        """Where xApps connect."""
+        """Address for xApps."""
         return self.address("e42")
 
     def report(self) -> dict[str, int]:
-        """What happened so far: ``nodes``, ``setups``, ``indications``, ``forwarded``, ``dropped``, ``faults`` …"""
+        """Returns counters: ``nodes``, ``setups``, ``indications``, ``forwarded``, ``dropped``, ``faults`` …"""
         return dict(self._native.report())
 
 
 class Fleet(_Part):
     """Emulated base stations with UEs. Settings are the flags of ``ranlab emulate``: ``Fleet(connect=ric.e2, nodes=10)``.
 
-    Returns when all of them have been started; ``report()["alive"]`` tells how many are set up.
+    The constructor returns when all have been started; ``report()["alive"]`` is the number of completed setups.
     """
 
     def __init__(self, connect: str | list[str], **settings: Any) -> None:
         self._native = _native.Fleet({"connect": connect, **settings})
 
     def report(self) -> dict[str, Any]:
-        """What happened so far: ``nodes``, ``alive``, ``sent``, ``dropped``, ``skipped``, ``lateness_us_p99`` …"""
+        """Returns counters: ``nodes``, ``alive``, ``sent``, ``dropped``, ``skipped``, ``lateness_us_p99`` …"""
         return dict(self._native.report())

@@ -1,6 +1,6 @@
-"""The rows of the service models' reports: made by bindings/python/models.py from the registry, not by hand.
+"""Rows of the service models' reports. Generated from the registry by bindings/python/models.py; do not edit.
 
-Every row says first whom it is about: ``ue``, ``bearer``, ``tunnel``, ``slice``, ``queue``, ``None`` where that is not so.
+The first fields of every row identify its subject: ``ue``, ``bearer``, ``tunnel``, ``slice``, ``queue``; ``None`` if not applicable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""xApps: nodes, subscriptions as iterators, async iterators or callbacks, controls and what they did."""
+"""xApps: nodes, subscriptions as iterators, async iterators or callbacks, controls and their effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import UnansweredError
 from .lab import _Part
 from .models import ROWS, KpmRow
 
-#: A service model's name (``"kpm"``), an object identifier, or the number that the node gives the function.
+#: A service model's name (``"kpm"``), an OID, or the id that the node assigned to the function.
 Function = Union[str, int]
 #: A row of a model: a class of :mod:`ranlab.models`.
 R = TypeVar("R")
@@ -26,10 +26,10 @@ class Offer:
 
     #: ``report``, ``insert``, ``control``, ``policy`` or ``structure``.
     kind: str
-    #: Style, with the action behind a slash: ``4``, ``2/6``; empty for a structure.
+    #: Style, followed by a slash and the action if there is one: ``4``, ``2/6``; empty for a structure.
     number: str
     name: str
-    #: Measurements, parameters or attributes, by name.
+    #: Names of measurements, parameters or attributes.
     items: tuple[str, ...]
 
 
@@ -39,44 +39,44 @@ class NodeFunction:
 
     id: int
     oid: Optional[str]
-    #: The registry's name of its service model; ``None`` if it has none.
+    #: Name of its service model; ``None`` if ranlab does not know it.
     sm: Optional[str]
     revision: int
-    #: What it offers, as its definition lists it.
+    #: Styles, actions and structures listed in its definition.
     offers: tuple[Offer, ...] = ()
 
 
 @dataclass(frozen=True)
 class Kpm:
-    """Measurements of KPM, chosen by name; ``Kpm()`` is all that a node offers.
+    """KPM measurements selected by name; ``Kpm()`` selects all that a node offers.
 
-    At every node (``node=None``) a selection too large for the reports of OCUDU and srsRAN (9,100 bytes) becomes several
-    subscriptions of one queue.
+    With ``node=None``, a selection too large for the reports of OCUDU and srsRAN (9,100 bytes) is split into several
+    subscriptions with one queue.
     """
 
     #: Names, for example ``"DRB.UEThpDl"``.
     measurements: Sequence[str] = ()
-    #: Report style; ``None``: 4, for measurements of the node as a whole 1, for one UE 2, for several UEs 5.
+    #: Report style. ``None`` selects 1 for measurements of the node, 2 for one UE, 5 for several UEs, and 4 otherwise.
     style: Optional[int] = None
-    #: UEs of styles 2 and 5: numbers, or identities as reports have them in ``ue_ids``.
+    #: UEs for styles 2 and 5: numbers, or identities in the format of ``ue_ids`` in reports.
     ues: Sequence[Union[int, str]] = ()
-    #: Slice: ``"1"`` or ``"1-010203"``; ``None``: all (of a third-party node SST 1).
+    #: Slice: ``"1"`` or ``"1-010203"``. ``None`` selects all slices (at a third-party node: SST 1).
     snssai: Optional[str] = None
     #: NR cell: ``"505.01/000000010"``.
     cell: Optional[str] = None
-    #: Time of a value; ``None``: the period.
+    #: Granularity period; ``None`` selects the report period.
     granularity_ms: Optional[int] = None
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node that the RIC told of."""
+    """A node announced by the RIC."""
 
     name: str
     functions: tuple[NodeFunction, ...]
 
     def offers(self, function: Function) -> bool:
-        """Whether it has that function."""
+        """Returns whether the node offers a function."""
         name = function.lower() if isinstance(function, str) else function
         name = RC_OID if name == "rc" else name
         return any(name in (it.id, it.oid, it.sm) for it in self.functions)
@@ -90,13 +90,13 @@ class Report(Generic[R]):
     """One indication."""
 
     node: str
-    #: Of which action of the subscription.
+    #: Id of the action.
     action: int
-    #: Running number, if the base station gives one.
+    #: Sequence number, if the base station sends one.
     sn: Optional[int]
-    #: When the base station took it, microseconds since the Unix epoch; ``None`` if the model does not say.
+    #: Time of the report, in microseconds since the Unix epoch; ``None`` if the model has no timestamp.
     tstamp_us: Optional[int]
-    #: A row for each UE, bearer, measurement …, of the model's class in :mod:`ranlab.models`; empty without a model.
+    #: One row per UE, bearer, measurement …, as instances of the model's class in :mod:`ranlab.models`; empty without a model.
     rows: tuple[R, ...]
     header: bytes = field(repr=False)
     message: bytes = field(repr=False)
@@ -104,20 +104,20 @@ class Report(Generic[R]):
 
 @dataclass(frozen=True)
 class Effect:
-    """KPIs to measure around a control: columns of a service model that have numbers, or measurements of KPM."""
+    """KPIs to measure before and after a control: numeric columns of a service model, or KPM measurements."""
 
     kpis: Sequence[str]
     sm: str = "kpm"
-    #: Reports before the control, and as many after it.
+    #: Number of reports before the control, and the same number after it.
     periods: int = 5
     period_ms: float = 100
-    #: Slices (``"1"``, ``"1-010203"``) by which KPM's values are shown; ``None``: those of the order's quotas.
+    #: Slices (``"1"``, ``"1-010203"``) for which KPM values are reported; ``None`` selects those of the order's quotas.
     slices: Optional[Sequence[str]] = None
 
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """Means over the periods before a control and over those after it; ``None`` if no report had a value."""
+    """Means over the periods before and after a control; ``None`` if no report had a value."""
 
     before: Optional[float]
     after: Optional[float]
@@ -125,17 +125,17 @@ class BeforeAfter:
 
 @dataclass(frozen=True)
 class Change(BeforeAfter):
-    """A KPI before and after a control: ``before`` and ``after`` are of all UEs and slices."""
+    """A KPI before and after a control; ``before`` and ``after`` cover all UEs and slices."""
 
     #: Unit; empty for counts and ratios.
     unit: str
     #: How UEs are summarized: ``"sum"`` or ``"mean"``.
     total: str
-    #: By slice; empty if no slice is known.
+    #: Values per slice; empty if no slice is known.
     slices: dict[str, BeforeAfter] = field(default_factory=dict)
-    #: By UE, whole identities.
+    #: Values per UE, by complete identity.
     ues: dict[str, BeforeAfter] = field(default_factory=dict)
-    #: UEs that are in the total alone, because there are more than 1,024.
+    #: Number of UEs that are only in the total, because there are more than 1,024.
     left_out: int = 0
 
 
@@ -143,43 +143,43 @@ class Change(BeforeAfter):
 class Acknowledged:
     """A control that was executed."""
 
-    #: The base station's words by their names; octets if the model has no names for them; ``None`` if it had none.
+    #: Outcome from the base station: a dictionary by names, or bytes if the model does not define it; ``None`` if there is none.
     outcome: Any
-    #: By KPI, if an effect was asked for.
+    #: Changes by KPI, if an effect was requested.
     effect: Optional[dict[str, Change]]
 
 
 @dataclass(frozen=True)
 class SliceQuota:
-    """RC style 2 action 6: what a slice gets of the carrier, in %."""
+    """RC style 2 action 6: share of the carrier for a slice, in %."""
 
     sst: int
-    #: Least that it can have if it wants it.
+    #: Guaranteed share.
     min: int = 0
-    #: Most that it can have.
+    #: Maximum share.
     max: int = 100
-    #: Kept for it, used or not.
+    #: Dedicated share, reserved even if unused.
     dedicated: int = 0
     sd: Optional[int] = None
-    #: The network; without it the base station's.
+    #: PLMN of the network; ``None`` selects the base station's.
     plmn: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Handover:
-    """RC style 3 action 1: the UE is to go to that cell."""
+    """RC style 3 action 1: hands a UE over to a cell."""
 
-    #: Its number at a base station of this project, or its identity as reports have it in ``ue_ids``: ``"amf=1,f1ap=2"``.
+    #: Number of the UE at a ranlab base station, or its identity in the format of ``ue_ids``: ``"amf=1,f1ap=2"``.
     ue: Union[int, str]
-    #: 36 bits.
+    #: NR cell identity, 36 bits.
     cell: int
-    #: The network; without it the base station's.
+    #: PLMN of the network; ``None`` selects the base station's.
     plmn: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class QosFlows:
-    """RC style 1 action 2: these flows are of that bearer; each flow is its identifier and 0 or 1 for the direction."""
+    """RC style 1 action 2: maps QoS flows to a bearer; each flow is an identifier and its direction, 0 or 1."""
 
     ue: Union[int, str]
     drb: int
@@ -190,41 +190,41 @@ Order = Union[SliceQuota, Sequence[SliceQuota], Handover, QosFlows]
 
 
 def _function(it: Any) -> NodeFunction:
-    """A function and its offers."""
+    """Converts a function and its offers."""
     *first, offers = it
     made = tuple(Offer(kind, number, name, tuple(items)) for kind, number, name, items in offers)
     return NodeFunction(*first, made)
 
 
 def _slices(order: Order) -> list[str]:
-    """The slices of an order's quotas."""
+    """Returns the slices of an order's quotas."""
     quotas = [order] if isinstance(order, SliceQuota) else [] if isinstance(order, (Handover, QosFlows)) else order
     return [str(it.sst) if it.sd is None else f"{it.sst}-{it.sd:06x}" for it in quotas]
 
 
 def _change(changed: Any) -> tuple[str, Change]:
-    """A KPI and what became of it."""
+    """Converts a KPI and its change."""
     kpi, unit, total, (before, after), slices, ues, left_out = changed
     groups = [{name: BeforeAfter(*it) for name, it in group} for group in (slices, ues)]
     return kpi, Change(before, after, unit, total, groups[0], groups[1], left_out)
 
 
 def _ordered(order: Order) -> tuple[Union[int, str], Any]:
-    """The UE that the header names, and the order."""
+    """Returns the UE for the header, and the order in native format."""
     if isinstance(order, Handover):
         return order.ue, (order.plmn, order.cell)
     if isinstance(order, QosFlows):
         return order.ue, (order.drb, list(order.flows))
     quotas = [order] if isinstance(order, SliceQuota) else order
-    # A quota is not about a UE, but the header has to name one.
+    # A quota concerns no UE, but the header must name one.
     return 0, [(it.plmn, it.sst, it.sd, it.min, it.max, it.dedicated) for it in quotas]
 
 
 class Subscription(Generic[R]):
-    """What one subscription hears: ``for report in …``, ``async for report in …``, or a callback.
+    """Reports of one subscription: ``for report in …``, ``async for report in …``, or a callback.
 
-    At most 4,096 reports of 16 MiB wait; beyond, the oldest give way and are counted (``dropped``). Ended by
-    :meth:`close`, by ``with``, with its xApp, and when nobody has it any more.
+    The queue holds at most 4,096 reports and 16 MiB. Beyond that, the oldest are dropped and counted (``dropped``). The
+    subscription ends with :meth:`close`, at the end of ``with``, with its xApp, and when it is garbage-collected.
     """
 
     def __init__(self, stream: _native.Stream, row: Any, on_report: Optional[Callable[[Report[R]], Any]]) -> None:
@@ -235,7 +235,7 @@ class Subscription(Generic[R]):
             threading.Thread(target=self._deliver, args=(on_report,), name="ranlab-reports", daemon=True).start()
 
     def next(self, timeout: Optional[float] = None) -> Optional[Report[R]]:
-        """The next report, waiting so many seconds; ``None`` if there is none in time, or none will come."""
+        """Returns the next report, waiting at most ``timeout`` seconds; ``None`` after the timeout or the end."""
         told = self._stream.next(timeout)
         if told is None:
             return None
@@ -254,7 +254,7 @@ class Subscription(Generic[R]):
             report = self.next(0)
             if report is not None:
                 yield report
-                # Others may have something to do, however many reports wait.
+                # Gives other tasks a chance to run while reports are queued.
                 await asyncio.sleep(0)
             elif self._stream.over():
                 return
@@ -271,37 +271,37 @@ class Subscription(Generic[R]):
             try:
                 on_report(report)
             except Exception:
-                # A callback's fault ends nobody's subscription; it is told as any thread's and counted.
+                # An exception of the callback does not end the subscription; it is reported like that of any thread, and counted.
                 self._callback_faults += 1
                 threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
     @property
     def received(self) -> int:
-        """Reports that came."""
+        """Number of received reports."""
         return self._stream.counts()[0]
 
     @property
     def dropped(self) -> int:
-        """Reports that gave way because nobody took them."""
+        """Number of reports dropped because they were not read in time."""
         return self._stream.counts()[1]
 
     @property
     def malformed(self) -> int:
-        """Indications that are none of the model's; they are left out."""
+        """Number of indications that could not be decoded, which are skipped."""
         return self._stream.counts()[2]
 
     @property
     def waiting(self) -> int:
-        """Reports that wait to be taken."""
+        """Number of queued reports."""
         return self._stream.counts()[3]
 
     @property
     def callback_faults(self) -> int:
-        """Exceptions of the callback."""
+        """Number of exceptions raised by the callback."""
         return self._callback_faults
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the subscription."""
         self._stream.close()
 
     def __enter__(self) -> Subscription[R]:
@@ -312,9 +312,9 @@ class Subscription(Generic[R]):
 
 
 class Xapp(_Part):
-    """An xApp: connects to a RIC's listener for xApps, and again after a loss, its subscriptions restored.
+    """An xApp that connects to a RIC's listener for xApps. It reconnects after a loss and restores its subscriptions.
 
-    ``dialect`` is whose E42 that RIC speaks: ``ranlab``, ``flexric``, or ``auto``, FlexRIC's until it shows itself as ours.
+    ``dialect`` is the E42 dialect of the RIC: ``ranlab``, ``flexric``, or ``auto``, which detects it (default ``ranlab``).
     """
 
     def __init__(
@@ -323,12 +323,12 @@ class Xapp(_Part):
         self._native: _native.Xapp = _native.Xapp(connect, e2ap, dialect)
 
     def nodes(self) -> list[Node]:
-        """The nodes that the RIC told of."""
+        """Returns the nodes announced by the RIC."""
         nodes = self._native.nodes()
         return [Node(name, tuple(map(_function, functions))) for name, functions in nodes]
 
     def wait_nodes(self, count: int = 1, offering: Optional[Function] = None, timeout: float = 10.0) -> list[Node]:
-        """Waits until so many nodes (that offer a function) are there."""
+        """Waits until ``count`` nodes (that offer a function) are connected, and returns them."""
         until = time.monotonic() + timeout
         while True:
             nodes = [it for it in self.nodes() if offering is None or it.offers(offering)]
@@ -387,12 +387,12 @@ class Xapp(_Part):
         actions: Optional[Sequence[Optional[bytes]]] = None,
         timeout: float = 20.0,
     ) -> Subscription[Any]:
-        """Subscribes at a node, or at every node that offers the function, those that come later included.
+        """Subscribes at a node, or at every node that offers the function, including nodes that connect later.
 
-        ``function`` may be a model's name, its class in :mod:`ranlab.models`, by which type checkers know the rows, or
-        measurements by name: ``Kpm(["DRB.UEThpDl"], snssai="1-010203")``.
-        ``trigger`` gives the event trigger's octets instead of ``period_ms``, ``actions`` the definition of each report
-        instead of the one that the model makes. ``on_report`` is called from a thread of its own.
+        ``function`` is a model's name, its class in :mod:`ranlab.models` (which lets type checkers know the rows), or a
+        selection of measurements: ``Kpm(["DRB.UEThpDl"], snssai="1-010203")``.
+        ``trigger`` is an encoded event trigger that replaces ``period_ms``. ``actions`` are the encoded definitions of
+        the reports, which replace the model's default. ``on_report`` is called on a separate thread.
         """
         name = node.name if isinstance(node, Node) else node
         kpm = None
@@ -419,17 +419,17 @@ class Xapp(_Part):
         ack: bool = True,
         effect: Optional[Effect] = None,
     ) -> Acknowledged:
-        """Sends a control and waits for the base station's answer; a refusal is a :class:`RefusedError`.
+        """Sends a control and waits for the base station's response; a refusal raises :class:`RefusedError`.
 
-        ``message`` and ``header`` are octets, or dictionaries by the names of the model's ASN.1 (a CHOICE has one member,
-        an ENUMERATED is its name). With ``effect`` the answer says also what became of those KPIs.
+        ``message`` and ``header`` are bytes, or dictionaries with the names of the model's ASN.1 (a CHOICE has one
+        member, an ENUMERATED is its name). With ``effect``, the result includes the change of these KPIs.
         """
         if not isinstance(message, bytes) or not isinstance(header, (bytes, type(None))):
             header, message = _native.encode_control(str(function), header, message)
         return self._send(node, function, header or b"", message, ack, effect)
 
     def order(self, node: Union[str, Node], order: Order, *, effect: Optional[Effect] = None) -> Acknowledged:
-        """Gives an order of RC: quotas of slices, a handover, QoS flows of a bearer."""
+        """Sends an RC control: slice quotas, a handover, or QoS flows of a bearer."""
         name = node.name if isinstance(node, Node) else node
         header, message = self._native.encode_order(name, *_ordered(order))
         if effect is not None and effect.slices is None:
@@ -453,6 +453,6 @@ class Xapp(_Part):
         return Acknowledged(outcome, None if changes is None else dict(map(_change, changes)))
 
     def counters(self) -> dict[str, Any]:
-        """``connected``, ``subscriptions``, ``indications``, ``lost`` (gaps in the base stations' numbers), ``lagged``, and the latest
-        ``troubles`` (64 at most; ``troubles_forgotten`` counts those before)."""
+        """Returns ``connected``, ``subscriptions``, ``indications``, ``lost`` (gaps in sequence numbers), ``lagged``, and the latest
+        problems in ``troubles`` (at most 64; ``troubles_forgotten`` counts the dropped ones)."""
         return self._native.counters()
