@@ -12,7 +12,7 @@
 enum { PDU_LEN_MAX = 1 << 20 };
 static struct { uint64_t subscription, period_ns, next_ns; uint32_t count; uint8_t action; } counter;
 static uint8_t in[4 + PDU_LEN_MAX], out[4 + PDU_LEN_MAX];
-static size_t have; /* octets in `in` */ static int fd = -1;
+static size_t have; /* bytes in `in` */ static int fd = -1;
 
 static uint64_t now_ns(void) {
     struct timespec t;
@@ -40,7 +40,7 @@ static uint32_t on_subscription(void *userdata, ranlab_context *ctx, const ranla
     counter.subscription = s->id, counter.period_ns = period_ns, counter.action = s->actions[0].id;
     counter.next_ns = counter.count = 0;
     on_wake(userdata, ctx);
-    return 1; /* the first action */
+    return 1; /* admits the first action */
 }
 static void on_subscription_delete(void *userdata, ranlab_context *ctx, uint64_t subscription) {
     if (counter.subscription == subscription) counter.subscription = 0;
@@ -55,7 +55,7 @@ static void dial(const char *address) {
     if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen)) close(fd), fd = -1;
     freeaddrinfo(found), have = 0;
 }
-/* Does what the agent wants. A socket that breaks while writing is noticed when reading. */
+/* Executes the outputs of the agent. A socket that fails while writing is detected when reading. */
 static void follow(ranlab_agent *agent, ranlab_event e, size_t len) {
     while (ranlab_agent_poll(agent, &e) == RANLAB_OK && e.kind != RANLAB_EVENT_NONE) {
         if (e.kind == RANLAB_EVENT_CONNECT) {
@@ -63,11 +63,11 @@ static void follow(ranlab_agent *agent, ranlab_event e, size_t len) {
             (fd < 0 ? ranlab_agent_disconnected : ranlab_agent_connected)(agent, now_ns(), e.controller);
         } else if (e.kind == RANLAB_EVENT_TRANSMIT) {
             while (!ranlab_agent_transmit(agent, now_ns(), e.controller, out + 4, PDU_LEN_MAX, &len) && len)
-                put_u32(out, (uint32_t)len), send(fd, out, len + 4, MSG_NOSIGNAL); /* blocks until all is taken */
+                put_u32(out, (uint32_t)len), send(fd, out, len + 4, MSG_NOSIGNAL); /* blocks until all is sent */
         } else if (e.kind == RANLAB_EVENT_CLOSE && fd >= 0) close(fd), fd = -1;
     }
 }
-/* Reads what is there and hands on the whole PDUs in it; 0 at the end of the connection. */
+/* Reads available data and passes complete PDUs to the agent. Returns 0 at the end of the connection. */
 static int take(ranlab_agent *agent, uint32_t controller) {
     ssize_t n = recv(fd, in + have, sizeof in - have, 0);
     if (n <= 0) return 0;

@@ -1,4 +1,4 @@
-/* hello_agent HOST PORT [SECONDS]: a gNB with one UE that tells KPM what it counts, in an epoll loop of its own. */
+/* hello_agent HOST PORT [SECONDS]: a gNB with one UE that reports KPM, in an epoll loop. */
 #define _GNU_SOURCE
 #include "ranlab.h"
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ static int loop, fd = -1;
 
 static uint64_t now_ns(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec; }
 static int64_t time_us(void *u) { struct timeval t; gettimeofday(&t, u); return t.tv_sec * 1000000ll + t.tv_usec; }
-/* What the base station counts: here a UE that gets 10 Mbit/s in 20 of 106 resource blocks, a slot of 0.5 ms after the other. */
+/* Counters of the base station: a UE that gets 10 Mbit/s in 20 of 106 resource blocks, with slots of 0.5 ms. */
 static size_t read_ues(void *start_ns, uint64_t *prbs_offered, ranlab_ue *ues, size_t ues_max) {
     uint64_t us = (now_ns() - *(uint64_t *)start_ns) / 1000;
     *prbs_offered = us / 500 * 106, (void)ues_max;

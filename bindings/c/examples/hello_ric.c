@@ -1,5 +1,5 @@
-/* hello_ric E2_PORT E42_PORT [SECONDS [PERIOD_MS]]: a RIC on 127.0.0.1 for base stations and xApps, in an epoll loop of its own. Its
- * iApp watches MAC of every node. */
+/* hello_ric E2_PORT E42_PORT [SECONDS [PERIOD_MS]]: a RIC on 127.0.0.1 for base stations and xApps, in an epoll loop. Its iApp
+ * subscribes to MAC of every node. */
 #define _GNU_SOURCE
 #include "ranlab_ric.h"
 #include "ranlab_stats.h"
@@ -21,7 +21,7 @@ static uint64_t now_ns(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC,
 static size_t length_at(const uint8_t *at) { uint32_t n; memcpy(&n, at, 4); return ntohl(n); }
 static struct peer *peer_of(uint64_t connection) { struct peer *p = peers; while (p->connection != connection) p++; return p; }
 
-/* The iApp: a node comes, it is subscribed; reports come, they are read. */
+/* The iApp subscribes at each new node and reads the reports. */
 static void on_node(void *userdata, ranlab_iapp_context *ctx, uint32_t change, const ranlab_node *node) {
     uint8_t trigger[16]; size_t len; uint64_t subscription; (void)userdata;
     printf("%s %s\n", node->name, change == RANLAB_NODE_ADDED ? "is new" : change == RANLAB_NODE_CHANGED ? "has changed" : "is forgotten");
@@ -56,7 +56,7 @@ static void accept_on(ranlab_ric *ric, struct peer *listener) {
     p->fd = fd, p->have = p->queued = p->sent = 0;
     epoll_ctl(loop, EPOLL_CTL_ADD, fd, &(struct epoll_event){ .events = EPOLLIN, .data.ptr = p });
 }
-static void flush(ranlab_ric *ric, struct peer *p) { /* what the kernel does not take waits here, and the rest in the RIC */
+static void flush(ranlab_ric *ric, struct peer *p) { /* data that the kernel does not accept is kept here, further PDUs in the RIC */
     for (ssize_t n = 0; n >= 0; n = send(p->fd, p->out + p->sent, p->queued - p->sent, MSG_DONTWAIT | MSG_NOSIGNAL), p->sent += n > 0 ? (size_t)n : 0) {
         size_t len = 0;
         if (p->sent < p->queued) continue;

@@ -1,5 +1,5 @@
-/* hello_xapp HOST PORT [SECONDS [PERIOD_MS]]: an xApp that watches MAC of every node, and tests the way to each by a control, in a poll
- * loop of its own. */
+/* hello_xapp HOST PORT [SECONDS [PERIOD_MS]]: an xApp that subscribes to MAC of every node and sends a control to each, in a poll
+ * loop. */
 #define _POSIX_C_SOURCE 200809L
 #include "ranlab_stats.h"
 #include "ranlab_xapp.h"
@@ -25,7 +25,7 @@ static void dial(const char *host, uint16_t port) {
     inet_pton(AF_INET, host, &to.sin_addr), have = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&to, sizeof to)) close(fd), fd = -1;
 }
-/* MAC knows one control, which changes nothing: header 1, message 42, 4 octets each, little endian. */
+/* MAC has one control, which changes nothing: header 1, message 42, 4 bytes each, little endian. */
 static void test_the_way(ranlab_xapp *xapp, const ranlab_node *node) {
     uint64_t request;
     int32_t error = ranlab_xapp_control(xapp, now_ns(), &(ranlab_command){ .node = node->node, .oid = RANLAB_OID_MAC, .acknowledge = 1,
@@ -39,7 +39,7 @@ static void read_report(const ranlab_indication *i) {
     if (reports++ % 100 == 0) printf("node %u: %zu UEs, %llu octets so far\n", i->node, n, (unsigned long long)octets);
     rows += n;
 }
-/* Does what the xApp wants, and hears what it says. */
+/* Executes the outputs of the xApp and processes its events. */
 static void follow(ranlab_xapp *xapp, char **argv) {
     ranlab_xapp_event e; size_t len;
     while (!ranlab_xapp_poll(xapp, &e) && e.kind != RANLAB_XAPP_NONE) {
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     int error = ranlab_xapp_new(&(ranlab_xapp_config){ .address = argv[1], .seed = (uint64_t)getpid() }, &xapp);
     if (!error) error = ranlab_model_trigger(RANLAB_OID_MAC, argc > 4 ? strtoull(argv[4], NULL, 10) * 1000 : 100000, trigger, sizeof trigger, &len);
     if (!error) error = ranlab_xapp_subscribe(xapp, now_ns(), &(ranlab_wanted){ .oid = RANLAB_OID_MAC, .event_trigger = trigger,
-        .event_trigger_len = len, .actions = &report, .actions_len = 1 }, &number); /* node 0: all of them */
+        .event_trigger_len = len, .actions = &report, .actions_len = 1 }, &number); /* node 0: every node */
     for (; !error && now_ns() < end; error = ranlab_xapp_wake(xapp, now_ns())) {
         follow(xapp, argv);
         ranlab_xapp_wake_at(xapp, &at);

@@ -1,6 +1,6 @@
-/* Counts what the heap is asked for in each 1000 calls, from the 200th on, of the function that COUNTED names and carries a PDU, and
- * says it on stderr. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit, ranlab_ric_receive or
- * ranlab_xapp_receive. Who begins a thread is ended. */
+/* Counts heap allocations per 1000 calls, from the 200th on, of the function selected by COUNTED that transfers PDUs, and prints the
+ * number on stderr. Linked with -Wl,--wrap=FUNCTION: ranlab_context_indicate, ranlab_agent_transmit, ranlab_ric_receive or
+ * ranlab_xapp_receive. Aborts if the program starts a thread. */
 #include "ranlab_ric.h"
 #include "ranlab_xapp.h"
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void count(void) {
     if (calls > 1000) fprintf(stderr, "allocated %ld freed %ld\n", asked - asked_before, freed - freed_before);
     asked_before = asked, freed_before = freed;
 }
-/* What is not wrapped is not linked. */
+/* Functions that are not wrapped are not linked. */
 #define WRAP(function, parameters, ...) \
     int32_t __real_##function parameters; \
     int32_t __wrap_##function parameters; \
@@ -40,6 +40,6 @@ WRAP(ranlab_ric_receive, (ranlab_ric *r, uint64_t t, uint64_t c, const uint8_t *
 #elif COUNTED == 3
 WRAP(ranlab_xapp_receive, (ranlab_xapp *x, uint64_t t, const uint8_t *p, size_t n), x, t, p, n)
 #else
-/* Half of the calls find nothing more. */
+/* Half of the calls return no PDU. */
 WRAP(ranlab_agent_transmit, (ranlab_agent *a, uint64_t t, uint32_t c, uint8_t *p, size_t n, size_t *l), a, t, c, p, n, l)
 #endif

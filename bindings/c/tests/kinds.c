@@ -1,4 +1,4 @@
-/* Every kind of node in every version of E2AP that has it: it is set up at a RIC, which takes it for what it is. */
+/* Tests the setup of every type of node in every version of E2AP that defines it; the RIC must recognize the type. */
 #include "ranlab_ric.h"
 #include "ranlab_stats.h"
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void on_node(void *userdata, ranlab_iapp_context *ctx, uint32_t change, c
 static int64_t time_us(void *userdata) { return (void)userdata, 0; }
 static size_t read_mac(void *userdata, ranlab_mac_ue *rows, size_t rows_max) { return (void)userdata, (void)rows, (void)rows_max, 0; }
 
-/* Sets up a node at a RIC of its own; whether the RIC takes it for what it is. */
+/* Sets up a node at a separate RIC. Returns whether the RIC recognizes its type. */
 static int met(ranlab_agent_config config) {
     const ranlab_ric_config at = { .mcc = 505, .mnc = 1, .mnc_digits = 2, .ric_id = 1, .e2ap = config.e2ap };
     const ranlab_iapp iapp = { .name = "kinds", .on_node = on_node };
@@ -28,7 +28,7 @@ static int met(ranlab_agent_config config) {
     size_t len;
     seen.kind = 99;
     int error = ranlab_agent_new(&config, &agent);
-    /* From v2.03 on a node without a RAN function cannot set up. */
+    /* From v2.03 on, a setup requires at least one RAN function. */
     if (!error) error = ranlab_agent_register_mac(agent, &(ranlab_mac){ time_us, read_mac }, NULL);
     if (!error) error = ranlab_ric_new(&at, &ric);
     if (!error) error = ranlab_ric_add_iapp(ric, &iapp, NULL, NULL);
@@ -42,7 +42,7 @@ static int met(ranlab_agent_config config) {
             while (r.kind == RANLAB_RIC_TRANSMIT && !ranlab_ric_transmit(ric, 1, connection, pdu, sizeof pdu, &len) && len) ranlab_agent_receive(agent, 1, controller, pdu, len);
     }
     ranlab_agent_free(agent), ranlab_ric_free(ric);
-    /* v1.01 sends no components, which would tell the central units from the whole. */
+    /* v1.01 sends no components, which would distinguish central units from complete base stations. */
     int central = config.node == RANLAB_NODE_GNB_CU || config.node == RANLAB_NODE_GNB_CU_CP;
     uint8_t expected = config.e2ap == RANLAB_E2AP_1_01 && central ? RANLAB_NODE_GNB : config.node;
     int part = strstr(name, "/du ") || strstr(name, "/cu-up ");
@@ -58,11 +58,11 @@ int main(void) {
             for (int v = 0; v < 3; v++) {
                 ranlab_agent_config config = { .mcc = 310, .mnc = 26, .mnc_digits = 3, .gnb_id_bits = bits, .gnb_id = 5, .node = node, .e2ap = versions[v], .part_id = 2 };
                 ranlab_agent *agent;
-                if (ranlab_agent_new(&config, &agent)) continue; /* there is no such node */
+                if (ranlab_agent_new(&config, &agent)) continue; /* invalid node */
                 ranlab_agent_free(agent), nodes++;
                 if (!met(config)) fprintf(stderr, "node %u of %u bits in version %u: kind %u, %s\n", node, bits, config.e2ap, seen.kind, name), failed = 1;
             }
-    /* 8 kinds with 11 lengths, 2 with 3, 1 with 4; 3 of them in two versions alone. */
+    /* 8 types with 11 id lengths, 2 with 3, 1 with 4; 3 of them in two versions only. */
     if (nodes != (6 * 11 + 3 + 4) * 3 + (2 * 11 + 3) * 2) fprintf(stderr, "%d nodes\n", nodes), failed = 1;
     return failed;
 }

@@ -1,4 +1,4 @@
-/* What a careless program does: every call answers with its error, none crashes. */
+/* Tests invalid calls: every call returns its error, and none crashes. */
 #include "ranlab_stats.h"
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void on_subscription_delete(void *userdata, ranlab_context *ctx, uint64_t
 }
 
 static ranlab_agent *reentered;
-static int busy; /* how often */
+static int busy; /* number of refused calls */
 static void on_wake(void *userdata, ranlab_context *ctx) {
     ranlab_event event;
     uint64_t ticket;
@@ -54,7 +54,7 @@ int main(void) {
     config.amf_name = "\xff";
     EXPECT(RANLAB_ERR_INVALID, ranlab_agent_new(&config, &agent));
     config.amf_name = NULL;
-    /* gNBs have identities of 22 to 32 bits, ng-eNBs of 18, 20 or 21, eNBs of 28, too; 1.01 has no parts of en-gNBs and ng-eNBs. */
+    /* Ids have 22 to 32 bits for gNBs, 18, 20 or 21 for ng-eNBs, and also 28 for eNBs; 1.01 has no split en-gNBs and ng-eNBs. */
     for (uint8_t node = 0; node <= 11; node++)
         for (uint8_t bits = 17; bits <= 33; bits++)
             for (int v1 = 0; v1 < 2; v1++) {
@@ -114,7 +114,7 @@ int main(void) {
     EXPECT(RANLAB_ERR_NULL, ranlab_context_outcome(NULL, NULL, 0));
     EXPECT(RANLAB_ERR_NULL, ranlab_context_answer(NULL, 1, 0));
 
-    /* An empty report of MAC: no rows, time stamp 1. */
+    /* An empty MAC report: no rows, timestamp 1. */
     const uint8_t empty[12] = { 0, 0, 0, 0, 1 }, one[12 + 176] = { 1 };
     ranlab_mac_ue ue;
     size_t rows = 9;
@@ -146,7 +146,7 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_agent_poll(agent, &event));
     if (event.kind != RANLAB_EVENT_TRANSMIT) return 3;
 
-    /* A buffer that is too small loses nothing. */
+    /* A buffer that is too small loses no data. */
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_transmit(agent, 1, controller, pdu, sizeof pdu, NULL));
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_transmit(agent, 1, controller, NULL, sizeof pdu, &len));
     EXPECT(RANLAB_ERR_BUFFER_TOO_SMALL, ranlab_agent_transmit(agent, 1, controller, pdu, 3, &len));
@@ -157,7 +157,7 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_agent_transmit(agent, 1, controller, pdu, sizeof pdu, &len));
     if (len != 0) return 5;
 
-    /* Not E2AP: the connection is closed, the agent lives. */
+    /* Not E2AP: the connection is closed, and the agent keeps running. */
     EXPECT(RANLAB_ERR_NULL, ranlab_agent_receive(agent, 2, controller, NULL, 4));
     EXPECT(RANLAB_OK, ranlab_agent_receive(agent, 2, controller, (const uint8_t *)"junk", 4));
     EXPECT(RANLAB_OK, ranlab_agent_receive(agent, 2, controller, NULL, 0));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the C package into a folder, and builds the examples against it by CMake and by pkg-config.
+# Installs the C package into a folder, and builds the examples with it, using CMake and pkg-config.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for tool in cmake pkg-config; do
@@ -26,13 +26,13 @@ C
 cmake -S "$prefix/consumer" -B "$prefix/build" -DCMAKE_PREFIX_PATH="$prefix" >"$prefix/cmake.log" || { cat "$prefix/cmake.log"; exit 1; }
 cmake --build "$prefix/build" >"$prefix/cmake.log" || { cat "$prefix/cmake.log"; exit 1; }
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-# shellcheck disable=SC2046 # words are meant
+# shellcheck disable=SC2046 # word splitting is intended
 cc "$prefix/consumer/hello_agent.c" $(pkg-config --cflags --libs ranlab) -o "$prefix/by_pkg_config"
 for program in "$prefix/build/hello_agent" "$prefix/build/hello_shared" "$prefix/by_pkg_config"; do
-    # Nobody listens there: it tries again until its time is over.
+    # There is no listener: the agent keeps trying until its time is over.
     LD_LIBRARY_PATH=$prefix/lib "$program" 127.0.0.1 1 1 2>"$prefix/said" && grep -q 'hello_agent: ok' "$prefix/said"
 done
-# Ports that nobody has just now: the RIC and the xApp meet there.
+# Unused ports for the RIC and the xApp.
 read -r e2 e42 < <(python3 -c 'import socket; s = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]; ports = [x.getsockname()[1] for x in s]; [x.close() for x in s]; print(*ports)')
 export LD_LIBRARY_PATH=$prefix/lib
 "$prefix/build/hello_ric" "$e2" "$e42" 3 >/dev/null 2>"$prefix/said_ric" & ric=$!

@@ -1,5 +1,5 @@
-/* An agent, a RIC with an iApp and an xApp of one program, tied together in memory: what they do for each other, and what a careless
- * program gets for its mistakes. */
+/* Tests an agent, a RIC with an iApp, and an xApp in one program, connected in memory: their interaction, and the errors of invalid
+ * calls. */
 #include "ranlab_ric.h"
 #include "ranlab_xapp.h"
 #include <stdio.h>
@@ -20,7 +20,7 @@ static ranlab_xapp *xapp;
 static uint32_t controller;
 static uint64_t e2, e42; /* connections at the RIC; 0: none */
 
-/* The agent's function: each time it is roused it reports and asks all that subscribed. */
+/* The agent's function: sends a report and an insert to each subscription whenever it is woken. */
 static struct { uint64_t subscription; uint8_t action, kind; } wants[8];
 static uint32_t on_subscription(void *userdata, ranlab_context *ctx, const ranlab_subscription *s) {
     CHECK(userdata == &wants && ctx);
@@ -146,7 +146,7 @@ static void hear(const ranlab_xapp_event *e) {
     if (e->kind == RANLAB_XAPP_OUTCOME) CHECK(e->outcome->done && e->outcome->outcome_len == 2 && !memcmp(e->outcome->outcome, "id", 2)), got.outcomes++;
 }
 
-/* Carries what there is until nobody has anything to say. */
+/* Transfers PDUs until no machine has output. */
 static void settle(void) {
     static uint8_t pdu[1 << 16];
     int busy = 1;
@@ -172,7 +172,7 @@ static void settle(void) {
             busy = 1;
             CHECK(r.kind != RANLAB_RIC_CLOSE);
             if (r.kind != RANLAB_RIC_TRANSMIT) continue;
-            /* A buffer that is too small loses nothing. */
+            /* A buffer that is too small loses no data. */
             int32_t error = ranlab_ric_transmit(ric, now, r.connection, pdu, 3, &len);
             if (!error && !len) continue;
             CHECK(error == RANLAB_ERR_BUFFER_TOO_SMALL && len > 3);
@@ -259,7 +259,7 @@ int main(void) {
     CHECK(seen.added == 1 && seen.subscribed == 1 && seen.refused == 1 && seen.outcomes == 1 && seen.wakes == 1);
     CHECK(got.ready == 1 && got.added == 1 && got.subscribed == 1);
     settle();
-    CHECK(seen.wakes == 2); /* the time that it asked for */
+    CHECK(seen.wakes == 2); /* at the time that it set */
     for (int i = 0; i < 3; i++) EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, now, 0)), EXPECT(RANLAB_OK, ranlab_agent_rouse(agent, now, 1)), settle();
     CHECK(seen.indications == 3 && got.indications == 3 && seen.outcomes == 4 && got.outcomes == 3);
     EXPECT(RANLAB_OK, ranlab_xapp_lost(xapp, got.subscription, &lost));
@@ -268,7 +268,7 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_xapp_unsubscribe_all(xapp, now, got.standing)), settle();
     CHECK(got.unsubscribed == 1 && !wants[0].subscription + !wants[1].subscription == 1);
 
-    /* The node is lost: the iApp hears it, the xApp does not; it comes back, and its subscription with it. */
+    /* The node disconnects, which is reported to the iApp only. It reconnects, and its subscription is restored. */
     EXPECT(RANLAB_OK, ranlab_ric_disconnected(ric, now, e2));
     EXPECT(RANLAB_ERR_UNKNOWN_CONNECTION, ranlab_ric_disconnected(ric, now, e2));
     EXPECT(RANLAB_OK, ranlab_agent_disconnected(agent, now, controller)), settle();
@@ -277,7 +277,7 @@ int main(void) {
     now = at, settle();
     CHECK(got.added == 1 && seen.added == 1 && seen.changed >= 2 && seen.subscribed >= 1 && wants[0].subscription + wants[1].subscription > 0);
 
-    /* Not E2AP: its connection is closed, and nobody else notices. */
+    /* Not E2AP: the connection is closed without affecting others. */
     uint64_t stranger;
     ranlab_ric_event r = { 0 };
     EXPECT(RANLAB_OK, ranlab_ric_connected(ric, now, RANLAB_SIDE_E2, "stranger", &stranger));
@@ -288,9 +288,9 @@ int main(void) {
     EXPECT(RANLAB_OK, ranlab_ric_connected(ric, now, RANLAB_SIDE_E2, "stranger", &stranger));
     EXPECT(RANLAB_OK, ranlab_ric_receive(ric, now, stranger, (const uint8_t *)"\x10\x0e\xff\xff", 4));
     EXPECT(RANLAB_OK, ranlab_ric_disconnected(ric, now, stranger));
-    while (!ranlab_ric_poll(ric, &r) && r.kind != RANLAB_RIC_NONE) CHECK(r.connection != stranger); /* it is gone: nothing more of it */
+    while (!ranlab_ric_poll(ric, &r) && r.kind != RANLAB_RIC_NONE) CHECK(r.connection != stranger); /* no event for a closed connection */
 
-    /* The RIC forgets what does not come back. */
+    /* The RIC removes a node that does not reconnect. */
     EXPECT(RANLAB_OK, ranlab_ric_disconnected(ric, now, e2));
     now += 700 * 1000000000ull;
     EXPECT(RANLAB_OK, ranlab_ric_wake(ric, now));

@@ -1,9 +1,9 @@
-/* station PORT [PORT...]: a base station for the tests: MAC, RLC, PDCP and KPM by counters, and a function of its own that is asked
- * and commanded; a controller on 127.0.0.1 for each port. UE 17 is the first controller's, UE 18 is shown to all.
+/* station PORT [PORT...]: a base station for the tests, with the functions MAC, RLC, PDCP and KPM, and an own function for queries and
+ * controls. It connects to one controller on 127.0.0.1 per port. UE 17 is visible to the first controller, UE 18 to all.
  *
- * Its function: a query is answered by its definition and its header, "refuse" is refused. A control "now" is done at once,
- * "later" within 20 ms, "no" refused in words; one that answers an insert is acknowledged with the insert's id. A subscription's first
- * action, an insert, gets one insert with the call process id "7" whenever the program rouses the function: each 20 ms. */
+ * The own function responds to a query with its definition and header, and refuses the query "refuse". It executes a control "now"
+ * immediately and "later" within 20 ms, and refuses "no" with a text. A control that responds to an insert is acknowledged with the
+ * insert's id. The first action of a subscription is an insert, which is sent every 20 ms with the call process id "7". */
 #define _GNU_SOURCE
 #include "ranlab_stats.h"
 #include <arpa/inet.h>
@@ -42,7 +42,7 @@ static size_t read_pdcp(void *userdata, ranlab_pdcp_bearer *rows, size_t rows_ma
     for (uint32_t i = 0; i < 3; i++) rows[i] = (ranlab_pdcp_bearer){ .rnti = 17 + i / 2, .rbid = (uint8_t)(4 + i), .rxsdu_bytes = 100 * i };
     return 3;
 }
-/* Three UEs, the one of 18 in another slice. */
+/* Three UEs; UE 18 is in a different slice. */
 static size_t read_ues(void *userdata, uint64_t *prbs_offered, ranlab_ue *ues, size_t ues_max) {
     uint64_t us = now_ns() / 1000;
     (void)userdata, (void)ues_max, *prbs_offered = us;
@@ -78,7 +78,7 @@ static uint32_t on_query(void *userdata, ranlab_context *ctx, const ranlab_query
     uint8_t both[64];
     uint64_t unused;
     (void)userdata;
-    if (ranlab_context_answer_later(ctx, &unused) != RANLAB_ERR_UNKNOWN_CONTROL) return RANLAB_CONTROL_FAILED; /* a query has one answer */
+    if (ranlab_context_answer_later(ctx, &unused) != RANLAB_ERR_UNKNOWN_CONTROL) return RANLAB_CONTROL_FAILED; /* the response to a query cannot be deferred */
     if (q->header_len + q->definition_len > sizeof both || (q->definition_len == 6 && !memcmp(q->definition, "refuse", 6))) return RANLAB_CONTROL_INVALID;
     memcpy(both, q->definition, q->definition_len), memcpy(both + q->definition_len, q->header, q->header_len);
     return ranlab_context_outcome(ctx, both, q->definition_len + q->header_len) ? RANLAB_CONTROL_FAILED : RANLAB_CONTROL_DONE;
