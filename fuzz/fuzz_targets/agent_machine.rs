@@ -1,4 +1,4 @@
-//! The agent against any controllers: no panic, the tables stay within a small `AgentLimits`.
+//! Agent with any controllers: no panic, and all tables stay within a small `AgentLimits`.
 #![no_main]
 
 use std::collections::BTreeMap;

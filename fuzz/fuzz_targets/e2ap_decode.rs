@@ -1,5 +1,5 @@
-//! E2AP from anybody, in every version: no panic; what decodes encodes as received, and that is stable; what is refused
-//! has an answer.
+//! Decoding of E2AP in every version: no panic. Decoded messages encode to the received bytes, and encoding is
+//! stable. Every refusal has a response.
 #![no_main]
 
 use bytes::Bytes;
@@ -29,7 +29,7 @@ fn round_trip(decoded: &e2ap::Decoded, version: Version) {
     assert_eq!(again.deviations, decoded.deviations);
     let canonical = e2ap::encode_as_received(&again, version).expect("what decodes encodes");
     assert_eq!(canonical, ours, "the encoding is canonical");
-    // The standard's own form has no deviations.
+    // The canonical encoding has no deviations.
     let standard = Bytes::from(e2ap::encode(&decoded.message, version).expect("what decodes encodes"));
     let standard = e2ap::decode(&standard, version).expect("what we encode decodes");
     assert_eq!(standard.message, decoded.message);

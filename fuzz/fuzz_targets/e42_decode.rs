@@ -1,4 +1,4 @@
-//! E42 from anybody, in every numbering: no panic; what decodes encodes as received, and that is stable.
+//! Decoding of E42 in every version: no panic. Decoded messages encode to the received bytes, and encoding is stable.
 #![no_main]
 
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! OpenEmpower, both versions: any message is read or refused; what was read is written with the same octets.
+//! Decoding of OpenEmpower, both versions: every message is decoded or refused, and decoded ones encode to the same
+//! bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,9 +1,10 @@
-//! The packet engine, with narrow and wide instructions, against the oracle of each pipeline: fates and octets of
-//! frames that the input damages, between changes of the tables. The address sanitizer watches the loops meanwhile.
+//! Compares the packet engine, with narrow and wide instructions, with the oracle of each pipeline: verdicts and
+//! bytes of frames that the input damages, with table changes in between. Runs under the address sanitizer.
 //!
-//! Input: an octet that chooses the pipeline, then records. A record is an octet of flags (bit 0: how far the tables
-//! change before; bit 1: bytes instead of a frame; bits 2 to 4: octets that are damaged; bit 5: cut), the number of a
-//! frame of the pipeline's own traffic or the length of the bytes, and what the flags announce.
+//! Input: a byte that selects the pipeline, then records. A record starts with a byte of flags: bit 0 applies table
+//! changes before, bit 1 selects bytes instead of a frame, bits 2 to 4 are the number of damaged bytes, and bit 5
+//! truncates. The number of a frame of the pipeline's traffic (or the length of the bytes) and the data for the flags
+//! follow.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +14,7 @@ use ranlab_dataplane::pipelines::{Oracle, Pipeline};
 use ranlab_dataplane::trace::{Directions, Trace, Traffic};
 use std::sync::LazyLock;
 
-/// Small tables: what is interesting is the code, and an input must stay quick.
+/// Small tables, because the code is of interest and each input must be fast.
 const PIPELINES: &[&str] = &[
     r#"{"name":"portfwd","mac-swap-upstream":"02:03:04:05:06:07"}"#,
     r#"{"name":"l2fwd","upstream-table-size":20,"fluct-table":4,"fakedrop":false}"#,
@@ -89,7 +90,7 @@ fn check(
     now_ns: u64,
     frames: &mut Vec<(Port, Vec<u8>)>,
 ) {
-    // The engine takes the packets of one port before those of the other.
+    // The engine processes the packets of one port before those of the other.
     frames.sort_by_key(|(port, _)| *port as usize);
     for (engine, burst) in engines.iter_mut() {
         burst.clear();
@@ -123,7 +124,7 @@ fuzz_target!(|input: &[u8]| {
         if flags & 1 != 0 || frames.len() == BURST {
             check(&mut engines, &mut oracle, now_ns, &mut frames);
             now_ns += 1_000_000 * u64::from(flags >> 6);
-            // At most as many as a worker applies before one burst.
+            // At most as many events as a worker applies before one burst.
             for event in events.by_ref().take(usize::from(flags >> 5)) {
                 oracle.apply(event.what);
                 controls

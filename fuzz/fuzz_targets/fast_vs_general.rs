@@ -1,4 +1,5 @@
-//! What the fast path accepts, the general codec accepts with the same values; both write the same bytes.
+//! Compares the fast path with the general codec: whatever the fast path accepts, the general codec decodes to the
+//! same values, and both encode to the same bytes.
 #![no_main]
 
 use bytes::Bytes;
@@ -22,7 +23,7 @@ fuzz_target!(|input: &[u8]| {
                 (head.request_id, head.function_id, head.action_id),
                 (m.request_id, m.function_id, m.action_id)
             );
-            // The sequence number is seen only in its usual place.
+            // The fast path reads the sequence number only at its usual position.
             assert!(head.sn.is_none() || head.sn == m.sn);
         }
     }

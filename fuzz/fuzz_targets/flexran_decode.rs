@@ -1,4 +1,4 @@
-//! FlexRAN: any frame is read or refused; what was read can be written and reads the same.
+//! Decoding of FlexRAN: every frame is decoded or refused, and decoded ones encode and decode to the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +8,7 @@ fuzz_target!(|octets: &[u8]| {
     let Ok(envelope) = decode_frame(octets) else { return };
     let mut again = Vec::new();
     if encode_frame(&envelope, &mut again).is_ok() {
-        // NaN is not equal to itself: compare what is printed.
+        // NaN is not equal to itself, so the printed values are compared.
         let read = decode_frame(&again).expect("what was written is read");
         assert_eq!(format!("{read:?}"), format!("{envelope:?}"));
     }

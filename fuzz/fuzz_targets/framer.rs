@@ -1,6 +1,7 @@
-//! Frames out of a stream that arrives in any pieces: the same frames, or the same complaint, as from the whole.
+//! Framing of a stream that arrives in any pieces: the frames and errors are the same as for the whole stream.
 //!
-//! Input: the largest PDU in two octets, the pieces' size in one, whether frames are kept alive in one; the stream.
+//! Input: maximum PDU length (2 bytes), size of the pieces (1 byte), whether frames are kept alive (1 byte), and the
+//! stream.
 #![no_main]
 
 use std::io::IoSlice;
@@ -49,7 +50,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(kept.is_empty() || kept.iter().zip(&frames).all(|(kept, frame)| kept == frame));
 });
 
-/// Frames, the complaint that ends them, octets left over.
+/// Returns the frames, the error that ends them, and the number of remaining bytes.
 fn expected(mut stream: &[u8], limit: usize) -> (Vec<&[u8]>, Option<FrameError>, usize) {
     let mut frames = Vec::new();
     while let Some((head, rest)) = stream.split_first_chunk::<4>() {

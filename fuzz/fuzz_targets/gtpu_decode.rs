@@ -1,4 +1,4 @@
-//! GTP-U: any datagram is read or refused; what was read can be written and reads the same.
+//! Decoding of GTP-U: every datagram is decoded or refused, and decoded ones encode and decode to the same value.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

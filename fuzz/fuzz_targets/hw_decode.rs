@@ -1,5 +1,5 @@
-//! The service models in aligned PER, and the messages of interfaces that NI carries: no panic; what decodes encodes, and
-//! that is canonical.
+//! Decoding of the service models in aligned PER, and of the interface messages in NI: no panic, and decoded messages
+//! have a canonical encoding.
 #![no_main]
 
 use std::fmt::Debug;

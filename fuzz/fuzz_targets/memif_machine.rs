@@ -1,7 +1,9 @@
-//! Either end of memif against any peer: no panic, few outputs at a time, and no number is taken that is beyond its bound.
+//! Either end of memif with any peer: no panic, a bounded number of outputs per step, and no accepted number beyond
+//! its limit.
 //!
-//! Input: the role in one octet; then messages, each the type in one octet (reduced to a known one, mostly), how many descriptors
-//! and octets in one each, and the octets behind the type. What is not there is as a polite peer says it.
+//! Input: the role (1 byte), then messages. Each has its type (1 byte, mostly reduced to a known one), the number of
+//! descriptors (1 byte), the number of bytes (1 byte), and the bytes after the type. Missing data is replaced by
+//! valid values.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,9 @@
-//! A whole interface against any peer: its socket, the descriptors that come, the memory behind them, and packets. Nothing that a
-//! peer does ends this process, lets it wait, or leaves a descriptor open.
+//! A complete memif interface with any peer: its socket, received descriptors, shared memory, and packets. No peer
+//! can crash or block this process, or leave a descriptor open.
 //!
-//! Input: who listens, in one octet; then steps. A polite peer's next message comes by one of them, so that scripts get far;
-//! others damage a message, send another thing for memory, write to the memory, cut it, punch holes, die, and let packets pass.
+//! Input: the role of the listener (1 byte), then steps. One step sends the next message of a valid peer, so that
+//! scripts reach later states. Others damage a message, send other descriptors instead of memory, write to the
+//! memory, truncate it, punch holes, disconnect, or transfer packets.
 #![no_main]
 
 use std::cell::RefCell;
@@ -19,7 +20,7 @@ use ranlab_wire::memif::{
 };
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, ftruncate, memfd_create};
 
-/// Octets of the peer's memory, in two rings of 16 each way with their buffers.
+/// Size of the peer's memory in bytes: two rings of 16 entries per direction, with buffers.
 const OCTETS: u64 = 64 << 10;
 const STEPS: usize = 200;
 
@@ -33,21 +34,21 @@ fn settings(role: Role) -> Settings {
 
 thread_local! {
     static MASTER: RefCell<Port> = RefCell::new(Port::new(&path(Role::Master), settings(Role::Master)).expect("a port"));
-    /// The peer's, where the port connects.
+    /// The peer's listener, if the port connects.
     static LISTENER: Listener = Listener::bind(&path(Role::Slave)).expect("a socket");
 }
 
 struct Peer {
     control: Option<Control>,
-    /// Memory that it has shared or was given.
+    /// Shared memory that the peer has sent or received.
     memory: Vec<File>,
-    /// Messages of the polite script that were sent.
+    /// Number of messages of the valid script that were sent.
     said: usize,
     master: bool,
 }
 
 impl Peer {
-    /// Something for memory, or for interrupts.
+    /// Returns a descriptor to send as memory or interrupt.
     fn thing(&self, kind: u8) -> Option<OwnedFd> {
         let file = |flags| memfd_create("peer", flags).ok();
         let memory = match kind % 8 {
@@ -80,7 +81,7 @@ impl Peer {
         }
     }
 
-    /// The next message of who behaves, with its descriptor; `None` behind the last.
+    /// Returns the next message of a valid peer, with its descriptor; `None` after the last one.
     fn polite(&mut self) -> Option<(Message, Option<OwnedFd>)> {
         let name = Name::new("peer");
         let (step, ring) = (self.said, |to_master: bool, index: u16| {
@@ -105,7 +106,7 @@ impl Peer {
                 max_s2m_ring: 15,
                 max_log2_ring: 14,
             };
-            // Init, a region, three rings: an Ack for each.
+            // Init, one region, three rings; each is acknowledged.
             return match step {
                 0 => Some((Message::Hello(limits), None)),
                 1..=5 => Some((Message::Ack, None)),
@@ -123,7 +124,7 @@ impl Peer {
         }
     }
 
-    /// Takes what was sent to it, memory above all.
+    /// Receives messages and descriptors, in particular memory.
     fn hear(&mut self) {
         let mut message = [0; MESSAGE_BYTES];
         for _ in 0..16 {
@@ -143,7 +144,7 @@ impl Peer {
     }
 }
 
-/// How many descriptors this process has.
+/// Returns the number of open descriptors of this process.
 fn open() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
@@ -159,7 +160,7 @@ fuzz_target!(|input: &[u8]| {
             let control = Control::connect(&path(Role::Master)).ok();
             let _ = port.service();
             drive(port, Peer { control, memory: Vec::new(), said: 0, master: false }, &mut rest);
-            // The next one is welcome.
+            // The next connection is accepted.
             let _ = (port.service(), port.service());
         });
     } else {
@@ -167,7 +168,7 @@ fuzz_target!(|input: &[u8]| {
         let _ = port.service();
         let control = LISTENER.with(|listener| listener.accept().ok());
         drive(&mut port, Peer { control, memory: Vec::new(), said: 0, master: true }, &mut rest);
-        // Who connected again waits to be accepted.
+        // Accepts the peer's new connection.
         LISTENER.with(|listener| while listener.accept().is_ok() {});
     }
     assert_eq!(open(), before, "a descriptor was left open");
@@ -190,7 +191,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
             3 => {
-                // The same, damaged, with another thing beside it, or with none.
+                // The next valid message, damaged, with a different descriptor or none.
                 let Some((message, _)) = peer.polite() else { continue };
                 let mut record = encode(&message);
                 let (at, to, kind) = (next(), next(), next());
@@ -255,7 +256,7 @@ fn drive(port: &mut Port, mut peer: Peer, rest: &mut &[u8]) {
                 }
             }
         }
-        // Two rings of 2^14 each way at most, and none once it is down.
+        // At most two rings of 2^14 entries per direction, and none after a disconnect.
         assert!(u32::from(port.waiting()) <= 16 << 14 && (port.is_up() || port.untaken() == 0));
     }
     port.stop();

@@ -1,7 +1,8 @@
-//! Rings in memory that the peer writes to: no panic, no octet outside the memory, and never more than there is.
+//! Rings in memory that the peer writes to: no panic, no access outside the memory, and never more packets than
+//! available.
 //!
-//! Input: sizes and places of both rings, which need not be good, and who owns the memory; then steps: the peer writes an index,
-//! a descriptor or anything anywhere, and this end takes, puts and looks.
+//! Input: sizes and positions of both rings, which may be invalid, and the owner of the memory; then steps. The peer
+//! writes an index, a descriptor or arbitrary data anywhere, and this end receives, sends and reads.
 #![no_main]
 
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use ranlab_net::memif::{Buffers, Place, Receiver, Region, Sender, Taken};
 
-/// Octets of the memory: a few pages, so that much of what is drawn is near an end.
+/// Size of the memory in bytes: a few pages, so that many random positions are near an end.
 const OCTETS: usize = 16 << 10;
 
 struct Script<'a>(&'a [u8]);
@@ -27,7 +28,7 @@ impl Script<'_> {
         u32::from_le_bytes([self.octet(), self.octet(), self.octet(), self.octet()])
     }
 
-    /// Mostly within the memory.
+    /// Returns a position, mostly within the memory.
     fn place(&mut self) -> u32 {
         let word = self.word();
         if word >> 29 == 7 { word } else { word % (OCTETS as u32 + 64) }
@@ -53,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
         (Place { region, offset, log2_size }, Buffers { region, offset: at, octets })
     };
     let ([to, from], write) = ([place(0), place(8192)], |octets: &[u8], at: u32| {
-        // The memory ends; the peer's file does not grow.
+        // The memory has a fixed size; the peer's file does not grow.
         let fits = octets.len().min(OCTETS.saturating_sub(at as usize));
         let _ = peer.write_all_at(&octets[..fits], at.into());
     });
@@ -75,7 +76,7 @@ fuzz_target!(|input: &[u8]| {
         let ring = if step & 0x80 == 0 { to.0.offset } else { from.0.offset };
         let index = ring.wrapping_add(if step & 0x40 == 0 { 6 } else { 64 });
         match step & 7 {
-            // A little further; anywhere.
+            // Slightly further, or anywhere.
             0 => write(&u16::from(script.octet()).to_ne_bytes(), index),
             1 => write(&(script.word() as u16).to_ne_bytes(), index),
             2 => {
@@ -91,7 +92,7 @@ fuzz_target!(|input: &[u8]| {
                 let at = script.place();
                 write(&script.word().to_ne_bytes(), at);
             }
-            // It cannot be cut.
+            // It cannot be truncated.
             4 => assert!(peer.set_len(u64::from(script.word()) % OCTETS as u64).is_err()),
             5 => {
                 let room = usize::from(script.octet()) + 45;

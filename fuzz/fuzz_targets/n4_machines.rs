@@ -1,5 +1,5 @@
-//! Both ends of N4 against any peer: no panic, the SMF's account balances. The first octet of each message chooses its
-//! length; half of them come to an associated pair with a session.
+//! Both ends of N4 with any peer: no panic, and the SMF's counters are consistent. The first byte of each message
+//! selects its length. Half of the messages arrive at an associated pair with a session.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! PFCP: any octets are read or refused; what was read can be written and reads the same; both readers agree.
+//! Decoding of PFCP: any bytes are decoded or refused, decoded messages encode and decode to the same value, and both
+//! decoders agree.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! The RIC against any sequence of peers: no panic, every bound of a small `Limits` holds.
+//! RIC with any sequence of peers: no panic, and every limit of a small `Limits` is kept.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,7 +6,7 @@ use ranlab_e2::OutboxLimits;
 use ranlab_e2::ric::{ConnId, Limits, Ric, RicConfig, RicInput, RicOutput, Side};
 use ranlab_fuzz::{Keys, Script};
 
-/// Connections at once; the first half are E2.
+/// Number of simultaneous connections; the first half are E2.
 const SLOTS: usize = 6;
 
 fuzz_target!(|input: &[u8]| {

@@ -1,4 +1,5 @@
-//! RMR out of a stream: what is read is written again to the same message, and never more is taken than is there.
+//! Decoding of RMR from a stream: decoded messages encode and decode to the same value, and no more bytes are
+//! consumed than available.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +9,7 @@ fuzz_target!(|input: &[u8]| {
     let mut rest = input;
     while let Ok(Some((message, len))) = Message::decode(rest) {
         rest = &rest[len..];
-        // A name that is no UTF-8 grows by its replacement, and is then cut.
+        // A name that is not UTF-8 grows by replacement characters and is then truncated.
         if let Ok(octets) = message.encode()
             && message.source.is_ascii()
             && message.meid.is_ascii()

@@ -1,5 +1,5 @@
-//! Agents and controllers' ends of FlexRAN and OpenEmpower against any peer: no panic, what is held stays within bounds.
-//! The first octet chooses the machine, the first octet of each piece its length.
+//! Agents and controllers of FlexRAN and OpenEmpower with any peer: no panic, and bounded memory. The first byte
+//! selects the machine, and the first byte of each piece its length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Meters: counted bytes are passed bytes, nothing passes a used-up quota, each quota is reported once.
-//! Two bytes are a step: a packet in either direction, a report, another limit, a grant.
+//! Usage meters: counted bytes equal forwarded bytes, no packet passes a used-up quota, and each quota is reported
+//! once. Two bytes are a step: a packet in either direction, a report, a new limit, or a grant.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Compilation of rules: a set is installed exactly if it is accepted beforehand, whatever a request holds, and packets
-//! that meet it are all accounted for. Half of the inputs are elements of a request, the others seed a random request.
+//! Compilation of rules: a rule set is installed exactly if it was accepted before, for any request, and all packets
+//! are accounted for. Half of the inputs are elements of a request; the others seed a random request.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

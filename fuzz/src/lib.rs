@@ -1,7 +1,7 @@
-//! Fuzz bytes as a script for a machine: time steps, connections that come and go, PDUs.
+//! Fuzz input as a script for a machine: time steps, connections that open and close, and PDUs.
 //!
-//! A PDU is a random valid one (so that the fuzzer need not learn PER), its keys replaced by ones that the machine used
-//! (so that answers and indications hit), then perhaps damaged.
+//! A PDU is a random valid one, so the fuzzer need not learn PER. Its keys are replaced by ones that the machine has
+//! used, so that responses and indications match. It may then be damaged.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use ranlab_e2::Time;
 use ranlab_wire::e2ap::{self, Message, Version};
 use ranlab_wire::e42;
 
-/// Steps of one script at most, so that an input stays quick.
+/// Maximum number of steps per script, so that each input is fast.
 const STEPS: usize = 200;
 
-/// The rest of the fuzz input.
+/// The remaining fuzz input.
 #[derive(Debug)]
 pub struct Script<'a> {
     input: &'a [u8],
@@ -22,50 +22,50 @@ pub struct Script<'a> {
 }
 
 impl<'a> Script<'a> {
-    /// A script of these bytes.
+    /// Creates a script.
     pub fn new(input: &'a [u8]) -> Self {
         Self { input, steps: 0, now: Time::ZERO }
     }
 
-    /// The operation of the next step, 0 to 255; `None` at the end.
+    /// Returns the operation of the next step, 0 to 255, or `None` at the end.
     pub fn step(&mut self) -> Option<u8> {
         self.steps += 1;
         if self.input.is_empty() || self.steps > STEPS { None } else { Some(self.octet()) }
     }
 
-    /// The next octet, zero at the end.
+    /// Returns the next byte, or zero at the end.
     pub fn octet(&mut self) -> u8 {
         let Some((&first, rest)) = self.input.split_first() else { return 0 };
         self.input = rest;
         first
     }
 
-    /// What time it is.
+    /// Returns the current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Lets time pass: nothing to 18 hours.
+    /// Advances the time by zero to 18 hours.
     pub fn pass_time(&mut self) {
         const MS: [u64; 8] = [0, 1, 10, 100, 1_000, 5_000, 60_000, 65_535_000];
         let step = Duration::from_millis(MS[usize::from(self.octet() % 8)]);
         self.now += step;
     }
 
-    /// A PDU of E2AP with the keys of `seen`.
+    /// Returns an E2AP PDU with the keys in `seen`.
     pub fn e2ap(&mut self, seen: &Keys) -> Bytes {
         let name = Message::NAMES[usize::from(self.octet()) % Message::NAMES.len()];
         self.e2ap_named(name, seen)
     }
 
-    /// The same of a given message.
+    /// Returns a PDU of the given E2AP message with the keys in `seen`.
     pub fn e2ap_named(&mut self, name: &str, seen: &Keys) -> Bytes {
         let (version, seed) = (self.version(), self.seed());
         let pdu = Message::random(name, seed, version).and_then(|m| e2ap::encode(&m, version).ok());
         self.finish(pdu.unwrap_or_default(), seen)
     }
 
-    /// A PDU of E42: what only E42 has, or a message of E2AP.
+    /// Returns an E42 PDU: an E42-specific message or an E2AP message.
     pub fn e42(&mut self, seen: &Keys) -> Bytes {
         let (kind, version, seed) = (self.octet() % 8, self.version(), self.seed());
         let Some(message) = e42_message(kind, version, seed) else { return self.e2ap(seen) };
@@ -111,7 +111,7 @@ fn e42_message(kind: u8, version: Version, seed: u64) -> Option<e42::Message> {
         Some(Message::RicSubscriptionRequest(m)) => Some(m),
         _ => None,
     };
-    // Few distinct nodes, so that they meet again.
+    // A small number of distinct nodes, so that they occur repeatedly.
     let setup = node(seed % 4)?;
     Some(match kind {
         0 => e42::Message::SetupRequest(e42::SetupRequest {
@@ -170,7 +170,7 @@ fn connected(setup: e2ap::E2SetupRequest) -> e42::ConnectedNode {
     }
 }
 
-/// The last transaction, request, function and xApp that a machine wrote, as octets of its PDUs.
+/// The last transaction, request, function and xApp ids that a machine has sent, encoded as in its PDUs.
 #[derive(Debug, Default)]
 pub struct Keys {
     transaction: Option<[u8; 1]>,
@@ -179,14 +179,14 @@ pub struct Keys {
     xapp: Option<[u8; 2]>,
 }
 
-/// How the elements begin: identifier, (criticality), length, and padding of the request id.
+/// First bytes of the elements: identifier, (criticality), length, and padding of the request id.
 const TRANSACTION: ([u8; 2], &[u8]) = ([0, 49], &[2, 0]);
 const REQUEST: ([u8; 2], &[u8]) = ([0, 29], &[5, 0]);
 const FUNCTION: ([u8; 2], &[u8]) = ([0, 5], &[2]);
 const XAPP: ([u8; 2], &[u8]) = ([0, 62], &[2]);
 
 impl Keys {
-    /// Remembers the keys in a PDU of the machine's.
+    /// Stores the keys in a PDU of the machine.
     pub fn learn(&mut self, pdu: &[u8]) {
         learn(&mut self.transaction, pdu, TRANSACTION);
         learn(&mut self.request, pdu, REQUEST);
@@ -202,7 +202,7 @@ impl Keys {
     }
 }
 
-/// Where the value of an element begins, searched among the first octets.
+/// Returns the position of an element's value, searched in the first bytes.
 fn find(pdu: &[u8], (id, head): ([u8; 2], &[u8])) -> Option<usize> {
     let at = pdu.iter().take(48).enumerate().position(|(at, _)| {
         pdu[at..].starts_with(&id) && pdu.get(at + 3..).is_some_and(|rest| rest.starts_with(head))
