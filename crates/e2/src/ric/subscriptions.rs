@@ -55,8 +55,7 @@ impl Ric {
             let node = self.nodes.at(place).filter(|n| n.info.id == *node_id);
             let known = node.and_then(|n| n.subscriptions.at(slot));
             if known.is_some_and(|s| s.function == function && s.details == *details) {
-                // The owner repeats its request. It gets its response again, immediately or after the node's
-                // response.
+                // A repeated request gets its response again, immediately or after the node's response.
                 self.answer_sinks(place, slot, Some((owner, request_id)));
                 return Ok(());
             }
