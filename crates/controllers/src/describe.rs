@@ -46,7 +46,8 @@ impl Routes {
     /// Returns the methods of a path; `None` if there is no such path.
     pub(crate) fn of(&self, path: &str) -> Option<&str> {
         let fits = |pattern: &str| {
-            let (pattern, path) = (pattern.split('/'), path.split('/'));
+            let pattern = pattern.split('/');
+            let path = path.split('/');
             pattern.clone().count() == path.clone().count()
                 && pattern.zip(path).all(|(wanted, is)| wanted.starts_with('{') || wanted == is)
         };

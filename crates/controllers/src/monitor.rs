@@ -128,7 +128,8 @@ impl Report {
             totals.lost += u64::from(gap);
             self.last_sn = Some(sn);
         }
-        let (model, header) = (self.stats.model, indication.header);
+        let model = self.stats.model;
+        let header = indication.header;
         let bytes = header.len().saturating_add(payload.len());
         let checked = model.check(model.encoding(), header, payload);
         if bytes > REPORT_BYTES || checked.is_err() {
@@ -235,7 +236,8 @@ impl Monitor {
     pub fn new(config: MonitorConfig) -> Result<(Self, MonitorHandle), SmError> {
         let period = Duration::from_millis(config.period_ms.into());
         // A model that needs several triggers appears once per trigger.
-        let (mut models, mut wanted) = (Vec::new(), Vec::new());
+        let mut models = Vec::new();
+        let mut wanted = Vec::new();
         for model in config.models {
             for trigger in model.triggers(model.encoding(), period)? {
                 models.push(model);

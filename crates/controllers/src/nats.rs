@@ -277,7 +277,9 @@ async fn attend(
 ) {
     let joined = Arc::new(AtomicBool::new(false));
     let heard = Heard { news: news.clone(), joined: joined.clone(), tries: Arc::new(AtomicUsize::new(0)) };
-    let (mut opening, mut begun, mut tries) = (Opening { config, heard, client: None }, Some(begun), 1);
+    let mut opening = Opening { config, heard, client: None };
+    let mut begun = Some(begun);
+    let mut tries = 1;
     let store = loop {
         let Some(tried) = meanwhile(&mut asked, &news, opening.open()).await else { return };
         let error = match tried {
@@ -339,7 +341,8 @@ async fn carry(
 ) {
     let (store, room) = (Arc::new(store), Arc::new(Semaphore::new(WRITES_MAX)));
     let mut watch: Option<kv::Watch> = None;
-    let (mut complete, mut silent) = (false, 0_u32);
+    let mut complete = false;
+    let mut silent = 0_u32;
     loop {
         tokio::select! {
             ask = asked.recv() => match ask {
@@ -382,8 +385,8 @@ async fn carry(
                         kv::Operation::Put => entry.value,
                         kv::Operation::Delete | kv::Operation::Purge => Bytes::new(),
                     };
-                    let (key, revision) = (entry.key, entry.revision);
-                    if news.send(BusNews::Entry { key, revision, value }).await.is_err() {
+                    let news_entry = BusNews::Entry { key: entry.key, revision: entry.revision, value };
+                    if news.send(news_entry).await.is_err() {
                         return;
                     }
                     if now_complete && news.send(BusNews::Complete).await.is_err() {

@@ -307,22 +307,29 @@ fn key_part(key: &str) -> String {
 
 impl Store for NatsStore {
     fn get(&self, namespace: &str, key: &str) -> Answer<Option<Entry>> {
-        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        let place = self.0.clone();
+        let namespace = namespace.to_owned();
+        let key = key.to_owned();
         Box::pin(async move { place.look(&namespace, &key).await })
     }
 
     fn keys(&self, namespace: &str) -> Answer<Vec<(String, u64, usize)>> {
-        let (place, namespace) = (self.0.clone(), namespace.to_owned());
+        let place = self.0.clone();
+        let namespace = namespace.to_owned();
         Box::pin(async move { place.all(&namespace).await })
     }
 
     fn put(&self, namespace: &str, key: &str, value: Bytes, wanted: Option<u64>) -> Answer<u64> {
-        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        let place = self.0.clone();
+        let namespace = namespace.to_owned();
+        let key = key.to_owned();
         Box::pin(async move { place.write(&namespace, &key, value, wanted).await })
     }
 
     fn delete(&self, namespace: &str, key: &str, wanted: Option<u64>) -> Answer<()> {
-        let (place, namespace, key) = (self.0.clone(), namespace.to_owned(), key.to_owned());
+        let place = self.0.clone();
+        let namespace = namespace.to_owned();
+        let key = key.to_owned();
         Box::pin(async move { place.remove(&namespace, &key, wanted).await })
     }
 }

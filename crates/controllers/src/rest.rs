@@ -136,7 +136,8 @@ pub async fn serve(ric: RicHandle, config: RestConfig) -> io::Result<SocketAddr>
             .collect::<Vec<_>>(),
     );
     let routes = Routes::described(&description);
-    let (desk, description) = (Desk::open(ric), description.to_string());
+    let desk = Desk::open(ric);
+    let description = description.to_string();
     let sockets = config.hosted.as_ref().map(Hosted::sockets).unwrap_or_default();
     let served = Arc::new(Served { desk, config, description, routes, own });
     let router = Router::new().fallback(handle_request).with_state(served);

@@ -74,7 +74,8 @@ pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> 
                 rmr.count(|counts| counts.refused += 1);
                 continue;
             };
-            let (ric, rmr) = (ric.clone(), rmr.clone());
+            let ric = ric.clone();
+            let rmr = rmr.clone();
             tokio::task::spawn_local(async move {
                 hear(&ric, &rmr, stream, peer).await;
                 drop(seat);
@@ -129,7 +130,8 @@ async fn hear(ric: &RicHandle, rmr: &Rmr, mut stream: TcpStream, peer: SocketAdd
                     continue;
                 }
                 let Ok(permit) = controls.clone().acquire_owned().await else { return };
-                let (ric, rmr) = (ric.clone(), rmr.clone());
+                let ric = ric.clone();
+                let rmr = rmr.clone();
                 tokio::task::spawn_local(async move {
                     command(&ric, &rmr, peer, message).await;
                     drop(permit);

@@ -136,7 +136,8 @@ fn entry(name: &str, node: &NodeInfo) -> Entry {
 /// Writes the list whenever it has changed.
 fn write_all(client: &redis::Client, connection: redis::Connection, shared: &Shared) {
     let (state, condition) = &**shared;
-    let (mut connection, mut written) = (Some(connection), BTreeMap::new());
+    let mut connection = Some(connection);
+    let mut written = BTreeMap::new();
     loop {
         let guard = crate::lock(state);
         let waited = condition.wait_while(guard, |state| !state.changed && !state.over);

@@ -170,7 +170,9 @@ mod tests {
                 write("O-BWP")
             )
         };
-        let (one, same, other) = (of(&cell("00000000A")), of(&cell("00000000a")), of(&cell("00000000B")));
+        let one = of(&cell("00000000A"));
+        let same = of(&cell("00000000a"));
+        let other = of(&cell("00000000B"));
         assert_eq!((one.len(), &one), (2, &same));
         assert_ne!(one, other);
         assert_eq!(of("{}"), ["unread ccc"]);

@@ -129,7 +129,8 @@ fn unresponsive_page_is_limited_to_its_queue() {
 #[test]
 fn lease_ends_subscription_unless_renewed() {
     let (mut lab, _) = lab(2);
-    let (short, long) = (subscribe(&mut lab, 1, 3)["id"].clone(), subscribe(&mut lab, 2, 5)["id"].clone());
+    let short = subscribe(&mut lab, 1, 3)["id"].clone();
+    let long = subscribe(&mut lab, 2, 5)["id"].clone();
     lab.pass(2 * SECOND);
     let lease_s =
         |lab: &mut Lab, id: &Json| lab.get(&format!("subscriptions/{id}"))["lease_s"].as_f64().unwrap();

@@ -127,7 +127,8 @@ fn sdl_lists_base_stations_after_a_server_restart() {
         patiently(|| {
             let (members, info) = read()?;
             let [member] = &members[..] else { return None };
-            let (identity, info) = (NbIdentity::decode(&member[..]).ok()?, info?);
+            let identity = NbIdentity::decode(&member[..]).ok()?;
+            let info = info?;
             (identity.connection_status() == status && info.connection_status() == status)
                 .then_some((identity, info))
         })

@@ -78,7 +78,8 @@ fn invalid_requests_are_rejected_without_change() {
     let before = lab.stations[0].cell.state().clone();
     let told = (lab.get(&node), lab.get("policy"));
     let slice = |id: &str| format!("{node}/slices/{id}");
-    let (set, ue) = (format!("{node}/slices"), format!("{node}/ues/1"));
+    let set = format!("{node}/slices");
+    let ue = format!("{node}/ues/1");
     for (status, path, body) in [
         // Not JSON; JSON has no NaN.
         (400, slice("1"), "{"),

@@ -71,7 +71,8 @@ fn operators_have_their_share_and_see_only_their_ues() {
     let state = lab.stations[0].cell.state().clone();
     assert_eq!((ppm(&state.set, 1), ppm(&state.set, 12)), (600_000, 400_000));
     assert_eq!(state.slices, [(1, 1), (2, 12), (3, 1), (4, 0)].into(), "4 is nobody's");
-    let (a, b) = (seen(&mut lab, 1), seen(&mut lab, 2));
+    let a = seen(&mut lab, 1);
+    let b = seen(&mut lab, 2);
     assert_eq!((rntis(&a), rntis(&b)), (vec![1, 3], vec![2]));
     assert_eq!((&a["slicing"]["prbs"], &b["slicing"]["prbs"]), (&json!(64), &json!(42)), "of 106");
     assert_eq!((&a["slicing"]["algorithm"], &a["slicing"]["slices"]), (&json!("none"), &json!([])));
@@ -219,7 +220,8 @@ fn cu_with_two_dus_is_shown_as_two_base_stations() {
         let one = |node: &Json| (node["node"].as_str().unwrap().to_owned(), rntis(node));
         body["nodes"].as_array().unwrap().iter().map(one).collect::<Vec<_>>()
     };
-    let (first, second) = ("gnb 505.01 80".to_owned(), "gnb 505.01 81".to_owned());
+    let first = "gnb 505.01 80".to_owned();
+    let second = "gnb 505.01 81".to_owned();
     assert_eq!(ues(&mut lab, 1), [(first.clone(), vec![1]), (second.clone(), vec![])]);
     assert_eq!(ues(&mut lab, 2), [(first.clone(), vec![]), (second.clone(), vec![2])]);
     assert_eq!(lab.stations[cu + 1].cell.state().slices, [(1, 1)].into(), "A's, as a whole");

@@ -44,7 +44,8 @@ struct Tells<E> {
 
 impl<E: PlainElement> StatsSource for Tells<E> {
     fn fill(&mut self, now: Time, ues: UeFilter<'_>, out: &mut Vec<u8>) {
-        let (state, generation) = (self.cell.state(), *self.generation.lock().unwrap());
+        let state = self.cell.state();
+        let generation = *self.generation.lock().unwrap();
         let seen = state.bearers.keys().filter(|it| ues.is_all() || ues.contains(UeId(it.rnti.into())));
         let all: Vec<E> = seen.map(|it| (self.of)(it.rnti, generation)).collect();
         encode_list(out, all, now.as_nanos() as i64 / 1_000).unwrap();
@@ -238,7 +239,8 @@ impl Dice {
         let id = self.id();
         let mut slice = match self.below(3) {
             0 => {
-                let (reserved, reference) = (1 + self.below(20), 10 + self.below(80));
+                let reserved = 1 + self.below(20);
+                let reference = 10 + self.below(80);
                 json!({ "id": id, "rate": { "reserved_mbps": reserved, "reference_mbps": reference } })
             }
             _ => json!({ "id": id, "capacity": (1 + self.below(50)) as f64 / 100.0 }),
@@ -251,7 +253,8 @@ impl Dice {
 
     /// Returns a random request of an operator, and the UE that it concerns.
     fn command(&mut self, sharing: bool) -> (Method, String, String, Option<u64>) {
-        let (slices, ue) = (format!("{NODE}/slices"), 1 + self.below(9));
+        let slices = format!("{NODE}/slices");
+        let ue = 1 + self.below(9);
         match self.below(7) {
             0 | 1 => {
                 let all: Vec<_> = (0..1 + self.below(3)).map(|_| self.slice()).collect();
@@ -347,7 +350,8 @@ impl Operators {
         dice: &mut Dice,
         (operator, sharing): (usize, bool),
     ) -> (Method, String, String, Option<u64>) {
-        let (id, slices) = (dice.below(10), format!("{NODE}/slices"));
+        let id = dice.below(10);
+        let slices = format!("{NODE}/slices");
         let slice = json!({ "id": id, "capacity": 0.9, "scheduler": "remote" });
         let set = json!({ "algorithm": "nvs", "sharing": sharing, "slices": [slice] });
         assert_eq!(lab.ask_at((self.seats[operator], 0), Put, &slices, &set.to_string()).0, 200);
@@ -414,7 +418,8 @@ fn tells_something(all: &[Asked]) {
 fn random_controls_never_exceed_share_or_ownership() {
     let world = |seed: u64| {
         let dice = &mut Dice::new(seed);
-        let (count, sharing) = (1 + dice.below(4) as usize, dice.below(3) > 0);
+        let count = 1 + dice.below(4) as usize;
+        let sharing = dice.below(3) > 0;
         let shares = dice.shares(count);
         let tenants: Vec<_> = (0..count).map(|n| tenant(n, shares[n])).collect();
         let (virt, desk) = Virt::new(&tenants, sharing, 10, PERIOD).unwrap();
@@ -445,7 +450,9 @@ fn nested_operators_keep_the_product_of_shares() {
         let dice = &mut Dice::new(seed ^ 0xdee9);
         // T0 and T1 share the part of U; T2 is next to U. Each of the three has slices at a base station with
         // at most 16.
-        let (lower, upper, sharing) = (dice.shares(2), dice.shares(2), dice.below(3) > 0);
+        let lower = dice.shares(2);
+        let upper = dice.shares(2);
+        let sharing = dice.below(3) > 0;
         let both = [network(0), network(1)];
         let u = Tenant::new("U", lower[0], &both.each_ref().map(String::as_str)).unwrap();
         let (below, desk) = Virt::new(&[u, tenant(2, lower[1])], sharing, 40, PERIOD).unwrap();

@@ -212,7 +212,8 @@ impl Check<'_> {
                 counted(name, "Length", wanted, text.chars().count()).map_or(Ok(()), |why| refuse(&why))
             }
             (_, Json::Number(number)) => {
-                let (is, limit) = (number.as_f64().unwrap_or(f64::NAN), wanted.as_f64().unwrap_or(f64::NAN));
+                let is = number.as_f64().unwrap_or(f64::NAN);
+                let limit = wanted.as_f64().unwrap_or(f64::NAN);
                 let wrong = match name {
                     "minimum" => is < limit,
                     "maximum" => is > limit,
@@ -235,7 +236,8 @@ impl Check<'_> {
         depth: usize,
     ) -> Result<(), String> {
         let all = wanted.as_array().map(Vec::as_slice).unwrap_or_default();
-        let (mut fits, mut why) = (0, String::new());
+        let mut fits = 0;
+        let mut why = String::new();
         for schema in all {
             match self.value(schema, value, at, depth + 1) {
                 Ok(()) => fits += 1,

@@ -142,7 +142,8 @@ impl Association {
     }
 
     fn learn(&mut self, id: GlobalE2NodeId, event: RrcEvent) {
-        let (rnti, is_another) = (event.rnti, event.change != RrcChange::Connected);
+        let rnti = event.rnti;
+        let is_another = event.change != RrcChange::Connected;
         self.ues.learn(&id, event);
         for part in self.parts_of(&id) {
             let Some(part) = self.parts.get_mut(&part) else { continue };

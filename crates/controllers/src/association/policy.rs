@@ -179,7 +179,8 @@ mod tests {
     /// The response to a control for a UE that has left does not apply to the next UE with the same RNTI.
     #[test]
     fn late_response_after_rnti_reuse_is_uncertain() {
-        let (wanted, nobody) = ([OPERATOR.to_owned()], []);
+        let wanted = [OPERATOR.to_owned()];
+        let nobody = [];
         for step in [Step::Show(2, OPERATOR.into()), Step::Hide(2, OPERATOR.into())] {
             let mut part = told(step.clone());
             part.another(2);

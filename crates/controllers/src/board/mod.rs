@@ -302,7 +302,8 @@ mod tests {
 
     #[test]
     fn document_is_produced_once_per_version_on_request() {
-        let (board, made) = (Board::default(), Arc::new(Mutex::new(0)));
+        let board = Board::default();
+        let made = Arc::new(Mutex::new(0));
         assert_eq!(board.read(), None);
         for version in 1..3 {
             let count = made.clone();

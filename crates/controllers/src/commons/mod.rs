@@ -248,7 +248,8 @@ mod tests {
         let mut below = crate::dice(7);
         let mut s = LocalStore::default();
         for _ in 0..20_000 {
-            let (namespace, key) = (format!("n{}", below(3)), format!("k{}", below(20)));
+            let namespace = format!("n{}", below(3));
+            let key = format!("k{}", below(20));
             let wanted = (below(2) == 0).then(|| below(40));
             if below(3) == 0 {
                 let _ = s.delete(&namespace, &key, wanted);

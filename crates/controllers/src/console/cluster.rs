@@ -100,10 +100,12 @@ mod tests {
     fn told(keys: &[(&str, &str)]) -> (Ric, Time) {
         let config =
             RicConfig::default().with(|it| it.directory = Some(DirectoryConfig::new("north", 7).unwrap()));
-        let (mut ric, now) = (Ric::new(config), Time::ZERO + Duration::from_secs(10));
+        let mut ric = Ric::new(config);
+        let now = Time::ZERO + Duration::from_secs(10);
         ric.bus(now, BusNews::Began);
         for (revision, (key, value)) in (1..).zip(keys) {
-            let (key, value) = ((*key).to_owned(), Bytes::copy_from_slice(value.as_bytes()));
+            let key = (*key).to_owned();
+            let value = Bytes::copy_from_slice(value.as_bytes());
             ric.bus(now, BusNews::Entry { key, revision, value });
         }
         ric.bus(now, BusNews::Complete);
@@ -142,7 +144,8 @@ mod tests {
 
     #[test]
     fn drain_without_other_rics_fails() {
-        let (mut ric, now) = (Ric::new(RicConfig::default()), Time::ZERO);
+        let mut ric = Ric::new(RicConfig::default());
+        let now = Time::ZERO;
         assert_eq!(drain(&mut ric, now), Err(NotDrained::Alone));
         let (mut ric, now) = told(&[]);
         assert_eq!(drain(&mut ric, now), Err(NotDrained::NoOther));

@@ -285,7 +285,8 @@ mod tests {
     fn unresponsive_listener_is_disconnected_and_freed() {
         let feed = Feed::default();
         let mut deaf = feed.listen(Filter::default()).unwrap();
-        let (most, all) = (LINES_MAX as u64, LINES_MAX as u64 + 2);
+        let most = LINES_MAX as u64;
+        let all = LINES_MAX as u64 + 2;
         (0..=most as u32).for_each(|n| tell(&feed, at(1), n, "mac"));
         tell(&feed, at(12), 0, "mac");
         tell(&feed, at(13), 0, "mac");

@@ -371,7 +371,9 @@ mod tests {
 
     /// Checks the format and the rules of `promtool check metrics`.
     fn lint(text: &str) {
-        let (mut told, mut typed, mut kinds) = (BTreeSet::new(), BTreeSet::new(), String::new());
+        let mut told = BTreeSet::new();
+        let mut typed = BTreeSet::new();
+        let mut kinds = String::new();
         assert!(text.ends_with('\n'));
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {

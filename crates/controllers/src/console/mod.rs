@@ -122,7 +122,9 @@ impl ConsoleHandle {
 impl Console {
     /// Returns a console and its handle.
     pub fn new() -> (Self, ConsoleHandle) {
-        let (feed, overview, rmr) = (Feed::default(), Overview::default(), Rmr::default());
+        let feed = Feed::default();
+        let overview = Overview::default();
+        let rmr = Rmr::default();
         let notifications = Arc::default();
         let handle = ConsoleHandle {
             feed: feed.clone(),

@@ -158,7 +158,8 @@ impl Console {
             self.groups.remove(&empty.ok_or_else(full)?);
         }
         self.last_group = self.last_group.wrapping_add(1);
-        let (id, meid) = (self.last_group, wanted.meid);
+        let id = self.last_group;
+        let meid = wanted.meid;
         let mut instances = Vec::new();
         for Details { xapp_instance, triggers, actions } in wanted.details {
             let details = RicSubscriptionDetails {

@@ -194,7 +194,11 @@ impl Seen {
         self.at = Some(now);
         self.looks += 1;
         let mut page = Page::default();
-        let (mut count, mut connected, mut silent, mut reporting, mut queued) = (0usize, 0usize, 0, 0, 0);
+        let mut count = 0usize;
+        let mut connected = 0usize;
+        let mut silent = 0;
+        let mut reporting = 0;
+        let mut queued = 0;
         for load in ric.node_loads(now) {
             count += 1;
             connected += usize::from(load.info.connected);
@@ -239,7 +243,9 @@ impl Seen {
         let next_key = &mut self.next_key;
         let shown = self.nodes.entry(load.info.id).or_insert_with(|| {
             *next_key += 1;
-            let (rate, told, looked) = (None, None, 0);
+            let rate = None;
+            let told = None;
+            let looked = 0;
             Shown {
                 key: *next_key,
                 info: load.info.clone(),

@@ -155,7 +155,8 @@ impl Console {
         if (fast::Indication { request_id, ..*indication }).encode(&mut pdu).is_err() {
             return self.rmr.count(|counts| counts.dropped += 1);
         }
-        let (subscription, meid) = (i32::try_from(ours).ok(), meid.to_owned());
+        let subscription = i32::try_from(ours).ok();
+        let meid = meid.to_owned();
         let message = Message {
             kind: INDICATION,
             subscription,
@@ -187,7 +188,9 @@ impl Console {
             message: request.message.clone(),
             ack_request: request.ack_request,
         };
-        let (token, function, party) = (asked.token, request.function_id, asked.party.clone());
+        let token = asked.token;
+        let function = request.function_id;
+        let party = asked.party.clone();
         let asked = Asked { token, request, version };
         let refuse = |cause| reply_octets(token, 409, asked.failure(cause, None));
         let info = self.nodes.get(&node);

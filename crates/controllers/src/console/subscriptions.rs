@@ -412,7 +412,8 @@ impl Console {
             held.lost = Some(held.lost.unwrap_or(0) + u64::from(gap));
             held.last_sn = Some(sn);
         }
-        let (header, message) = (indication.header, indication.message);
+        let header = indication.header;
+        let message = indication.message;
         let model = held.target.model;
         let mut tstamp_us = None;
         let mut delay_us = None;
@@ -463,7 +464,8 @@ fn told(held: &Held, id: u32, indication: &fast::Indication<'_>, tstamp_us: Opti
         json["call_process_id"] = hex(process);
     }
     let octets = |octets: &[u8]| Bytes::copy_from_slice(octets);
-    let (header, message) = (octets(indication.header), octets(indication.message));
+    let header = octets(indication.header);
+    let message = octets(indication.message);
     let mut context = held.context.clone();
     let table = model.map(|model| model.table_in(model.encoding(), &mut context, &header, &message));
     match table {

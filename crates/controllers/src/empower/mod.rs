@@ -326,7 +326,8 @@ impl EmpowerController {
         match event {
             EmpowerEvent::Capabilities { pci, prbs } => (station.pci, station.prbs) = (Some(pci), prbs),
             EmpowerEvent::UeUp(ue) => {
-                let (rnti, imsi) = (ue.rnti, ue.imsi);
+                let rnti = ue.rnti;
+                let imsi = ue.imsi;
                 station.ues.insert(rnti, KnownUe { rnti, imsi, rsrp: None, rsrq: None, measured: 0 });
             }
             EmpowerEvent::UeDown(ue) => {

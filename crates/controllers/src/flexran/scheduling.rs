@@ -97,7 +97,8 @@ fn share(agent: &AgentNode, first: &mut usize) -> Vec<DlData> {
     let turn = *first % ues.len();
     ues.rotate_left(turn);
     ues.truncate(groups);
-    let (each, more) = (groups / ues.len(), groups % ues.len());
+    let each = groups / ues.len();
+    let more = groups % ues.len();
     // UEs that received a group of the remainder, or any group, come last in the next subframe.
     *first = turn + if more > 0 { more } else { ues.len() };
     let mut low = 0;
@@ -152,7 +153,8 @@ mod tests {
         assert!(share(&agent(25, &[0, 0]), &mut first).is_empty());
         assert!(share(&agent(0, &[1]), &mut first).is_empty());
         // With more UEs than groups, all UEs are served in rotation.
-        let (many, mut served) = (agent(6, &[1; 20]), [0; 20]);
+        let many = agent(6, &[1; 20]);
+        let mut served = [0; 20];
         for _ in 0..10 {
             share(&many, &mut first).iter().for_each(|data| served[data.rnti.unwrap() as usize - 1] += 1);
         }

@@ -236,7 +236,8 @@ impl Said {
         }
         let LimitsTable { memory_mib, cpus, processes, open_files } = self.limits;
         if !(0.01..=1_024.0).contains(&cpus) {
-            let (key, value) = ("cpus", cpus.to_string());
+            let key = "cpus";
+            let value = cpus.to_string();
             return Err(ManifestError::Range { key, value, least: 0, most: 1_024 });
         }
         let restart = self.restart;

@@ -473,7 +473,10 @@ mod tests {
         for seed in 1..=500_u64 {
             let mut below = crate::dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let mut s = one(Restart { times: 3, within: Duration::from_secs(10), ..RESTART });
-            let (mut now, mut alive, mut starting, mut wanted) = (0, false, false, true);
+            let mut now = 0;
+            let mut alive = false;
+            let mut starting = false;
+            let mut wanted = true;
             let mut starts: Vec<u64> = Vec::new();
             for step in 0..600 {
                 now += below(700);

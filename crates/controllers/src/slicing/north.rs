@@ -66,7 +66,8 @@ impl Slicing {
             (["slices"], Get) => return Ok(Done::Answer(slices(report()?))),
             (["slices"], Put) => SliceCommand::Configure(body::<SliceSetResource>(request)?.set()?),
             (["slices", slice], Get) => {
-                let (slice, report) = (slice_id(slice)?, report()?);
+                let slice = slice_id(slice)?;
+                let report = report()?;
                 let unknown = || Fault::new(404, format!("there is no slice {slice}"));
                 let found = report.set.slice(slice).ok_or_else(unknown)?;
                 return Ok(Done::Answer(json!(SliceResource::from(found))));

@@ -45,7 +45,8 @@ impl Slicing {
             }
             let slice = &rule.slice;
             if report.set.algorithm == SliceAlgorithm::None {
-                let (algorithm, sharing) = (self.policy.algorithm.0, self.policy.sharing);
+                let algorithm = self.policy.algorithm.0;
+                let sharing = self.policy.sharing;
                 let set = SliceSet { algorithm, sharing, slices: vec![slice.clone()] };
                 return Some((SliceCommand::Configure(set), vec![rnti]));
             }

@@ -200,14 +200,16 @@ impl From<&Slice> for SliceResource {
                 resource.capacity = Some(f64::from(*ppm) / f64::from(WHOLE_PPM));
             }
             SliceParameters::Rate(rate) => {
-                let (reserved_mbps, reference_mbps) = (mbps(rate.reserved_kbps), mbps(rate.reference_kbps));
+                let reserved_mbps = mbps(rate.reserved_kbps);
+                let reference_mbps = mbps(rate.reference_kbps);
                 resource.rate = Some(RateResource { reserved_mbps, reference_mbps });
             }
             SliceParameters::Static(PrbRange { low, high }) => {
                 resource.prbs = Some(PrbResource { low: *low, high: *high });
             }
             SliceParameters::Deadline(edf) => {
-                let (slots, prbs) = (edf.deadline_slots, edf.guaranteed_prbs);
+                let slots = edf.deadline_slots;
+                let prbs = edf.guaranteed_prbs;
                 let max_replenish = Some(edf.max_replenish);
                 resource.deadline = Some(DeadlineResource { slots, prbs, max_replenish });
             }

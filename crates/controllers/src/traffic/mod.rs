@@ -72,7 +72,8 @@ impl Traffic {
         let traffic = <TrafficModel as ServiceModel>::periodic(period)?.to_octets(Encoding::Per)?;
         let rlc = Model::periodic(&Rlc, Rlc.encoding(), period)?;
         let watch = Watch::new(vec![(TrafficModel::OID, traffic), (Rlc::OID, rlc)]);
-        let (nodes, commands) = (BTreeMap::new(), Commands::default());
+        let nodes = BTreeMap::new();
+        let commands = Commands::default();
         Ok(Self { watch, nodes, commands, rlc_columns: Model::columns(&Rlc), bus })
     }
 

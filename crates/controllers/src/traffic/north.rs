@@ -79,8 +79,8 @@ impl Traffic {
             (["scheduler"], Put) => TrafficAction::SetScheduler(body::<SchedulerResource>(request)?.into()),
             (["pacer"], Put) => TrafficAction::SetPacer(body::<PacerResource>(request)?.into()),
             (["stages", name], Put) => {
-                let (role, module) =
-                    (resources::role(name)?, Some(body::<StageResource>(request)?.module()?));
+                let role = resources::role(name)?;
+                let module = Some(body::<StageResource>(request)?.module()?);
                 TrafficAction::SetStage(Stage { role, module })
             }
             (["stages", name], Delete) => {

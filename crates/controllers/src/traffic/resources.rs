@@ -174,7 +174,8 @@ impl From<&Queue> for QueueResource {
                 (capacity_bytes, Some(CodelResource { target_us, interval_us }))
             }
         };
-        let (shaper, policer) = (queue.shaper.map(Into::into), queue.policer.map(Into::into));
+        let shaper = queue.shaper.map(Into::into);
+        let policer = queue.policer.map(Into::into);
         Self { capacity_bytes, codel, shaper, policer }
     }
 }

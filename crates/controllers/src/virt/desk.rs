@@ -234,7 +234,8 @@ impl State {
 
     /// Registers a UE and reports it to the operators of its base station.
     pub(super) fn place(&mut self, part: &GlobalE2NodeId, event: &RrcEvent) {
-        let (base, tenant) = (part.base_station(), self.tenants.of(event));
+        let base = part.base_station();
+        let tenant = self.tenants.of(event);
         let of_base = |station: &Station| station.part.base_station() == base;
         let several = self.stations.values().filter(|station| of_base(station)).count() > 1;
         for (id, station) in self.stations.iter_mut().filter(|(_, station)| of_base(station)) {

@@ -53,7 +53,8 @@ impl Lease {
 
     /// Returns the slice that represents the whole share, used while the operator has no slices.
     pub fn whole(&self, label: &str) -> Slice {
-        let (id, scheduler) = (self.first_id, UeScheduler::ProportionalFair);
+        let id = self.first_id;
+        let scheduler = UeScheduler::ProportionalFair;
         Slice {
             id,
             label: label.to_owned(),
@@ -136,7 +137,8 @@ impl Lease {
         let Some(id) = self.outer_id(slice.id) else {
             return refuse(Reason::Invalid, format!("slice {}: ids are 0 to {}", slice.id, self.ids - 1));
         };
-        let (share, whole) = (u64::from(self.share_ppm), u64::from(WHOLE_PPM));
+        let share = u64::from(self.share_ppm);
+        let whole = u64::from(WHOLE_PPM);
         let parameters = match slice.parameters {
             SliceParameters::Capacity(ppm) => match u64::from(ppm) * share / whole {
                 0 => return refuse(Reason::Invalid, format!("slice {}: too small a share here", slice.id)),

@@ -183,7 +183,8 @@ impl Virt {
                     (station.cu, RRC, RrcCommand::Handover(*it).to_octets(Encoding::Per))
                 }
             };
-            let (function, message) = (watch.function(&part, model)?, message.ok()?);
+            let function = watch.function(&part, model)?;
+            let message = message.ok()?;
             let ack_request = Some(RicControlAckRequest::Ack);
             let header = bytes::Bytes::new();
             let details = ControlDetails { call_process_id: None, header, message, ack_request };

@@ -245,7 +245,8 @@ impl Station {
         if !moves.is_empty() {
             return Some((Command::Slice(SliceCommand::Associate(moves)), None));
         }
-        let (prbs, count) = (self.prbs(), tenants.leases.len());
+        let prbs = self.prbs();
+        let count = tenants.leases.len();
         for tenant in (0..count).map(|n| (self.turn + n) % count) {
             let lease = &tenants.leases[tenant];
             while let Some(order) = self.views[tenant].orders.pop_front() {
@@ -396,7 +397,8 @@ impl Station {
 
     /// Returns the SLICE report for an operator.
     pub(super) fn told(&self, tenants: &Tenants, tenant: usize) -> SliceIndication {
-        let (lease, view) = (&tenants.leases[tenant], &self.views[tenant]);
+        let lease = &tenants.leases[tenant];
+        let view = &self.views[tenant];
         let Some(report) = &self.report else { return SliceIndication::default() };
         let inner = |outer: u16| {
             // An operator without slices sees its whole share as one slice with id 0, like a base station

@@ -54,8 +54,11 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new(iapp: Box<dyn IApp>) -> Self {
-        let (rics, stations, replies) = (Vec::new(), Vec::new(), Vec::new());
-        let (now, shared) = (Time::from_nanos(1), Vec::new());
+        let rics = Vec::new();
+        let stations = Vec::new();
+        let replies = Vec::new();
+        let now = Time::from_nanos(1);
+        let shared = Vec::new();
         let mut lab = Self { rics, shared, stations, now, replies, tokens: 0 };
         lab.controller("mem://ric", iapp);
         lab
@@ -86,7 +89,8 @@ impl Lab {
                     Errand::Open(face) => {
                         let (id, operator) = shared.desk.face(face).unwrap();
                         let at = *shared.faces.entry(face).or_insert_with(|| {
-                            let (agent, cell) = (shared.desk.agent(face).unwrap(), MockCell::default());
+                            let agent = shared.desk.agent(face).unwrap();
+                            let cell = MockCell::default();
                             self.stations.push(Station { agent, cell, id, links: Vec::new() });
                             self.stations.len() - 1
                         });
@@ -153,12 +157,13 @@ impl Lab {
             let du_id = du.part_ids().1.unwrap();
             component(ComponentInterfaceType::F1, ComponentId::F1(InterfaceF1 { du_id }))
         };
-        let (mut agent, cell) =
-            (Agent::new(AgentConfig::new(cu, dus.iter().map(f1).collect())), MockCell::default());
+        let mut agent = Agent::new(AgentConfig::new(cu, dus.iter().map(f1).collect()));
+        let cell = MockCell::default();
         agent.register(rrc::function(cell.clone()), Some(cell::RRC)).unwrap();
         let first = self.adopt(agent, cell, cu);
         for du in dus {
-            let (mut agent, cell) = (Agent::new(AgentConfig::new(*du, vec![f1(du)])), MockCell::default());
+            let mut agent = Agent::new(AgentConfig::new(*du, vec![f1(du)]));
+            let cell = MockCell::default();
             agent.register(slice::function(cell.clone()), Some(cell::SLICE)).unwrap();
             self.adopt(agent, cell, *du);
         }
@@ -202,7 +207,8 @@ impl Lab {
     }
 
     fn carry_down(&mut self, seat: usize, conn: ConnId) {
-        let (now, ric) = (self.now, &mut self.rics[seat].ric);
+        let now = self.now;
+        let ric = &mut self.rics[seat].ric;
         let frames: VecDeque<Bytes> =
             std::iter::from_fn(|| ric.transmit(now, conn)).map(|frame| frame.to_bytes()).collect();
         let station = &mut self.stations[conn.0 as usize - 1];
@@ -214,7 +220,8 @@ impl Lab {
 
     /// Returns whether there was nothing to transport.
     fn carry_up(&mut self, n: usize) -> bool {
-        let (conn, mut quiet) = (ConnId(n as u64 + 1), true);
+        let conn = ConnId(n as u64 + 1);
+        let mut quiet = true;
         while let Some(output) = self.stations[n].agent.poll() {
             quiet = false;
             match output {
@@ -250,7 +257,8 @@ impl Lab {
         let links = &mut self.stations[n].links;
         let Some(place) = links.iter().position(|(id, _)| *id == controller) else { return };
         let (_, seat) = links.remove(place);
-        let (conn, why) = (ConnId(n as u64 + 1), LinkLoss::ClosedByPeer);
+        let conn = ConnId(n as u64 + 1);
+        let why = LinkLoss::ClosedByPeer;
         self.rics[seat].ric.handle(self.now, RicInput::Disconnected { conn, why });
     }
 
@@ -309,7 +317,8 @@ impl Lab {
         body: Bytes,
     ) -> (u16, Bytes) {
         self.tokens += 1;
-        let (token, path) = (self.tokens, path.to_owned());
+        let token = self.tokens;
+        let path = path.to_owned();
         let Seat { ric, iapps, .. } = &mut self.rics[seat];
         ric.northbound(self.now, iapps[iapp], NorthboundRequest { token, method, path, body, party: None });
         self.settle();
@@ -321,7 +330,9 @@ impl Lab {
     /// Sends a request with a delayed response, which [`ended`](Self::ended) returns.
     pub(crate) fn begin(&mut self, method: Method, path: &str, body: &str) {
         self.tokens += 1;
-        let (token, path, body) = (self.tokens, path.to_owned(), Bytes::copy_from_slice(body.as_bytes()));
+        let token = self.tokens;
+        let path = path.to_owned();
+        let body = Bytes::copy_from_slice(body.as_bytes());
         let Seat { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(self.now, iapps[0], NorthboundRequest { token, method, path, body, party: None });
         self.settle();
@@ -331,7 +342,8 @@ impl Lab {
     /// Sends a request without body and checks the status of the immediate response.
     pub(crate) fn begin_and_end(&mut self, method: Method, path: &str, status: u16) {
         self.tokens += 1;
-        let (token, path) = (self.tokens, path.to_owned());
+        let token = self.tokens;
+        let path = path.to_owned();
         let Seat { ric, iapps, .. } = &mut self.rics[0];
         ric.northbound(
             self.now,
