@@ -70,7 +70,8 @@ impl Experiment for Controller {
         let nodes = f64::from(fleet.nodes);
         let patience = SET_UP + fleet.ramp.unwrap_or_else(|| Duration::from_millis(u64::from(fleet.nodes)));
         let expected = nodes * fleet.sm.len() as f64;
-        let (connect, dialect) = (sut.e42, sut.dialect);
+        let connect = sut.e42;
+        let dialect = sut.dialect;
         let sm_encoding = fleet.sm_encoding;
         let monitor =
             MonitorPart { connect, e2ap, encoding, sm_encoding, dialect, ..MonitorPart::read(run, "load")? };
@@ -96,7 +97,8 @@ impl Experiment for Controller {
     }
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-        let (fleet, monitor) = (window.report(FLEET)?, window.report(XAPP)?);
+        let fleet = window.report(FLEET)?;
+        let monitor = window.report(XAPP)?;
         let clocks = [XAPP, FLEET].map(|role| window.find(role));
         if let [Some(xapp), Some(fleet)] = clocks {
             // Each clock has its own error, and the difference has both.
@@ -158,8 +160,10 @@ fn record(
     cpu_s: Option<f64>,
 ) -> Result<Outcome, RigError> {
     let seconds = monitor.wall_s.max(1e-3);
-    let (arrived, sent) = (monitor.number("indications")?, fleet.number("sent")?);
-    let (dropped, skipped) = (fleet.number("dropped")?, fleet.number("skipped")?);
+    let arrived = monitor.number("indications")?;
+    let sent = fleet.number("sent")?;
+    let dropped = fleet.number("dropped")?;
+    let skipped = fleet.number("skipped")?;
     // Without sequence numbers, losses are unknown.
     let lost = monitor.numbers.get("lost").copied();
     recorder.scalar("indications_per_s", arrived / seconds);

@@ -82,8 +82,11 @@ impl Pinging {
 
 /// Starts the RIC with a pinging iApp; returns its address for base stations.
 fn ric_with_iapp(run: &Run<'_>, stage: &mut Stage<'_>, ping: &PingPart) -> Result<Address, RigError> {
-    let (size, interval, window) = (ping.size, ping.interval, ping.window);
-    let (iapp, sm_encoding) = (vec![HostedIApp::Ping], ping.sm_encoding);
+    let size = ping.size;
+    let interval = ping.interval;
+    let window = ping.window;
+    let iapp = vec![HostedIApp::Ping];
+    let sm_encoding = ping.sm_encoding;
     let part = RicPart { iapp, size, interval, window, sm_encoding, ..sut::ric_part(run)? };
     sut::address(&stage.sut(sut::RIC, "sut.at", Part::Ric(part))?.ready.addresses, "e2")
 }
@@ -103,7 +106,8 @@ fn flexran(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Address, RigError> {
 fn base_station(run: &Run<'_>, connect: &Address) -> Result<Part, RigError> {
     let (e2ap, encoding) = sut::language(run)?;
     let part = keys::fleet(run, connect, e2ap, encoding)?;
-    let (sm, ramp) = (vec![HW.to_owned()], Some(Duration::ZERO));
+    let sm = vec![HW.to_owned()];
+    let ramp = Some(Duration::ZERO);
     let sm_encoding = Some(keys::setting::<Coding>(run, "load.encoding")?.into());
     Ok(Part::Fleet(FleetPart { nodes: 1, ues: 0, sm, sm_encoding, ramp, ..part }))
 }
@@ -198,7 +202,8 @@ impl Experiment for E2Rtt {
 
     fn record(&self, run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
         let kind = Pinging::of(run)?;
-        let (pings, node) = (window.report(kind.role())?, window.report(NODE)?);
+        let pings = window.report(kind.role())?;
+        let node = window.report(NODE)?;
         wire::record(recorder, "e2", node);
         if kind == Pinging::Xapp {
             wire::record(recorder, "e42", pings);
@@ -245,9 +250,11 @@ struct Octets {
 
 impl Octets {
     fn of(run: &Run<'_>, kind: Pinging, pings: &Report, node: &Report) -> Result<Self, RigError> {
-        let (sent, received) = (pings.number("sent")?, pings.number("received")?);
+        let sent = pings.number("sent")?;
+        let received = pings.number("received")?;
         if kind == Pinging::Flexran {
-            let (down, up) = (pings.number("octets_down")?, pings.number("octets_up")?);
+            let down = pings.number("octets_down")?;
+            let up = pings.number("octets_up")?;
             return Ok(Self { down, up, each_down: down / sent.max(1.0), each_up: up / received.max(1.0) });
         }
         let size: u32 = keys::int(run, "load.size")?;
@@ -268,8 +275,10 @@ fn record(
     pings: &Report,
     cpu_s: Option<f64>,
 ) -> Result<Outcome, RigError> {
-    let (sent, received) = (pings.number("sent")?, pings.number("received")?);
-    let (lost, unsent) = (pings.number("lost")?, pings.number("unsent")?);
+    let sent = pings.number("sent")?;
+    let received = pings.number("received")?;
+    let lost = pings.number("lost")?;
+    let unsent = pings.number("unsent")?;
     let late = pings.number("late")?;
     let backlog_ratio = (pings.number("backlog")? / (sent / 2.0).max(1.0)).min(1.0);
     let behind = if backlog_ratio > BACKLOG_AT_MOST { backlog_ratio } else { 0.0 };

@@ -45,7 +45,8 @@ pub(crate) fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
     let log = log.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (acts, log) = (acts.clone(), log.clone());
+            let acts = acts.clone();
+            let log = log.clone();
             std::thread::spawn(move || serve(&stream.unwrap(), role, &acts, &log));
         }
     });
@@ -53,7 +54,8 @@ pub(crate) fn worker(role: &'static str, acts: Acts, log: &Log) -> String {
 }
 
 fn serve(stream: &TcpStream, role: &str, acts: &Acts, log: &Log) {
-    let (mut out, mut open) = (stream, false);
+    let mut out = stream;
+    let mut open = false;
     stream.set_nodelay(true).unwrap();
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let request: Json = serde_json::from_str(&line).unwrap();

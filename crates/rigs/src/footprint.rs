@@ -40,7 +40,8 @@ impl Experiment for Footprint {
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         if keys::text(run, "sut.component")? == "ranlab" {
-            let (e2, e42) = (vec![Listen::Own], vec![Listen::Own]);
+            let e2 = vec![Listen::Own];
+            let e42 = vec![Listen::Own];
             stage.sut(sut::RIC, "sut.at", Part::Ric(RicPart { e2, e42, ..RicPart::default() }))?;
         }
         Ok(())

@@ -135,7 +135,8 @@ impl<E: Experiment> Bench<E> {
     fn bring_up(&mut self, run: &Run<'_>) -> Result<bool, RigError> {
         let mut stage = Stage { lab: &self.lab, run, up: &mut self.up, standing: 0, changed: false };
         self.experiment.bring_up(run, &mut stage)?;
-        let (standing, changed) = (stage.standing, stage.changed);
+        let standing = stage.standing;
+        let changed = stage.changed;
         self.up.cut(standing);
         Ok(changed)
     }

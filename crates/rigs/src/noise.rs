@@ -214,7 +214,8 @@ mod tests {
 
     #[test]
     fn own_cpu_time_is_not_foreign() {
-        let (sut, load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
+        let sut = report(10.0, 6.0, 0.0);
+        let load = report(10.0, 3.5, 0.0);
         let (outcome, foreign, _) = judged("invalid", &[(&Host::Local, &sut), (&Host::Local, &load)]);
         assert_eq!(outcome, None);
         assert!((foreign - 0.05).abs() < 1e-9, "{foreign}");
@@ -239,7 +240,9 @@ mod tests {
             one
         };
         let far = "ssh://far".parse().unwrap();
-        let (one, other, silent) = (taking(Some(100.0)), taking(Some(120.0)), taking(None));
+        let one = taking(Some(100.0));
+        let other = taking(Some(120.0));
+        let silent = taking(None);
         assert_eq!(
             watts(&[(&Host::Local, &one), (&Host::Local, &other)]),
             Some(120.0),
@@ -251,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_worker_in_another_namespace_is_on_the_same_machine() {
-        let (mut sut, mut load) = (report(10.0, 6.0, 0.0), report(10.0, 3.5, 0.0));
+        let mut sut = report(10.0, 6.0, 0.0);
+        let mut load = report(10.0, 3.5, 0.0);
         let beyond = "tcp://10.3.0.1:7000".parse().unwrap();
         (sut.boot, load.boot) = (Some("a".to_owned()), Some("a".to_owned()));
         assert_eq!(judged("invalid", &[(&Host::Local, &sut), (&beyond, &load)]).0, None);

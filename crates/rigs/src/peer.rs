@@ -336,7 +336,9 @@ impl Peer {
 
     /// Returns the component that runs the commands, or waits until the system is ready.
     pub fn program(&self) -> ProgramPart {
-        let (run, ready, meter) = (self.run.clone(), self.ready.clone(), self.meter.clone());
+        let run = self.run.clone();
+        let ready = self.ready.clone();
+        let meter = self.meter.clone();
         ProgramPart { name: self.name.clone(), run, ready, meter, log: None, warn: self.warn.clone() }
     }
 

@@ -90,8 +90,10 @@ impl Experiment for Pipeline {
     }
 
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
-        let (engine, tier) = (keys::text(run, "sut.engine")?, keys::text(run, "sut.tier")?);
-        let (declared, traffic) = (declared(run)?, traffic(run)?);
+        let engine = keys::text(run, "sut.engine")?;
+        let tier = keys::text(run, "sut.tier")?;
+        let declared = declared(run)?;
+        let traffic = traffic(run)?;
         possible(engine, tier)?;
         let part = PipelinePart {
             engine: engine.to_owned(),

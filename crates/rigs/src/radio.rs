@@ -65,12 +65,13 @@ impl Parts {
         let fleet = FleetPart { seed: Seed(run.seed), ..FleetPart::read(run, "load")? };
         let xapp = match keys::text(run, "xapp.type")? {
             "slices" => {
-                let (step, sharing) =
-                    (keys::setting(run, "xapp.steps")?, keys::setting(run, "xapp.sharing")?);
+                let step = keys::setting(run, "xapp.steps")?;
+                let sharing = keys::setting(run, "xapp.sharing")?;
                 Some(Part::SliceXapp(SliceXappPart { step, sharing, ..SliceXappPart::default() }))
             }
             "traffic" => {
-                let (limit, destination_port) = (keys::setting(run, "xapp.limit")?, Some(2112));
+                let limit = keys::setting(run, "xapp.limit")?;
+                let destination_port = Some(2112);
                 Some(Part::TrafficXapp(TrafficXappPart {
                     limit,
                     destination_port,
@@ -110,7 +111,8 @@ pub(crate) struct Monitored {
 
 impl Monitored {
     pub(crate) fn of(heard: &Heard) -> Self {
-        let (indications, lost) = (heard.report.indications as f64, heard.report.lost.map(|it| it as f64));
+        let indications = heard.report.indications as f64;
+        let lost = heard.report.lost.map(|it| it as f64);
         Self { indications, lost, ages_us: heard.ages_us.clone() }
     }
 
@@ -223,7 +225,8 @@ impl Experiment for Radio {
         if run.text("xapp.type") == Some("monitor") {
             let report = window.report(XAPP)?;
             let ages_us = report.distributions.get("latency_us").cloned().unwrap_or_default();
-            let (indications, lost) = (report.number("indications")?, report.numbers.get("lost").copied());
+            let indications = report.number("indications")?;
+            let lost = report.numbers.get("lost").copied();
             Monitored { indications, lost, ages_us }.record(recorder);
         }
         told(run, &radios, recorder)
@@ -310,7 +313,8 @@ fn phases(recorder: &mut Recorder, samples: &[Sample], window: Duration, phases:
     let mut got = Vec::new();
     for n in 0..phases {
         let phase = window / phases;
-        let (from, until) = (phase * n + SETTLE, (phase * (n + 1)).saturating_sub(UNSETTLE));
+        let from = phase * n + SETTLE;
+        let until = (phase * (n + 1)).saturating_sub(UNSETTLE);
         let inside =
             |sample: &&Sample| sample.at_s > from.as_secs_f64() && sample.at_s <= until.as_secs_f64();
         let inside: Vec<_> = samples.iter().filter(inside).collect();
@@ -335,7 +339,8 @@ mod tests {
     #[test]
     fn phases_exclude_their_ends() {
         let sample = |half: u32| {
-            let (at_s, second) = (f64::from(half) / 2.0, half / 2);
+            let at_s = f64::from(half) / 2.0;
+            let second = half / 2;
             // The first UE has 50 %, then 75 % of 40 Mbit/s; values around the change are arbitrary.
             let one = if (18..=22).contains(&half) {
                 0.0

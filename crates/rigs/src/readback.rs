@@ -84,8 +84,8 @@ pub(crate) fn record(
     let name = |what| What::ALL.iter().find(|(own, ..)| *own == what).map_or("", |(_, name, _)| name);
     let mut unread = readings.disagree;
     for (what, now) in readings.numbers {
-        let (metric, total) =
-            (format!("rest_{}", name(what)), wanted.iter().any(|one| one.what == what && one.total));
+        let metric = format!("rest_{}", name(what));
+        let total = wanted.iter().any(|one| one.what == what && one.total);
         let then = before.as_ref().and_then(|(at, before)| Some((at.elapsed(), before.numbers.get(&what)?)));
         match then {
             Some((elapsed, then)) if total => {

@@ -176,7 +176,9 @@ pub(crate) fn judge<'a>(
         recorder.scalar(STOPPED_S, stops().map(|stop| stop.seconds).fold(0.0, f64::max));
     }
     let stopped = stops().map(|stop| {
-        let (who, seconds, from_s) = (&stop.who, stop.seconds, stop.from_s);
+        let who = &stop.who;
+        let seconds = stop.seconds;
+        let from_s = stop.from_s;
         format!("{who} was stopped by a signal for {seconds:.1} s, from {from_s:.2} s into the window")
     });
     let printed = reports.iter().flat_map(|report| report.warnings.iter().cloned());

@@ -23,7 +23,8 @@ use crate::{keys, stranger};
 
 /// Returns the keys for the system between base stations and xApps.
 pub(crate) fn keys() -> Vec<Key> {
-    let (own, external) = (&["ranlab", "double-decode"], &["external"]);
+    let own = &["ranlab", "double-decode"];
+    let external = &["external"];
     let comment = "version of E2AP";
     let e2ap =
         RicPart::keys("sut").only(&["e2ap"]).change("e2ap", |key| Key { comment: comment.to_owned(), ..key });
@@ -142,7 +143,8 @@ fn between_relays(run: &Run<'_>, stage: &mut Stage<'_>) -> Result<Sut, RigError>
     let mut sut = ric(run, stage)?;
     for (role, language) in [("E2 termination", Language::E2), ("xApp relay", Language::E42)] {
         let behind = if language == Language::E2 { &mut sut.e2 } else { &mut sut.e42 };
-        let (listen, connect) = (listen(run)?, behind.clone());
+        let listen = listen(run)?;
+        let connect = behind.clone();
         let part = RelayPart { listen, connect, language, ..RelayPart::read(run, "sut")? };
         *behind = address(&stage.sut(role, "sut.at", Part::Relay(part))?.ready.addresses, "relay")?;
     }

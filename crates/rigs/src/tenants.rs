@@ -90,7 +90,8 @@ fn about(text: &str, mark: char, of: &Range<u32>) -> Option<String> {
     let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
         return Some(text.to_owned());
     };
-    let (first, last) = (first.max(of.start), last.min(of.end - 1));
+    let first = first.max(of.start);
+    let last = last.min(of.end - 1);
     (first <= last).then(|| format!("{}-{}{mark}{rest}", first - of.start + 1, last - of.start + 1))
 }
 
@@ -174,7 +175,8 @@ pub(crate) fn operators(settings: &BTreeMap<String, Value>) -> Vec<String> {
 pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result<Cast, RigError> {
     let parts = Parts::of(run)?;
     let own = |tenant: &TenantPlan| format!("ric of {}", tenant.name);
-    let (bare, all) = (|| Part::Ric(RicPart::default()), without == Without::Controller);
+    let bare = || Part::Ric(RicPart::default());
+    let all = without == Without::Controller;
     let mut controllers = Vec::new();
     if parts.shared {
         let virt = parts.virt(parts.tenants.iter().map(own))?;
@@ -198,7 +200,8 @@ pub(crate) fn cast(run: &Run<'_>, without: Without, latency: Duration) -> Result
 /// Parses a phase such as `8s-11s`.
 fn phase(text: &str) -> Option<Range<Duration>> {
     let (from, until) = text.split_once('-')?;
-    let (from, until) = (parse_span(from)?, parse_span(until)?);
+    let from = parse_span(from)?;
+    let until = parse_span(until)?;
     (from < until).then_some(from..until)
 }
 
@@ -338,7 +341,8 @@ impl Experiment for Tenants {
         let parts = Parts::of(run)?;
         let e2 = || vec![Listen::At(Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 })];
         let http = ([127, 0, 0, 1], 0).into();
-        let (mut own, mut rest) = (Vec::new(), String::new());
+        let mut own = Vec::new();
+        let mut rest = String::new();
         for (n, role) in CONTROLLERS.iter().enumerate().take(parts.tenants.len()) {
             let part = Part::Slicing(SlicingPart { e2: e2(), http, ..SlicingPart::default() });
             let addresses = stage.sut(role, "sut.at", part)?.ready.addresses.clone();
@@ -401,7 +405,8 @@ mod tests {
             assert_eq!(about(text, mark, &of).as_deref(), own, "{text}");
         }
         assert_eq!((part_of("lte:50", 0.5), part_of("nr:106", 0.25)), ("lte:25".into(), "nr:27".into()));
-        let (second, seconds) = (Duration::from_secs(8), Duration::from_secs(11));
+        let second = Duration::from_secs(8);
+        let seconds = Duration::from_secs(11);
         assert_eq!((phase("8s-11s"), phase("8s"), phase("9s-8s")), (Some(second..seconds), None, None));
     }
 }

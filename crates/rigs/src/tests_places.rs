@@ -45,8 +45,8 @@ fn indivisible_loads_are_rejected() {
     let lab = Lab::new("no-such-program");
     let ping = refused(&Bench::new(&lab, e2_rtt::E2Rtt), &[("load.at", list(2))]);
     assert_eq!(ping, "this rig's load is one: `load.at` must be one place, and not 2");
-    let (statistics, sd_ran) =
-        (Bench::new(&lab, controller::Controller), Bench::new(&lab, southbound::SdRan));
+    let statistics = Bench::new(&lab, controller::Controller);
+    let sd_ran = Bench::new(&lab, southbound::SdRan);
     for rig in [&statistics as &dyn Rig, &sd_ran] {
         assert_eq!(refused(rig, &[("load.at", list(2))]), "");
         let told = refused(rig, &[("load.at", list(11))]);

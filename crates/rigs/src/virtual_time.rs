@@ -199,7 +199,8 @@ pub fn run(run: &Run<'_>, wish: Wish) -> Result<Passed, RigError> {
     network.start_xapps();
     network.plan(&faults, run.seed).map_err(trouble)?;
     let begin = network.now();
-    let (mut left, mut kept) = (run.duration, Kept::default());
+    let mut left = run.duration;
+    let mut kept = Kept::default();
     while !left.is_zero() {
         if run.stop.now() {
             return Err(RigError::Stopped);

@@ -67,7 +67,8 @@ fn figures_11_and_13_use_the_live_scenarios() {
     assert!((0.45..0.55).contains(&gains[0]) && gains[1].abs() < 0.05, "{gains:?}");
     let (c, window) = points("flexric/fig11.toml", &[]);
     let rtt = |point: &Point| passed(point, 1, window).recording.metrics["voip_rtt_us_p50"];
-    let (transparent, freed) = (rtt(&c[0]), rtt(&c[1]));
+    let transparent = rtt(&c[0]);
+    let freed = rtt(&c[1]);
     assert!(transparent > 100_000.0 && freed < transparent / 4.0, "{transparent} us and {freed} us");
 }
 
@@ -197,7 +198,8 @@ fn operators_controllers_can_be_left_out() {
         let b = of("sut.B");
         assert!(b.len() == 4 && b.iter().all(|it| it.told == Told::Same && it.with > 1.0), "{mode}: {b:?}");
         // The effect of A's controller on A's UEs equals that of its xApp, and B loses nothing significant.
-        let (a, xapp) = (of("sut.A"), of("xapp.slice"));
+        let a = of("sut.A");
+        let xapp = of("xapp.slice");
         let means = |all: &[Difference]| all.iter().map(|it| it.summary.mean).collect::<Vec<_>>();
         assert_eq!(means(&a), means(&xapp), "{mode}");
         assert!(means(&a)[0] > 0.2 && means(&a)[1] < -0.2, "{mode}: {a:?}");

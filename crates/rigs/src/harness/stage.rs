@@ -294,7 +294,8 @@ impl Up {
             if checked.elapsed() >= CHECK {
                 checked = Instant::now();
                 for placed in &mut self.placed {
-                    let (role, after) = (placed.role, begin.elapsed().as_secs_f64());
+                    let role = placed.role;
+                    let after = begin.elapsed().as_secs_f64();
                     placed.looks(stop).map_err(|error| match error {
                         RigError::Sut(what) => {
                             RigError::Sut(format!("the {role} failed {after:.1} s into the run: {what}"))

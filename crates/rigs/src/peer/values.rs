@@ -43,7 +43,8 @@ impl Values<'_> {
             name.starts_with(|c: char| c.is_ascii_lowercase())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         };
-        let (mut filled, mut rest) = (String::new(), text);
+        let mut filled = String::new();
+        let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             filled.push_str(before);
             match after.split_once('}').filter(|(name, _)| is_name(name)) {

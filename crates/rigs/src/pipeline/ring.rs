@@ -91,7 +91,8 @@ pub(super) fn bring_up(run: &Run<'_>, stage: &mut Stage<'_>, part: PipelinePart)
 
 /// Records the counters of both sides, and determines the outcome of the repeat.
 pub(super) fn record(run: &Run<'_>, window: &Window<'_>, recorder: &mut Recorder) -> Judged {
-    let (switch, tester) = (window.report(ENGINE)?, window.report(TESTER)?);
+    let switch = window.report(ENGINE)?;
+    let tester = window.report(TESTER)?;
     harness::copy_all(recorder, switch);
     harness::copy_all(recorder, tester);
     let changes = super::churn(switch, recorder);

@@ -110,7 +110,8 @@ mod tests {
         let rigs = std::slice::from_ref(&description);
         let scenario = Scenario::parse(text, "t.toml", &Overrides::default(), rigs).unwrap();
         let base = Plan::new(&scenario, &description).points.remove(0);
-        let (mut points, mut finished) = (Vec::new(), Vec::new());
+        let mut points = Vec::new();
+        let mut finished = Vec::new();
         for (index, (cores, there)) in cores.iter().enumerate() {
             let mut settings = base.settings.clone();
             settings.insert(CORES.to_owned(), Value::Int(*cores));

@@ -161,7 +161,8 @@ impl Seen<'_> {
         recorder: &mut Recorder,
         probe: Option<(Probe, Duration)>,
     ) -> Result<Outcome, RigError> {
-        let (sent, sent_bytes) = (self.of("sent")?, self.of("sent_bytes")?);
+        let sent = self.of("sent")?;
+        let sent_bytes = self.of("sent_bytes")?;
         let seconds = self.load.wall_s.max(1e-3);
         recorder.scalar("rx_messages_per_s", sent / seconds);
         wire::record_packets(recorder, "", self.load);
@@ -226,7 +227,8 @@ impl Seen<'_> {
         let Some(slowest) = self.radios.iter().map(|radio| radio.real_time_factor).reduce(f64::min) else {
             return Ok(None);
         };
-        let (triggers, decisions) = (self.of("triggers")?, self.of("decisions")?);
+        let triggers = self.of("triggers")?;
+        let decisions = self.of("decisions")?;
         recorder.scalar("handovers_per_s", self.of("handovers")? / seconds);
         recorder.scalar("triggers_per_s", triggers / seconds);
         let refused = self.of("refused_commands")?;
@@ -242,7 +244,8 @@ impl Seen<'_> {
         let used: f64 = self.radios.iter().map(|radio| radio.prb_use).sum();
         recorder.scalar("prb_use", used / self.radios.len() as f64);
         let samples = self.radios.iter().flat_map(|radio| &radio.samples);
-        let (mut first, mut all) = (0.0, 0.0);
+        let mut first = 0.0;
+        let mut all = 0.0;
         for (slice, mbps) in samples.flat_map(|sample| &sample.slices) {
             first += if slice == "0" { *mbps } else { 0.0 };
             all += mbps;
@@ -275,7 +278,8 @@ impl Seen<'_> {
         if self.told == Told::Ric {
             return Ok(());
         }
-        let (declared_dead, app_runs) = (its("declared_dead")?, its("app_runs")?);
+        let declared_dead = its("declared_dead")?;
+        let app_runs = its("app_runs")?;
         recorder.scalar("lost_at_batch_end", its("lost_at_batch_end")?);
         recorder.scalar("leaked_mb", its("leaked_bytes")? * 1e-6);
         recorder.scalar("declared_dead", declared_dead);
@@ -304,7 +308,8 @@ impl Seen<'_> {
     /// Returns the limits violated because less load, or fewer base stations, were present than configured.
     fn short(&self, alive: f64) -> Result<[Option<Breach>; 6], RigError> {
         let (faults, unannounced) = if self.tells_shortfall() {
-            let (told, ues) = (self.of("announced_ues")?, self.of("ues")?);
+            let told = self.of("announced_ues")?;
+            let ues = self.of("ues")?;
             (
                 Breach::above("faults", self.of("faults")?, 0.0),
                 Breach::below("number of UEs announced", told, ues),
@@ -327,7 +332,9 @@ impl Seen<'_> {
     /// Returns an outcome if nothing reached the controller: it read nothing, refused all base stations, or
     /// there was no load.
     fn unloaded(&self) -> Result<Option<(Outcome, &'static str)>, RigError> {
-        let (sent, alive, reports) = (self.of("sent")?, self.of("alive")?, self.of("reports")?);
+        let sent = self.of("sent")?;
+        let alive = self.of("alive")?;
+        let reports = self.of("reports")?;
         let mut kept = self.of("dropped")?;
         if self.tells_shortfall() {
             if self.of("connected")? == 0.0 && self.of("refused")? > 0.0 {

@@ -44,7 +44,8 @@ impl Experiment for Program {
 }
 
 fn rig(each: Each, commands: bool, acts: Acts) -> (Bench<Program>, Point, Log) {
-    let (log, lab) = (Log::default(), Lab { commands, ..Lab::new("no-such-program") });
+    let log = Log::default();
+    let lab = Lab { commands, ..Lab::new("no-such-program") };
     let rig = Bench::new(&lab, Program(each));
     let point = fake::point(&rig, &[("sut.at", Value::Text(fake::worker("system", acts, &log)))]);
     (rig, point, log)

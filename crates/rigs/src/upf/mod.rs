@@ -66,7 +66,9 @@ impl Experiment for Upf {
     fn bring_up(&self, run: &Run<'_>, stage: &mut Stage<'_>) -> Result<(), RigError> {
         let own = own()?;
         let upf = stage.sut(UPF, "sut.at", upf(run, own)?)?;
-        let (load, host, pid) = (load(run, own)?, upf.host.clone(), upf.ready.pid);
+        let load = load(run, own)?;
+        let host = upf.host.clone();
+        let pid = upf.ready.pid;
         // If both run on one machine, the load itself meters the UPF's process and detects its end.
         let load = |worker: &Worker| {
             let beside = worker.host == host && !matches!(host, Host::Tcp { .. });

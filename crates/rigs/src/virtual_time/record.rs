@@ -141,7 +141,8 @@ impl Tables {
 
     /// Adds a recorded repeat, and its counterpart without the left-out component, if any.
     pub fn take(&mut self, point: usize, seed: u64, with: &Passed, without: Option<&Passed>) {
-        let (own, other) = (periods(&with.kept), without.map(|without| periods(&without.kept)));
+        let own = periods(&with.kept);
+        let other = without.map(|without| periods(&without.kept));
         let which = (point, &*seed.to_string());
         self.put_states(which, "with", &own);
         if let Some(other) = &other {

@@ -144,7 +144,8 @@ fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
         return None;
     }
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let (ma, mb) = (mean(&a), mean(&b));
+    let ma = mean(&a);
+    let mb = mean(&b);
     let product = |x: &[f64], mx: f64, y: &[f64], my: f64| -> f64 {
         x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum()
     };
@@ -179,7 +180,9 @@ pub fn differences(pairs: &[Pair], confidence: f64) -> Vec<Difference> {
         let summary = summarise(&differences, confidence)?;
         let (with, without): (Vec<f64>, Vec<f64>) = both.iter().copied().unzip();
         let told = told(&of.kpi, &differences, &summary);
-        let (with, without, correlation) = (mean(&with), mean(&without), correlation(&both));
+        let with = mean(&with);
+        let without = mean(&without);
+        let correlation = correlation(&both);
         Some(Difference { of, with, without, differences, summary, correlation, told })
     };
     kpis.into_iter().filter_map(one).collect()

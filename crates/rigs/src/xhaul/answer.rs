@@ -64,7 +64,8 @@ pub(super) fn simulate(
     let reports = run_phases(setup, &plan.network, (duration_ps, seed, first_phase), stop)?;
     let elapsed_s = begun.elapsed().as_secs_f64();
     let mut found: BTreeMap<&str, Found> = BTreeMap::new();
-    let (mut events, mut digest) = (0, 0_u64);
+    let mut events = 0;
+    let mut digest = 0_u64;
     for report in &reports {
         events += report.events;
         digest = digest.rotate_left(5) ^ report.digest;
@@ -221,7 +222,8 @@ fn shifted(setup: &Setup, network: &Network, phase: u64, seed: u64) -> Network {
 
 fn add_segment(found: &mut Found, network: &Network, segment: &Segment) {
     let stage = &network.stages[usize::from(segment.stage)];
-    let (name, all) = (stage.name(), segment.waiting_ps + segment.service_ps + segment.transit_ps);
+    let name = stage.name();
+    let all = segment.waiting_ps + segment.service_ps + segment.transit_ps;
     match stage {
         Stage::Air(_) => found.segments_ps[6] += all,
         Stage::Host(_) if name.starts_with("echo") => found.segments_ps[5] += all,

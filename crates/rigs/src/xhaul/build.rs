@@ -108,7 +108,8 @@ fn gates(setup: &Setup, plan: &Plan) -> Gates {
     let own = 1_u8 << setup.cells.class.min(7);
     // Smallest number of windows after which the pattern repeats exactly.
     let common = greatest_common_divisor(*period_ps, u64::from(windows)).max(1);
-    let (cycle, windows) = (period_ps / common, u64::from(windows) / common);
+    let cycle = period_ps / common;
+    let windows = u64::from(windows) / common;
     let at = |index: u64| index * cycle / windows;
     let mut entries = Vec::new();
     for index in 0..windows {
@@ -185,7 +186,8 @@ impl Topology<'_> {
 
     /// Adds the CU and the midhaul switches in front of it.
     fn cu(&mut self) {
-        let (switch, host) = (self.switch(), self.host());
+        let switch = self.switch();
+        let host = self.host();
         self.node("CU", host);
         for index in 1..=self.setup.net.midhaul_switches {
             self.node(&format!("midhaul{index}"), switch.clone());
@@ -216,7 +218,8 @@ impl Topology<'_> {
         if shared || self.setup.net.midhaul_switches == 0 {
             return "CU".to_owned();
         }
-        let (own, host) = (format!("CU-{name}"), self.host());
+        let own = format!("CU-{name}");
+        let host = self.host();
         self.node(&own, host);
         if self.setup.own_functions() {
             self.inside(CARDS[0], &own);
@@ -347,7 +350,9 @@ impl Topology<'_> {
 
     fn background(&mut self) {
         let background = &self.setup.background;
-        let (up, down, class) = (background.up, background.down, background.class);
+        let up = background.up;
+        let down = background.down;
+        let class = background.class;
         if !up && !down {
             return;
         }

@@ -111,7 +111,8 @@ fn ip(octets: &mut Vec<u8>, payload: usize, split: Option<Split>, sequence: u64,
         _ => 0,
     };
     let payload_bytes = payload.saturating_sub(IPV4_BYTES) as u16;
-    let (src, dst) = ([10, 77, 0, 11].into(), [10, 77, 0, 1].into());
+    let src = [10, 77, 0, 11].into();
+    let dst = [10, 77, 0, 1].into();
     let protocol = Protocol::UDP;
     let mut header = Ipv4Header { traffic_class: 0, payload_bytes, ttl: 64, protocol, src, dst }.write();
     // The writer produces headers of whole datagrams; the fragment fields are set here.

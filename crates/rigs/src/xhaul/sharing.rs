@@ -117,7 +117,8 @@ mod tests {
             (to.mean_ps() + from.mean_ps()) / 2e3
         };
         let [half, whole, twice] = [0.5, 1.0, 2.0].map(|times| mean_ns("sr-iov", times));
-        let (port, macvlan) = (mean_ns("dedicated", 2.0), mean_ns("macvlan", 2.0));
+        let port = mean_ns("dedicated", 2.0);
+        let macvlan = mean_ns("macvlan", 2.0);
         assert!(port < half && half < whole && whole < twice && twice < macvlan);
         assert!((twice - whole - 2.0 * (whole - half)).abs() < 0.1, "{half} {whole} {twice}");
         assert_eq!(macvlan, mean_ns("macvlan", 1.0), "measured ones stay");

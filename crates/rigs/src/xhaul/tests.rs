@@ -160,12 +160,14 @@ fn user_packets_cross_the_midhaul_only_with_split_2() {
         ];
         let point = Point { index: 0, axes: Vec::new(), settings: settings(&set) };
         let run = Run::new(&point, 0, 7, Duration::from_millis(300));
-        let (mut recorder, mut rig) = (Recorder::default(), Bench::new(&Lab::new("ranlab"), Xhaul));
+        let mut recorder = Recorder::default();
+        let mut rig = Bench::new(&Lab::new("ranlab"), Xhaul);
         rig.prepare(&run).unwrap();
         rig.measure(&run, &mut recorder).unwrap();
         recorder.finish().metrics
     };
-    let (symbols, packets) = (of("macvlan-a", "7.1-if4p5"), of("macvlan-a", "2"));
+    let symbols = of("macvlan-a", "7.1-if4p5");
+    let packets = of("macvlan-a", "2");
     assert_eq!((symbols["user.at_midhaul_line_us"], symbols["user.lost_ratio"]), (0.0, 0.0));
     assert!(packets["user.at_midhaul_line_us"] > 20.0 && symbols["cell_dl.at_midhaul_line_us"] > 9.0);
     // The other vBBU has the other split, and its users' data is paced like iperf3.
@@ -261,9 +263,12 @@ fn capture_contains_the_splits_frames() {
     let octets = std::fs::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let word = |at: usize| u32::from_le_bytes(octets[at..at + 4].try_into().unwrap()) as usize;
-    let (mut at, mut symbols, mut fragments) = (0, 0, 0);
+    let mut at = 0;
+    let mut symbols = 0;
+    let mut fragments = 0;
     while at < octets.len() {
-        let (kind, length) = (word(at), word(at + 4));
+        let kind = word(at);
+        let length = word(at + 4);
         assert_eq!(word(at + length - 4), length);
         if kind == 6 {
             let frame = &octets[at + 28..at + 28 + word(at + 20)];

@@ -105,7 +105,8 @@ fn incomplete_delivery_is_degraded() {
 fn controller_without_load_is_not_overloaded() {
     assert_eq!(of_load(&[("alive", 0.0)]), Outcome::Overloaded, "it had both");
     assert_eq!(of_load(&[("alive", 0.0), ("served", 0.0), ("reports", 0.0)]), Outcome::Invalid);
-    let (load, none) = (load(&[("alive", 0.0), ("served", 0.0)]), Report::default());
+    let load = load(&[("alive", 0.0), ("served", 0.0)]);
+    let none = Report::default();
     let seen = Seen {
         nodes: 6.0,
         load: &load,
@@ -144,7 +145,8 @@ fn incidents_are_described_in_the_reason() {
         over: true,
         connections: 2,
     };
-    let (report, none) = (load(&[]), Report::default());
+    let report = load(&[]);
+    let none = Report::default();
     let mut recorder = Recorder::default();
     let incidents = vec![incident];
     let seen = Seen {
@@ -230,7 +232,8 @@ fn controls_and_slices_are_counted_at_radios() {
     };
     let numbers =
         [("triggers", 2_000.0), ("decisions", 1_800.0), ("refused_commands", 200.0), ("handovers", 20.0)];
-    let (load, controller) = (load(&numbers), reference(&[]));
+    let load = load(&numbers);
+    let controller = reference(&[]);
     let mut recorder = Recorder::default();
     let radios = vec![radio(6.0, 2.0), radio(1.0, 1.0)];
     let incidents = Vec::new();

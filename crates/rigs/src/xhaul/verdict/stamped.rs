@@ -17,7 +17,8 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
         };
         results.points.iter().filter(stamped).collect::<Vec<_>>()
     };
-    let (cards, kernel) = (by(1.0), by(0.0));
+    let cards = by(1.0);
+    let kernel = by(0.0);
     let mut sentences = Vec::new();
     if !cards.is_empty() {
         let worst =
