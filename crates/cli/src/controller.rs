@@ -147,7 +147,8 @@ async fn watch(
     duration: Option<Duration>,
     format: Format,
 ) -> Result<(), Failure> {
-    let (mut output, address) = (Output::new(format), controller.address());
+    let mut output = Output::new(format);
+    let address = controller.address();
     output.text(format_args!("listening at {address}"))?;
     output.item(&serde_json::json!({ "listening": "southbound", "address": address.to_string() }))?;
     if let Some(http) = controller.http {

@@ -121,7 +121,9 @@ fn failure(error: RigError) -> Failure {
 /// Runs the demo until its processes are stopped.
 fn show(arguments: &Arguments, format: Format) -> Result<Summary, RigError> {
     let mut scene = Scene::start(arguments, format == Format::Text)?;
-    let (earlier, before, begin) = (scene.monitor.number("indications")?, scene.monitor.at, Instant::now());
+    let earlier = scene.monitor.number("indications")?;
+    let before = scene.monitor.at;
+    let begin = Instant::now();
     scene.watch(arguments.duration, format == Format::Text)?;
     let watched = begin.elapsed();
     scene.each(Actor::ask)?;
@@ -133,11 +135,13 @@ impl Scene {
     fn start(arguments: &Arguments, talk: bool) -> Result<Self, RigError> {
         let lacking = |error| RigError::Environment(format!("cannot tell this program's path: {error}"));
         let lab = Lab::new(crate::program::path().map_err(lacking)?);
-        let (nodes, ues) = (arguments.nodes, arguments.ues);
+        let nodes = arguments.nodes;
+        let ues = arguments.ues;
         if talk {
             println!("  starting a RIC, {nodes} base stations and two xApps as processes of their own");
         }
-        let (e2, e42) = (vec![Listen::Own], vec![Listen::Own]);
+        let e2 = vec![Listen::Own];
+        let e42 = vec![Listen::Own];
         let http = arguments.web.then_some(SocketAddr::from(([127, 0, 0, 1], 0)));
         let ric = Actor::start(&lab, "ric", Part::Ric(RicPart { e2, e42, http, ..RicPart::default() }))?;
         if let Some(page) = ric.worker.ready.addresses.get("http") {
@@ -145,7 +149,8 @@ impl Scene {
             let told = format!("  the page: {page}/");
             if talk { println!("{told}") } else { eprintln!("{told}") }
         }
-        let (e2, e42) = (ric.address("e2")?, ric.address("e42")?);
+        let e2 = ric.address("e2")?;
+        let e42 = ric.address("e42")?;
         let part = FleetPart { connect: vec![e2], nodes, ues, ..FleetPart::default() };
         let mut fleet = Actor::start(&lab, "base stations", Part::Fleet(part))?;
         fleet.wait_until("all base stations connected", "alive", f64::from(nodes))?;
@@ -172,7 +177,8 @@ impl Actor {
         let worker = Worker::start(lab, &Host::Local, name, part, &Stop::never())?;
         let meter = worker.ready.pid.map(ProcessMeter::new);
         let (cpu_s, cpu_s_before, cpu_share, rss_mb) = Default::default();
-        let (latest, at) = (Numbers::new(), Instant::now());
+        let latest = Numbers::new();
+        let at = Instant::now();
         let mut actor = Self { worker, meter, latest, at, cpu_s, cpu_s_before, cpu_share, rss_mb };
         actor.ask()?;
         Ok(actor)
@@ -217,7 +223,9 @@ impl Scene {
     fn watch(&mut self, duration: Duration, talk: bool) -> Result<(), RigError> {
         let begin = Instant::now();
         let terminal = std::io::stdout().is_terminal();
-        let (mut looked, mut lined, mut screen) = (begin, begin, Screen::default());
+        let mut looked = begin;
+        let mut lined = begin;
+        let mut screen = Screen::default();
         let mut before = self.monitor.number("indications")?;
         self.each(|actor| {
             actor.look(Duration::ZERO);

@@ -109,7 +109,9 @@ fn rigs() -> Vec<RigReady> {
 fn switches() -> Vec<SwitchReady> {
     let ready = |backend: &&dyn ranlab_dataplane::backends::Backend| {
         let lacks = ranlab_parts::missing_program(*backend);
-        let (engine, install, run) = (backend.name(), backend.install(), !backend.tiers().is_empty());
+        let engine = backend.name();
+        let install = backend.install();
+        let run = !backend.tiers().is_empty();
         SwitchReady { engine, ready: lacks.is_none(), lacks, install, run }
     };
     ranlab_dataplane::backends::all().iter().map(ready).collect()

@@ -212,7 +212,8 @@ fn tiles(report: &FleetReport) -> Vec<Tile> {
 }
 
 fn southern_tiles(report: &SouthboundReport) -> Vec<Tile> {
-    let (alive, of_all) = (u64::from(report.alive), format!("of {}", report.nodes));
+    let alive = u64::from(report.alive);
+    let of_all = format!("of {}", report.nodes);
     let as_seen = if report.readers_seen < report.connected { "as far as it is seen" } else { "" };
     vec![
         tile("Alive", alive, &of_all, report.alive < report.nodes),

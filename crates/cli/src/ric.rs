@@ -51,7 +51,8 @@ async fn serve(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let ric = Ric::start(&part).await?;
     attend(&ric, arguments.duration, format, |report| {
         if report.refused > 0 && report.nodes as u64 >= part.max_nodes {
-            let (refused, most) = (report.refused, part.max_nodes);
+            let refused = report.refused;
+            let most = part.max_nodes;
             eprintln!(
                 "ranlab: {refused} attempts of base stations were refused, for {most} are connected: --max-nodes allows more"
             );

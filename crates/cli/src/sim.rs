@@ -165,7 +165,8 @@ impl Job {
         work: impl Fn(usize, &Run<'_>) -> T + Sync,
         mut take: impl FnMut(usize, &Run<'_>, T) -> Result<(Outcome, String), Failure>,
     ) -> Result<(), Failure> {
-        let (mut progress, begun) = (Progress::new(), Instant::now());
+        let mut progress = Progress::new();
+        let begun = Instant::now();
         let stop = stop_at_signal("stopping");
         let (_, window) = self.scenario.measure.windows();
         let total = self.runs.len();
@@ -180,7 +181,10 @@ impl Job {
         let ended = std::thread::scope(|scope| {
             let (sender, done) = sync_channel(threads);
             for _ in 0..threads {
-                let (sender, run, next, work) = (sender.clone(), &run, &next, &work);
+                let sender = sender.clone();
+                let run = &run;
+                let next = &next;
+                let work = &work;
                 scope.spawn(move || {
                     let all = std::iter::from_fn(|| {
                         let at = next.fetch_add(1, Ordering::Relaxed);
@@ -198,7 +202,8 @@ impl Job {
                 {
                     early.insert(done, result);
                 }
-                let (label, repeat) = (run.point.label(), run.repeat);
+                let label = run.point.label();
+                let repeat = run.repeat;
                 progress.take(Event::Measuring { point: index, label, repeat }, &[]);
                 let taken = early.remove(&at).map(|result| take(index, &run, result));
                 if stop.wished() {
@@ -274,7 +279,9 @@ fn alone(
     }
     let mut output = Output::new(format);
     output.text(format_args!("{}  (virtual time)", job.scenario.title))?;
-    let (mut finished, mut runs, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut finished = Vec::new();
+    let mut runs = Vec::new();
+    let mut failed = Vec::new();
     let keep = record.is_some();
     let work = |_: usize, run: &Run<'_>| {
         let told = Rc::new(RefCell::new(Told::default()));
@@ -416,7 +423,9 @@ fn sentence(run: &Json) -> String {
     let number = |name: &str| run[name].as_f64().unwrap_or_default();
     let what = match run["digest"].as_str() {
         Some(digest) => {
-            let (passed, took, factor) = (number("virtual_s"), number("took_s"), number("real_time_factor"));
+            let passed = number("virtual_s");
+            let took = number("took_s");
+            let factor = number("real_time_factor");
             format!("digest {digest}, {passed:.1} s in {took:.2} s ({factor:.0} times real time)")
         }
         None => run["reason"].as_str().unwrap_or_default().to_owned(),

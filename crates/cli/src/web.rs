@@ -140,7 +140,8 @@ impl Sampler {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
         let thread = std::thread::spawn(move || {
-            let (mut machine, mut due) = (Machine::default(), Instant::now());
+            let mut machine = Machine::default();
+            let mut due = Instant::now();
             while !ends.load(Ordering::Relaxed) {
                 if Instant::now() >= due {
                     due += SAMPLE;

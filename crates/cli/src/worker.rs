@@ -166,13 +166,15 @@ fn find(bus: &Bus, format: Format) -> Result<(), Failure> {
     let hosts = found::workers(&bus.server, &bus.group).map_err(Failure::Environment)?;
     let lab = Lab::new(crate::program::path().map_err(|error| Failure::Environment(error.to_string()))?);
     let mut output = Output::new(format);
-    let (mut good, mut worst) = (0_usize, 0.0_f64);
+    let mut good = 0_usize;
+    let mut worst = 0.0_f64;
     for host in &hosts {
         match Worker::meet(&lab, host, "campaign", &Stop::never()) {
             Ok(worker) => {
                 good += 1;
                 worst = worst.max(worker.clock_error_us);
-                let (offset, error) = (worker.clock_offset_us, worker.clock_error_us);
+                let offset = worker.clock_offset_us;
+                let error = worker.clock_error_us;
                 output.text(format_args!(
                     "{host}  its clock is {offset:+.0} us from ours, give or take {error:.0} us"
                 ))?;

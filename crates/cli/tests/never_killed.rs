@@ -48,7 +48,9 @@ impl Witness {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let (stop_xapp, seen_there, gaps_there) = (stop.clone(), seen.clone(), gaps.clone());
+        let stop_xapp = stop.clone();
+        let seen_there = seen.clone();
+        let gaps_there = gaps.clone();
         let reader = std::thread::spawn(move || {
             let mut next = 0u16;
             while !stop_xapp.load(Ordering::Relaxed) {

@@ -109,7 +109,8 @@ fn pdu_errors_are_reported() {
 
 #[test]
 fn damaged_captures_are_read_as_far_as_possible() {
-    let (whole, file) = (std::fs::read(flexric()).unwrap(), scratch("damaged.pcap"));
+    let whole = std::fs::read(flexric()).unwrap();
+    let file = scratch("damaged.pcap");
     for keep in [4, 24, 30, 1000, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&file, &whole[..keep]).unwrap();
         let (code, summary) = decode(&[], &[&file]);
@@ -219,7 +220,8 @@ fn protocols_of_tshark(file: &Path, packets: usize) {
 
 #[test]
 fn a_recording_of_unix_sockets_keeps_the_side() {
-    let (socket, out) = (scratch("e42.sock"), scratch("unix.pcapng"));
+    let socket = scratch("e42.sock");
+    let out = scratch("unix.pcapng");
     let recording = Recording::start(&format!("unix://{}", socket.display()), echo(), "e42", &out);
     // Subscription delete request of FlexRIC.
     let pdu = vec![

@@ -72,7 +72,8 @@ impl Page {
             facts.push(format!("The first {LIST_MAX} of {} points are listed.", plan.points.len()));
         }
         web::introduce(&board, &title, "Campaign", &facts, &[web::MACHINE], "Points");
-        let (file, command) = (folder.join(STORE), command.to_owned());
+        let file = folder.join(STORE);
+        let command = command.to_owned();
         let make = move || match Store::read(&file).and_then(|store| store.results(Load::All)) {
             Ok(results) => report::document(&results, &super::run::context(&results, command.clone())).json(),
             // The page marks such a document as an error.
@@ -80,7 +81,9 @@ impl Page {
         };
         let now: Arc<Mutex<Now>> = Arc::default();
         let (wish, wishes) = channel();
-        let (stops, shared, own) = (stop.clone(), Arc::clone(&now), board.clone());
+        let stops = stop.clone();
+        let shared = Arc::clone(&now);
+        let own = board.clone();
         let hear = move |what| {
             if what != "stop" {
                 // The waiting campaign receives the action.

@@ -195,7 +195,8 @@ pub(super) fn compare(arguments: &Compare, format: Format) -> Result<(), Failure
     let second = arguments.b.as_ref().unwrap_or(&arguments.a);
     let a = results_with(&arguments.a, Load::Metrics, &arguments.axis)?;
     let b = results_with(second, Load::Metrics, &arguments.axis)?;
-    let (a, b) = (one_side(a, arguments.first.as_deref())?, one_side(b, arguments.second.as_deref())?);
+    let a = one_side(a, arguments.first.as_deref())?;
+    let b = one_side(b, arguments.second.as_deref())?;
     let thresholds = arguments.fail_if.iter().map(|text| text.parse::<Threshold>());
     let thresholds: Vec<Threshold> = thresholds
         .collect::<Result<_, ThresholdError>>()

@@ -233,7 +233,8 @@ fn default_folder(scenario: &Path, working_directory: &Path, quick: bool) -> Pat
 
 /// Returns the context of a report: command and environment.
 pub(super) fn context(results: &Results, command: String) -> Context {
-    let (warnings, remarks) = (ranlab_rigs::disturbances(results), ranlab_rigs::remarks(results));
+    let warnings = ranlab_rigs::disturbances(results);
+    let remarks = ranlab_rigs::remarks(results);
     Context { warnings, remarks, verdict: ranlab_rigs::verdict(results), command }
 }
 

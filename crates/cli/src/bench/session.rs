@@ -88,7 +88,9 @@ impl Progress {
                     }
                     None => {
                         let numbers = self.numbers(numbers);
-                        let (done, total, left) = (self.done, self.total, about(remaining));
+                        let done = self.done;
+                        let total = self.total;
+                        let left = about(remaining);
                         eprintln!("{done}/{total}  {line}  {numbers}  (about {left} left)");
                     }
                 }

@@ -134,7 +134,8 @@ fn network(part: &UpfLoadPart, mut output: Output) -> Result<(), Failure> {
     let stop = stopped();
     // The load ends after its duration; 0s means no limit.
     if !part.duration.is_zero() {
-        let (stop, duration) = (Arc::clone(&stop), part.duration);
+        let stop = Arc::clone(&stop);
+        let duration = part.duration;
         std::thread::spawn(move || {
             std::thread::sleep(duration);
             stop.store(true, Relaxed);

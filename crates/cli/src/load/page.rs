@@ -63,14 +63,17 @@ impl Page {
         let mode = format!("{:?}", part.mode).to_lowercase();
         introduce(&board, &format!("Load on a UPF: {mode}"), "Load", &[], &TIME, "");
         Now { phase: "running", words: "Running.".to_owned(), ..Now::default() }.tell(&board);
-        let (glance, latest) = (Arc::new(Glance::default()), Arc::new(Mutex::new(Counts::default())));
+        let glance = Arc::new(Glance::default());
+        let latest = Arc::new(Mutex::new(Counts::default()));
         let load = load.watched(Arc::clone(&glance));
-        let (shared, told) = (Arc::clone(&latest), board.clone());
+        let shared = Arc::clone(&latest);
+        let told = board.clone();
         // Without the built-in data network, packets from the UPF are not counted.
         let sees = part.n6 != Network::None;
         let mut before: Option<(f64, Counts)> = None;
         let fill = move |sample: &mut Map<String, Value>| {
-            let (look, at) = (glance.look(), sample.get("t").and_then(Value::as_f64).unwrap_or_default());
+            let look = glance.look();
+            let at = sample.get("t").and_then(Value::as_f64).unwrap_or_default();
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = look.counts;
             if let Some((earlier, counts)) = before.replace((at, look.counts)) {
                 rates(sample, &look.counts, &counts, (at - earlier).max(1e-3));

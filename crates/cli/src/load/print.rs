@@ -212,7 +212,8 @@ mod tests {
     #[test]
     fn policing_with_counted_headers_is_recognised() {
         let verdict = |direction, offered: f64, got: f64, octets: f64| {
-            let (received_bps, received_pps) = (got * 1e6, got * 1e6 / 8.0 / octets);
+            let received_bps = got * 1e6;
+            let received_pps = got * 1e6 / 8.0 / octets;
             let side = DataSummary { received_bps, received_pps, ..DataSummary::default() };
             policed(direction, offered * 1e6, 10e6, &side)
         };

@@ -163,7 +163,8 @@ impl Growing {
 
     fn tiles(&self) -> Vec<(String, String, String, bool)> {
         let (_, account) = &*self.seen();
-        let (pdus, undecodable) = (account.pdus, account.undecodable);
+        let pdus = account.pdus;
+        let undecodable = account.undecodable;
         vec![
             ("Messages".to_owned(), pdus.to_string(), String::new(), false),
             ("Undecodable".to_owned(), undecodable.to_string(), String::new(), undecodable > 0),
@@ -195,7 +196,8 @@ mod tests {
         let path = folder.join("growing.pcap");
         let mut writer = File::create(&path).unwrap();
         let over = Arc::new(AtomicBool::new(false));
-        let (reader, ends) = (File::open(&path).unwrap(), Arc::clone(&over));
+        let reader = File::open(&path).unwrap();
+        let ends = Arc::clone(&over);
         let mut looks = 0;
         // The data is written while the reader waits, so the test does not depend on timing.
         let idle = move || {
@@ -208,7 +210,9 @@ mod tests {
             }
         };
         let mut follow = Follow::begin(reader, over, idle).unwrap();
-        let (mut all, mut pauses, mut buf) = (Vec::new(), 0, [0; 64]);
+        let mut all = Vec::new();
+        let mut pauses = 0;
+        let mut buf = [0; 64];
         loop {
             match follow.read(&mut buf) {
                 Ok(0) => break,

@@ -100,7 +100,8 @@ async fn record(arguments: &Arguments) -> Result<Summary, Failure> {
     let flushed = state.recorder.flush();
     let failed = state.failed.take().map_or(flushed, Err);
     failed.map_err(|error| Failure::Environment(format!("cannot write {out}: {error}")))?;
-    let (connections, seconds) = (proxy.connections(), began.elapsed().as_secs_f64());
+    let connections = proxy.connections();
+    let seconds = began.elapsed().as_secs_f64();
     Ok(Summary { connections, seconds, ..std::mem::take(&mut state.summary) })
 }
 

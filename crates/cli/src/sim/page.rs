@@ -97,8 +97,12 @@ fn rows(page: &mut String, (_, _, found): &Found) {
     );
     for it in found {
         let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
-        let (who, kpi, word) = (who(it), escape(&it.of.kpi), told(it.told));
-        let (without, with, mean) = (short(it.without), short(it.with), short(it.summary.mean));
+        let who = who(it);
+        let kpi = escape(&it.of.kpi);
+        let word = told(it.told);
+        let without = short(it.without);
+        let with = short(it.with);
+        let mean = short(it.summary.mean);
         // Writing to a `String` cannot fail.
         let _ = write!(
             page,

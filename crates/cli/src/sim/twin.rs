@@ -54,7 +54,8 @@ pub(super) fn run(
             Some(Err(InWorld { error: RigError::Stopped, .. })) => Ok((Outcome::Timeout, String::new())),
             Some(Err(InWorld { error: RigError::Rig(error), .. })) => Err(Failure::Usage(error)),
             Some(Err(InWorld { without, error })) => {
-                let (mut replay, mut world) = (job.replay(index, run.seed), "");
+                let mut replay = job.replay(index, run.seed);
+                let mut world = "";
                 if without != Without::Nobody {
                     (replay, world) = (format!("{replay} --without {name}"), "in the world without it: ");
                 }
@@ -75,7 +76,8 @@ fn tell(
 ) -> Result<(), Failure> {
     let mut output = Output::new(format);
     output.text(format_args!("{}: with {name} minus without, seed by seed", job.scenario.title))?;
-    let (mut points, mut all) = (Vec::new(), Vec::new());
+    let mut points = Vec::new();
+    let mut all = Vec::new();
     for (index, seeds) in pairs {
         let (seeds, pairs): (Vec<u64>, Vec<Pair>) = seeds.into_iter().unzip();
         let found = differences(&pairs, job.scenario.measure.confidence);
@@ -123,7 +125,8 @@ fn tell(
         files.extend(page::write(folder, &job.scenario, (name, &command), &all)?);
     }
     super::tell_files(&mut output, &files)?;
-    let (tables, report) = (super::tables_of(&files), super::report_of(&files));
+    let tables = super::tables_of(&files);
+    let report = super::report_of(&files);
     output.finish(&json!({
         "virtual": true, "without": name, "tables": tables, "report": report, "points": points,
     }))
@@ -131,8 +134,12 @@ fn tell(
 
 fn line(it: &Difference) -> String {
     let half = it.summary.half_width.map_or_else(String::new, |half| format!(" ± {}", short(half)));
-    let (who, kpi, told) = (who(it), &it.of.kpi, told(it.told));
-    let (without, with, mean) = (short(it.without), short(it.with), short(it.summary.mean));
+    let who = who(it);
+    let kpi = &it.of.kpi;
+    let told = told(it.told);
+    let without = short(it.without);
+    let with = short(it.with);
+    let mean = short(it.summary.mean);
     format!("  {who} {kpi:<18} {without} -> {with}: {mean}{half}  {told}")
 }
 

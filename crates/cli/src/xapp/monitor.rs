@@ -56,7 +56,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         () = live::end(arguments.duration) => return Err(Failure::Environment("the RIC has not answered".to_owned())),
     }
     let mut looks = 0_u32;
-    let (mut before, mut shown) = (0, false);
+    let mut before = 0;
+    let mut shown = false;
     let watched = live::each_second(arguments.duration, |seconds| {
         let report = watcher.report();
         let rate = (report.indications - before) as f64 / seconds;
@@ -74,7 +75,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
         watcher.values(|values| told.borrow_mut().show(values, &report, rate))
     });
     let watched = watched.await;
-    let (report, xapp) = (watcher.report(), watcher.xapp.clone());
+    let report = watcher.report();
+    let xapp = watcher.xapp.clone();
     drop(watcher);
     // Saves the recording first, because leaving takes time and may be interrupted by a second Ctrl-C.
     let recorded = told.borrow_mut().finish()?;
@@ -92,7 +94,8 @@ pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Fail
     if let Some((file, rows)) = recorded {
         output.text(format_args!("{rows} rows in {}", file.display()))?;
     }
-    let (lost, age) = (lost(&report), report.latency_us);
+    let lost = lost(&report);
+    let age = report.latency_us;
     warnings(&report).iter().for_each(|warning| eprintln!("ranlab: {warning}"));
     output.text(format_args!(
         "{} nodes, {} subscriptions, {} indications, {lost} lost, latency {age}",
@@ -297,7 +300,8 @@ fn of_recording(error: RecordError) -> Failure {
 }
 
 fn line(report: &MonitorReport, rate: f64) -> String {
-    let (lost, age) = (lost(report), report.latency_us);
+    let lost = lost(report);
+    let age = report.latency_us;
     format!(
         "{} nodes  {} subscriptions  {rate:.0} indications/s  {lost} lost  latency {}",
         report.nodes,

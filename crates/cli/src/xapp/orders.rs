@@ -38,7 +38,8 @@ pub struct Arguments {
 pub(super) async fn run(arguments: Arguments, format: Format) -> Result<(), Failure> {
     let Arguments { connect, or_at, rate, first, duration } = arguments;
     let mut orders = Orders::start(&OrdersPlan { connect, or_at, rate, first }).await?;
-    let (mut output, mut failed) = (Output::new(format), None);
+    let mut output = Output::new(format);
+    let mut failed = None;
     let mut tell = |outcome: &Outcome| {
         if let Err(failure) = write(&mut output, outcome) {
             failed.get_or_insert(failure);

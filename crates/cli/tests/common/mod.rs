@@ -80,7 +80,8 @@ impl RicProcess {
     pub fn start(name: &str, more: &[&str]) -> Self {
         let scratch = Scratch::new(name);
         let doors = |file: &str| [Door::Tcp(free_port()), Door::Unix(scratch.0.join(file))];
-        let (e2, e42) = (doors("e2"), doors("e42"));
+        let e2 = doors("e2");
+        let e42 = doors("e42");
         let mut command = ranlab();
         command.arg("ric");
         for door in &e2 {
