@@ -12,7 +12,8 @@ pub(crate) async fn echo(address: Address) -> Option<()> {
     loop {
         let (stream, _) = listener.accept().await.ok()?;
         tokio::task::spawn_local(async move {
-            let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
+            let mut reader = FrameReader::default();
+            let mut writer = FrameWriter::default();
             while let Some(frames) = batch(&stream, &mut reader).await {
                 if pass_on(&stream, &mut writer, frames).await.is_none() {
                     return;

@@ -64,9 +64,11 @@ impl Rig {
                 (nodes, sink, vec![RicRequestId { requestor: 1021, instance: 0 }; NODES as usize])
             }
         };
-        let (received, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let received = Arc::new(AtomicU64::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
         let batches: Vec<Vec<u8>> = ids.iter().map(|&id| batch(id)).collect();
-        let (counted, ended) = (received.clone(), stop.clone());
+        let counted = received.clone();
+        let ended = stop.clone();
         let reader = std::thread::spawn(move || take(sink, &counted, &ended));
         let ended = stop.clone();
         let writer = std::thread::spawn(move || send(&mut nodes, &batches, load, &ended));
@@ -246,7 +248,8 @@ fn take(mut sink: TcpStream, received: &AtomicU64, stop: &AtomicBool) {
             Ok(n) => held += n,
             Err(_) => continue,
         }
-        let (mut at, mut frames) = (0, 0);
+        let mut at = 0;
+        let mut frames = 0;
         while let Some(head) = buf[at..held].first_chunk::<4>() {
             let whole = 4 + u32::from_be_bytes(*head) as usize;
             if held - at < whole {

@@ -35,7 +35,8 @@ pub(crate) fn echo_rtt_us(places: Places) -> Option<f64> {
     let _echo = Process::start_on(places.far, &own(), &["echo", &address.to_string()]);
     ranlab_sdk::run(async {
         let stream = dial(&address).await?;
-        let (mut reader, mut writer) = (FrameReader::default(), FrameWriter::default());
+        let mut reader = FrameReader::default();
+        let mut writer = FrameWriter::default();
         let body = Bytes::from(vec![0x5a; SIZE + OVERHEAD]);
         let mut rtts = Vec::new();
         for _ in 0..COUNT {
@@ -74,7 +75,8 @@ async fn one_frame(stream: &Stream, reader: &mut FrameReader) -> Option<Bytes> {
 pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
     ranlab_sdk::run(async {
         let address = free_address();
-        let (e2, iapp) = (vec![Listen::At(address.clone())], vec![HostedIApp::Ping]);
+        let e2 = vec![Listen::At(address.clone())];
+        let iapp = vec![HostedIApp::Ping];
         let part = RicPart { e2, iapp, size: SIZE as u32, interval: Duration::ZERO, ..RicPart::default() };
         let ric = Ric::start(&part).await.ok()?;
         let _node = Process::start_on(
@@ -92,7 +94,8 @@ pub(crate) fn iapp_rtt_us(places: Places) -> Option<f64> {
 
 /// Measures with three processes: xApp, RIC, node.
 pub(crate) fn xapp_rtt_us(places: Places) -> Option<f64> {
-    let (e2, e42) = (free_address(), free_address());
+    let e2 = free_address();
+    let e42 = free_address();
     let ric = ["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()];
     let _ric = Process::start_on(places.far, &ranlab(), &ric);
     wait_for(&e2);
@@ -101,7 +104,8 @@ pub(crate) fn xapp_rtt_us(places: Places) -> Option<f64> {
         &ranlab(),
         &["emulate", "--connect", &e2.to_string(), "--ues", "0", "--duration", "20s"],
     );
-    let (count, size) = (COUNT.to_string(), SIZE.to_string());
+    let count = COUNT.to_string();
+    let size = SIZE.to_string();
     let arguments = [
         "xapp",
         "ping",

@@ -27,7 +27,8 @@ const SPEED_UP_CORES: f64 = 4.0;
 fn cost_us(process: &Process, rig: Rig, load: Load) -> Option<(f64, f64)> {
     let mut run = rig.connect(load)?;
     run.warm_up();
-    let (cpu, begin) = (process.cpu_s(), Instant::now());
+    let cpu = process.cpu_s();
+    let begin = Instant::now();
     let delivered = run.measure();
     let spent = process.cpu_s() - cpu;
     let rate = delivered as f64 / begin.elapsed().as_secs_f64();
@@ -39,22 +40,27 @@ fn ric_cost_us(load: Load) -> Option<(f64, f64)> {
 }
 
 fn ric_with_cost_us(load: Load, with: &[&str]) -> Option<(f64, f64)> {
-    let (e2, e42) = (free_address(), free_address());
-    let (e2_at, e42_at) = (e2.to_string(), e42.to_string());
+    let e2 = free_address();
+    let e42 = free_address();
+    let e2_at = e2.to_string();
+    let e42_at = e42.to_string();
     let arguments = [&["ric", "--e2", &e2_at, "--e42", &e42_at], with].concat();
     let process = Process::start(&ranlab(), &arguments);
     cost_us(&process, Rig::Ric { e2, e42 }, load)
 }
 
 fn relay_cost_us(load: Load) -> Option<(f64, f64)> {
-    let (upstream, downstream) = (free_address(), free_address());
+    let upstream = free_address();
+    let downstream = free_address();
     let process = Process::start(&own(), &["relay", &upstream.to_string(), &downstream.to_string()]);
     cost_us(&process, Rig::Relay { upstream, downstream }, load)
 }
 
 /// Returns the minimum of several alternating rounds of RIC and relay.
 fn compare(load: Load) -> (f64, f64, f64) {
-    let (mut ric, mut relay, mut rate) = (f64::INFINITY, f64::INFINITY, 0.0);
+    let mut ric = f64::INFINITY;
+    let mut relay = f64::INFINITY;
+    let mut rate = 0.0;
     for _ in 0..ROUNDS {
         if let Some((us, per_s)) = ric_cost_us(load) {
             ric = ric.min(us);
@@ -117,8 +123,11 @@ pub(crate) fn bench_threads(report: &mut Report) {
 fn on_threads(report: &mut Report, per_second: Option<u32>) -> [f64; 2] {
     let load = Load { per_second, duration: Duration::from_secs(2) };
     let what = per_second.map_or_else(|| "flat out".to_owned(), |rate| format!("at {rate}/s"));
-    let (mut cost, mut relay, mut came) = ([f64::INFINITY; 2], f64::INFINITY, [[0.0, f64::INFINITY]; 2]);
-    let (mut rounds, mut at_once) = (Vec::new(), f64::INFINITY);
+    let mut cost = [f64::INFINITY; 2];
+    let mut relay = f64::INFINITY;
+    let mut came = [[0.0, f64::INFINITY]; 2];
+    let mut rounds = Vec::new();
+    let mut at_once = f64::INFINITY;
     for _ in 0..THREADS_ROUNDS {
         let mut round = [f64::INFINITY; 2];
         for (threads, with) in [["--threads", "1"], ["--threads", "2"]].iter().enumerate() {
@@ -168,7 +177,8 @@ fn free_cores() -> f64 {
 }
 
 pub(crate) fn bench_idle(report: &mut Report) {
-    let (e2, e42) = (free_address(), free_address());
+    let e2 = free_address();
+    let e42 = free_address();
     let process = Process::start(&ranlab(), &["ric", "--e2", &e2.to_string(), "--e42", &e42.to_string()]);
     std::thread::sleep(Duration::from_secs(1));
     report.add(Line {

@@ -42,7 +42,9 @@ struct Listener {
 impl<T: Thermometers> CellTemperature<T> {
     /// Returns a function without subscriptions.
     pub fn new(thermometers: T) -> Self {
-        let (listeners, policies, throttled) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let listeners = BTreeMap::new();
+        let policies = BTreeMap::new();
+        let throttled = BTreeMap::new();
         Self { thermometers, listeners, policies, throttled }
     }
 
@@ -128,7 +130,8 @@ impl<T: Thermometers> RanFunction for CellTemperature<T> {
             listener.next = now + listener.period;
             for &action in listener.reports.iter().filter(|_| encoded) {
                 let kind = RicIndicationType::Report;
-                let (header, message) = (&[][..], &message[..]);
+                let header = &[][..];
+                let message = &message[..];
                 // Cannot fail: a missing subscription would have been deleted here.
                 let _ = ctx.indicate(Indication {
                     subscription: *id,

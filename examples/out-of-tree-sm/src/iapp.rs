@@ -16,7 +16,8 @@ pub struct Guardian {
 impl Guardian {
     /// Returns an iApp whose policy is evaluated every `period_ms`.
     pub fn new(period_ms: u32, policy: Policy) -> Result<Self, EncodeError> {
-        let (mut trigger, mut definition) = (Vec::new(), Vec::new());
+        let mut trigger = Vec::new();
+        let mut definition = Vec::new();
         per::encode(&Trigger { period_ms }, &mut trigger)?;
         per::encode(&policy, &mut definition)?;
         Ok(Self { trigger: trigger.into(), policy: definition.into() })

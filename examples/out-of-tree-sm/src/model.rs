@@ -34,7 +34,8 @@ impl ServiceModel for Temperature {
     type Outcome = Infallible;
 
     fn periodic(period: Duration) -> Result<Trigger, SmError> {
-        let (min, max) = (Duration::from_millis(1), PERIOD_MAX);
+        let min = Duration::from_millis(1);
+        let max = PERIOD_MAX;
         match u32::try_from(period.as_millis()) {
             Ok(period_ms) if (min..=max).contains(&period) => Ok(Trigger { period_ms }),
             _ => Err(SmError::Period { period, min, max }),

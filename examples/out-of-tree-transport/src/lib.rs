@@ -69,7 +69,8 @@ impl Transport for Ring {
         Box::pin(async move {
             let refused = || ConnectError::Refused { address: address.clone() };
             let place = lock(&self.0).get(name_of(address)).cloned().ok_or_else(refused)?;
-            let (there, back) = (Arc::default(), Arc::default());
+            let there = Arc::default();
+            let back = Arc::default();
             let near = End { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
             let mut waiting = lock(&place.0);
             if waiting.0.len() >= NEWCOMERS {
@@ -83,7 +84,8 @@ impl Transport for Ring {
 
     fn listen<'a>(&'a self, address: &'a Address, _: &'a SocketOptions) -> Attempt<'a, Listener, BindError> {
         Box::pin(async move {
-            let (name, place) = (name_of(address).to_owned(), Arc::new(Place::default()));
+            let name = name_of(address).to_owned();
+            let place = Arc::new(Place::default());
             let mut places = lock(&self.0);
             if places.contains_key(&name) {
                 return Err(BindError::InUse { address: address.clone() });

@@ -43,7 +43,8 @@ impl Pacer {
         let elapsed = now_us.saturating_sub(self.looked_us.load(Relaxed));
         if elapsed >= LOOK_US {
             let sent = (self.held.load(Relaxed) + self.passed.load(Relaxed)).saturating_sub(bearer_bytes);
-            let (now, before) = (sent.saturating_mul(1_000) / elapsed, self.rate.load(Relaxed));
+            let now = sent.saturating_mul(1_000) / elapsed;
+            let before = self.rate.load(Relaxed);
             // Increases immediately and decreases slowly: a little too much is better than an empty slot.
             self.rate.store(if now > before { now } else { (before * 31 + now) / 32 }, Relaxed);
             self.looked_us.store(now_us, Relaxed);
@@ -81,7 +82,8 @@ mod tests {
     /// A radio with 10,000 bytes per millisecond, and a source that always has packets.
     #[test]
     fn radio_never_idles_and_queue_stays_short() {
-        let (pacer, mut held) = (Pacer::new(), 0);
+        let pacer = Pacer::new();
+        let mut held = 0;
         for ms in 1..=1_000 {
             while pacer.admits(1_500, held, ms * 1_000) {
                 held += 1_500;
