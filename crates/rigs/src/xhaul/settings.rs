@@ -27,23 +27,23 @@ const ROWS: [&str; 11] = [
     "bridge-a",
     "bridge-d",
 ];
-/// Of every rate, Mbit/s.
+/// Range of all rates, in Mbit/s.
 const MBPS: Kind = Kind::Float { min: 0.0, max: 800_000.0 };
 
 config! {
-    /// Who answers, and how links are shared.
+    /// Tier, and how links are shared.
     pub struct Sut {
-        /// who answers: simulation, network calculus, this machine
+        /// simulation (sim), network calculus (bound), or this machine (live)
         tier: String = "sim".to_owned(), kind(Kind::choice(&["sim", "bound", "live"]));
-        /// of every switch and port; gates on shared links alone; live only: mqprio, etf
+        /// scheduler of every switch and port; gates apply to shared links only; mqprio and etf: live only
         scheduler: String = "fifo".to_owned(), kind(Kind::choice(&SCHEDULERS));
-        /// how containers of the CU share its network card; "none" leaves that out, for a question about the network alone
+        /// how containers of the CU share its network card; "none": without this cost, for questions about the network alone
         sharing: String = "sr-iov".to_owned(), kind(Kind::choice(&SHARINGS));
-        /// of a frame, simulated, for sharing "measured" and "ipvlan", beside what a port of one's own varies by
+        /// simulated cost of a frame for sharing "measured" and "ipvlan", in addition to the variation of an own port
         sharing_cost_ns: u32 = 0, range(0, 1_000_000), unit("ns");
-        /// file of `ranlab bench sharing`: what a frame costs, simulated, by each way to share; without it the built-in one
+        /// file of `ranlab bench sharing` with the simulated cost of a frame for each way to share; default: the built-in one
         sharing_profile: Option<String> = None;
-        /// times the assumed cost of a virtual function: of what the profile adds for one to a port of one's own, simulated
+        /// factor for the simulated cost of a virtual function, as far as it exceeds that of an own port
         function_times: f64 = 1.0, kind(Kind::Float { min: 0.1, max: 1000.0 });
     }
 }
@@ -51,61 +51,61 @@ config! {
 config! {
     /// The CU's host.
     pub struct Cu {
-        /// software time of a frame at the CU, each way
+        /// software time of a frame at the CU, per direction
         service_ns: u64 = 500, range(0, 1_000_000), unit("ns");
-        /// of the CU's core that vBBU processing takes first
+        /// share of the CU's core used by vBBU processing, which has precedence
         busy_share: f64 = 0.0, kind(Kind::share());
-        /// how often that work comes
+        /// period of vBBU processing
         busy_period: Duration = Duration::from_millis(1);
     }
 }
 
 config! {
-    /// The cells that are evaluated.
+    /// Evaluated cells.
     pub struct Cells {
-        /// functional split of the cells that are evaluated
+        /// functional split of the evaluated cells
         split: String = "7.1-if4p5".to_owned(), kind(Kind::choice(&SPLITS));
-        /// their carrier: ports or layers 1, 2, 2, 4
+        /// carrier of the cells; antenna ports or layers: 1, 2, 2, 4
         carrier: String = "lte-5".to_owned(), kind(Kind::choice(&CARRIERS));
-        /// cells, a DU each, at one CU
+        /// number of cells at one CU, one DU per cell
         count: u64 = 1, range(1, 500), unit("cells");
-        /// traffic class; 7 is the most urgent
+        /// traffic class; 7 has the highest priority
         class: u8 = 7, range(0, 7);
-        /// the 14 symbols of a TTI back to back, or when due
+        /// the 14 symbols of a TTI are sent back to back (burst) or at their due times (spread)
         pacing: String = "burst".to_owned(), kind(Kind::choice(&["burst", "spread"]));
-        /// TTIs of the cells: all at once, or one after the other
+        /// TTIs of the cells start at the same time (aligned) or one after the other (staggered)
         phase: String = "aligned".to_owned(), kind(Kind::choice(&["aligned", "staggered"]));
-        /// block floating point of split 7.2x; 16: none
+        /// mantissa bits of block floating point in split 7.2x; 16: uncompressed
         mantissa_bits: u8 = 9, range(1, 16), unit("bit");
-        /// users' downlink data of a split-2 cell
+        /// downlink user data of a split-2 cell
         mbps: f64 = 13.0, kind(MBPS), unit("Mbit/s");
-        /// users' uplink data of a split-2 cell
+        /// uplink user data of a split-2 cell
         mbps_up: f64 = 0.5, kind(MBPS), unit("Mbit/s");
     }
 }
 
 config! {
-    /// The other vBBU.
+    /// Other vBBU.
     pub struct Neighbour {
-        /// of the other vBBU
+        /// functional split of the other vBBU
         split: String = "none".to_owned(), kind(Kind::choice(&NEIGHBOURS));
-        /// its users' downlink data
+        /// downlink user data of the other vBBU
         mbps: f64 = 13.0, kind(MBPS), unit("Mbit/s");
-        /// its traffic class
+        /// traffic class of the other vBBU
         class: u8 = 4, range(0, 7);
-        /// how its users' data comes from the server: even, or as iperf3 paces it (simulated, beside a measured flow)
+        /// pacing of its user data by the server: even, or the timer of iperf3 (simulated, with a measured flow)
         timer: String = "even".to_owned(), kind(Kind::choice(&["even", "1ms", "100ms"]));
     }
 }
 
 config! {
-    /// What loads the network besides.
+    /// Background load.
     pub struct Background {
-        /// up: from the midhaul to the CU, as published; down: from the CU, beside its downlink
+        /// direction of background traffic; up: from the midhaul to the CU, as published; down: from the CU, in parallel with its downlink
         direction: String = "none".to_owned(), kind(Kind::choice(&["none", "up", "down", "both"]));
-        /// of its frames
+        /// rate of background traffic
         mbps: f64 = 850.0, kind(MBPS), unit("Mbit/s");
-        /// of a frame, check sequence included
+        /// frame size of background traffic, including the check sequence
         bytes: u32 = 1000, range(64, 9216), unit("B");
         /// traffic class
         class: u8 = 0, range(0, 7);
@@ -113,29 +113,29 @@ config! {
 }
 
 config! {
-    /// The measured flow.
+    /// Measured flow.
     pub struct Measured {
-        /// the measured flow: UDP from server to UE, or echoes from the UE
+        /// measured flow: UDP from server to UE, or echo requests from the UE
         kind: String = "none".to_owned(), kind(Kind::choice(&["none", "udp", "ping"]));
-        /// UDP payload
+        /// rate of UDP payload
         mbps: f64 = 9.0, kind(MBPS), unit("Mbit/s");
-        /// UDP payload of a packet; for ping the Ethernet frame
+        /// UDP payload of a packet; for ping the size of the Ethernet frame
         bytes: u16 = 1470, range(64, 8900), unit("B");
-        /// how iperf3 paces: 100ms until 3.1, 1ms since
+        /// pacing timer of iperf3: 100ms up to version 3.1, 1ms in later versions
         timer: String = "1ms".to_owned(), kind(Kind::choice(&["even", "1ms", "100ms"]));
-        /// between two echo requests
+        /// interval of echo requests
         interval: Duration = Duration::from_millis(1004);
-        /// of core and server, for an echo; assumed
+        /// time that core and server need for an echo; assumed
         turnaround: Duration = Duration::from_millis(1);
     }
 }
 
 config! {
-    /// The radio.
+    /// Radio.
     pub struct Radio {
-        /// an LTE air interface of 5 MHz behind the DU, for the measured flow
+        /// an LTE air interface of 5 MHz after the DU, for the measured flow
         on: bool = false;
-        /// transmissions that fail; sent again after 8 ms
+        /// share of failed transmissions, which are repeated after 8 ms
         bler: f64 = 0.0, kind(Kind::share());
     }
 }
@@ -143,47 +143,47 @@ config! {
 config! {
     /// Switches and links.
     pub struct Network {
-        /// a row of the published testbed sets switches, sharing, neighbour and background; -a: background up, -d: down
+        /// row of the published testbed, which sets switches, sharing, neighbour and background; -a: background up, -d: down
         row: String = "custom".to_owned(), kind(Kind::choice(&ROWS));
-        /// in a chain between DUs and CU; 0: cables
+        /// number of switches in a chain between DUs and CU; 0: cables
         midhaul_switches: usize = 1, range(0, 8);
-        /// between CU and server
+        /// switch between CU and server
         backhaul_switch: bool = true;
-        /// of a switch, from reception to its next queue
+        /// forwarding time of a switch, from reception to the next queue
         forwarding: Duration = Duration::from_micros(2);
-        /// after which a frame is forwarded; 0: store and forward
+        /// bytes after which a frame is forwarded; 0: store and forward
         cut_through_bytes: u32 = 0, range(0, 9216), unit("B");
-        /// of every link
+        /// rate of every link
         mbps: f64 = 1000.0, kind(MBPS), unit("Mbit/s");
-        /// of every cable, 5 ns each
+        /// length of every cable, 5 ns per metre
         metres: u32 = 100, range(0, 100_000), unit("m");
-        /// Ethernet payload at most
+        /// maximum Ethernet payload
         mtu: u32 = 1500, range(576, 9000), unit("B");
-        /// of each class at each port
+        /// queue size of each class at each port
         queue_bytes: u64 = 500_000, range(84, 1_000_000_000), unit("B");
     }
 }
 
 config! {
-    /// How the simulation is run.
+    /// Execution of the simulation.
     pub struct Sim {
-        /// of the sources; the first is the scenario's own
+        /// number of phases of the sources; the first one is the scenario's own
         phases: u64 = 1, range(1, 10_000);
-        /// 0: one for each CPU. Results do not depend on it
+        /// number of threads; 0: one per CPU. Results do not depend on it
         threads: usize = 0, range(0, 256);
-        /// of a search for the worst phase; 0: none
+        /// rounds of a search for the worst phase; 0: no search
         search_rounds: u32 = 0, range(0, 1000);
-        /// each point's first repeat as pcapng, its number before the extension; up to 200,000 deliveries
+        /// pcapng file of each point's first repeat, with the point's number before the extension; up to 200,000 deliveries
         pcap: Option<String> = None;
     }
 }
 
 config! {
-    /// Programs beside our own probe, where the network is live.
+    /// Programs that run next to the built-in probe in tier `live`.
     pub struct Programs {
-        /// run the program ping beside `user.kind` "ping", with its size and interval
+        /// run the program ping in parallel with `user.kind` "ping", with the same size and interval
         ping: bool = false;
-        /// run the program iperf3 beside `user.kind` "udp", with its rate and size; its packets load the way too
+        /// run the program iperf3 in parallel with `user.kind` "udp", with the same rate and size; its packets add load
         iperf3: bool = false;
     }
 }
