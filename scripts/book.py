@@ -29,7 +29,7 @@ CODE = re.compile(r"(```.*?^\s*```|`[^`\n]*`)", re.S | re.M)
 
 
 def resolve(page, target):
-    """Path of a link's target from the repository's root: relative to the page, or to the root for a document shown."""
+    """Path of a link's target from the repository's root; links are relative to the page, or to the root for a root document."""
     beside = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
     from_root = posixpath.normpath(target)
     if not (ROOT / beside).exists() and (ROOT / from_root).exists():
@@ -59,7 +59,7 @@ def image(page, label, target):
 
 
 def prose(page, text):
-    """Rewrites the links of a page outside code; a table's cell may hold code, so code spans stay within labels."""
+    """Rewrites the links of a page outside code; code spans in labels stay unchanged, because a table cell may contain code."""
     kept = []
 
     def keep(found):

@@ -1,4 +1,4 @@
-"""CPU of one, two and three RICs, and what the simulation makes of it: scripts/cluster.py RANLAB --cpu."""
+"""CPU usage of one, two and three RICs, compared with the simulation: scripts/cluster.py RANLAB --cpu."""
 import copy, itertools, json, re, subprocess, time, urllib.request
 from cluster_lab import Failed, Lab, cpu_s
 
@@ -22,7 +22,7 @@ def counted(ric):
 
 
 def look(lab):
-    """Cost before counters, so that the metrics' own page is in no window twice."""
+    """Reads CPU time before counters, so that a request of the metrics page is in only one window."""
     cpu = sum(cpu_s(ric.process.child.pid) for ric in lab.rics)
     pairs = [counted(ric) for ric in lab.rics]
     return cpu, sum(read for read, _ in pairs), sum(written for _, written in pairs), time.monotonic()
@@ -60,13 +60,13 @@ def simulated(xapps, rics, *more):
 
 
 def kinds(line):
-    """Messages of each kind per report, as the simulation has counted them."""
+    """Messages of each kind per report, as counted by the simulation."""
     relayed, written_on = line["read_per_report"] - 1, line["relayed_written_per_report"]
     return 1, relayed, line["messages_per_report"] - line["read_per_report"] - written_on, written_on
 
 
 def solved(rows, values):
-    """Least squares by Gauss; None if it has no one solution."""
+    """Solves least squares by Gaussian elimination; None without a unique solution."""
     size = len(rows[0])
     matrix = [[sum(row[a] * row[b] for row in rows) for b in range(size)] + [sum(row[a] * v for row, v in zip(rows, values))]
               for a in range(size)]
@@ -83,7 +83,7 @@ def solved(rows, values):
 
 
 def law(points):
-    """What a message of each kind costs, us, none less than nothing: of (messages per report, us per report), by relative errors."""
+    """Non-negative cost of a message of each kind, in us, fitted to (messages per report, us per report) by relative errors."""
     best = None
     places = range(len(KINDS))
     for some in itertools.chain.from_iterable(itertools.combinations(places, size) for size in range(1, len(KINDS) + 1)):
@@ -99,7 +99,7 @@ def law(points):
 
 
 def measure(args):
-    """Four costs from seven points of one and two RICs, in turns with three RICs; they have to foretell those, each time."""
+    """Fits four costs to seven points with one and two RICs, alternating with three RICs, whose cost they must predict each time."""
     many = args.xapps
     plan = [(rics, max(rics, round(share * many))) for share, rics in
             ((1, 1), (1, 2), (1, 3), (0.4, 1), (0.4, 2), (1, 3), (0, 1), (0.7, 1), (0.2, 2), (1, 3))]

@@ -1,4 +1,4 @@
-"""The laboratory of scripts/cluster.py: processes, what they say, who owned what and when."""
+"""Laboratory of scripts/cluster.py: processes, their output, and the history of ownership."""
 import json, os, re, shutil, signal, socket, subprocess, tempfile, threading, time
 from cluster_net import Network, Probe
 
@@ -27,12 +27,12 @@ def ms(seconds):
 
 
 def monotonic(at_us):
-    """A process's time stamp by the clock on the wall, as this script's own clock has it."""
+    """Converts a process's wall-clock timestamp to this script's monotonic clock."""
     return time.monotonic() - time.time() + at_us / 1e6
 
 
 def cpu_s(pid):
-    """User and system time of a process so far, seconds; none any more once it has gone."""
+    """User and system time of a process so far, in seconds; None after its exit."""
     try:
         with open(f"/proc/{pid}/stat") as it:
             fields = it.read().rsplit(")", 1)[1].split()
@@ -42,8 +42,8 @@ def cpu_s(pid):
 
 
 class Process:
-    """A child whose lines are told as they come; the last `keep` are kept. With `into`, it writes to that file, so that it never waits
-    for this script to read."""
+    """Child process whose output lines are passed on; the last `keep` are stored. With `into`, it writes to that file, so that it
+    never waits for this script."""
 
     def __init__(self, argv, log, hear=None, into=None, keep=2):
         self.last, self.hear, self.keep, self.log = [], hear, keep, open(log, "a")
@@ -87,7 +87,7 @@ class Process:
 
 
 class Ric:
-    """A RIC through all its lives, and the intervals in which it owned base stations."""
+    """A RIC across restarts, with the intervals in which it owned base stations."""
 
     def __init__(self, name, host, e2, e42, http):
         self.name, self.host, self.e2, self.e42, self.http, self.process = name, host, e2, e42, http, None
@@ -124,12 +124,12 @@ class Ric:
             self._over(node, at)
 
     def fenced(self, at):
-        """Its own word for it comes late."""
+        """Ends ownership at a fence; the RIC's own report arrives later."""
         with self.lock:
             self._fenced(at)
 
     def over(self, at):
-        """Its life ends: what it still owned it owns no more."""
+        """Ends all ownership at the exit of the process."""
         with self.lock:
             self._fenced(at)
             self.held, self.process, self.listens, self.lawful = {}, None, False, False
@@ -217,7 +217,7 @@ class Lab:
                  "--format", "ndjson"], f"{self.folder}/orders-{at}.log", self.hear_order))
 
     def around(self, at):
-        """An xApp's RICs, another first for each."""
+        """RICs for an xApp, in rotation: each xApp starts with another one."""
         rics = [self.rics[(at + it) % len(self.rics)] for it in range(len(self.rics))]
         flags = ["--connect"] + ["--or-at"] * (len(rics) - 1)
         return [word for flag, ric in zip(flags, rics) for word in (flag, f"tcp://{ric.host}:{ric.e42}")]
@@ -236,7 +236,7 @@ class Lab:
             time.sleep(0.05)
 
     def rates(self):
-        """Base stations and indications per second as each xApp saw them last, over a period of reports."""
+        """Base stations and indications per second in the last output of each xApp, over one reporting period."""
         out = []
         for monitor in self.monitors:
             lines = monitor.last
@@ -252,7 +252,7 @@ class Lab:
                 and all(subscriptions == whole for subscriptions, _ in rates))
 
     def confirm(self):
-        """Subscriptions are there when reports of all of them come: over one more period."""
+        """Checks over one more period that reports of all subscriptions arrive."""
         for monitor in self.monitors:
             monitor.last = monitor.last[-1:]
         enough = SHARE * self.args.nodes / self.period
@@ -276,7 +276,7 @@ class Lab:
         return by
 
     def gaps(self, since):
-        """For how long base stations were owned by nobody from then on: (seconds, whether the bus had a leader throughout, which)."""
+        """Periods without owner since then: (seconds, whether the bus had a leader throughout, base station)."""
         out = []
         for node, intervals in self.history().items():
             for (_, until, _), (begun, _, _) in zip(intervals, intervals[1:]):
@@ -285,7 +285,7 @@ class Lab:
         return out
 
     def pause(self, since):
-        """The longest time without an acknowledged control from then on."""
+        """Longest time since then without an acknowledged control."""
         times = [since] + [at for at, *_ in self.acks if at >= since] + [time.monotonic()]
         return max(b - a for a, b in zip(times, times[1:]))
 
@@ -345,7 +345,7 @@ class Lab:
         return ric.name, None
 
     def slowest(self, seconds):
-        """Waits; the fewest indications of a second that an xApp had meanwhile, as a share of what it should have."""
+        """Waits; returns the minimum of an xApp's indications per second in that time, as a share of the expected number."""
         least, until = None, time.monotonic() + seconds
         while time.monotonic() < until:
             time.sleep(0.5)
@@ -398,7 +398,7 @@ class Lab:
 
     @staticmethod
     def tell(gaps):
-        """Of (fault, gap, led): what each kind of fault came to."""
+        """Prints the result of each kind of fault from (fault, gap, led)."""
         for kind in sorted({kind for kind, *_ in gaps}):
             every, led = [gap for it, gap, _ in gaps if it == kind], [gap for it, gap, led in gaps if it == kind and led]
             of = lambda some: ", ".join(f"{what} {ms(quantile(some, share))}" for what, share in (("p50", 0.5), ("p99", 0.99), ("longest", 1)))
@@ -409,17 +409,17 @@ class Lab:
                 print(f"  while the bus has a leader p99 {ms(p99)} ms: {'holds' if p99 <= GAP_S else 'FAILS'} (<= {GAP_S} s)")
 
     def cpu(self):
-        """User and system time of all that runs, by kind and process."""
+        """User and system time of all running processes, by kind and process."""
         kinds = {"rics": [ric.process for ric in self.rics], "nats": self.nats, "base_stations": [self.fleet],
                  "xapps": self.monitors + self.orders}
         return {kind: {it.child.pid: cpu_s(it.child.pid) for it in some if it} for kind, some in kinds.items()}
 
     def spent(self, before=None):
-        """The same since then, or in all, by kind; of a process that has gone nothing is known any more."""
+        """The same since then, or in total, by kind; without processes that have exited."""
         return {kind: round(sum(now - (before or {}).get(kind, {}).get(pid, 0) for pid, now in some.items()), 2) for kind, some in self.cpu().items()}
 
     def check(self):
-        """What must hold of the whole run."""
+        """Checks the invariants of the whole run."""
         now, self.by, found = time.monotonic(), self.history(), []
         untold = sum(ric.untold for ric in self.rics)
         if untold:

@@ -1,4 +1,4 @@
-"""Networks and the bus's own pulse for scripts/cluster.py."""
+"""Networks, and a probe of the bus, for scripts/cluster.py."""
 import os, socket, subprocess, threading, time
 
 PROBE_S = 0.05  # between two writes of a probe
@@ -11,7 +11,7 @@ def run(*words):
 
 
 class Network:
-    """Either this machine's loopback, or namespaces: each has a leg to the bus, which can be cut, and one to everybody else."""
+    """Loopback of this machine, or namespaces: each has a link to the bus, which can be cut, and one to all others."""
 
     def __init__(self, machines, namespaces):
         self.namespaces, self.holders = namespaces, []
@@ -37,7 +37,7 @@ class Network:
                 inside("ip", "link", "set", bridge, "up")
 
     def hosts(self, at):
-        """Where a machine is on the bus's network, and where on the other."""
+        """Addresses of a machine on the bus's network and on the other network."""
         return (f"10.77.0.{at + 1}", f"10.78.0.{at + 1}") if self.namespaces else ("127.0.0.1", "127.0.0.1")
 
     def ports(self, _, count):
@@ -62,7 +62,7 @@ class Network:
 
 
 class Probe:
-    """Writes to the bus's bucket all the time, by each server: whenever none was acknowledged for a while there was no leader."""
+    """Writes to the bus's bucket continuously through each server: a period without acknowledgement is one without a leader."""
 
     def __init__(self, network, servers):
         self.servers, self.acks, self.over = servers, [], False
@@ -104,12 +104,12 @@ class Probe:
         return [since] + sorted(at for at in list(self.acks) if since < at < until) + [until]
 
     def longest(self, since):
-        """The longest time from then on in which no write was acknowledged, seconds."""
+        """Longest time since then without an acknowledged write, in seconds."""
         times = self._times(since, time.monotonic())
         return max(b - a for a, b in zip(times, times[1:]))
 
     def led(self, since, until):
-        """Whether there was a leader all the time."""
+        """Whether there was a leader throughout."""
         times = self._times(since - LEADERLESS_S / 2, until + LEADERLESS_S / 2)
         return max(b - a for a, b in zip(times, times[1:])) < LEADERLESS_S
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What we depend on: every direct dependency has its reason, every crate in the tree a permissive licence and
-crates.io as its source. `cargo tree -d` is for people: two versions of one crate are a nuisance, no offence."""
+"""Checks the dependencies: every direct dependency has a reason, and every crate in the tree has a permissive licence and
+crates.io as its source. Duplicate versions of a crate are allowed; `cargo tree -d` lists them."""
 
 import json
 import pathlib
@@ -17,7 +17,7 @@ PERMISSIVE = {"Apache-2.0", "Apache-2.0 WITH LLVM-exception", "MIT", "BSD-2-Clau
 
 
 def permissive(expression):
-    """An SPDX expression as Cargo has it, brackets included; `/` is the old way to write OR."""
+    """Whether an SPDX expression is permissive; brackets are supported, and `/` is an old notation of OR."""
     # WITH binds tightest: join `A WITH B` before judging each licence.
     glued = re.sub(r"(\S+) WITH ([^()\s]+)", r"\1~WITH~\2", expression.replace("/", " OR "))
     tokens = re.findall(r"\(|\)|[^()\s]+", glued)
@@ -27,7 +27,7 @@ def permissive(expression):
 
 
 def check(folder, *options):
-    """Direct dependencies, all others and the offences of a workspace."""
+    """Direct dependencies, all other dependencies, and the violations of a workspace."""
     metadata = json.loads(subprocess.run(["cargo", "metadata", "--format-version", "1", *options], cwd=folder,
                                          check=True, capture_output=True).stdout)
     reasons = REASONS.read_text()

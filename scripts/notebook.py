@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs notebooks from top to bottom in folders of their own; fails where a cell does. The files stay as they are."""
+"""Runs notebooks from top to bottom in separate folders; fails if a cell fails. The files are not changed."""
 
 import pathlib
 import sys

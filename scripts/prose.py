@@ -48,7 +48,7 @@ def split(paragraph):
 
 
 def sentences(lines, strip):
-    """Sentences of the paragraphs that `strip` leaves: it returns a line's prose, or None where there is none."""
+    """Sentences of paragraphs; `strip` returns the prose of a line, or None."""
     paragraph, code = [], False
     for line in [*lines, ""]:
         prose = strip(line)
@@ -67,7 +67,7 @@ def comment(line):
 
 
 def unit_of(name):
-    """The crate of a source file; a document by itself."""
+    """The crate of a source file, or the document itself."""
     parts = name.split("/")
     return name if name.endswith(".md") else "/".join(parts[:2])
 

@@ -56,7 +56,7 @@ def first_upper(text):
 
 
 def kind(schema):
-    """What a value may be, in a few words."""
+    """Short description of the allowed values."""
     if "enum" in schema:
         return " · ".join(f"`{json.dumps(value)}`" if value != "" else '`""`' for value in schema["enum"])
     if "$ref" in schema:
@@ -76,7 +76,7 @@ def kind(schema):
 
 
 def keys(schema, prefix=""):
-    """Keys below a table of the schema, with their own schema."""
+    """Keys below a table of the schema, each with its schema."""
     schema = schema.get("items", schema) if schema.get("type") == "array" else schema
     for name, inner in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
@@ -150,7 +150,7 @@ def profiles(binary):
 
 
 def openapi(binary):
-    """The description that a RIC serves; it listens at a free port for this."""
+    """OpenAPI description served by a RIC, which is started on a free port for this."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen([binary, "ric", "--http", "127.0.0.1:0", "--e2", f"unix://{folder}/e2", "--e42", f"unix://{folder}/e42"],
                                    stdout=subprocess.PIPE, text=True)

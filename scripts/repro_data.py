@@ -1,5 +1,5 @@
-"""Rows of the reproductions: what docs/reproductions.toml says of each published result, the laws of its scenarios, and what the
-stored results in docs/results say of them."""
+"""Rows of the reproductions: the entry of each published result in docs/reproductions.toml, the laws of its scenarios, and the
+stored results in docs/results."""
 
 import json
 import re
@@ -22,11 +22,11 @@ SHORT_MAX = 18
 
 
 class Fault(Exception):
-    """A file is wrong."""
+    """Error in a file."""
 
 
 def scenarios():
-    """Every scenario by its path below scenarios/ without the ending; parsed, so that a broken one is noticed."""
+    """All scenarios by path below scenarios/, without extension; parsed, so that invalid ones are noticed."""
     found = {}
     for path in sorted((ROOT / "scenarios").rglob("*.toml")):
         try:
@@ -37,7 +37,7 @@ def scenarios():
 
 
 def stored(name):
-    """The stored result of a scenario, or None. A result without `behaviour` is from before results said what measured them."""
+    """Stored result of a scenario, or None. Results without `behaviour` are from versions that did not record it."""
     path = RESULTS / f"{name}.json"
     if not path.exists():
         return None
@@ -77,7 +77,7 @@ def number(value):
 
 
 def stated(expect):
-    """The law of an expectation in a scenario file, in the words of a report."""
+    """Law of an expectation in a scenario file, worded as in a report."""
     bounds = ", ".join(f"{sign} {number(expect[key])}" for sign, key in (("≥", "at_least"), ("≤", "at_most")) if key in expect)
     if "value" in expect or "ratio" in expect:
         bounds = f"{number(expect.get('value', expect.get('ratio')))} ± {number(100 * expect.get('tolerance', 0.1))} %"
@@ -95,7 +95,7 @@ def places(where):
 
 
 def unmeasured(expect):
-    """An expectation of a scenario that was not run, as a report would list it."""
+    """Expectation of a scenario that was not run, as listed in a report."""
     return {
         "metric": expect["metric"],
         "where": places(expect.get("where", {})) or "everywhere",
@@ -128,7 +128,7 @@ class Row:
         self.word = self.verdict()
 
     def own_expects(self):
-        """(scenario, expectation) of all results of this row; of scenarios without a result, if none has one."""
+        """(scenario, expectation) of all results of this row; of its scenarios if there are no results."""
         found = [(name, expect) for name, result in self.results for expect in result["expects"]]
         if not found:
             found = [(name, unmeasured(expect)) for name in self.names[:1] for expect in expects_of(name, self.known)]
@@ -139,7 +139,7 @@ class Row:
         return [expect for _, expect in self.expects if expect.get("class") == name]
 
     def pick(self):
-        """The expectation whose numbers stand in the summary."""
+        """Expectation whose numbers are shown in the summary."""
         wanted = self.entry.get("pick", "")
         paper = self.of_class("paper") or self.of_class("tuned") or self.of_class("own")
         text = lambda expect: f"{expect['metric']} {expect.get('where', '')} {expect['paper']} {expect.get('source', '')}"
@@ -205,7 +205,7 @@ UNITS = {
 
 
 def significant(text):
-    """`389375` as `389 k`: three digits that a reader remembers."""
+    """Formats with three significant digits: `389375` as `389 k`."""
     value = float(text)
     for factor, letter in ((1e6, " M"), (1e3, " k")):
         if abs(value) >= factor * 10 or abs(value) >= 1e6:
@@ -217,7 +217,7 @@ NUMBER = r"-?[0-9][0-9_]*(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 
 
 def short_number(text):
-    """A measured value in a few characters: no interval, no place."""
+    """Short form of a measured value, without interval and location."""
     if text == "-":
         return "-"
     if pairs := re.findall(rf"[\w.-]+: ({NUMBER})", text):
@@ -227,7 +227,7 @@ def short_number(text):
 
 
 def short_law(text):
-    """A law in a few characters: no place."""
+    """Short form of a law, without location."""
     text = text.split(" times that at ")[0].split(" along ")[0]
     if ": " in text:
         text = text.split(": ", 1)[1]

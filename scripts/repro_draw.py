@@ -1,4 +1,4 @@
-"""Pictures of the reproductions: for each row, measured values over published ones; and curves of stored results."""
+"""Pictures of the reproductions: ratio of measured to published values for each row, and curves of stored results."""
 
 import html
 import json
@@ -26,7 +26,7 @@ def clean(text):
 
 
 def region(law):
-    """(published value, least, most) of a law with one positive number or two, as multiples of that value; else None."""
+    """(published value, minimum, maximum) of a law with one or two positive numbers, as multiples of that value; else None."""
     law = law.split(" times that at ")[0]
     if found := re.fullmatch(rf"({NUMBER}) ± ({NUMBER}) %", law):
         value, share = float(found[1]), float(found[2]) / 100
@@ -43,7 +43,7 @@ def region(law):
 
 
 def spans(ours):
-    """(least, most, middle) of a measured value; None where there is no single one."""
+    """(minimum, maximum, mean) of a measured value; None if there is no single value."""
     if found := re.match(rf"({NUMBER}) times(?: \(({NUMBER}) to ({NUMBER}))?", ours):
         middle = float(found[1])
         return (float(found[2]), float(found[3]), middle) if found[2] else (middle, middle, middle)
@@ -67,7 +67,7 @@ def text(x, y, words, anchor="start", fill="#222222", size=12):
 
 
 def line_of(expect, y):
-    """One law: the published region, and what was measured in it."""
+    """Draws one law: the published region, and the measured value."""
     verdict = expect.get("then") or expect["verdict"]
     colour = COLOURS.get(expect["verdict"], "#666666")
     where = "" if expect.get("where") == "everywhere" else f" · {short_place(expect.get('where', ''))}"
@@ -95,19 +95,19 @@ def shortened(words, most):
 
 
 def short_place(where):
-    """`sut.design = software, load.window = 1` as `software, 1`; of a list, the words in which builds differ."""
+    """`sut.design = software, load.window = 1` as `software, 1`; for a list, the words in which builds differ."""
     where = re.sub(r"\[[^\]]*?(rib_us=\d+)[^\]]*\]", r"\1", where)
     parts = sorted(where.split(", "), key=lambda part: not part.startswith("sut."))
     return ", ".join(part.split(" = ", 1)[-1] for part in parts)
 
 
 def named(row):
-    """What a row is about, without the figure's number, which its id has."""
+    """Subject of a row, without the figure's number, which is in its id."""
     return re.sub(r"^(Figs?\.|Table) [\w.]+ ", "", row.entry["what"])
 
 
 def strip(row):
-    """The picture of a row: a line for each law of class paper or tuned; of a row that has none, for each of its own."""
+    """Picture of a row: a line per law of class paper or tuned; for a row without these, per law of class own."""
     expects = row.of_class("paper") + row.of_class("tuned") or row.of_class("own")
     height = TOP + LINE * max(len(expects), 1) + BOTTOM
     parts = [
@@ -132,7 +132,7 @@ def strip(row):
 
 
 def titles(scenario, known):
-    """Titles of a scenario's figures, in their order."""
+    """Titles of a scenario's figures, in order."""
     plots = known[scenario].get("plot")
     if plots is None and "extends" in known[scenario]:
         parent = Path(*normal((Path(scenario).parent / known[scenario]["extends"]).parts)).with_suffix("")
@@ -147,7 +147,7 @@ def label_of(row):
 
 
 def wanted_plots(row, known):
-    """(scenario, number of the figure) that belong to a row: those that name it, or else the first."""
+    """(scenario, number of the figure) of a row: the figures that name it, or else the first."""
     for name, _ in row.results:
         named = titles(name, known)
         label = label_of(row)
@@ -162,7 +162,7 @@ def curve_file(name, index):
 
 
 def rig_of(name, known):
-    """The rig of a scenario, its parents' if it names none."""
+    """Rig of a scenario, or of its parent."""
     scenario = known[name]
     if "rig" in scenario or "extends" not in scenario:
         return scenario.get("rig", "")
@@ -171,7 +171,7 @@ def rig_of(name, known):
 
 
 def report(binary, name, known, wanted, out):
-    """Drawings of a stored result. It keeps no values over time: rigs that run in virtual time are run again for these."""
+    """Drawings of a stored result. Values over time are not stored; rigs in virtual time are run again for them."""
     command = [str(binary), "bench", "report", str(ROOT / "docs" / "results" / f"{name}.json"), "--out", str(out)]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
     lacks = [index for index in wanted if not (out / f"figure-{index}.svg").exists()]
@@ -184,7 +184,7 @@ def report(binary, name, known, wanted, out):
 
 
 def draw_curves(works, known, binary, folder):
-    """Figures that rows want, as `bench report` draws them, without the embedded font."""
+    """Draws the figures of rows with `bench report`, without the embedded font."""
     wanted = sorted({plot for _, rows in works for row in rows for plot in wanted_plots(row, known)})
     for name in sorted({name for name, _ in wanted}):
         with tempfile.TemporaryDirectory() as out:
@@ -195,6 +195,6 @@ def draw_curves(works, known, binary, folder):
 
 
 def described(name, index, known):
-    """Title of a figure for people who do not see it."""
+    """Alternative text of a figure."""
     named = titles(name, known)
     return named[index - 1] if 0 < index <= len(named) else json.dumps(name)

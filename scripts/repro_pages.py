@@ -106,7 +106,7 @@ def summary(works, others, known):
 
 
 def unique(rows):
-    """Expectations of some rows, each once: a law may belong to several."""
+    """Expectations of rows without duplicates: a law may belong to several rows."""
     seen = {}
     for row in rows:
         for name, expect in row.expects:
@@ -123,7 +123,7 @@ def laws_by_class(work, rows):
 
 
 def plain(work, rows):
-    """The work's plain sentences; `{ue}` and `{differ}`: laws of class paper or tuned about the UE, and those that do not hold."""
+    """Summary sentences of a work; `{ue}` and `{differ}` are replaced by laws about the UE, and by those that do not hold."""
     about_ue = [expect for expect in unique(rows) if re.match(r"jitter_|rtt_", expect["metric"]) and expect.get("class") != "own"]
     differ = [expect for expect in about_ue if (expect.get("then") or expect["verdict"]) not in ("holds",)]
     return work.get("plain", "").replace("{ue}", str(len(about_ue))).replace("{differ}", str(len(differ)))
@@ -139,7 +139,7 @@ def last_run(name):
 
 
 def settles(row):
-    """What would decide a row."""
+    """What is needed to decide a row."""
     own = row.entry.get("settles", "")
     run = f"`scripts/reproduce.py scenarios/{row.names[0]}.toml`" if row.names else ""
     before = {
@@ -213,7 +213,7 @@ def paper(work, rows, known, folder):
 
 
 def entrance(works):
-    """docs/reproductions.md: where everything is."""
+    """docs/reproductions.md, the index of all pages."""
     every = [row for _, rows in works for row in rows]
     lines = ["# Reproductions", "", GENERATED.format(up=""), ""]
     lines += [f"{len(every)} results of five works: {sums(every)}. [The summary](results/summary.md) has a line for each.", ""]

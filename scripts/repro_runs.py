@@ -1,4 +1,4 @@
-"""The rows of docs/reproductions.toml that are stale or were never run, one after the other: `scripts/reproduce.py --missing`."""
+"""Runs the stale and missing rows of docs/reproductions.toml one after the other: `scripts/reproduce.py --missing`."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ LONGEST_MIN = 90
 
 
 def checked(binary, name):
-    """What `bench check` knows of a scenario, and why it refuses it, if it does."""
+    """Result of `bench check` for a scenario, and the reason of a refusal."""
     command = [str(binary), "bench", "check", f"scenarios/{name}.toml", "--format", "json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -25,7 +25,7 @@ def checked(binary, name):
 
 
 def fills(scenario):
-    """Every `name=value` that a scenario says of a profile, also along an axis."""
+    """All `name=value` settings of a profile in a scenario, including axes."""
     values = [scenario["settings"].get("sut.fill", [])]
     values += [one for axis in scenario["sweep"].get("axes", []) if axis.get("path") == "sut.fill" for one in axis.get("values", [])]
     for value in values:
@@ -33,7 +33,7 @@ def fills(scenario):
 
 
 def absent(plan):
-    """Why a scenario cannot be run here, or nothing."""
+    """Reason why a scenario cannot run here, or an empty text."""
     if plan["missing"]:
         return f"not here: {', '.join(map(str, plan['missing']))}"
     for fill in fills(plan["scenario"]):
@@ -49,13 +49,13 @@ def absent(plan):
 
 
 def digest(plan):
-    """Two scenarios with the same digest measure the same: one campaign answers both."""
+    """Digest of a scenario; scenarios with the same digest share one campaign."""
     asked = [plan["scenario"][key] for key in ("rig", "settings", "sweep", "search", "measure")]
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def fresh(binary, name):
-    """Whether today's version measured the stored result."""
+    """Whether the stored result was measured by the current version."""
     result = stored(name)
     if result is None or "behaviour" not in result:
         return False
@@ -74,7 +74,7 @@ def names_of_rows():
 
 
 def plans(binary, only):
-    """(minutes, name, plan, why not) of each scenario that is to be run, the short ones first."""
+    """(minutes, name, plan, obstacle) of each scenario to run, shortest first."""
     found, seen = [], {}
     for name in names_of_rows():
         if only and only not in name or fresh(binary, name):
@@ -101,7 +101,7 @@ def listed(found):
 
 
 def missing(wanted):
-    """Runs what is stale or was never run. A campaign that was interrupted goes on where it was; what is done is not done again."""
+    """Runs stale and missing scenarios. An interrupted campaign is resumed; completed points are not repeated."""
     found = plans(wanted.binary, wanted.only)
     listed(found)
     if wanted.dry_run:

@@ -62,7 +62,7 @@ def arguments():
 
 
 def run(wanted, out):
-    """`bench run`, or `bench report` of what is finished already."""
+    """Runs `bench run`, or `bench report` for a completed campaign."""
     command = [str(wanted.binary), "bench", "run", str(wanted.scenario), "--out", str(out), "--format", "json"]
     command += [word for one in wanted.set for word in ("--set", one)] + ["--allow-commands"] * wanted.allow_commands
     if wanted.finished:
@@ -79,7 +79,7 @@ def query(binary, out, sql):
 
 
 def machine(facts):
-    """One line of what the host's meters know."""
+    """Description of the machine in one line."""
     cpu, cpus = facts.get("cpu_model") or "unknown CPU", facts.get("cpus") or os.cpu_count()
     words = [f"{cpus} CPUs", str(cpu), f"Linux {facts.get('kernel') or os.uname().release}"]
     if facts.get("virtual_machine"):
@@ -92,7 +92,7 @@ def git(*words):
 
 
 def named(resolved):
-    """Metrics that figures and expectations of the resolved scenario name."""
+    """Metrics named by figures and expectations of the resolved scenario."""
     names = {METRIC for METRIC in METRICS_EXTRA}
     for plot in resolved.get("plots", []):
         for name in filter(None, (plot.get("y"), plot.get("z"), *plot.get("stack", []))):
@@ -102,7 +102,7 @@ def named(resolved):
 
 
 def keep_figure(folder, number, name):
-    """The report's drawing without its embedded font: a page that shows it has one."""
+    """Stores a drawing of the report without its embedded font, which the page provides."""
     drawing = (folder / f"figure-{number}.svg").read_text()
     drawing = re.sub(r"@font-face\{.*?\}", "", drawing, count=1, flags=re.S)
     file = ROOT / "docs" / "figures" / f"{name.replace('/', '-')}.svg"
@@ -112,7 +112,7 @@ def keep_figure(folder, number, name):
 
 
 def compared(resolved):
-    """Metrics of which an expectation compares points with points: of those each repeat's own value is kept."""
+    """Metrics that an expectation compares between points; the values of each repeat are stored for them."""
     return {expect["metric"] for expect in resolved.get("expects", []) if expect["law"]["type"] in ("ratio", "order", "shape")}
 
 
@@ -145,19 +145,19 @@ def reduced(points, names, compared):
 
 
 def text_of(kept):
-    """As JSON for people and for git: a list of numbers takes one line."""
+    """JSON for readers and git, with lists of numbers on one line."""
     text = json.dumps(kept, ensure_ascii=False, indent=1) + "\n"
     return NUMBERS.sub(lambda found: "[" + re.sub(r",\s+", ", ", found[1]) + "]", text)
 
 
 def unsent(warnings):
-    """The largest share of its load that a repeat left out, as the warnings tell it."""
+    """Largest share of the load that a repeat omitted, from the warnings."""
     shares = [float(found[1]) / 100 for warning in warnings if (found := LEFT_OUT.search(warning))]
     return round(max(shares, default=0.0), 6)
 
 
 def remembering(expects, before):
-    """Expectations of which those that are stale say what was found when they were measured."""
+    """Expectations, with the earlier verdict for stale ones."""
     same = lambda expect: (expect["metric"], expect.get("where"), expect["paper"])
     verdicts = {same(expect): expect.get("then") or expect["verdict"] for expect in before}
     for expect in expects:
@@ -168,7 +168,7 @@ def remembering(expects, before):
 
 
 def again(wanted):
-    """Judges every stored result by the rules of today. What was measured stays as it is."""
+    """Judges every stored result by the current rules, without changing measured values."""
     for file in sorted((ROOT / "docs" / "results").rglob("*.json")):
         kept = json.loads(file.read_text())
         kept["unsent_share_max"] = unsent(kept["warnings"])

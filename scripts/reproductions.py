@@ -22,7 +22,7 @@ CURVE = re.compile(r"\((f/curve-[^)]+)\)")
 
 
 def pages(works, others, known):
-    """Every generated file by its path."""
+    """All generated files by path."""
     made = {RESULTS / row.picture: repro_draw.strip(row) for _, rows in works for row in rows}
     made[RESULTS / "summary.md"] = repro_pages.summary(works, others, known)
     for work, rows in works:
@@ -32,7 +32,7 @@ def pages(works, others, known):
 
 
 def faults_of_summary(text, works):
-    """What is wrong with the lines of the summary: each row has one, and each has numbers, unit, one word and a picture."""
+    """Faults of the summary: each row has one line with numbers, unit, verdict and picture."""
     ids = [row.id for _, rows in works for row in rows]
     lines = {line.split(" | ")[0][2:]: line for line in text.splitlines() if line.startswith("| ")}
     for one in ids:
@@ -61,7 +61,7 @@ def faults_of_summary(text, works):
 
 
 def faults_of_rows(works):
-    """Rows that no law of class paper or tuned decides: only those that say that nothing is published may be so."""
+    """Rows without a law of class paper or tuned; only rows without published values may lack one."""
     for _, rows in works:
         for row in rows:
             published = not row.entry["paper"].startswith("none")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the blocks of a tutorial and compares what they print with what the page shows.
+"""Runs the blocks of a tutorial and compares their output with the page.
 
     scripts/tutorial.py RANLAB PAGE.md ...
 
@@ -36,7 +36,7 @@ BACKGROUND_SECONDS = 60
 
 
 class Difference(Exception):
-    """A block failed, or its output is not the page's."""
+    """A block failed, or its output differs from the page."""
 
 
 def blocks(page):
@@ -47,7 +47,7 @@ def blocks(page):
 
 
 def pattern(line):
-    """A regular expression for a line of the page: numbers are free, 0 is not."""
+    """Regular expression for a line of the page: numbers may differ, but 0 may not."""
     parts = re.split(f"({NUMBER})", re.sub(r"\s+", " ", line.strip()))
     texts = [re.escape(part) for part in parts[::2]]
     joined = NUMBER.join(texts)
@@ -60,14 +60,14 @@ def float_of(text):
 
 
 def close(wanted, printed, percent):
-    """Whether the numbers of two lines are 0 in the same places, and differ by no more than that percentage, if there is one."""
+    """Whether the numbers of two lines are 0 in the same positions, and differ by at most the given percentage, if any."""
     pairs = [(float_of(one), float_of(other)) for one, other in zip(re.findall(NUMBER, wanted), re.findall(NUMBER, printed))]
     near = percent is None or all(abs(one - other) <= abs(one) * percent / 100 for one, other in pairs)
     return near and all((one == 0) == (other == 0) for one, other in pairs)
 
 
 def missing(expected, printed, percent=None):
-    """The first line of the page that was not printed in its place, or None."""
+    """First line of the page that is missing in the output, or None."""
     lines = [re.sub(r"\s+", " ", line.strip()) for line in printed.splitlines()]
     at = 0
     for line in (line for line in expected.splitlines() if line.strip() not in ("", "…", "...")):
@@ -81,7 +81,7 @@ def missing(expected, printed, percent=None):
 
 
 class Shell:
-    """One bash for the blocks of a page."""
+    """Shell shared by the blocks of a page."""
 
     def __init__(self, folder, environment):
         self.process = subprocess.Popen(["bash"], cwd=folder, env=environment, stdin=subprocess.PIPE,
@@ -113,7 +113,7 @@ class Shell:
 
 
 class Background:
-    """A block in another terminal."""
+    """Block that runs in the background."""
 
     def __init__(self, folder, environment, text, number):
         self.path = pathlib.Path(folder) / f".terminal-{number}"

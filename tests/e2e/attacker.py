@@ -1,6 +1,6 @@
-"""A hosted xApp that tries whatever it can name, against the RIC that started it, its neighbours and the machine.
+"""A hosted xApp that attacks the RIC that started it, its neighbours and the machine.
 
-What came of each try is a line `name outcome` on standard output, which the RIC keeps as its log.
+Each attempt prints a line `name outcome` to stdout, which the RIC stores as its log.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ def say(name, *outcome):
 
 
 def tried(name, act):
-    """Says what an act came to: `refused`, or what it had."""
+    """Prints the outcome of an action: `refused`, or what it obtained."""
     try:
         say(name, act())
     except (OSError, http.client.HTTPException) as error:
@@ -46,7 +46,7 @@ def tried(name, act):
 
 
 def asked(method, path, body=None, headers=BEARER, door=None):
-    """The status of a request, and its answer."""
+    """Status and body of a response."""
     door = door or Door()
     door.request(method, path, None if body is None else json.dumps(body), headers)
     answer = door.getresponse()
@@ -58,7 +58,7 @@ def status(*args, **more):
 
 
 def machine(ric):
-    """What is another user's, or the machine's."""
+    """Files and processes of other users and of the machine."""
     say("user", os.getuid(), os.getgid(), len(os.getgroups()))
     tried("descriptors", lambda: len(os.listdir("/proc/self/fd")) - 1)
     tried("kill", lambda: os.kill(ric, 9))
@@ -100,7 +100,7 @@ def machine(ric):
 
 
 def doors():
-    """Doors of the RIC that are not its own, and what it may not ask for at its own."""
+    """Listeners of the RIC for others, and forbidden requests at its own listener."""
     host, port = os.environ["RANLAB_HTTP"].removeprefix("http://").rsplit(":", 1)
     tried("network", lambda: http.client.HTTPConnection(host, int(port), timeout=5).request("GET", "/healthz"))
     tried("neighbour", lambda: status("GET", "/healthz", door=Door(f"{NEIGHBOUR}/http.sock")))
@@ -128,7 +128,7 @@ def doors():
 
 
 def shares():
-    """More of what xApps share than is its part."""
+    """More than its share of the shared store."""
     door = Door()
     value = {"value": "x" * (16 << 10) + "x"}
     tried("long", lambda: status("PUT", "/v1/kv/thief/long", value, door=door))
@@ -160,7 +160,7 @@ def shares():
 
 
 def flood():
-    """As many connections as it can hold, and octets as fast as they go."""
+    """As many connections as possible, and data at full speed."""
     held, sent = [], 0
     frame = b"\x00\x00\x00\x40" + os.urandom(64)
     until = time.monotonic() + 1
@@ -197,7 +197,7 @@ def flood():
 
 
 def commands():
-    """What its rule does not allow over E42, and what another has set."""
+    """Requests over E42 that its rule does not allow, and parameters set by another xApp."""
     over_http = asked("POST", "/v1/control", {"node": NODE, "sm": "slice", "message": {"delete": 1}})
     say("slice", over_http[0], over_http[1].decode().replace("\n", " "))
     for name, rest in (
