@@ -15,7 +15,7 @@ enum Bound {
 struct Guide {
     metric: &'static str,
     bound: Bound,
-    /// Condition on another metric.
+    /// Additional condition on another metric.
     premise: Option<(&'static str, Bound)>,
     /// Description of the symptom.
     sign: &'static str,

@@ -91,7 +91,7 @@ pub struct Vbs {
     pub pci: Option<u16>,
     /// Number of resource blocks of the cell.
     pub prbs: u16,
-    /// Resource blocks used so far: downlink, uplink.
+    /// Resource blocks in use at the last measurement: downlink, uplink.
     pub used: (u32, u32),
     /// UEs by C-RNTI.
     pub ues: BTreeMap<u16, KnownUe>,

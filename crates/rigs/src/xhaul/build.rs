@@ -317,7 +317,7 @@ impl Topology<'_> {
         }
         let two = matches!(downlink, ranlab_model::xhaul::Split::Two { .. });
         if let Some((bps, timer_ps)) = self.setup.neighbour_user {
-            // For splits below 2, user packets end at the CU, where radio symbols begin.
+            // For lower-layer splits (6 to 8), user packets end at the CU, where radio symbols begin.
             let (to, frame) = match two {
                 true => ("DU-neighbour", self.f1u_wire(u32::from(USER_BYTES) + IP_UDP_BYTES)),
                 false => (cu.as_str(), wire_bytes(u32::from(USER_BYTES) + IP_UDP_BYTES)),
@@ -385,7 +385,7 @@ impl Topology<'_> {
 
     /// Adds the measured flow.
     ///
-    /// Above split 2, its packets are the cell's frames (with headers and fragments, in the cell's class),
+    /// With split 2, its packets are the cell's frames (with headers and fragments, in the cell's class),
     /// and the DU schedules the radio. If the CU schedules the radio, the packets end there: their bits are
     /// part of the symbols that the cell sends continuously, which the DU transmits at their due time, i.e.
     /// after the split's budget.

@@ -160,8 +160,8 @@ impl Setup {
         self.sharing == Sharing::Kind(SharingKind::SrIov)
     }
 
-    /// Returns whether the CU schedules the radio. For splits below 2, the DU receives radio blocks or
-    /// symbols and no user packets.
+    /// Returns whether the CU schedules the radio. For lower-layer splits (6 to 8), the DU receives radio blocks
+    /// or symbols and no user packets.
     pub(super) fn scheduled_at_cu(&self) -> bool {
         self.air.is_some() && !matches!(self.cells.down, Split::Two { .. })
     }
