@@ -103,7 +103,7 @@ mkfifo bad/pipe.toml; refuses 'pipe.toml is no file'; rm bad/pipe.toml
 cp manifests/monitor.toml $own; chmod 0666 $own; refuses 'may be written by its group or by everybody'
 chmod 0644 $own; chown 65207 $own; refuses 'belongs to user 65207'
 chown 0 $own; chmod 0777 bad; refuses 'may be written by its group or by everybody'
-chmod 0755 bad; cp $own 'bad/..monitor.toml'; refuses 'is no name of an xApp'; rm bad/..monitor.toml
+chmod 0755 bad; cp $own 'bad/..monitor.toml'; refuses 'is not a valid xApp name'; rm bad/..monitor.toml
 cp $own bad/other.toml; refuses "is monitor's already"; rm bad/other.toml
 wrong 's/65201/root/' 'is root'
 wrong 's/"observers"/"nobody"/' 'no \[\[rule\]\] has the name "nobody"'

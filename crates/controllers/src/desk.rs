@@ -108,7 +108,7 @@ pub(crate) async fn answers<T: 'static>(
             return refused;
         }
         if body.len() > BODY_MAX {
-            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} octets"));
+            return problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {BODY_MAX} bytes"));
         }
         let request = Request { method: method.to_string(), path: uri.path().to_owned(), body };
         match desk.ask_for(move |asked, told| answer(asked, request, told)).await {

@@ -87,7 +87,7 @@ pub(crate) async fn checked_body(headers: &HeaderMap, body: Body) -> Result<Byte
         let detail = "the body's content type must be application/json";
         return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    let detail = format!("a body has at most {BODY_MAX} octets");
+    let detail = format!("a body has at most {BODY_MAX} bytes");
     to_bytes(body, BODY_MAX).await.map_err(|_| problem(StatusCode::PAYLOAD_TOO_LARGE, &detail))
 }
 

@@ -76,12 +76,12 @@ pub struct NatsConfig {
 pub enum NatsError {
     /// Invalid server addresses.
     #[error(
-        "NATS servers are nats://HOST:PORT or tls://HOST:PORT, with commas between several; {0:?} is none"
+        "NATS servers are nats://HOST:PORT or tls://HOST:PORT, separated by commas; {0:?} is not a valid address"
     )]
     Address(String),
     /// A password in an address is visible to all users of this machine.
     #[error(
-        "an address of NATS servers takes no password: everybody on this machine would see it; a file has it \
+        "an address of NATS servers takes no password, which all users of this machine could see; use a file \
          (ranlab ric --bus-password-file, elsewhere RANLAB_BUS_PASSWORD_FILE)"
     )]
     Secret,

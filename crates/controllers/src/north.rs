@@ -100,7 +100,7 @@ impl From<Refusal> for Fault {
 
 /// Splits a path into decoded segments (RFC 3986 §2.1); a slash within a segment is written `%2F`.
 pub(crate) fn segments(path: &str) -> Result<Vec<String>, Fault> {
-    let wrong = || Fault::new(400, format!("the path {path:?} is no UTF-8 after decoding"));
+    let wrong = || Fault::new(400, format!("the path {path:?} is not valid UTF-8 after decoding"));
     let segment = |text: &str| -> Option<String> {
         let mut octets = Vec::with_capacity(text.len());
         let mut rest = text.bytes();
@@ -121,7 +121,7 @@ pub(crate) fn segments(path: &str) -> Result<Vec<String>, Fault> {
 pub(crate) fn number<T: std::str::FromStr>(text: &str, what: &str, most: u32) -> Result<T, Fault> {
     let digits = !text.is_empty() && text.bytes().all(|octet| octet.is_ascii_digit());
     let number = Some(text).filter(|_| digits).and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Fault::new(404, format!("{text:?} is no {what}; allowed is 0 to {most}")))
+    number.ok_or_else(|| Fault::new(404, format!("{text:?} is not a valid {what}; allowed: 0 to {most}")))
 }
 
 /// Parses a JSON body; status 400 for invalid JSON, 422 for JSON of another form.
@@ -263,7 +263,7 @@ impl<W> Commands<W> {
 
 /// Returns status 404; `allowed` names the available resources.
 pub(crate) fn missing(what: &str, name: &str, allowed: &str) -> Fault {
-    Fault::new(404, format!("there is no {what} {name:?}; there is {allowed}"))
+    Fault::new(404, format!("unknown {what} {name:?}; available: {allowed}"))
 }
 
 /// Returns the node named in a path.

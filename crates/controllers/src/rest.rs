@@ -213,7 +213,7 @@ async fn respond(
     match ask(&served.desk, question).await? {
         Answer::Reply(reply) => Ok(replied(reply)),
         Answer::NoSuch(there) => {
-            let detail = format!("no iApp is called so; there are: {}", there.join(", "));
+            let detail = format!("unknown iApp; available: {}", there.join(", "));
             Err(problem(StatusCode::NOT_FOUND, &detail))
         }
         Answer::Late => Err(problem(StatusCode::GATEWAY_TIMEOUT, "the base station does not answer")),
@@ -323,7 +323,7 @@ async fn one_node(served: &Served, name: &str) -> Result<Response, Response> {
             Some(console::nodes::one(&node, &ric.hints(), ranlab_sdk::now()).to_string())
         })
     });
-    let unknown = || problem(StatusCode::NOT_FOUND, "no node is called so; /v1/ric/nodes says which are");
+    let unknown = || problem(StatusCode::NOT_FOUND, "unknown node; /v1/ric/nodes lists the nodes");
     found.await?.map(json).ok_or_else(unknown)
 }
 
@@ -332,7 +332,7 @@ fn nodeb(snapshot: &RicSnapshot, name: &str) -> Result<Response, Response> {
     if name == "states" {
         return Ok(json(console::nodes::states(snapshot).to_string()));
     }
-    let unknown = || problem(StatusCode::NOT_FOUND, "no node is called so; /v1/nodeb/states says which are");
+    let unknown = || problem(StatusCode::NOT_FOUND, "unknown node; /v1/nodeb/states lists the nodes");
     console::nodes::nodeb(snapshot, name).map(|found| json(found.to_string())).ok_or_else(unknown)
 }
 

@@ -48,7 +48,7 @@ pub struct RmrConfig {
 pub async fn serve(ric: RicHandle, config: RmrConfig) -> io::Result<SocketAddr> {
     let RmrConfig { address, trust, console } = config;
     if !address.ip().is_loopback() && trust.is_none() {
-        let why = "others than this machine could send there: it takes a list of who may (--trust)";
+        let why = "refusing to listen on a non-loopback address without --trust";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
     let listener = TcpListener::bind(address).await?;

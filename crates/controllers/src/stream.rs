@@ -77,19 +77,19 @@ fn asked(uri: &Uri, headers: &HeaderMap) -> Result<(Filter, Framing), String> {
     let mut filter = Filter::default();
     for pair in uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value).ok_or_else(|| format!("{value:?} is no UTF-8 after decoding"))?;
+        let value = decoded(value).ok_or_else(|| format!("{value:?} is not valid UTF-8 after decoding"))?;
         match name {
             "node" => filter.node = Some(value),
             "sm" => filter.sm = Some(value),
             "subscription" => {
-                let wrong = |part: &str| format!("{part:?} is no subscription's number");
+                let wrong = |part: &str| format!("{part:?} is not a subscription id");
                 for part in value.split(',') {
                     filter.subscriptions.insert(part.parse().map_err(|_| wrong(part))?);
                 }
             }
             "format" if value == "ndjson" => framing = Framing::Ndjson,
             "format" if value == "sse" => framing = Framing::Events,
-            "format" => return Err(format!("{value:?} is no format; allowed are ndjson and sse")),
+            "format" => return Err(format!("{value:?} is not a valid format; allowed: ndjson, sse")),
             _ => {
                 return Err(format!(
                     "{name:?} is not asked here; allowed are node, sm, subscription and format"
@@ -149,7 +149,7 @@ pub(crate) fn notify(console: ConsoleHandle) {
                 let to = notification.to;
                 match tokio::time::timeout(NOTIFY_PATIENCE, post(notification)).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::warn!(%to, %error, "a subscriber is not told"),
+                    Ok(Err(error)) => tracing::warn!(%to, %error, "a notification to a subscriber failed"),
                     Err(_) => tracing::warn!(%to, "a subscriber takes no notification"),
                 }
             });

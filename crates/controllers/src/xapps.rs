@@ -108,7 +108,7 @@ pub enum XappRuleError {
         name: String,
     },
     /// A PLMN is invalid.
-    #[error("rule {rule}: {text:?} is no network; write MCC.MNC, e.g. 505.01")]
+    #[error("rule {rule}: {text:?} is not a PLMN; expected MCC.MNC, e.g. 505.01")]
     Plmn {
         /// Number of the rule, from 1.
         rule: usize,
@@ -117,7 +117,7 @@ pub enum XappRuleError {
     },
     /// A service model is unknown.
     #[error(
-        "rule {rule}: {text:?} is no service model; allowed are object identifiers (1.3.6...) and {}",
+        "rule {rule}: unknown service model {text:?}; allowed: object identifiers (1.3.6...) and {}",
         names(MODELS)
     )]
     Model {
@@ -175,12 +175,10 @@ pub enum RulesFileFault {
     #[error(transparent)]
     Rule(#[from] XappRuleError),
     /// Invalid hold time.
-    #[error(
-        "hold_s = {0} is no time to hold a parameter for; write seconds, more than 0 and at most {HOLD_MAX_S}"
-    )]
+    #[error("hold_s = {0} is not a valid hold time; expected seconds, more than 0 and at most {HOLD_MAX_S}")]
     Hold(f64),
     /// The file has no rule, so no xApp could join.
-    #[error("there is no rule, so no xApp could join; write [[rule]] and peer = \"*\" below it to admit all")]
+    #[error("no rule, so no xApp could join; to admit all, add [[rule]] with peer = \"*\"")]
     Empty,
 }
 

@@ -89,12 +89,8 @@ fn subscription_is_created_reported_and_ended() {
 fn rejected_subscriptions_name_the_reason() {
     let (mut lab, _) = lab();
     for (body, status, words) in [
-        (json!({ "node": "gnb 505.01 6", "sm": "slice" }), 404, "there is no node"),
-        (
-            json!({ "node": NODE, "sm": "slick" }),
-            404,
-            "there is no service model \"slick\"; there is hw, mac",
-        ),
+        (json!({ "node": "gnb 505.01 6", "sm": "slice" }), 404, "unknown node"),
+        (json!({ "node": NODE, "sm": "slick" }), 404, "unknown service model \"slick\"; available: hw, mac"),
         (json!({ "node": NODE }), 422, "one of sm"),
         (json!({ "node": NODE, "function": 4_000 }), 409, "has no such function; it has "),
         (json!({ "node": NODE, "sm": "slice", "period_ms": 0 }), 409, "a report period is from"),

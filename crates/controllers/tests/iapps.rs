@@ -279,21 +279,21 @@ fn rules_file_errors_name_line_and_allowed_values() {
         ("[[rules]]\npeer = \"*\"\n", "line 1: unknown field `rules`, expected `rule` or `conflicts`"),
         (
             "[conflicts]\nhold_s = 0\n[[rule]]\npeer = \"*\"\n",
-            "line 1: hold_s = 0 is no time to hold a parameter for; write seconds, more than 0 and at most 86400",
+            "line 1: hold_s = 0 is not a valid hold time; expected seconds, more than 0 and at most 86400",
         ),
         (
             "[[rule]]\npeer = \"*\"\nmodels = [\"mak\"]\n",
-            "line 1: rule 1: \"mak\" is no service model; allowed are",
+            "line 1: rule 1: unknown service model \"mak\"; allowed:",
         ),
         ("[[rule]]\ntenant = \"a\"\n", "line 1: rule 1 says neither whose it is (peer) nor how a manifest"),
-        ("# nobody\n", "line 1: there is no rule"),
+        ("# nobody\n", "line 1: no rule"),
         (
             "[[rule]]\npeer = \"*\"\n\n[[rule]]\npeer = \"10.0.0.1:*\"\n",
             "line 4: rule 2: \"10.0.0.1:*\" is the address of no peer; write tcp://IP:PORT",
         ),
         (
             "[[rule]]\npeer = \"*\"\nplmns = [\"505\"]\n",
-            "line 1: rule 1: \"505\" is no network; write MCC.MNC",
+            "line 1: rule 1: \"505\" is not a PLMN; expected MCC.MNC",
         ),
     ];
     for (text, expected) in cases {

@@ -137,7 +137,7 @@ impl A1 {
         let found = self.commons.store().get(namespace, key).await.map_err(of_store)?;
         let read = |value: &Bytes| {
             serde_json::from_slice(value)
-                .map_err(|error| Fault::new(502, format!("what is stored is no JSON: {error}")))
+                .map_err(|error| Fault::new(502, format!("the stored value is not valid JSON: {error}")))
         };
         found.map(|entry| read(&entry.value)).transpose()
     }
@@ -168,18 +168,18 @@ impl A1 {
             return Err(Fault::new(400, format!("{why}: {query:?}")));
         }
         let value: Json = serde_json::from_slice(body)
-            .map_err(|error| Fault::new(400, format!("the policy is no JSON: {error}")))?;
+            .map_err(|error| Fault::new(400, format!("the policy is not valid JSON: {error}")))?;
         if !value.is_object() {
             return Err(Fault::new(400, "the policy: an object is expected"));
         }
         kind.policy
             .check(&value)
-            .map_err(|why| Fault::new(400, format!("the policy is none of {id}: {why}")))?;
+            .map_err(|why| Fault::new(400, format!("the policy is not valid for type {id}: {why}")))?;
         let is_new = self.value(POLICIES, &key).await?.is_none();
         let text = Bytes::from(value.to_string());
         if text.len() > crate::commons::VALUE_BYTES_MAX {
             let most = crate::commons::VALUE_BYTES_MAX;
-            return Err(Fault::new(413, format!("{} octets; at most {most} are allowed", text.len())));
+            return Err(Fault::new(413, format!("{} bytes; at most {most} are allowed", text.len())));
         }
         self.commons.store().put(POLICIES, &key, text, None).await.map_err(of_store)?;
         self.tell(id, policy, "put");
@@ -232,7 +232,7 @@ impl A1 {
 fn key(id: &str, policy: &str) -> Result<String, Fault> {
     let wrong = || {
         let what = format!(
-            "{policy:?} is no policy's identifier; 1 to {ID_MAX} of A-Z, a-z, 0-9, '-', '_' and '.' are allowed"
+            "{policy:?} is not a valid policy identifier; 1 to {ID_MAX} of A-Z, a-z, 0-9, '-', '_' and '.' are allowed"
         );
         Fault::new(404, what)
     };
@@ -240,7 +240,7 @@ fn key(id: &str, policy: &str) -> Result<String, Fault> {
 }
 
 fn missing(policy: &str) -> Fault {
-    Fault::new(404, format!("there is no policy {policy:?}"))
+    Fault::new(404, format!("unknown policy {policy:?}"))
 }
 
 fn of_store(error: StoreError) -> Fault {

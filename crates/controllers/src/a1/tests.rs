@@ -79,7 +79,7 @@ fn errors_name_the_cause() {
             .contains("/scope/ueId: ")
     );
     assert!(told("policytypes/other/policies/p", POLICY).contains("there are: qos_1.0.0"));
-    assert!(told("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is no policy's identifier"));
+    assert!(told("policytypes/qos_1.0.0/policies/a:b", POLICY).contains("is not a valid policy identifier"));
     let elsewhere = "policytypes/qos_1.0.0/policies/p?notificationDestination=http://10.0.0.1/x";
     assert!(told(elsewhere, POLICY).contains("no destination is notified"));
     assert_eq!(ask(&a1, Method::Get, "policytypes/qos_1.0.0/policies", "").1, "[]", "nothing was put");

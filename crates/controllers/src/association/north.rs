@@ -54,7 +54,8 @@ impl Rule {
         };
         match from.controllers.iter().find(|text| !is_address(text)) {
             Some(text) => {
-                let wrong = format!("{text:?} is no controller's address; write e.g. tcp://192.0.2.1:36421");
+                let wrong =
+                    format!("{text:?} is not a controller address; expected e.g. tcp://192.0.2.1:36421");
                 Err(Fault::new(422, wrong))
             }
             None => Ok(Self { choice, controllers: from.controllers.clone() }),

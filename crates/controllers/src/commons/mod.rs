@@ -48,11 +48,11 @@ pub enum StoreError {
         wanted: u64,
     },
     /// The key does not exist.
-    #[error("there is no key {0:?}")]
+    #[error("unknown key {0:?}")]
     Missing(String),
     /// A limit on namespaces, keys or bytes would be exceeded.
     #[error(
-        "a namespace has at most {KEYS_MAX} keys and {NAMESPACE_BYTES_MAX} octets, and there are at most {NAMESPACES_MAX} of them"
+        "a namespace has at most {KEYS_MAX} keys and {NAMESPACE_BYTES_MAX} bytes; at most {NAMESPACES_MAX} namespaces are allowed"
     )]
     Full,
     /// The store is not reachable.

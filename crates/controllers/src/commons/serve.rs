@@ -243,7 +243,7 @@ impl Commons {
         let found = self.0.store.get(namespace, key).await.map_err(of_store)?;
         let entry = found.ok_or_else(|| of_store(StoreError::Missing(key.to_owned())))?;
         let value: Json = serde_json::from_slice(&entry.value)
-            .map_err(|error| Fault::new(502, format!("what is stored is no JSON: {error}")))?;
+            .map_err(|error| Fault::new(502, format!("the stored value is not valid JSON: {error}")))?;
         Ok(told(&json!({ "key": key, "revision": entry.revision, "value": value })))
     }
 
@@ -263,7 +263,7 @@ impl Commons {
 
     fn publish(&self, namespace: &str, topic: &str, octets: &Bytes) -> Result<Response, Fault> {
         let message: Json = serde_json::from_slice(octets)
-            .map_err(|error| Fault::new(400, format!("the body is no JSON: {error}")))?;
+            .map_err(|error| Fault::new(400, format!("the body is not valid JSON: {error}")))?;
         // Serialised on one line, as server-sent events require.
         let listeners = self.tell(namespace, topic, bounded(message.to_string())?);
         Ok(told(&json!({ "listeners": listeners })))
@@ -301,7 +301,7 @@ fn revision(query: Option<&str>) -> Result<Option<u64>, Fault> {
 
 fn bounded(text: String) -> Result<Bytes, Fault> {
     if text.len() > VALUE_BYTES_MAX {
-        return Err(Fault::new(413, format!("{} octets; at most {VALUE_BYTES_MAX} are allowed", text.len())));
+        return Err(Fault::new(413, format!("{} bytes; at most {VALUE_BYTES_MAX} are allowed", text.len())));
     }
     Ok(text.into())
 }

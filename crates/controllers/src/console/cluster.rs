@@ -12,7 +12,7 @@ pub const CLAIMS_MAX: usize = 10_000;
 #[non_exhaustive]
 pub enum NotDrained {
     /// The RIC is not a member of a cluster.
-    #[error("this RIC is none of several; they have --bus")]
+    #[error("this RIC is not a member of a cluster (--bus)")]
     Alone,
     /// No other RIC accepts base stations.
     #[error("no other RIC was heard of just now that takes base stations")]

@@ -118,12 +118,8 @@ fn details(target: &Target, wanted: &Wanted) -> Result<ControlDetails, Fault> {
         made.map_err(|error| Fault::new(409, format!("{model}: {error}")))?
     } else {
         let digits = |(name, part): (&str, Option<&Json>)| {
-            let wrong = || {
-                Fault::new(
-                    422,
-                    format!("{name} must be hexadecimal digits, two for each octet, or an object"),
-                )
-            };
+            let wrong =
+                || Fault::new(422, format!("{name} must be hexadecimal digits, two per byte, or an object"));
             part.map_or(Some(Bytes::new()), |part| octets(part.as_str()?)).ok_or_else(wrong)
         };
         (digits(parts[0])?, digits(parts[1])?)

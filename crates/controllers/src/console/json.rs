@@ -10,8 +10,7 @@ pub(super) struct Hex(pub(super) Bytes);
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let wrong =
-            || D::Error::invalid_value(Unexpected::Str(&text), &"hexadecimal digits, two for each octet");
+        let wrong = || D::Error::invalid_value(Unexpected::Str(&text), &"hexadecimal digits, two per byte");
         octets(&text).map(Self).ok_or_else(wrong)
     }
 }

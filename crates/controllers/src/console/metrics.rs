@@ -19,15 +19,15 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     let one = |value| [(String::new(), value)];
     type Of = fn(&FeedCounts) -> u64;
     let of_feeds: [(&str, &str, &str, Of); 4] = [
-        ("listeners", "Who listens now.", "gauge", |it| it.listeners as u64),
-        ("lines_total", "Lines given to the queues of listeners.", "counter", |it| it.lines),
+        ("listeners", "Current number of listeners.", "gauge", |it| it.listeners as u64),
+        ("lines_total", "Lines queued for listeners.", "counter", |it| it.lines),
         (
             "lines_dropped_total",
             "Lines that listeners missed because they did not read in time.",
             "counter",
             |it| it.dropped,
         ),
-        ("listeners_let_go_total", "Listeners let go because they did not read at all.", "counter", |it| {
+        ("listeners_let_go_total", "Listeners disconnected because they did not read.", "counter", |it| {
             it.let_go
         }),
     ];
@@ -38,11 +38,15 @@ pub fn text(snapshot: &RicSnapshot, feeds: &[FeedCounts; 2], rmr: &RmrCounts) ->
     }
     let RmrCounts { sent, dropped, received, ignored, refused } = *rmr;
     for (name, help, value) in [
-        ("sent", "RMR messages that xApps' sockets took.", sent),
-        ("dropped", "RMR messages that xApps did not read in time, or that found none.", dropped),
+        ("sent", "RMR messages written to the sockets of xApps.", sent),
+        (
+            "dropped",
+            "RMR messages dropped because the xApp did not read in time or was unreachable.",
+            dropped,
+        ),
         ("received", "RMR messages received.", received),
-        ("ignored", "RMR messages received that nobody here answers.", ignored),
-        ("refused", "RMR connections refused, or ended for what they sent.", refused),
+        ("ignored", "RMR messages received with an unsupported type.", ignored),
+        ("refused", "RMR connections refused, or closed because of malformed data.", refused),
     ] {
         out.metric(&format!("ranlab_rmr_{name}_total"), help, "counter", one(value));
     }
@@ -58,12 +62,12 @@ pub(crate) fn of_board(
 ) -> String {
     let mut out = Text(String::new());
     let one = |value| [(String::new(), value)];
-    out.metric("ranlab_page_listeners", "Pages that look now.", "gauge", one(pages as u64));
+    out.metric("ranlab_page_listeners", "Pages connected now.", "gauge", one(pages as u64));
     let help = "Lines that pages missed because they did not read in time.";
     out.metric("ranlab_page_lines_dropped_total", help, "counter", one(dropped));
     // Prometheus adds its own timestamp.
     for (name, value) in latest.iter().filter(|(name, _)| *name != "t") {
-        let help = format!("The latest `{name}` of what the page draws over time.");
+        let help = format!("Latest value of `{name}` in the figures of the page.");
         out.metric(&format!("ranlab_live_{name}"), &help, "gauge", [(String::new(), *value)]);
     }
     out.0
@@ -75,42 +79,37 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
     let mut out = Text(String::new());
     type Of = fn(&ranlab_sdk::ThreadReport) -> u64;
     let all: [(&str, &str, &str, Of); 11] = [
-        ("links", "Links that the thread serves.", "gauge", |it| it.links as u64),
-        ("alive", "Whether the thread is given newcomers.", "gauge", |it| u64::from(it.alive)),
-        ("inward_bytes_total", "Octets that its sockets brought.", "counter", |it| it.inward_bytes),
-        ("outward_bytes_total", "Octets that its sockets took.", "counter", |it| it.outward_bytes),
+        ("links", "Connections served by the thread.", "gauge", |it| it.links as u64),
+        ("alive", "Whether the thread accepts new connections.", "gauge", |it| u64::from(it.alive)),
+        ("inward_bytes_total", "Bytes received from its sockets.", "counter", |it| it.inward_bytes),
+        ("outward_bytes_total", "Bytes written to its sockets.", "counter", |it| it.outward_bytes),
         (
             "inward_full_total",
-            "Times that a link's queue for the deciding thread was full: its peer was held back.",
+            "Times that a connection's queue to the main thread was full, so that it was not read.",
             "counter",
             |it| it.inward_full,
         ),
         (
             "outward_full_total",
-            "Times that a link's queue from the deciding thread was full: its outbox kept what came.",
+            "Times that a connection's queue from the main thread was full, so that messages stayed in its outbox.",
             "counter",
             |it| it.outward_full,
         ),
         (
             "passed_total",
-            "Indications that went from its base stations to xApps without the deciding thread.",
+            "Indications forwarded from its base stations to xApps without the main thread.",
             "counter",
             |it| it.passed,
         ),
-        (
-            "crossings_total",
-            "Times that it handed the deciding thread what had come together.",
-            "counter",
-            |it| it.crossings,
-        ),
+        ("crossings_total", "Batches that it passed to the main thread.", "counter", |it| it.crossings),
         (
             "rests_total",
-            "Times that a base station was read a millisecond later, as no xApp that it reported to took more.",
+            "Times that reading a base station was delayed by a millisecond because its xApps did not read.",
             "counter",
             |it| it.rests,
         ),
-        ("moves_total", "Links that came from another thread.", "counter", |it| it.moves),
-        ("panics_total", "Links that ended because their task panicked.", "counter", |it| it.panics),
+        ("moves_total", "Connections moved here from another thread.", "counter", |it| it.moves),
+        ("panics_total", "Connections that ended because their task panicked.", "counter", |it| it.panics),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !reports.is_empty()) {
         let samples = reports.iter().enumerate();
@@ -125,10 +124,10 @@ pub fn threads(reports: &[ranlab_sdk::ThreadReport]) -> String {
 pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
     let mut out = Text(String::new());
     for (name, help, value) in [
-        ("published", "Messages that xApps and others published under topics.", counts.published),
-        ("unheard", "Those to which nobody listened.", counts.unheard),
+        ("published", "Messages published under topics.", counts.published),
+        ("unheard", "Messages published to topics without listeners.", counts.unheard),
         ("missed", "Messages that listeners missed because they did not read in time.", counts.missed),
-        ("untold", "Messages that other RICs were not told.", counts.untold),
+        ("untold", "Messages not forwarded to other RICs.", counts.untold),
     ] {
         out.metric(&format!("ranlab_topics_{name}_total"), help, "counter", [(String::new(), value)]);
     }
@@ -140,9 +139,13 @@ pub fn commons(counts: &crate::commons::CommonsCounts) -> String {
 pub fn published(counts: crate::monitor::PublicationCounts) -> String {
     let mut out = Text(String::new());
     for (name, help, value) in [
-        ("reports", "Reports that the server's connection took.", counts.published),
-        ("dropped", "Reports dropped because others were still waiting.", counts.dropped),
-        ("refused", "Reports that the server did not take: away, or too long for it.", counts.refused),
+        ("reports", "Reports sent to the server.", counts.published),
+        ("dropped", "Reports dropped because the queue was full.", counts.dropped),
+        (
+            "refused",
+            "Reports not accepted by the server: unreachable, or above its size limit.",
+            counts.refused,
+        ),
     ] {
         out.metric(&format!("ranlab_published_{name}_total"), help, "counter", [(String::new(), value)]);
     }
@@ -157,15 +160,18 @@ pub fn hosted(xapps: &[crate::hosting::Status]) -> String {
     type Of = fn(&Status) -> u64;
     let all: [(&str, &str, &str, Of); 6] = [
         ("up", "Whether the xApp runs.", "gauge", |it| u64::from(it.phase == Phase::Running)),
-        ("is_given_up", "Whether it ended so often that somebody has to start it.", "gauge", |it| {
-            u64::from(it.phase == Phase::GivenUp)
-        }),
+        (
+            "is_given_up",
+            "Whether it exited too often and has to be started by the operator.",
+            "gauge",
+            |it| u64::from(it.phase == Phase::GivenUp),
+        ),
         ("starts_total", "Starts of its process.", "counter", |it| it.starts),
-        ("ends_total", "Ends of its process that nobody asked for.", "counter", |it| it.ends),
-        ("kills_total", "Times that it had to be killed after it was asked to end.", "counter", |it| {
+        ("ends_total", "Unexpected exits of its process.", "counter", |it| it.ends),
+        ("kills_total", "Times that it was killed because it did not end after SIGTERM.", "counter", |it| {
             it.kills
         }),
-        ("given_up_total", "Times that it was given up.", "counter", |it| it.given_up),
+        ("given_up_total", "Times that restarting it was given up.", "counter", |it| it.given_up),
     ];
     for (name, help, kind, of) in all.into_iter().filter(|_| !xapps.is_empty()) {
         let samples = xapps.iter().map(|it| (labels(&[("xapp", &it.name)]), of(it)));
@@ -208,9 +214,9 @@ fn states(out: &mut Text, snapshot: &RicSnapshot) {
     for (name, help, value) in [
         ("ranlab_nodes", "E2 nodes known, connected or remembered.", snapshot.nodes.len()),
         ("ranlab_nodes_connected", "E2 nodes connected.", connected),
-        ("ranlab_base_stations_complete", "Base stations of which no part is missing.", complete),
+        ("ranlab_base_stations_complete", "Base stations whose E2 nodes are all connected.", complete),
         ("ranlab_xapps", "xApps set up.", snapshot.xapps.len()),
-        ("ranlab_hints", "Likely causes of trouble that are remembered.", snapshot.hints.len()),
+        ("ranlab_hints", "Stored hints on likely causes of faults.", snapshot.hints.len()),
     ] {
         out.metric(name, help, "gauge", [(String::new(), value as u64)]);
     }
@@ -221,10 +227,10 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
     let Some(ClusterSnapshot { reached, lawful, held, counters, snapshots }) = cluster else { return };
     let one = |value| [(String::new(), value)];
     for (name, help, value) in [
-        ("ranlab_bus_connected", "Whether a server of the bus is there.", u64::from(*reached)),
+        ("ranlab_bus_connected", "Whether a server of the bus is connected.", u64::from(*reached)),
         (
             "ranlab_bus_lawful",
-            "Whether the RIC is part of a quorum, so that it takes controls.",
+            "Whether the RIC is part of a quorum and accepts controls.",
             u64::from(*lawful),
         ),
         ("ranlab_bus_nodes_owned", "E2 nodes that this RIC owns.", *held as u64),
@@ -232,19 +238,19 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
         out.metric(name, help, "gauge", one(value));
     }
     for (name, help, value) in [
-        ("unreached", "Tries to reach a server that failed, and connections lost.", counters.unreached),
+        ("unreached", "Failed attempts to connect to a server, and lost connections.", counters.unreached),
         (
             "fenced",
             "Times that the RIC was cut off from a quorum for longer than its lease.",
             counters.fenced,
         ),
-        ("writes", "Writes asked of the bus.", counters.writes),
-        ("writes_failed", "Writes that failed or had no answer.", counters.writes_failed),
-        ("watches", "Watches begun.", counters.watches),
-        ("admitted", "E2 nodes that the directory admitted.", counters.admitted),
-        ("refused", "Setups that the directory refused.", counters.refused),
-        ("revised", "E2 nodes that another RIC took.", counters.revised),
-        ("closed", "E2 nodes closed because the quorum was away too long.", counters.closed),
+        ("writes", "Writes requested from the bus.", counters.writes),
+        ("writes_failed", "Writes that failed or got no response.", counters.writes_failed),
+        ("watches", "Watches started.", counters.watches),
+        ("admitted", "E2 nodes admitted by the directory.", counters.admitted),
+        ("refused", "Setups refused by the directory.", counters.refused),
+        ("revised", "E2 nodes taken over by another RIC.", counters.revised),
+        ("closed", "E2 nodes disconnected because the quorum was missing for too long.", counters.closed),
     ] {
         out.metric(&format!("ranlab_bus_{name}_total"), help, "counter", one(value));
     }
@@ -255,16 +261,20 @@ fn cluster(out: &mut Text, cluster: Option<&ClusterSnapshot>) {
 fn iapp_snapshots(out: &mut Text, counted: &SnapshotCounters) {
     for (name, help, value) in [
         ("saved", "Snapshots of iApps written.", counted.saved),
-        ("restored", "Snapshots given to iApps.", counted.restored),
-        ("failed", "Writes of them that failed or had no answer, and are repeated.", counted.failed),
+        ("restored", "Snapshots restored to iApps.", counted.restored),
+        ("failed", "Writes of snapshots that failed or got no response, and are repeated.", counted.failed),
         (
             "too_large",
-            "Snapshots larger than their iApp declares: it begins with nothing.",
+            "Snapshots discarded because they exceed the size declared by their iApp.",
             counted.too_large,
         ),
-        ("other_version", "Those that another version of the iApp wrote, likewise.", counted.other_version),
-        ("malformed", "Those that were none, likewise.", counted.malformed),
-        ("no_room", "Those for which the store, or this RIC, had no room.", counted.no_room),
+        (
+            "other_version",
+            "Snapshots discarded because another version of the iApp wrote them.",
+            counted.other_version,
+        ),
+        ("malformed", "Snapshots discarded because they were invalid.", counted.malformed),
+        ("no_room", "Snapshots discarded because the store or this RIC had no room.", counted.no_room),
     ] {
         out.metric(&format!("ranlab_snapshots_{name}_total"), help, "counter", [(String::new(), value)]);
     }
@@ -279,7 +289,7 @@ fn per_node(out: &mut Text, nodes: &[NodeSnapshot]) {
     let subscriptions = each(|node| node.subscriptions.len() as u64);
     out.metric("ranlab_node_subscriptions", "Subscriptions at the E2 node.", "gauge", subscriptions);
     let requests = each(|node| node.requests as u64);
-    out.metric("ranlab_node_requests", "Controls and queries under way at the E2 node.", "gauge", requests);
+    out.metric("ranlab_node_requests", "Controls and queries pending at the E2 node.", "gauge", requests);
     let samples = nodes.iter().flat_map(|node| {
         let name = node.info.id.to_string();
         node.subscriptions.iter().map(move |s| {
@@ -289,7 +299,7 @@ fn per_node(out: &mut Text, nodes: &[NodeSnapshot]) {
             (of, s.indications)
         })
     });
-    let help = "Indications of a subscription that there is.";
+    let help = "Indications of existing subscriptions.";
     out.metric("ranlab_subscription_indications_total", help, "counter", samples);
 }
 
@@ -300,9 +310,9 @@ fn connections(out: &mut Text, snapshot: &RicSnapshot) {
             (labels(&[("side", side), ("connection", &conn.id.0.to_string())]), value(conn))
         })
     };
-    let help = "Octets that wait for the peer to read.";
+    let help = "Bytes queued for the peer.";
     out.metric("ranlab_connection_queued_bytes", help, "gauge", each(|conn| conn.queued_bytes as u64));
-    let help = "Indications dropped on the way to a peer that did not take them in time.";
+    let help = "Indications dropped because the peer did not read in time.";
     let dropped = each(|conn| conn.outbox.dropped_full + conn.outbox.dropped_old);
     out.metric("ranlab_connection_indications_dropped_total", help, "counter", dropped);
 }
@@ -318,46 +328,46 @@ fn counted(counters: &RicCounters) -> Vec<(&'static str, &'static str, u64)> {
     }
     all! {
         indications "Indications received for subscriptions.",
-        indications_forwarded "Indications given to the queues of xApps.",
-        indications_to_iapps "Indications given to iApps.",
-        indications_stray "Indications for no subscription that the RIC has.",
-        strays_deleted "Unknown subscriptions whose deletion was asked for.",
+        indications_forwarded "Indications queued for xApps.",
+        indications_to_iapps "Indications delivered to iApps.",
+        indications_stray "Indications without a subscription at the RIC.",
+        strays_deleted "Unknown subscriptions whose deletion was requested.",
         indications_early "Indications before a setup.",
-        indications_dropped "Indications that peers did not take in time.",
+        indications_dropped "Indications dropped because peers did not read in time.",
         controls "Controls sent.",
-        controls_in_conflict "Controls refused because another xApp holds what they set.",
-        controls_overridden "Parameters that a more important xApp took from another.",
+        controls_in_conflict "Controls refused because another xApp holds their parameters.",
+        controls_overridden "Parameters taken over by an xApp with a higher priority.",
         queries "Queries sent.",
-        answers_stray "Answers to nothing that was asked.",
+        answers_stray "Responses without a request.",
         setups "E2 setups accepted.",
         setups_refused "E2 setups refused.",
         nodes_lost "Connections of E2 nodes lost.",
-        nodes_removed "E2 nodes forgotten.",
+        nodes_removed "E2 nodes removed.",
         xapp_setups "xApp setups accepted.",
         xapp_setups_refused "xApp setups refused.",
         xapps_gone "xApps gone.",
         nodes_not_listed "E2 nodes for which a node list had no room.",
-        subscriptions "Subscriptions asked of E2 nodes.",
-        subscriptions_merged "Subscriptions that shared one which there was.",
+        subscriptions "Subscriptions requested from E2 nodes.",
+        subscriptions_merged "Subscriptions merged with an existing one.",
         subscriptions_refused "Subscriptions that the RIC refused.",
-        subscriptions_failed "Subscriptions that E2 nodes refused or did not answer.",
-        subscriptions_restored "Subscriptions asked again of E2 nodes that came back.",
-        subscriptions_ended "Subscriptions that ended without their owner's doing.",
+        subscriptions_failed "Subscriptions that E2 nodes refused or did not respond to.",
+        subscriptions_restored "Subscriptions restored at E2 nodes that reconnected.",
+        subscriptions_ended "Subscriptions that ended without a request of their owner.",
         subscription_retries "Requests for subscriptions repeated.",
-        deletes_unanswered "Deletions that E2 nodes never answered.",
-        undecodable "Messages that could not be read.",
+        deletes_unanswered "Deletions without a response of the E2 node.",
+        undecodable "Messages that could not be decoded.",
         misplaced "Messages that do not fit their connection's state.",
         error_indications_received "Error indications received.",
-        connections_refused "Connections beyond the bound.",
-        closed_for_faults "Connections closed for their faults.",
-        faults_hushed "Faults beyond those of a host that are told of.",
-        closed_for_size "Connections closed for a PDU beyond the bound.",
-        closed_unread "Connections closed because their peer did not read.",
+        connections_refused "Connections refused because of the limit.",
+        closed_for_faults "Connections closed because of protocol faults.",
+        faults_hushed "Faults not logged because of the limit per host.",
+        closed_for_size "Connections closed because of a PDU above the size limit.",
+        closed_unread "Connections closed because the peer did not read.",
         handshakes_expired "Connections without a setup in time.",
-        requests_refused "Controls and queries beyond the bounds.",
-        requests_expired "Controls and queries without an answer in time.",
-        procedures_expired "Global procedures without an answer in time.",
-        iapp_steps_cut "Steps in which the iApps had more to do than allowed.",
+        requests_refused "Controls and queries refused because of limits.",
+        requests_expired "Controls and queries without a response in time.",
+        procedures_expired "Global procedures without a response in time.",
+        iapp_steps_cut "Steps in which iApps exceeded the allowed work.",
     }
 }
 

@@ -131,7 +131,7 @@ impl Console {
         out: &mut IAppOutbox,
     ) -> Result<Done, Fault> {
         let asker: IpAddr =
-            asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is no address of an asker")))?;
+            asker.parse().map_err(|_| Fault::new(400, format!("{asker:?} is not a client address")))?;
         // O-RAN SC's manager responds with 400 to every violation of its API description.
         let wanted: Wanted = body(request).map_err(|fault| Fault::new(400, fault.detail()))?;
         let wrong = |detail: String| Fault::new(400, detail);
@@ -184,7 +184,7 @@ impl Console {
     }
 
     pub(super) fn oran_delete(&mut self, id: &str, out: &mut IAppOutbox) -> Result<(), Fault> {
-        let unknown = || Fault::new(404, format!("there is no subscription {id:?} in this form"));
+        let unknown = || Fault::new(404, format!("unknown subscription {id:?} in the form of O-RAN SC"));
         let id: u32 = number(id, "subscription", u32::MAX)?;
         let group = self.groups.remove(&id).ok_or_else(unknown)?;
         group.instances.iter().for_each(|(_, ours)| self.unsubscribe(*ours, out));

@@ -234,7 +234,7 @@ impl Console {
 
     fn held(&self, id: &str) -> Result<(u32, &Held), Fault> {
         let id: u32 = number(id, "subscription", u32::MAX)?;
-        let unknown = || Fault::new(404, format!("there is no subscription {id} of this kind"));
+        let unknown = || Fault::new(404, format!("unknown subscription {id}"));
         self.subscriptions.get(&id).map(|held| (id, held)).ok_or_else(unknown)
     }
 

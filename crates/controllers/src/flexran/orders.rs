@@ -34,7 +34,7 @@ pub enum Order {
 #[non_exhaustive]
 pub enum OrderError {
     /// Unknown base station.
-    #[error("there is no base station {0}; there is {1}")]
+    #[error("unknown base station {0}; available: {1}")]
     NoStation(u64, String),
     /// No base station is connected.
     #[error("no base station is here")]

@@ -143,7 +143,7 @@ fn yes() -> bool {
 pub enum ManifestError {
     /// The name is not a valid xApp name.
     #[error(
-        "{0:?} is no name of an xApp; 1 to {NAME_MAX} of a-z, 0-9 and -, beginning with a letter, are allowed"
+        "{0:?} is not a valid xApp name; 1 to {NAME_MAX} of a-z, 0-9 and -, beginning with a letter, are allowed"
     )]
     Name(String),
     /// The file is not valid TOML, or has unknown keys or values of the wrong type.

@@ -50,7 +50,7 @@ pub async fn publish(config: NatsConfig, messages: Messages) -> Result<(), NatsE
 async fn connect(config: &NatsConfig) -> Result<Client, NatsError> {
     match open(config, |options| options.client_capacity(WAITING_MAX)).await {
         Err(error @ NatsError::Unreachable { .. }) => {
-            tracing::warn!(%error, servers = config.servers, "nobody takes statistics yet; it is tried on");
+            tracing::warn!(%error, servers = config.servers, "no NATS server is reachable for statistics; retrying");
             open(config, |options| options.client_capacity(WAITING_MAX).retry_on_initial_connect()).await
         }
         other => other,

@@ -256,7 +256,7 @@ pub(super) struct StageResource {
 
 /// Parses hexadecimal digits.
 fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
-    let wrong = || Fault::new(422, format!("{what} is no even number of hexadecimal digits"));
+    let wrong = || Fault::new(422, format!("{what} is not an even number of hexadecimal digits"));
     let pair = |pair: &[u8]| {
         let digit = |octet: u8| char::from(octet).to_digit(16);
         Some((digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?) as u8)
@@ -267,7 +267,7 @@ fn octets(what: &str, digits: &str) -> Result<Vec<u8>, Fault> {
 impl StageResource {
     pub(super) fn module(&self) -> Result<StageModule, Fault> {
         let signature = octets("the signature", &self.signature)?;
-        let signature = signature.try_into().map_err(|_| Fault::new(422, "a signature has 64 octets"))?;
+        let signature = signature.try_into().map_err(|_| Fault::new(422, "a signature has 64 bytes"))?;
         Ok(StageModule { wasm: octets("the module", &self.wasm)?.into(), signature })
     }
 }
