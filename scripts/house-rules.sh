@@ -121,10 +121,10 @@ arrows() {
 # An agent without RIC and a RIC without agent are products: the two halves of e2 do not depend on each other.
 halves_of_e2() {
     local found
-    git ls-files crates/e2/src/agent crates/e2/src/ric | at_least 20 "files of the two halves of e2"
+    git ls-files crates/e2/machines/src/agent crates/e2/machines/src/ric | at_least 20 "files of the two halves of e2"
     while read -r found; do offence "$found: agent and ric do not know each other"; done < <(
-        grep -rnE '\bcrate::ric\b' crates/e2/src/agent || true
-        grep -rnE '\bcrate::agent\b' crates/e2/src/ric || true
+        grep -rnE '\bcrate::ric\b' crates/e2/machines/src/agent || true
+        grep -rnE '\bcrate::agent\b' crates/e2/machines/src/ric || true
     )
 }
 
@@ -134,7 +134,7 @@ unsafe_places() {
     local found
     [[ -e $UNSAFE_FILE ]] || offence "$UNSAFE_FILE, which may hold unsafe code, is not there"
     while read -r found; do offence "$found: unsafe belongs to net, host or bindings"; done < <(
-        sources | grep -vE '^(crates/(net|host)|bindings)/' | grep -vxF "$UNSAFE_FILE" | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
+        sources | grep -vE '^(crates/base/(net|host)|bindings)/' | grep -vxF "$UNSAFE_FILE" | xargs grep -nE 'allow\(unsafe_code\)|^\s*unsafe ' || true
     )
 }
 
@@ -162,7 +162,7 @@ root() {
 PAGE_BYTES=$((150 * 1024))
 page() {
     local found bytes file
-    # Comment lines and indentation are not embedded (crates/page/build.rs, whose tests count what is).
+    # Lines of comments and indentation are not embedded (crates/base/page/build.rs, whose tests count what is).
     bytes=$({ cat web/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' web/*.js | sed -E 's/^\s+//'; } | wc -c)
     ((bytes <= PAGE_BYTES)) || offence "web/ has $bytes octets; $PAGE_BYTES are allowed"
     while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
@@ -175,7 +175,7 @@ page() {
         grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' web/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
     )
     for file in web/*.{html,css,js,svg}; do
-        grep -q "\"$(basename "$file")\"" crates/page/src/lib.rs || offence "$file is not served (crates/page/src/lib.rs)"
+        grep -q "\"$(basename "$file")\"" crates/base/page/src/lib.rs || offence "$file is not served (crates/base/page/src/lib.rs)"
     done
     while read -r found; do offence "$found"; done < <(
         wc -l web/*.js | awk '$1 > 600 && $2 != "total" { print $2 " has " $1 " lines; 600 are allowed" }'

@@ -67,9 +67,11 @@ def comment(line):
 
 
 def unit_of(name):
-    """The crate of a source file, or the document itself."""
-    parts = name.split("/")
-    return name if name.endswith(".md") else "/".join(parts[:2])
+    """The crate of a source file; a document by itself."""
+    if name.endswith(".md"):
+        return name
+    folder = pathlib.PurePath(name).parent
+    return str(next((up for up in (folder, *folder.parents) if (ROOT / up / "Cargo.toml").exists()), folder))
 
 
 def count():

@@ -150,7 +150,7 @@ expect 2 bench report "$stored" --csv --out stored
 expect 0 bench query my.json "SELECT count(*) FROM points" --csv
 
 echo "-- mistakes"
-for file in "$here"/crates/campaign/tests/malformed/*.toml; do
+for file in "$here"/crates/base/campaign/tests/malformed/*.toml; do
     expect 2 bench check "$file"
     [[ -s err.txt ]]
 done

@@ -1,6 +1,6 @@
 //! An emulated base station at a model of FlexRIC's RIC: it is taken, and what that RIC's xApps ask for is done.
 #![allow(clippy::unwrap_used)]
-#[path = "../../e2/tests/flexric_models/mod.rs"]
+#[path = "../../e2/machines/tests/flexric_models/mod.rs"]
 mod flexric_models;
 
 use bytes::Bytes;

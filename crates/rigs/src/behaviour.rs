@@ -32,8 +32,8 @@ const RIGS: &[Entry] = &[
 /// Components: name, behaviour version, folder.
 pub(crate) const COMPONENTS: &[(&str, u32, &str)] = &[
     ("model", 1, "crates/model/src"),
-    ("agent", 1, "crates/e2/src/agent"),
-    ("ric", 1, "crates/e2/src/ric"),
+    ("agent", 1, "crates/e2/machines/src/agent"),
+    ("ric", 1, "crates/e2/machines/src/ric"),
     ("southbound", 1, "crates/controllers/src"),
     ("ran-load", 1, "crates/emulator/src"),
     ("upf", 1, "crates/emulator/src/upf"),

@@ -2,7 +2,7 @@
 //! messages.
 #![allow(dead_code)] // no test uses all of it
 
-#[path = "../../../e2/tests/agent/cell.rs"]
+#[path = "../../../e2/machines/tests/agent/cell.rs"]
 pub(crate) mod cell;
 
 use bytes::Bytes;
