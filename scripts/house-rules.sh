@@ -150,7 +150,7 @@ links() {
 
 # New users see the root folder first. Results of runs do not belong there: `results/` is not tracked.
 ROOT=".ci .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock Cargo.toml LICENSE Makefile README.md SPECIFICATION.md
-    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests web"
+    benches bindings clippy.toml crates docs examples fuzz peers rust-toolchain.toml rustfmt.toml scenarios scripts tests"
 root() {
     local entry
     while read -r entry; do
@@ -158,27 +158,28 @@ root() {
     done < <(git ls-files | cut -d / -f 1 | sort -u)
 }
 
-# The page is served as it is: small, self-contained, and never built from text of a peer as markup.
+# The page is served as it stands here: small, its own, and never made of what a peer has said.
+WEB=crates/base/page/web
 PAGE_BYTES=$((150 * 1024))
 page() {
     local found bytes file
     # Lines of comments and indentation are not embedded (crates/base/page/build.rs, whose tests count what is).
-    bytes=$({ cat web/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' web/*.js | sed -E 's/^\s+//'; } | wc -c)
-    ((bytes <= PAGE_BYTES)) || offence "web/ has $bytes octets; $PAGE_BYTES are allowed"
+    bytes=$({ cat "$WEB"/*.{html,css,svg}; grep -hvE '^\s*(//|/\*\*|\*)' "$WEB"/*.js | sed -E 's/^\s+//'; } | wc -c)
+    ((bytes <= PAGE_BYTES)) || offence "$WEB has $bytes bytes; $PAGE_BYTES are allowed"
     while read -r found; do offence "$found: text of a peer becomes text (textContent), never markup or code"; done < <(
-        grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|DOMParser|createContextualFragment' web/*.js || true
+        grep -nE 'innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\(|new Function|DOMParser|createContextualFragment' "$WEB"/*.js || true
     )
     while read -r found; do offence "$found: scripts and styles are files of their own, as the policy wants it"; done < <(
-        grep -nE '<script[^>]*>[^<]|<script>|<style|\son[a-z]+=|style=|javascript:' web/*.html web/*.svg || true
+        grep -nE '<script[^>]*>[^<]|<script>|<style|\son[a-z]+=|style=|javascript:' "$WEB"/*.html "$WEB"/*.svg || true
     )
     while read -r found; do offence "$found: the page asks nobody but its server"; done < <(
-        grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' web/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
+        grep -nE '(https?:)?//[a-z0-9.-]+\.[a-z]' "$WEB"/*.{html,css,js} | grep -v 'www.w3.org/2000/svg' || true
     )
-    for file in web/*.{html,css,js,svg}; do
+    for file in "$WEB"/*.{html,css,js,svg}; do
         grep -q "\"$(basename "$file")\"" crates/base/page/src/lib.rs || offence "$file is not served (crates/base/page/src/lib.rs)"
     done
     while read -r found; do offence "$found"; done < <(
-        wc -l web/*.js | awk '$1 > 600 && $2 != "total" { print $2 " has " $1 " lines; 600 are allowed" }'
+        wc -l "$WEB"/*.js | awk '$1 > 600 && $2 != "total" { print $2 " has " $1 " lines; 600 are allowed" }'
     )
 }
 

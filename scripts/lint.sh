@@ -22,9 +22,9 @@ scripts/book.sh
 
 step "the page's types"
 if scripts/need.sh types; then
-    node target/node/node_modules/typescript/bin/tsc -p web
+    node target/node/node_modules/typescript/bin/tsc -p crates/base/page/web
 else
-    echo "not checked: Node.js and npm's typescript cannot be had here; whoever changes web/ needs them"
+    echo "not checked: Node.js and npm's typescript cannot be had here; whoever changes crates/base/page/web needs them"
 fi
 
 step "formatting"

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../web");
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
     let to = std::env::var("OUT_DIR")?;
     println!("cargo:rerun-if-changed={}", from.display());
     for entry in fs::read_dir(&from)? {
