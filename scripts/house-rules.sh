@@ -89,17 +89,17 @@ named_packages() {
 # Layers of crates. Cargo rejects cycles; this check also rejects dependencies on a higher layer. A new crate
 # must be added here first. Tests ([dev-dependencies]) may use any crate.
 declare -A may_import=(
-    [wire]="" [model]="" [net]="" [host]="" [page]=""
+    [machine]="" [wire]="machine" [model]="" [net]="" [host]="" [page]=""
     [campaign]="page"
-    [e2]="wire"
-    [machines]="wire"
+    [e2]="machine wire"
+    [machines]="machine wire"
     [capture]="wire"
-    [dataplane]="wire"
+    [dataplane]="machine wire"
     [sdk]="e2 wire net"
     [sim]="e2 wire model"
     [controllers]="e2 machines wire sdk page"
-    [emulator]="sdk e2 machines dataplane wire model net"
-    [parts]="controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
+    [emulator]="machine sdk e2 machines dataplane wire model net"
+    [parts]="machine controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [rigs]="parts controllers emulator sdk sim e2 machines wire model capture dataplane campaign net host"
     [ranlab]="parts rigs controllers emulator sdk sim e2 machines wire model host net campaign capture dataplane"
     [c]="e2 wire" [preload]="net" [python]="parts sdk campaign" [out-of-tree-sm]="sdk" [out-of-tree-transport]="sdk" [stage-pacer]=""

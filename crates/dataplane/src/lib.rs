@@ -19,11 +19,8 @@ pub mod declare;
 mod ebpf;
 pub mod engine;
 pub mod pipelines;
-mod random;
 mod reference;
 pub mod spread;
 pub mod tester;
 pub mod trace;
 pub mod upf;
-
-pub use random::Random;

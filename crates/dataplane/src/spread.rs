@@ -234,7 +234,7 @@ mod tests {
             let pipeline: Pipeline = serde_json::from_str(json).unwrap();
             let spread = Spread::new(&pipeline.build().unwrap(), 4).unwrap();
             for flow in 0..50 {
-                let mut random = crate::Random::stream(3, flow);
+                let mut random = ranlab_machine::Random::stream(3, flow);
                 let up = pipeline.frame((Direction::Uplink, flow), &mut random, 64);
                 let down = pipeline.frame((Direction::Downlink, flow), &mut random, 64);
                 assert_eq!(

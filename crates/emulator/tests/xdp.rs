@@ -2,10 +2,10 @@
 //! plain ones and damaged ones, in a network namespace of its own. Needs root; says so where it is not.
 #![allow(clippy::unwrap_used)]
 
-use ranlab_dataplane::Random;
 use ranlab_dataplane::upf::xdp::{KEY, VALUE, counted, downlink, offload, uplink};
 use ranlab_dataplane::upf::{Fate, HEADROOM, Rules, UserPlane};
 use ranlab_host::doctor::skipped;
+use ranlab_machine::Random;
 use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{BpfMap, XdpProgram};
 use ranlab_wire::gtpu::{GpduTemplate, PduSession};

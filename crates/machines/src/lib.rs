@@ -20,4 +20,4 @@ pub mod memif;
 pub mod n4;
 pub mod southbound;
 
-pub use ranlab_wire::Time;
+pub use ranlab_machine::Time;

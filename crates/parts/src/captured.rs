@@ -432,7 +432,7 @@ mod tests {
             let sound = std::fs::read(first).unwrap();
             let mut faults = 0;
             for seed in 0..400 {
-                let mut random = ranlab_dataplane::Random::stream(seed, 5);
+                let mut random = ranlab_machine::Random::stream(seed, 5);
                 let mut octets = sound.clone();
                 for _ in 0..=random.below(4) {
                     let at = random.below(octets.len() as u64) as usize;

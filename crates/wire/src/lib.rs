@@ -20,16 +20,6 @@
 //! | [`empower`] | OpenEmpower v1 and v2: from a 5G-EmPOWER controller to its base stations |
 #![deny(missing_docs)]
 
-/// Constants of one type, a line for each: name, code, and what it is. `Self` stands for a struct of one number.
-macro_rules! codes {
-    (Self: $($name:ident = $code:literal $what:literal;)+) => {
-        $(#[doc = $what] pub const $name: Self = Self($code);)+
-    };
-    ($type:ty: $($name:ident = $code:literal $what:literal;)+) => {
-        $(#[doc = $what] pub const $name: $type = $code;)+
-    };
-}
-
 pub mod ap;
 pub mod e2ap;
 pub mod e2sm;
@@ -46,7 +36,5 @@ pub mod per;
 pub mod pfcp;
 pub mod rmr;
 pub mod rnib;
-mod time;
 
 pub use bytes::Bytes;
-pub use time::Time;

@@ -110,8 +110,8 @@ mod tests {
     use crate::declare::{Fate, Port};
     use crate::engine::{BURST, Burst, Engine, Isa};
     use crate::pipelines::Pipeline;
-    use crate::random::Random;
     use crate::trace::{Directions, Trace, Traffic};
+    use ranlab_machine::Random;
     use ranlab_wire::packet::checksum;
 
     type Places = BTreeMap<(bool, String, DropReason), u64>;

@@ -327,7 +327,7 @@ impl<K: Word, V: Content, const W: usize> Hash<K, V, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use ranlab_machine::Random;
     use std::collections::HashMap;
 
     /// Against std's map, with few keys so that removal and overflow meet.

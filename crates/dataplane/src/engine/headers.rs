@@ -122,9 +122,9 @@ mod tests {
     use super::super::parse::{self, MacFilter};
     use super::*;
     use crate::declare::{Nat, Port};
-    use crate::random::Random;
     use crate::reference;
     use crate::trace::frames::{Packet, TESTER_MAC};
+    use ranlab_machine::Random;
     use ranlab_wire::packet::Protocol;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

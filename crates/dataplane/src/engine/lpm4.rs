@@ -298,7 +298,7 @@ fn boxed<const N: usize>() -> Box<[u16; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use ranlab_machine::Random;
 
     fn expected(rib: &BTreeMap<(u32, u8), u32>, address: u32) -> Option<u32> {
         (0..=32).rev().find_map(|l| rib.get(&(address & mask(l), l)).copied())

@@ -146,7 +146,7 @@ const fn mask(length: u8) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use ranlab_machine::Random;
 
     #[test]
     fn equals_a_search_over_all_lengths() {

@@ -393,7 +393,7 @@ fn gre(slot: &Slot, at: usize, end: usize, ipv6: bool) -> Result<(u32, u16, usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use ranlab_machine::Random;
 
     /// Every carry of the sum, against the plain one.
     #[test]

@@ -147,7 +147,7 @@ impl Ports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use ranlab_machine::Random;
 
     /// Every table that has a rule for an address is among the candidates, also where there are more than bits.
     #[test]

@@ -3,9 +3,9 @@ use super::{Flow, ParameterError, Reference, addressing, bounded, gateway, l3fwd
 use crate::declare::{
     AclId, AclRule, AclTable, Action, Declaration, Direction, Element, Port, Prefix4, Prefix6, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Step, admit, classify};
 use crate::trace::frames::Packet;
+use ranlab_machine::Random;
 use ranlab_wire::packet::Protocol;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

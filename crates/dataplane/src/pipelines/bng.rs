@@ -7,9 +7,9 @@ use crate::declare::{
     AclId, AclRule, AclTable, Action, Change, Declaration, Direction, DropReason, Element, Encapsulation,
     Event, ExactId, ExactTable, Happening, Nat, NatId, NatKey, Port, Prefix4, RouteId, Tables, UserId,
 };
-use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
 use crate::trace::frames::{Endpoint, Ingress, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

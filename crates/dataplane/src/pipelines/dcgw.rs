@@ -7,9 +7,9 @@ use crate::declare::{
     Declaration, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NatId, NatKey, NatTable,
     Port, RouteId, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
 use crate::trace::frames::{Ingress, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
 use std::net::Ipv4Addr;
 

@@ -6,9 +6,9 @@ use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, par
 use crate::declare::{
     Declaration, Direction, DropReason, Element, Encapsulation, ExactId, ExactTable, NextHop, Port, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
 use crate::trace::frames::{Ingress, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

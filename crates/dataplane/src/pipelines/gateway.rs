@@ -5,9 +5,9 @@ use crate::declare::{
     Change, DropReason, Encapsulation, Nat, NatKey, NatTable, NextHop, NextHopId, Port, Prefix4, Prefix6,
     RouteId, RouteTable, Tunnel, TunnelId, User,
 };
-use crate::random::Random;
 use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop, user_key};
 use crate::trace::frames::Endpoint;
+use ranlab_machine::Random;
 use ranlab_wire::packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -4,9 +4,9 @@ use crate::declare::{
     Change, Declaration, Direction, DropReason, Element, Event, ExactId, ExactTable, Happening, NextHop,
     Port, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
+use ranlab_machine::Random;
 use ranlab_wire::packet::Mac;
 use std::collections::HashSet;
 use std::net::Ipv4Addr;

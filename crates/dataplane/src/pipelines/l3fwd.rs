@@ -4,9 +4,9 @@ use crate::declare::{
     Change, Declaration, Direction, DropReason, Element, Event, Happening, NextHop, NextHopId, Port, Prefix4,
     Prefix6, RouteId, RouteTable, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Step, admit, destination, readdress, spend_hop};
 use crate::trace::frames::Packet;
+use ranlab_machine::Random;
 use ranlab_wire::packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -6,9 +6,9 @@ use crate::declare::{
     Change, Declaration, Direction, Element, Encapsulation, Event, ExactId, ExactTable, Happening, Port,
     RouteId, Tables, TunnelId, UserId,
 };
-use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, decap, destination};
 use crate::trace::frames::{Ingress, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};

@@ -16,8 +16,8 @@ pub mod portfwd;
 pub mod rlimit;
 
 use crate::declare::{Declaration, Direction, Event, Fate, Happening, Port};
-use crate::random::Random;
 use crate::reference::{Step, decide};
+use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
 /// Most entries that any parameter may ask of one table.

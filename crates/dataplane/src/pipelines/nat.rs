@@ -6,9 +6,9 @@ use crate::declare::{
     Declaration, Direction, DropReason, Element, NatId, NatTable, NextHop, NextHopId, Port, Prefix4, Prefix6,
     RouteId, RouteTable, Tables,
 };
-use crate::random::Random;
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
 use crate::trace::frames::{Endpoint, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,9 +1,9 @@
 //! Port forwarding: what enters one port leaves the other; the baseline of every comparison.
 use super::{Flow, ParameterError, Reference, parameters};
 use crate::declare::{Declaration, Direction, DropReason, Element, Port, Tables};
-use crate::random::Random;
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
+use ranlab_machine::Random;
 use ranlab_wire::packet::Mac;
 use std::net::Ipv4Addr;
 

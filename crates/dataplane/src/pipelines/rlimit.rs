@@ -3,9 +3,9 @@ use super::gateway::{self, Subscriber, Subscribers};
 use super::l3fwd::Family;
 use super::{Flow, ParameterError, Reference, TABLE_MAX, addressing, bounded, parameters};
 use crate::declare::{Declaration, Direction, Element, ExactId, ExactTable, Port, Tables};
-use crate::random::Random;
 use crate::reference::{Step, TokenBucket, admit, destination, source};
 use crate::trace::frames::Packet;
+use ranlab_machine::Random;
 use std::net::IpAddr;
 
 parameters! {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::Random;
 use crate::declare::DropReason;
 use crate::pipelines::Pipeline;
 use crate::trace::{Directions, Trace, Traffic};
+use ranlab_machine::Random;
 
 #[test]
 fn packets_are_due_by_the_rate_alone() {

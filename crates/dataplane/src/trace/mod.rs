@@ -10,7 +10,7 @@ pub use sizes::{Popularity, Sizes};
 use crate::declare::{Direction, Port};
 use crate::engine::{BURST, Burst, prefetch};
 use crate::pipelines::{ParameterError, Pipeline};
-use crate::random::Random;
+use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 use sizes::Picker;
 

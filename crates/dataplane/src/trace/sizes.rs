@@ -1,4 +1,4 @@
-use crate::random::Random;
+use ranlab_machine::Random;
 use serde::{Deserialize, Serialize};
 
 /// How packets spread over flows.

@@ -1,6 +1,6 @@
 //! Sessions against a plain reading of their rules, and what each rule does.
 use super::*;
-use crate::Random;
+use ranlab_machine::Random;
 use ranlab_wire::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
 use ranlab_wire::pfcp::*;
 

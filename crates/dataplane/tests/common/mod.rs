@@ -1,5 +1,5 @@
 //! What a hostile or broken sender makes of a sound frame.
-use ranlab_dataplane::Random;
+use ranlab_machine::Random;
 use ranlab_wire::packet::checksum;
 
 /// Where IP headers lie in the frames of the pipelines: outer, and inner behind GRE, GTP-U and VXLAN.

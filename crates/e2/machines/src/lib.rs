@@ -39,11 +39,11 @@ macro_rules! changed_by {
 pub mod agent;
 #[cfg(any(feature = "agent", feature = "xapp"))]
 mod backoff;
+#[cfg(any(feature = "agent", feature = "ric", feature = "xapp"))]
+mod coding;
 pub mod effect;
-mod frame;
 #[cfg(feature = "agent")]
 pub mod functions;
-mod loss;
 mod outbox;
 #[cfg(any(feature = "agent", feature = "ric"))]
 pub mod peer;
@@ -54,7 +54,5 @@ pub mod xapp;
 
 #[cfg(any(feature = "agent", feature = "xapp"))]
 pub use backoff::RECONNECT_DELAY_MAX;
-pub use frame::Frame;
-pub use loss::LinkLoss;
 pub use outbox::{FlowId, Outbox, OutboxCounters, OutboxFull, OutboxLimits};
-pub use ranlab_wire::Time;
+pub use ranlab_machine::{Frame, LinkLoss, Time};

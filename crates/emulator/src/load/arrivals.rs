@@ -1,5 +1,5 @@
 //! When sessions come: the schedule of an open loop, which no answer can slow down.
-use ranlab_dataplane::Random;
+use ranlab_machine::Random;
 use std::time::Duration;
 
 /// How sessions arrive.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ranlab_machine::Time;
 use ranlab_machines::memif::{
     Attachment, Down, Input, Layout, Machine, Output, Refusal, Role, Settings, SettingsError,
 };
@@ -15,7 +16,6 @@ use ranlab_net::memif::{
     Taken, interrupt,
 };
 use ranlab_net::monotonic_ns;
-use ranlab_wire::Time;
 use ranlab_wire::memif::{MESSAGE_BYTES, Ring};
 
 use super::rings::Rings;

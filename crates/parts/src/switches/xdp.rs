@@ -290,11 +290,11 @@ impl Drop for Feeding {
 mod tests {
     use super::super::tests::SMALL;
     use super::*;
-    use ranlab_dataplane::Random;
     use ranlab_dataplane::backends::named;
     use ranlab_dataplane::declare::Fate;
     use ranlab_dataplane::pipelines::Pipeline;
     use ranlab_dataplane::trace::{Directions, Trace, Traffic};
+    use ranlab_machine::Random;
 
     /// Damages a frame: octets, an end that is missing, or padding.
     fn damage(random: &mut Random, frame: &mut Vec<u8>) {

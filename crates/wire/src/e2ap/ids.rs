@@ -2,7 +2,7 @@
 
 /// Codes of the 16 elementary procedures.
 pub mod procedure {
-    codes! { u8:
+    ranlab_machine::codes! { u8:
         E2_SETUP = 1 "E2 setup.";
         ERROR_INDICATION = 2 "Error indication.";
         RESET = 3 "Reset.";
@@ -22,7 +22,7 @@ pub mod procedure {
     }
 }
 
-codes! { u16:
+ranlab_machine::codes! { u16:
     CAUSE = 1 "`Cause`.";
     CRITICALITY_DIAGNOSTICS = 2 "`CriticalityDiagnostics`.";
     GLOBAL_E2_NODE_ID = 3 "`GlobalE2node-ID`.";

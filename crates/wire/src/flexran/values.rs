@@ -80,7 +80,7 @@ values! {
 pub struct UeFlags;
 
 impl UeFlags {
-    codes! { u32:
+    ranlab_machine::codes! { u32:
         BSR = 1 "Buffer status.";
         PHR = 2 "Power headroom.";
         RLC = 4 "RLC queues.";

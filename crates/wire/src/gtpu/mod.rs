@@ -25,7 +25,7 @@ pub const MAX_EXTENSIONS: usize = 8;
 
 /// Message types (TS 29.281 §6.1).
 pub mod message_type {
-    codes! { u8:
+    ranlab_machine::codes! { u8:
         ECHO_REQUEST = 1 "Echo Request.";
         ECHO_RESPONSE = 2 "Echo Response.";
         ERROR_INDICATION = 26 "Error Indication.";
@@ -37,7 +37,7 @@ pub mod message_type {
 
 /// Extension header types (TS 29.281 §5.2.1).
 pub mod extension_type {
-    codes! { u8:
+    ranlab_machine::codes! { u8:
         NONE = 0x00 "No further extension header.";
         UDP_PORT = 0x40 "UDP port that triggered an error indication.";
         PDU_SESSION_CONTAINER = 0x85 "PDU session container.";

@@ -79,7 +79,7 @@ impl std::str::FromStr for Mac {
 pub struct EtherType(pub u16);
 
 impl EtherType {
-    codes! { Self:
+    ranlab_machine::codes! { Self:
         IPV4 = 0x0800 "IPv4 (RFC 894).";
         ARP = 0x0806 "ARP (RFC 826).";
         VLAN = 0x8100 "A customer VLAN tag (IEEE 802.1Q).";

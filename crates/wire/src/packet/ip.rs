@@ -13,7 +13,7 @@ const EXTENSIONS_MAX: usize = 16;
 pub struct Protocol(pub u8);
 
 impl Protocol {
-    codes! { Self:
+    ranlab_machine::codes! { Self:
         ICMP = 1 "ICMP.";
         TCP = 6 "TCP.";
         UDP = 17 "UDP.";

@@ -1,5 +1,5 @@
 use super::*;
-use crate::random::Random;
+use ranlab_machine::Random;
 use std::net::Ipv4Addr;
 
 /// Rules and packets in a space so small that they meet, with more kinds of rules than there are bits.

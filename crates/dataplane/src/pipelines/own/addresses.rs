@@ -105,7 +105,7 @@ impl FromStr for ProtocolName {
 /// The `index`-th of the numbers below 2^`bits` in an order that a seed decides; none comes twice.
 pub(super) const fn shuffled(index: u64, bits: u32, seed: u64) -> u64 {
     let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-    let mut random = crate::Random::stream(seed, 0x0000_6f77_6e21);
+    let mut random = ranlab_machine::Random::stream(seed, 0x0000_6f77_6e21);
     // An odd factor is invertible modulo a power of two.
     let (factor, offset) = (random.next() | 1, random.next());
     index.wrapping_mul(factor).wrapping_add(offset) & mask

@@ -22,7 +22,7 @@ pub use tables::{ENTRIES_MAX, TABLES_MAX};
 
 use super::{Flow, ParameterError};
 use crate::declare::{Declaration, Decomposition, Direction};
-use crate::random::Random;
+use ranlab_machine::Random;
 use read::{Context, Fields, Lines};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@ use crate::declare::{
     AclRule, Declaration, Direction, Element, Encapsulation, ExactId, Prefix4, Prefix6, Tables,
 };
 use crate::pipelines::{Flow, gateway};
-use crate::random::Random;
 use crate::trace::frames::{Ingress, Packet};
+use ranlab_machine::Random;
 use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -6,6 +6,7 @@ use super::subscriptions::Subscriptions;
 use super::ues::Ues;
 use super::*;
 use crate::backoff::Random;
+use crate::coding::in_coding;
 use crate::{Frame, Time};
 use bytes::BytesMut;
 use ranlab_wire::e2ap::{Message, RanFunctionId, encode};
@@ -198,7 +199,7 @@ impl Core {
 
     pub(super) fn push_control(&mut self, id: ControllerId, pdu: Bytes) {
         let Some(link) = self.links.iter_mut().find(|l| l.id == id) else { return };
-        let frame = Frame::whole(pdu).in_coding(self.config.coding, link.version);
+        let frame = in_coding(Frame::whole(pdu), self.config.coding, link.version);
         match link.outbox.push_control(frame) {
             Ok(()) => announce(link, &mut self.outputs),
             Err(full) => self.deferred.push_back(Deferred::TakeDown(id, full.into())),

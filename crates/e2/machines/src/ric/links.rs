@@ -2,6 +2,7 @@
 use super::bypass::{Bypass, Way};
 use super::hints::{self, Hints};
 use super::{ConnId, Limits, RicConfig, RicCounters, RicEvent, RicOutput, Side};
+use crate::coding::in_coding;
 use crate::{FlowId, Frame, Outbox, Time};
 use bytes::Bytes;
 use ranlab_wire::e2ap::{self, Cause, CauseProtocol, ErrorIndication, Message, Rejection, Version, fast};
@@ -334,7 +335,7 @@ impl Links {
     pub(super) fn push_control(&mut self, id: ConnId, bytes: Bytes) {
         let now = self.now;
         let Some(conn) = self.open_conn(id) else { return };
-        let frame = Frame::whole(bytes).in_coding(conn.coding.unwrap_or_default(), conn.version);
+        let frame = in_coding(Frame::whole(bytes), conn.coding.unwrap_or_default(), conn.version);
         let due = Some(conn.answers_due).filter(|due| *due > now);
         match conn.outbox.push_held(frame, due.unwrap_or(Time::ZERO)) {
             Ok(()) => match due {
@@ -348,7 +349,7 @@ impl Links {
     /// Queues a forwarded indication.
     pub(super) fn push_indication(&mut self, now: Time, id: ConnId, flow: FlowId, frame: Frame) -> bool {
         let Some(conn) = self.conns.get_mut(&id).filter(|c| !c.closing) else { return false };
-        let frame = frame.in_coding(conn.coding.unwrap_or_default(), conn.version);
+        let frame = in_coding(frame, conn.coding.unwrap_or_default(), conn.version);
         conn.outbox.push_indication(now, flow, frame);
         if !conn.announced {
             conn.announced = true;

@@ -1,5 +1,6 @@
 //! Connection to the RIC: setup, disconnects, and message dispatch.
 use super::*;
+use crate::coding::in_coding;
 use std::collections::BTreeSet;
 
 impl Xapp {
@@ -62,7 +63,7 @@ impl Xapp {
     }
 
     pub(super) fn push(&mut self, pdu: Bytes) {
-        let frame = Frame::whole(pdu).in_coding(self.config.coding, self.config.version);
+        let frame = in_coding(Frame::whole(pdu), self.config.coding, self.config.version);
         match self.outbox.push_control(frame) {
             Ok(()) if !std::mem::replace(&mut self.announced, true) => {
                 self.outputs.push_back(XappOutput::Transmit);

@@ -32,7 +32,7 @@ const MIN_MESSAGE_BYTES: usize = HEADER_BYTES + 3;
 
 /// What a message is about.
 pub mod action {
-    codes! { u16:
+    ranlab_machine::codes! { u16:
         HELLO = 1 "Keep-alive.";
         CAPS = 2 "Capabilities.";
         UE_REPORT = 4 "UEs that come and go.";

@@ -73,7 +73,7 @@ tlvs! {
 pub struct Features;
 
 impl Features {
-    codes! { u32:
+    ranlab_machine::codes! { u32:
         UE_REPORT = 1 "UE reports.";
         UE_MEASURE = 2 "UE measurements.";
         CELL_MEASURE = 4 "Cell measurements.";

@@ -26,7 +26,7 @@ pub const MAX_ACTION: u16 = 0x3fff;
 
 /// What a message is about.
 pub mod action {
-    codes! { u16:
+    ranlab_machine::codes! { u16:
         HELLO = 0 "Keep-alive.";
         CAPABILITIES = 1 "Capabilities.";
         UE_REPORTS = 2 "UEs that come and go.";

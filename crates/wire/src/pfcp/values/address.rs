@@ -273,7 +273,7 @@ pub struct OuterHeaderCreation {
 }
 
 impl OuterHeaderCreation {
-    codes! { u16:
+    ranlab_machine::codes! { u16:
         GTPU_UDP_IPV4 = 0x0100 "GTP-U over UDP over IPv4.";
         GTPU_UDP_IPV6 = 0x0200 "GTP-U over UDP over IPv6.";
         UDP_IPV4 = 0x0400 "UDP over IPv4.";

@@ -51,7 +51,7 @@ number! {
 }
 
 impl Interface {
-    codes! { Self:
+    ranlab_machine::codes! { Self:
         ACCESS = 0 "Access: towards the base station.";
         CORE = 1 "Core: towards the data network.";
         N6_LAN = 2 "SGi-LAN or N6-LAN.";
@@ -67,7 +67,7 @@ impl InterfaceType {
 }
 
 impl PdnType {
-    codes! { Self:
+    ranlab_machine::codes! { Self:
         IPV4 = 1 "IPv4.";
         IPV6 = 2 "IPv6.";
         IPV4V6 = 3 "IPv4 and IPv6.";
@@ -75,7 +75,7 @@ impl PdnType {
 }
 
 impl Cause {
-    codes! { Self:
+    ranlab_machine::codes! { Self:
         ACCEPTED = 1 "Request accepted.";
         REJECTED = 64 "Request rejected, no reason given.";
         CONTEXT_NOT_FOUND = 65 "No such session.";

@@ -1,7 +1,5 @@
 //! A PDU to send.
 use bytes::Bytes;
-use ranlab_wire::e2ap::Version;
-use ranlab_wire::flat::{Coding, from_per};
 
 /// Number of bytes at the start of a PDU that can be rewritten per receiver. The request id of an indication ends at
 /// byte 18.
@@ -38,16 +36,7 @@ impl Frame {
         Some(Self { head, head_len: end as u8, body: pdu.slice(end..), detached: false })
     }
 
-    /// Converts the PDU to the encoding of the connection. PDUs are PER unless they were created in FlatBuffers.
-    pub(crate) fn in_coding(self, coding: Coding, version: Version) -> Self {
-        match coding {
-            Coding::Per => self,
-            Coding::Flat if self.head_len == 0 && Coding::of(&self.body) == Coding::Flat => self,
-            Coding::Flat => Self::whole(from_per(&self.to_bytes(), version)),
-        }
-    }
-
-    /// Returns the bytes before the body.
+    /// The octets before the body.
     pub fn head(&self) -> &[u8] {
         &self.head[..usize::from(self.head_len)]
     }

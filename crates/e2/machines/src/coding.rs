@@ -1,0 +1,13 @@
+//! The encoding of PDUs on a connection.
+use ranlab_machine::Frame;
+use ranlab_wire::e2ap::Version;
+use ranlab_wire::flat::{Coding, from_per};
+
+/// The PDU in the encoding of its connection. It comes in PER, or already in FlatBuffers.
+pub(crate) fn in_coding(frame: Frame, coding: Coding, version: Version) -> Frame {
+    match coding {
+        Coding::Per => frame,
+        Coding::Flat if frame.head().is_empty() && Coding::of(frame.body()) == Coding::Flat => frame,
+        Coding::Flat => Frame::whole(from_per(&frame.to_bytes(), version)),
+    }
+}
