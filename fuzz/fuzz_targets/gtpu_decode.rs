@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ranlab_wire::gtpu::{Extension, Header, Packet, decode_message};
+use ranlab_packet::gtpu::{Extension, Header, Packet, decode_message};
 
 fuzz_target!(|datagram: &[u8]| {
     let Ok(packet) = Packet::parse(datagram) else { return };

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use ranlab_dataplane::upf::{Fate, Meter, PlaneEvent, Rules, UserPlane};
-use ranlab_wire::gtpu::GpduTemplate;
+use ranlab_packet::gtpu::GpduTemplate;
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -1,15 +1,15 @@
 //! Assembly of packets into PDUs: the only module that handles all transports.
 use bytes::Bytes;
-use ranlab_wire::packet::{Ip, Protocol, Tcp, Udp};
+use ranlab_packet::{Ip, Protocol, Tcp, Udp};
 
 use super::exported::Exported;
 use super::findings::Findings;
 use super::note::Note;
-use super::packets::Packet;
 use super::pdu::{Endpoint, Flow, Pdu, Place, Transport, begins_like_e2ap};
 use super::sctp::Associations;
 use super::tcp::Streams;
 use super::{Side, link};
+use ranlab_packet::pcap::{Event, Packet};
 
 /// Maximum bytes of unfinished messages over all connections; beyond it, the connection that needs more loses
 /// its data.
@@ -32,6 +32,14 @@ impl Assembler {
         Self { sctp, tcp, trusting }
     }
 
+    /// Takes what a capture holds next: appends the PDUs that a packet completes, or notes an irregularity.
+    pub fn event(&mut self, event: Event<'_>, found: &mut Findings) {
+        match event {
+            Event::Packet(packet) => self.packet(&packet, found),
+            Event::Fault(fault, packet) => found.note(fault.into(), packet),
+        }
+    }
+
     /// Appends the PDUs that `packet` completes.
     pub fn packet(&mut self, packet: &Packet<'_>, found: &mut Findings) {
         if let Err(note) = self.try_packet(packet, found) {
@@ -49,7 +57,7 @@ impl Assembler {
         let place = |transport, ports| Place::new(packet, flow(transport, &ip, ports));
         match ip.protocol {
             Protocol::SCTP => {
-                let sctp = ranlab_wire::packet::Sctp::parse(ip.payload)?;
+                let sctp = ranlab_packet::Sctp::parse(ip.payload)?;
                 let place = place(Transport::Sctp, (sctp.src_port, sctp.dst_port));
                 self.sctp.packet(&place, &sctp, self.trusting, found)
             }
@@ -96,7 +104,7 @@ fn user_plane(flow: &Flow, datagram: &[u8]) -> Option<Note> {
     let has = |port| flow.source.port == port || flow.destination.port == port;
     if has(ranlab_wire::pfcp::PORT) {
         Some(Note::Pfcp(message_type))
-    } else if has(ranlab_wire::gtpu::PORT) {
+    } else if has(ranlab_packet::gtpu::PORT) {
         Some(Note::Gtpu(message_type))
     } else {
         None

@@ -6,9 +6,9 @@
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::link_type::LinkType;
 use super::writer::PcapngWriter;
 use super::{Endpoint, Flow, Side, Transport};
+use ranlab_packet::pcap::LinkType;
 
 /// Maximum PDU length in the file, which notes the original length; readers reject longer packets.
 const MAX_KEPT_BYTES: usize = 262_144 - 128;

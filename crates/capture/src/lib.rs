@@ -7,7 +7,7 @@
 //!  packets --writer--> bytes         PDUs --exported--> bytes that Wireshark reads
 //! ```
 //!
-//! Headers are [`ranlab_wire::packet`]'s. A capture is untrusted data: its contents become a [`note::Note`]
+//! Capture files and headers are [`ranlab_packet`]'s. A capture is untrusted data: its contents become a [`note::Note`]
 //! or a PDU, and memory is bounded ([`MAX_HELD_BYTES`]).
 #![deny(missing_docs)]
 
@@ -17,9 +17,7 @@ mod exported;
 mod fields;
 mod findings;
 mod link;
-mod link_type;
 pub mod note;
-pub mod packets;
 mod payload;
 mod pdu;
 mod report;
@@ -28,19 +26,16 @@ pub mod sequence;
 mod tcp;
 mod trace;
 mod verify;
-mod writer;
 
 use serde::Serialize;
 
 pub use assemble::{Assembler, MAX_HELD_BYTES};
 pub use exported::Recorder;
 pub use findings::Findings;
-pub use link_type::LinkType;
 pub use payload::Part;
 pub use pdu::{Endpoint, Flow, Pdu, Transport};
 pub use report::Line;
 pub use trace::{Problem, Summary, Trace, TraceError};
-pub use writer::{PcapWriter, PcapngWriter};
 
 /// Registered port of E2AP.
 pub const E2_PORT: u16 = 36421;

@@ -1,9 +1,9 @@
 //! Link layers: the payload of a packet.
-use ranlab_wire::packet::{Cooked, EtherType, Ethernet, Ip, PacketError, VlanTag};
+use ranlab_packet::{Cooked, EtherType, Ethernet, Ip, PacketError, VlanTag};
 
 use super::exported::Exported;
-use super::link_type::LinkType;
 use super::note::Note;
+use ranlab_packet::pcap::LinkType;
 
 /// Maximum number of further VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
@@ -73,7 +73,7 @@ fn by_ether_type(mut ether_type: EtherType, mut rest: &[u8]) -> Result<Content<'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::packet::{Ipv4Header, Protocol};
+    use ranlab_packet::{Ipv4Header, Protocol};
 
     #[test]
     fn every_link_layer_gives_its_ip_packet() {

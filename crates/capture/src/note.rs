@@ -1,7 +1,8 @@
 //! Irregularities on the way from a capture to its messages.
 use std::collections::BTreeMap;
 
-use ranlab_wire::packet::PacketError;
+use ranlab_packet::PacketError;
+use ranlab_packet::pcap::Fault;
 use serde::Serialize;
 
 /// Maximum number of different notes; further ones are counted.
@@ -11,24 +12,12 @@ pub const MAX_NOTES: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
-    /// There is nothing in the file.
-    #[error("the file is empty")]
-    CaptureEmpty,
-    /// The file ends within a packet.
-    #[error("the file ends in the middle of a packet")]
-    CaptureTruncated,
-    /// The file continues with bytes that are not packets.
-    #[error("the file is damaged behind octet {0}: nothing was read from there on")]
-    CaptureDamaged(u64),
-    /// A packet of an interface without a description.
-    #[error("a packet of an interface that the capture does not describe")]
-    NoInterface,
+    /// An irregularity of the file.
+    #[error(transparent)]
+    Capture(#[from] Fault),
     /// An unsupported link layer.
     #[error("packets of link type {0} are not taken apart")]
     LinkType(u16),
-    /// The capture stored only a part of the packet.
-    #[error("a packet was cut by the capture; record with a larger snapshot length")]
-    PacketCut,
     /// Invalid headers.
     #[error("a packet with a malformed {0} header")]
     Malformed(&'static str),

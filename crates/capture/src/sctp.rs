@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use ranlab_wire::packet::{PacketError, Sctp, SctpChunk, SctpData};
+use ranlab_packet::{PacketError, Sctp, SctpChunk, SctpData};
 
 use super::findings::Findings;
 use super::note::Note;

@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::{Buf, Bytes, BytesMut};
-use ranlab_wire::packet::Tcp;
+use ranlab_packet::Tcp;
 
 use super::findings::Findings;
 use super::note::Note;

@@ -10,7 +10,8 @@ use super::dissect::{Connection, Dissected, Dissector, Known, other_version};
 use super::findings::Findings;
 use super::note::{Note, NoteCount, Notes};
 use super::pdu::{Endpoint, Flow, Pdu, Transport};
-use super::{MAX_PDU_BYTES, Side, packets, verify};
+use super::{MAX_PDU_BYTES, Side, verify};
+use ranlab_packet::pcap;
 
 /// Maximum PDUs with a problem that the summary lists; all are counted.
 const MAX_PROBLEMS: usize = 1000;
@@ -96,11 +97,11 @@ impl Trace {
             return Err(TraceError::Empty);
         }
         let mut found = Findings { pdus: Vec::new(), notes: std::mem::take(&mut self.notes) };
-        let read = if packets::is_capture(&start) || packets::is_gzip(&start) {
+        let read = if pcap::is_capture(&start) || pcap::is_gzip(&start) {
             let mut assembler = Assembler::new(self.trusting);
-            let read = packets::read(start.chain(source), &mut found, |packet, found| {
-                assembler.packet(&packet, found);
-                self.account(found, &mut each);
+            let read = pcap::read(start.chain(source), |event| {
+                assembler.event(event, &mut found);
+                self.account(&mut found, &mut each);
             });
             assembler.finish(&mut found);
             read.map_err(TraceError::Io)

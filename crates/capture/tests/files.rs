@@ -6,11 +6,9 @@ mod common;
 use common::DELETE;
 use proptest::prelude::*;
 use ranlab_capture::dissect::Known;
-use ranlab_capture::packets::{Packet, is_capture, read};
-use ranlab_capture::{
-    Assembler, Endpoint, Findings, Flow, LinkType, PcapWriter, PcapngWriter, Recorder, Side, Trace,
-    TraceError, Transport,
-};
+use ranlab_capture::{Assembler, Endpoint, Findings, Flow, Recorder, Side, Trace, TraceError, Transport};
+use ranlab_packet::pcap::{Event, is_capture, read};
+use ranlab_packet::pcap::{LinkType, PcapWriter, PcapngWriter};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,14 +21,17 @@ type Seen = (u16, Option<String>, Option<u64>, bool, Vec<u8>);
 
 fn packets(capture: impl Read + Send) -> (Vec<Seen>, Vec<String>) {
     let mut seen = Vec::new();
-    let mut found = Findings::default();
-    let each = |p: Packet<'_>, _: &mut Findings| {
-        assert_eq!(p.number, seen.len() as u64 + 1);
-        let interface = p.interface.map(str::to_owned);
-        seen.push((p.link_type.0, interface, p.time_us, p.cut, p.data.to_vec()));
-    };
-    read(capture, &mut found, each).unwrap();
-    (seen, found.notes.list().into_iter().map(|note| note.note).collect())
+    let mut faults = Vec::new();
+    read(capture, |event| match event {
+        Event::Packet(p) => {
+            assert_eq!(p.number, seen.len() as u64 + 1);
+            let interface = p.interface.map(str::to_owned);
+            seen.push((p.link_type.0, interface, p.time_us, p.cut, p.data.to_vec()));
+        }
+        Event::Fault(fault, _) => faults.push(fault.to_string()),
+    })
+    .unwrap();
+    (seen, faults)
 }
 
 fn pcap(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
@@ -195,7 +196,7 @@ fn recorded_pdus_round_trip_and_cut_ones_do_not() {
     let mut found = Findings::default();
     let capture = recorder.into_inner();
     assert!(is_capture(&capture) && !is_capture(&DELETE));
-    read(&capture[..], &mut found, |packet, found| assembler.packet(&packet, found)).unwrap();
+    read(&capture[..], |event| assembler.event(event, &mut found)).unwrap();
     let pdus: Vec<_> = found.pdus.iter().map(|pdu| (pdu.side.unwrap(), pdu.flow, &pdu.bytes[..])).collect();
     assert_eq!(pdus, [records[0], records[2], records[3]]);
     assert_eq!(found.pdus[0].time_us, Some(1_700_000_000_123_456));

@@ -6,8 +6,9 @@ mod common;
 use bytes::Bytes;
 use common::*;
 use proptest::prelude::*;
-use ranlab_capture::{Assembler, E2_PORT, Findings, LinkType, MAX_HELD_BYTES};
-use ranlab_wire::packet::{EtherType, Mac, Protocol, write_ethernet};
+use ranlab_capture::{Assembler, E2_PORT, Findings, MAX_HELD_BYTES};
+use ranlab_packet::pcap::LinkType;
+use ranlab_packet::{EtherType, Mac, Protocol, write_ethernet};
 
 const FIRST: &[u8] = &[0, 0, 0, 5, 0, 5, 0x40, 1, 9];
 const SECOND: &[u8] = &[0, 0, 0, 6, 0, 8, 0, 2, 7, 7];
@@ -137,7 +138,7 @@ fn half_a_datagram_is_no_pdu() {
     let mut assembler = Assembler::new(false);
     let mut found = Findings::default();
     let cut =
-        ranlab_capture::packets::Packet { cut: true, ..packet(1, LinkType::RAW, &whole[..whole.len() - 1]) };
+        ranlab_packet::pcap::Packet { cut: true, ..packet(1, LinkType::RAW, &whole[..whole.len() - 1]) };
     assembler.packet(&cut, &mut found);
     assert_eq!(found.pdus, []);
 }

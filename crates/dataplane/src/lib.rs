@@ -16,7 +16,6 @@
 
 pub mod backends;
 pub mod declare;
-mod ebpf;
 pub mod engine;
 pub mod pipelines;
 mod reference;

@@ -3,7 +3,7 @@
 use crate::declare::{
     AclRule, AclTable, Action, DropReason, Encapsulation, FiveTuple, Nat, NatKey, Port, Prefix, Tunnel,
 };
-use ranlab_wire::packet::{
+use ranlab_packet::{
     ETHERNET_BYTES, EtherType, Ethernet, Gre, GreHeader, IPV6_BYTES, Ipv4, Ipv4Header, Ipv6, Mac, Protocol,
     Udp, UdpHeader, Vxlan, checksum, write_ethernet, write_vxlan,
 };
@@ -115,7 +115,7 @@ pub(crate) fn decap(frame: &mut Vec<u8>, kind: Encapsulation, local: Ipv4Addr, i
         }
         Encapsulation::Vxlan => {
             let udp = Udp::parse(outer.payload).map_err(|_| DropReason::Malformed)?;
-            if udp.dst_port != ranlab_wire::packet::VXLAN_PORT {
+            if udp.dst_port != ranlab_packet::VXLAN_PORT {
                 return Err(DropReason::NotTunnel);
             }
             let vxlan = Vxlan::parse(udp.payload).map_err(|_| DropReason::Malformed)?;
@@ -305,7 +305,7 @@ pub(crate) fn encap(frame: &[u8], tunnel: &Tunnel, key: u32) -> Step<Vec<u8>> {
         Encapsulation::Vxlan => {
             let mut vxlan = write_vxlan(key).to_vec();
             vxlan.extend(frame);
-            (Protocol::UDP, udp(VXLAN_SOURCE_PORT, ranlab_wire::packet::VXLAN_PORT, &vxlan))
+            (Protocol::UDP, udp(VXLAN_SOURCE_PORT, ranlab_packet::VXLAN_PORT, &vxlan))
         }
         Encapsulation::Gre => {
             let protocol = Ethernet::parse(frame).map_err(|_| DropReason::Malformed)?.ether_type;

@@ -7,7 +7,7 @@
 use crate::declare::{Declaration, Direction, Element, Nat, NatKey, Path, Port};
 use crate::reference::{Side, Step, admit, decap, destination, five_tuple, nat_key, source};
 use crate::trace::Trace;
-use ranlab_wire::packet::{EtherType, Ethernet, Ipv6};
+use ranlab_packet::{EtherType, Ethernet, Ipv6};
 use std::collections::HashMap;
 use std::net::IpAddr;
 

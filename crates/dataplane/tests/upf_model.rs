@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use ranlab_dataplane::upf::{Fate, Rules, UserPlane};
-use ranlab_wire::gtpu::{GpduTemplate, PduSession};
-use ranlab_wire::packet::checksum;
+use ranlab_packet::checksum;
+use ranlab_packet::gtpu::{GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -4,7 +4,7 @@
 
 use ranlab_emulator::upf::{Design, N6, UpfConfig, UpfServer};
 use ranlab_machines::n4::{Dialect, MockSettings, UpfSettings};
-use ranlab_wire::gtpu::{self, GpduTemplate, PduSession, encode_message};
+use ranlab_packet::gtpu::{self, GpduTemplate, PduSession, encode_message};
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;

@@ -8,7 +8,7 @@ use ranlab_host::doctor::skipped;
 use ranlab_machine::Random;
 use ranlab_net::stamped::enter_namespace;
 use ranlab_net::{BpfMap, XdpProgram};
-use ranlab_wire::gtpu::{GpduTemplate, PduSession};
+use ranlab_packet::gtpu::{GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ranlab_capture::{Findings, LinkType, PcapWriter, PcapngWriter, packets};
 use ranlab_dataplane::backends::port_name;
 use ranlab_dataplane::declare::{DropReason, Fate, Port};
 use ranlab_dataplane::pipelines::Pipeline;
 use ranlab_dataplane::trace::{Directions, FRAME_BYTES_MAX, PACKETS_MAX, Trace, Traffic};
-use ranlab_wire::packet::ETHERNET_BYTES;
+use ranlab_packet::ETHERNET_BYTES;
+use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter, PcapngWriter};
 
 use crate::worker::Trouble;
 use crate::{environment, rig};
@@ -144,20 +144,25 @@ impl Packets {
         if metadata.len() > FILE_BYTES_MAX {
             return Err(CaptureError::Large(path.to_owned(), metadata.len()));
         }
-        let (mut findings, mut fault, before) = (Findings::default(), None, self.entries.len());
-        let mut each = |packet: packets::Packet<'_>| {
+        let before = self.entries.len();
+        let mut fault = None;
+        let mut damage = None;
+        let mut each = |packet: pcap::Packet<'_>| {
             if fault.is_none() {
                 fault = self.packet(path, &packet, port, only).err();
             }
         };
         // A file that grows meanwhile ends where it did.
-        packets::read(BufReader::new(file.take(FILE_BYTES_MAX)), &mut findings, |packet, _| each(packet))
-            .map_err(failed)?;
+        pcap::read(BufReader::new(file.take(FILE_BYTES_MAX)), |event| match event {
+            Event::Packet(packet) => each(packet),
+            Event::Fault(fault, number) => damage = damage.or(Some((fault, number))),
+        })
+        .map_err(failed)?;
         if let Some(fault) = fault {
             return Err(fault);
         }
-        if let Some(note) = findings.notes.list().into_iter().next() {
-            return Err(CaptureError::Damaged(path.to_owned(), format!("{} ({})", note.note, note.first)));
+        if let Some((damage, number)) = damage {
+            return Err(CaptureError::Damaged(path.to_owned(), format!("{damage} (packet {number})")));
         }
         if self.entries.len() == before {
             let names = only.or(port).map_or("access or core", port_name);
@@ -169,7 +174,7 @@ impl Packets {
     fn packet(
         &mut self,
         path: &Path,
-        packet: &packets::Packet<'_>,
+        packet: &pcap::Packet<'_>,
         port: Option<Port>,
         only: Option<Port>,
     ) -> Result<(), CaptureError> {

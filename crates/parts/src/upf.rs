@@ -14,7 +14,7 @@ use crate::worker::{Numbers, Report, Trouble};
 use crate::{Cpus, Running, config, environment, rig, sut};
 
 /// UDP port of GTP-U.
-const GTPU: u16 = ranlab_wire::gtpu::PORT;
+const GTPU: u16 = ranlab_packet::gtpu::PORT;
 
 choices! {
     /// Who does what.

@@ -9,9 +9,7 @@
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
 //! | [`ecpri`] | eCPRI: fronthaul over Ethernet or UDP |
 //! | [`if4p5`] | IF4p5: split 7.1 as OpenAirInterface carries it |
-//! | [`packet`] | Ethernet, VLAN, IPv4, IPv6, UDP, TCP, SCTP, GRE, VXLAN: views, writers, checksums |
 //! | [`flat`] | FlatBuffers: E2AP, E42 and HW for those who prefer them to PER |
-//! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
 //! | [`memif`] | memif: from one packet program to another on the same machine |
@@ -28,10 +26,8 @@ pub mod ecpri;
 pub mod empower;
 pub mod flat;
 pub mod flexran;
-pub mod gtpu;
 pub mod if4p5;
 pub mod memif;
-pub mod packet;
 pub mod per;
 pub mod pfcp;
 pub mod rmr;

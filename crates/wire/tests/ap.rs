@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use bytes::Bytes;
-use ranlab_capture::{LinkType, PcapWriter};
+use ranlab_packet::pcap::{LinkType, PcapWriter};
 use ranlab_wire::ap::messages::samples;
 use ranlab_wire::ap::{Interface, Message, Value};
 

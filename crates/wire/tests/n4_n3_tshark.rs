@@ -3,9 +3,9 @@
 //! Runs where tshark is installed and says so where it is not.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_capture::{LinkType, PcapWriter};
-use ranlab_wire::gtpu;
-use ranlab_wire::packet::{udp_headers_bytes, write_udp};
+use ranlab_packet::gtpu;
+use ranlab_packet::pcap::{LinkType, PcapWriter};
+use ranlab_packet::{udp_headers_bytes, write_udp};
 use ranlab_wire::pfcp::{self, Header, Message, Pdu, Random};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! tshark as oracle of eCPRI: it reads from our frames the values that were written. Skipped where tshark is absent.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_capture::{LinkType, PcapWriter};
+use ranlab_packet::pcap::{LinkType, PcapWriter};
+use ranlab_packet::{EtherType, Mac, write_ethernet};
 use ranlab_wire::ecpri::{DelayMeasurement, ETHERTYPE, Message, Stream};
-use ranlab_wire::packet::{EtherType, Mac, write_ethernet};
 use std::process::Command;
 
 const FIELDS: [&str; 10] = [

@@ -2,9 +2,10 @@
 #![allow(dead_code, clippy::unwrap_used)] // each test file uses its part; a test that cannot go on fails
 
 use bytes::Bytes;
-use ranlab_capture::packets::Packet;
-use ranlab_capture::{Assembler, Findings, LinkType};
-use ranlab_wire::packet::{Ipv4Header, Ipv6Header, Protocol, UdpHeader};
+use ranlab_capture::{Assembler, Findings};
+use ranlab_packet::pcap::LinkType;
+use ranlab_packet::pcap::Packet;
+use ranlab_packet::{Ipv4Header, Ipv6Header, Protocol, UdpHeader};
 
 /// A subscription delete request: request 1/0, function 142.
 pub(crate) const DELETE: [u8; 22] = [0, 9, 0, 18, 0, 0, 2, 0, 29, 0, 5, 0, 0, 1, 0, 0, 0, 5, 0, 2, 0, 0x8e];

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ranlab_wire::packet::{ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, VXLAN_PORT, checksum};
+use ranlab_packet::{ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, VXLAN_PORT, checksum};
 
 use crate::declare::{DropReason, Fate, Port};
 use crate::pipelines::{ParameterError, Pipeline};

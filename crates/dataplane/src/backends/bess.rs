@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-use ranlab_wire::packet::{Mac, VXLAN_PORT};
+use ranlab_packet::{Mac, VXLAN_PORT};
 
 use super::p4::six;
 use super::{

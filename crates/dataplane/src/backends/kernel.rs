@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ranlab_wire::packet::{Mac, Protocol};
+use ranlab_packet::{Mac, Protocol};
 
 use super::{
     Asked, Backend, Equivalence, Facts, Lack, Reader, Reason, Refused, Tier, Translation, element_name,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 
 use super::p4::six;
 use super::{

@@ -13,7 +13,7 @@ pub use tables::{
     User, UserId,
 };
 
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::net::Ipv4Addr;
 
 /// A side of the system under test.

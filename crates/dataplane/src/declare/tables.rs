@@ -1,5 +1,5 @@
 use super::Port;
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 macro_rules! ids {

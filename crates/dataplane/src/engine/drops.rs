@@ -112,7 +112,7 @@ mod tests {
     use crate::pipelines::Pipeline;
     use crate::trace::{Directions, Trace, Traffic};
     use ranlab_machine::Random;
-    use ranlab_wire::packet::checksum;
+    use ranlab_packet::checksum;
 
     type Places = BTreeMap<(bool, String, DropReason), u64>;
 

@@ -2,7 +2,7 @@
 use super::burst::{Meta, Slot};
 use super::plan::Side;
 use crate::declare::DropReason;
-use ranlab_wire::packet::checksum;
+use ranlab_packet::checksum;
 
 /// Frames have no tags: the IP header lies as many octets after the start of the frame, and all that routing reads and
 /// writes is one window.
@@ -125,7 +125,7 @@ mod tests {
     use crate::reference;
     use crate::trace::frames::{Packet, TESTER_MAC};
     use ranlab_machine::Random;
-    use ranlab_wire::packet::Protocol;
+    use ranlab_packet::Protocol;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
     /// Either protocol and version and both sides, checksums that are wrong or absent too.

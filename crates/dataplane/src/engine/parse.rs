@@ -3,7 +3,7 @@
 use super::burst::{Meta, Slot};
 use crate::declare::{DropReason, Encapsulation};
 use crate::reference::GTPU_PORT;
-use ranlab_wire::packet::{EtherType, Mac, VXLAN_PORT, checksum};
+use ranlab_packet::{EtherType, Mac, VXLAN_PORT, checksum};
 
 const ETHERNET: usize = 14;
 

@@ -2,7 +2,7 @@
 use super::burst::{Meta, Slot};
 use crate::declare::{Encapsulation, Port, Tunnel};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
-use ranlab_wire::packet::{
+use ranlab_packet::{
     ETHERNET_BYTES, EtherType, GreHeader, IPV4_BYTES, Ipv4Header, Protocol, UDP_BYTES, UdpHeader, VXLAN_PORT,
     checksum, write_ethernet, write_vxlan,
 };

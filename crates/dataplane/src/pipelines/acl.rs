@@ -6,7 +6,7 @@ use crate::declare::{
 use crate::reference::{Step, admit, classify};
 use crate::trace::frames::Packet;
 use ranlab_machine::Random;
-use ranlab_wire::packet::Protocol;
+use ranlab_packet::Protocol;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,6 +1,6 @@
 //! Addresses of the published configurations. Their generator counts in base 254 and never leaves its two octets; here
 //! the count carries on into the next octet, so that larger tables have distinct entries.
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The published byte sequence: two octets, the lower from 1 to 254.

@@ -10,7 +10,7 @@ use crate::declare::{
 use crate::reference::{Side, Step, TokenBucket, admit, classify, decap, destination, nat_key, translate};
 use crate::trace::frames::{Endpoint, Ingress, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use ranlab_packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;

@@ -10,7 +10,7 @@ use crate::declare::{
 use crate::reference::{Side, Step, TokenBucket, admit, decap, destination, nat_key, translate};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
+use ranlab_packet::{ETHERNET_BYTES, Mac};
 use std::net::Ipv4Addr;
 
 parameters! {

@@ -9,7 +9,7 @@ use crate::declare::{
 use crate::reference::{Step, TokenBucket, admit, decap, destination_mac};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac};
+use ranlab_packet::{ETHERNET_BYTES, Mac};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 

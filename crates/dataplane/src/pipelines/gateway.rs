@@ -8,7 +8,7 @@ use crate::declare::{
 use crate::reference::{Step, TokenBucket, encap, readdress, spend_hop, user_key};
 use crate::trace::frames::Endpoint;
 use ranlab_machine::Random;
-use ranlab_wire::packet::{Mac, Protocol};
+use ranlab_packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

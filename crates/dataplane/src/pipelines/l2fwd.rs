@@ -7,7 +7,7 @@ use crate::declare::{
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
 use ranlab_machine::Random;
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 

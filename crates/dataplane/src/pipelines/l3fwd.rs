@@ -7,7 +7,7 @@ use crate::declare::{
 use crate::reference::{Step, admit, destination, readdress, spend_hop};
 use crate::trace::frames::Packet;
 use ranlab_machine::Random;
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

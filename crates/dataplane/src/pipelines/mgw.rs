@@ -9,7 +9,7 @@ use crate::declare::{
 use crate::reference::{Step, TokenBucket, admit, decap, destination};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use ranlab_packet::{ETHERNET_BYTES, Mac, Protocol};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 

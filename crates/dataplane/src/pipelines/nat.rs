@@ -9,7 +9,7 @@ use crate::declare::{
 use crate::reference::{Side, Step, admit, nat_key, spend_hop, translate};
 use crate::trace::frames::{Endpoint, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{Mac, Protocol};
+use ranlab_packet::{Mac, Protocol};
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 

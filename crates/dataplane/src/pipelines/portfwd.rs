@@ -4,7 +4,7 @@ use crate::declare::{Declaration, Direction, DropReason, Element, Port, Tables};
 use crate::reference::{Step, destination_mac};
 use crate::trace::frames::Packet;
 use ranlab_machine::Random;
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::net::Ipv4Addr;
 
 parameters! {

@@ -1,6 +1,6 @@
 //! What marks a tester's packet: the last octets of its payload, which tunnels put around it and taken off leave alone.
 
-use ranlab_wire::packet::VXLAN_PORT;
+use ranlab_packet::VXLAN_PORT;
 
 use crate::reference::GTPU_PORT;
 

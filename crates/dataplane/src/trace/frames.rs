@@ -1,7 +1,7 @@
 //! Frames with right lengths and checksums, from which traces are made.
 use crate::declare::Encapsulation;
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
-use ranlab_wire::packet::{
+use ranlab_packet::{
     ETHERNET_BYTES, EtherType, GreHeader, IPV4_BYTES, IPV6_BYTES, Ipv4Header, Ipv6Header, Mac, Protocol,
     TCP_BYTES, UDP_BYTES, UdpHeader, VXLAN_PORT, checksum, write_ethernet, write_vxlan,
 };

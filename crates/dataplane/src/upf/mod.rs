@@ -29,7 +29,7 @@ pub use usage::{Crossed, Limits, Meter, Usage};
 
 use inner::Inner;
 use police::Bucket;
-use ranlab_wire::gtpu::{
+use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, decode_message, extension_type, message_type,
 };
 use rules::{Action, Entry, Mapping, Qer, Rule, Waiting};

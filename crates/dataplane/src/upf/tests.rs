@@ -1,7 +1,7 @@
 //! Sessions against a plain reading of their rules, and what each rule does.
 use super::*;
 use ranlab_machine::Random;
-use ranlab_wire::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
+use ranlab_packet::gtpu::{Extension, Header as GtpHeader, Message, encode_message};
 use ranlab_wire::pfcp::*;
 
 const UE: u32 = 0x0a3c_0000;

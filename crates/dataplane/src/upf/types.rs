@@ -1,6 +1,6 @@
 //! What becomes of packets, what the control half learns about them, and counts.
 use super::usage::Crossed;
-use ranlab_wire::gtpu::PduSession;
+use ranlab_packet::gtpu::PduSession;
 use serde::Serialize;
 use std::net::IpAddr;
 

@@ -5,7 +5,7 @@
 //! packet engine: echoes, unknown tunnels, buffering, rates. Where a packet goes next is the kernel's routing table
 //! (`bpf_fib_lookup`), so a neighbour that is not resolved yet takes the other way as well.
 use super::rules::{Action, Entry, Rules};
-use crate::ebpf::{
+use ranlab_packet::ebpf::{
     ADJUST_HEAD, Assembler, DROP, FRAME, If, Label, MAP_LOOKUP, Op, PASS, REDIRECT, Reg, Size, read16, read32,
 };
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,6 +1,6 @@
 //! What a hostile or broken sender makes of a sound frame.
 use ranlab_machine::Random;
-use ranlab_wire::packet::checksum;
+use ranlab_packet::checksum;
 
 /// Where IP headers lie in the frames of the pipelines: outer, and inner behind GRE, GTP-U and VXLAN.
 const HEADERS: [usize; 4] = [14, 42, 58, 64];

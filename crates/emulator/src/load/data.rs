@@ -7,7 +7,7 @@ use super::sizes::TURN;
 use super::tally::Tally;
 use crate::upf::pin;
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, message_type};
+use ranlab_packet::gtpu::{GpduTemplate, Message, Packet, PduSession, encode_message, message_type};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

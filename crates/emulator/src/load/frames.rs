@@ -11,8 +11,8 @@ use ranlab_net::{
     ReceiveBatch, XSK_FRAME_BYTES, XSK_HEADROOM, XdpError, XskError, XskOptions, XskSocket, XskStatistics,
     XskSteering, XskTarget, monotonic_ns, wait_readable,
 };
-use ranlab_wire::gtpu::message_type;
-use ranlab_wire::packet::{
+use ranlab_packet::gtpu::message_type;
+use ranlab_packet::{
     ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Ipv6, Mac, Protocol, Udp, udp_headers_bytes, write_ethernet,
     write_udp,
 };
@@ -449,7 +449,7 @@ fn bind_queues(device: u32, options: XskOptions) -> Result<Vec<XskSocket>, XskEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_wire::packet::{UDP_BYTES, checksum};
+    use ranlab_packet::{UDP_BYTES, checksum};
 
     const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const HOP: [u8; 6] = [2, 0, 0, 0, 0, 2];

@@ -9,7 +9,7 @@
 //! | 8-11 | stream: session and sender |
 //! | 12-19 | number within the stream, from 0 |
 //! | 20-27 | when it was to be sent, nanoseconds of the sender's monotonic clock |
-use ranlab_wire::packet::{checksum, udp_headers_bytes, write_udp};
+use ranlab_packet::{checksum, udp_headers_bytes, write_udp};
 use std::net::SocketAddr;
 
 /// Octets of a probe.

@@ -2,7 +2,7 @@
 use super::cycles::Loop;
 use super::probe::least_packet;
 use super::{LoadConfig, Mode};
-use ranlab_wire::gtpu::GpduTemplate;
+use ranlab_packet::gtpu::GpduTemplate;
 
 /// The longest user packet.
 pub(super) const MAX_PACKET: usize = 9_000;

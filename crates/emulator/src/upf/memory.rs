@@ -8,7 +8,7 @@ use ranlab_machines::n4::{
     UpfOutput, UpfSettings,
 };
 use ranlab_net::{monotonic_ns, thread_cpu_time};
-use ranlab_wire::gtpu::{GpduTemplate, PduSession};
+use ranlab_packet::gtpu::{GpduTemplate, PduSession};
 use ranlab_wire::pfcp::{AssociationSetupRequest, RecoveryTimeStamp, Response, encode};
 use serde::Serialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

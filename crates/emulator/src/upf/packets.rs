@@ -3,10 +3,10 @@ use super::{BATCH, MAX_DATAGRAM, N6, UpfError, bind};
 use ranlab_dataplane::upf::{Drop as DropReason, Fate, HEADROOM, Meter, Rules, UserPlane};
 use ranlab_machines::n4::{Direction, Session, UpfFault};
 use ranlab_net::{DatagramOptions, ReceiveBatch, SendBatch, open_tun};
-use ranlab_wire::gtpu::{
+use ranlab_packet::Ip;
+use ranlab_packet::gtpu::{
     GpduTemplate, Message, Packet, PduSession, encode_message, extension_type, message_type,
 };
-use ranlab_wire::packet::Ip;
 use ranlab_wire::pfcp::OuterHeaderCreation;
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -3,9 +3,9 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use ranlab_capture::{LinkType, PcapWriter};
 use ranlab_emulator::load::Traced;
-use ranlab_wire::packet::{udp_headers_bytes, write_udp};
+use ranlab_packet::pcap::{LinkType, PcapWriter};
+use ranlab_packet::{udp_headers_bytes, write_udp};
 
 const HOP_LIMIT: u8 = 64;
 

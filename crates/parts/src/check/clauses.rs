@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 
 use ranlab_machines::n4::*;
-use ranlab_wire::gtpu;
+use ranlab_packet::gtpu;
 use ranlab_wire::pfcp::*;
 
 use super::harness::{Case, Fault, Outcome, fails};

@@ -1,5 +1,5 @@
 //! Checks of N3: path messages, waiting packets, moves.
-use ranlab_wire::gtpu::{self, Message, message_type};
+use ranlab_packet::gtpu::{self, Message, message_type};
 use ranlab_wire::pfcp::*;
 
 use super::harness::{Fault, Outcome, fails};

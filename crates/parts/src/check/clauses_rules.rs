@@ -1,7 +1,7 @@
 //! Checks of detection, forwarding and QoS rules.
 use bytes::Bytes;
 use ranlab_emulator::load::Network;
-use ranlab_wire::gtpu::PduSession;
+use ranlab_packet::gtpu::PduSession;
 use ranlab_wire::pfcp::*;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -135,7 +135,7 @@ pub(super) fn n9(peer: &mut Peer) -> Outcome {
     if down.iter().any(|one| same(one, downlink(1, 1))) {
         return Ok(());
     }
-    let errors = down.iter().any(|one| one.kind == ranlab_wire::gtpu::message_type::ERROR_INDICATION);
+    let errors = down.iter().any(|one| one.kind == ranlab_packet::gtpu::message_type::ERROR_INDICATION);
     fails(if errors {
         "an error indication answers the downlink packet from N9, whose tunnel was accepted"
     } else {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use ranlab_emulator::load::{Network, PROBE_BYTES, Probe, UePool, least_packet, write_packet};
 use ranlab_machines::n4::*;
-use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
-use ranlab_wire::packet::checksum;
+use ranlab_packet::checksum;
+use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 
 use super::clauses::{BOTH_DIRECTIONS, CHOSEN_TEID, SESSION};

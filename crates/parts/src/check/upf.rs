@@ -12,7 +12,7 @@ use ranlab_emulator::load::{
 };
 use ranlab_emulator::upf::ntp_seconds;
 use ranlab_machines::n4::*;
-use ranlab_wire::gtpu::{self, GpduTemplate, PduSession};
+use ranlab_packet::gtpu::{self, GpduTemplate, PduSession};
 use ranlab_wire::pfcp::*;
 
 use super::clauses::{ASSOCIATION, CHECKS, CHOSEN_TEID, SESSION};

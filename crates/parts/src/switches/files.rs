@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::Path;
 
-use ranlab_capture::{Findings, LinkType, PcapWriter, packets};
 use ranlab_dataplane::backends::{Equivalence, Outcomes, input, normalise};
 use ranlab_dataplane::declare::Port;
 use ranlab_dataplane::trace::Trace;
+use ranlab_packet::pcap::{self, Event, LinkType, PcapWriter};
 
 use crate::worker::Trouble;
 use crate::{environment, sut};
@@ -41,11 +41,12 @@ pub(crate) fn read(
 ) -> Result<(), Trouble> {
     let failed = |error: std::io::Error| environment(format!("{}: {error}", path.display()));
     let file = BufReader::new(File::open(path).map_err(failed)?);
-    let mut findings = Findings::default();
     let mut cut = false;
-    packets::read(file, &mut findings, |packet, _| {
-        cut |= packet.cut;
-        outcomes.sent(port, packet.data.to_vec(), equivalences);
+    pcap::read(file, |event| {
+        if let Event::Packet(packet) = event {
+            cut |= packet.cut;
+            outcomes.sent(port, packet.data.to_vec(), equivalences);
+        }
     })
     .map_err(failed)?;
     if cut {

@@ -16,7 +16,7 @@ use ranlab_net::stamped::{
     Clock, open_frames, open_tap, receive_stamped, send_frame, sent_stamp, stamp_by_card, stamp_received,
     stamp_sent, urgent_thread,
 };
-use ranlab_wire::packet::{ETHERNET_BYTES, EtherType, Mac, write_ethernet};
+use ranlab_packet::{ETHERNET_BYTES, EtherType, Mac, write_ethernet};
 
 use super::clocks::{Came, Clocks, Crossing, Line, READINGS_MIN, Sent};
 use super::topology::{End as NetEnd, Lab, in_namespace};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ranlab_host::netns::{LAUNCHED, Link, NetnsError, RankOrder, Testbed};
 use ranlab_net::launch::{launch_timed, port_bps, send_at, tai_ns};
 use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received};
-use ranlab_wire::packet::EtherType;
+use ranlab_packet::EtherType;
 
 use super::topology::in_namespace;
 use super::traffic::datagram;

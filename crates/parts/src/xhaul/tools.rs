@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, real_ns, receive_stamped, stamp_received, urgent_thread};
-use ranlab_wire::packet::EtherType;
+use ranlab_packet::EtherType;
 use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};

@@ -14,8 +14,8 @@ use ranlab_net::launch::{launch_timed, send_at, tai_ns};
 use ranlab_net::stamped::{
     Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
 };
+use ranlab_packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
-use ranlab_wire::packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
 
 use super::apart::Epoch;
 use super::topology::{Lab, MIDHAUL, in_namespace};

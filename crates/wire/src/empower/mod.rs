@@ -13,7 +13,7 @@
 pub mod v1;
 pub mod v2;
 
-pub use crate::packet::{Mac, NotAMac};
+pub use ranlab_packet::{Mac, NotAMac};
 
 /// Octets that are no OpenEmpower, or a message that OpenEmpower cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

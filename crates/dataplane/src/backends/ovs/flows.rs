@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 
 use super::dialect::Dialect;
 use super::ports;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 
 use super::BRIDGE;
 use crate::backends::{Asked, Reader, Translation};

@@ -1,6 +1,6 @@
 //! Access control lists as flows: a range of ports becomes prefixes, a rule as many flows as its ranges have pairs of them.
 
-use ranlab_wire::packet::Protocol;
+use ranlab_packet::Protocol;
 
 use crate::declare::{AclRule, Prefix4, Prefix6};
 

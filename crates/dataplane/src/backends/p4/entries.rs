@@ -6,7 +6,7 @@ use crate::backends::Asked;
 use crate::declare::{
     AclRule, Action, Direction, Element, Encapsulation, Nat, NatKey, NextHop, Tables, Tunnel, User,
 };
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::fmt::Write;
 use std::net::IpAddr;
 

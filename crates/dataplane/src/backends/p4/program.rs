@@ -4,7 +4,7 @@ use super::{path, table_name};
 use crate::backends::Asked;
 use crate::declare::{Direction, Element, Encapsulation};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
-use ranlab_wire::packet::{Mac, VXLAN_PORT};
+use ranlab_packet::{Mac, VXLAN_PORT};
 use std::fmt::Write;
 
 pub(super) fn text(asked: &Asked<'_>) -> String {

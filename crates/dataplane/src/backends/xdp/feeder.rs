@@ -8,7 +8,7 @@ use super::object::{MapId, MapKind, MapShape, Program};
 use super::path::{ACROSS, CONTEXT, Code, ETHERNET, FOUND, GONE, KEY, function};
 use crate::backends::Asked;
 use crate::declare::{Direction, Port};
-use crate::ebpf::{ADJUST_HEAD, ADJUST_TAIL, DROP, FRAME, If, Op, STORE_BYTES, Size};
+use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, DROP, FRAME, If, Op, STORE_BYTES, Size};
 
 /// Octets of a value of [`MapId::State`]: the next frame, then packets by verdict.
 const STATE_BYTES: u32 = 32;

@@ -8,8 +8,8 @@ use super::object::{MapId, Program};
 use super::tables::hop;
 use crate::backends::Asked;
 use crate::declare::{AclId, Direction, Element, Port};
-use crate::ebpf::{Assembler, FRAME, If, Label, MAP_LOOKUP, Op, Reg, Size, read16, read32};
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
+use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, MAP_LOOKUP, Op, Reg, Size, read16, read32};
 
 /// What a function says: it is gone, it leaves by the port that it came by, it leaves by the other.
 pub(super) const GONE: i32 = 0;

@@ -4,7 +4,7 @@ use super::object::MapId;
 use super::path::{FOUND, KEY, LENGTH, PACKET, Path, USER, Version};
 use super::tables::meter;
 use crate::declare::{AclId, AclRule, AclTable, Action, NatId, Prefix4, Prefix6};
-use crate::ebpf::{Assembler, FRAME, If, Label, NOW, Op, Reg, Size, read16, read32};
+use ranlab_packet::ebpf::{Assembler, FRAME, If, Label, NOW, Op, Reg, Size, read16, read32};
 
 const TCP: i32 = 6;
 const UDP: i32 = 17;

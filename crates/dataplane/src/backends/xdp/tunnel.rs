@@ -8,9 +8,9 @@ use super::path::{
 };
 use super::tables::{kind_number, tunnel, user};
 use crate::declare::{Element, Encapsulation};
-use crate::ebpf::{ADJUST_HEAD, ADJUST_TAIL, FRAME, If, Label, Op, Reg, Size, read16, read32};
 use crate::reference::{GTPU_PORT, TUNNEL_TTL, VXLAN_SOURCE_PORT};
-use ranlab_wire::packet::VXLAN_PORT;
+use ranlab_packet::VXLAN_PORT;
+use ranlab_packet::ebpf::{ADJUST_HEAD, ADJUST_TAIL, FRAME, If, Label, Op, Reg, Size, read16, read32};
 
 /// GTP-U extension headers that are looked through.
 pub(super) const EXTENSIONS_MAX: usize = 2;

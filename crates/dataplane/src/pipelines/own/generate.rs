@@ -7,7 +7,7 @@ use super::tables::{ENTRIES_MAX, Keys};
 use super::{MAC, PREFIX};
 use crate::declare::{AclTable, Nat, NatKey, NextHopId, User};
 use crate::pipelines::acl::{Acl, Family};
-use ranlab_wire::packet::{Mac, Protocol};
+use ranlab_packet::{Mac, Protocol};
 
 /// The greatest tunnel key.
 pub(super) const KEY_MAX: u64 = u32::MAX as u64;

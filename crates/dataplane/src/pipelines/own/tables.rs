@@ -9,7 +9,7 @@ use crate::declare::{
     AclRule, AclTable, Action, Element, Encapsulation, ExactTable, Nat, NatKey, NatTable, NextHop, NextHopId,
     Path, Prefix4, Prefix6, RouteTable, Tables, Tunnel, TunnelId, User,
 };
-use ranlab_wire::packet::Mac;
+use ranlab_packet::Mac;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 

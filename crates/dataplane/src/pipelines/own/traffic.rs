@@ -6,7 +6,7 @@ use crate::declare::{
 use crate::pipelines::{Flow, gateway};
 use crate::trace::frames::{Ingress, Packet};
 use ranlab_machine::Random;
-use ranlab_wire::packet::{ETHERNET_BYTES, Mac, Protocol};
+use ranlab_packet::{ETHERNET_BYTES, Mac, Protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Entries of the largest table that a direction reads.

@@ -4,9 +4,7 @@ use std::io::{self, Read};
 use flate2::read::MultiGzDecoder;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
-use super::findings::Findings;
 use super::link_type::LinkType;
-use super::note::Note;
 
 /// Initial size of the read buffer, which grows
 const FIRST_BUFFER_BYTES: usize = 1 << 20;
@@ -58,22 +56,50 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// Calls `each` for every packet of a capture, which may be compressed with gzip. A damaged or truncated end is a note, and the
-/// packets before it count. Only an error of the operating system is an error.
-pub fn read(
-    mut source: impl Read + Send,
-    found: &mut Findings,
-    mut each: impl FnMut(Packet<'_>, &mut Findings),
-) -> io::Result<()> {
+/// An irregularity of a capture. What was read before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// There is nothing in the file.
+    #[error("the file is empty")]
+    Empty,
+    /// The file ends within a packet.
+    #[error("the file ends in the middle of a packet")]
+    Truncated,
+    /// The file continues with bytes that are not packets.
+    #[error("the file is damaged after byte {0}: nothing was read from there on")]
+    Damaged(u64),
+    /// A packet of an interface without a description.
+    #[error("a packet of an interface that the capture does not describe")]
+    NoInterface,
+    /// The capture stored only a part of the packet.
+    #[error("a packet was cut by the capture; record with a larger snapshot length")]
+    PacketCut,
+}
+
+/// What a capture holds, in its order.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// An irregularity, and the number of the packet at which it was seen.
+    Fault(Fault, u64),
+}
+
+/// Calls `each` for every packet and every irregularity of a capture, which may be compressed with gzip.
+///
+/// # Errors
+/// Only those of the operating system. A damaged or truncated end is a [`Fault`].
+pub fn read(mut source: impl Read + Send, mut each: impl FnMut(Event<'_>)) -> io::Result<()> {
     let start = start_of(&mut source)?;
     let source = io::Cursor::new(start.clone()).chain(source);
     if start.is_empty() {
-        found.note(Note::CaptureEmpty, 1);
+        each(Event::Fault(Fault::Empty, 1));
         Ok(())
     } else if is_gzip(&start) {
-        read_plain(MultiGzDecoder::new(source), found, &mut each)
+        read_plain(MultiGzDecoder::new(source), &mut each)
     } else {
-        read_plain(source, found, &mut each)
+        read_plain(source, &mut each)
     }
 }
 
@@ -93,23 +119,19 @@ fn start_of(source: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start[..filled].to_vec())
 }
 
-fn read_plain(
-    source: impl Read + Send,
-    found: &mut Findings,
-    mut each: impl FnMut(Packet<'_>, &mut Findings),
-) -> io::Result<()> {
+fn read_plain(source: impl Read + Send, each: Each<'_>) -> io::Result<()> {
     let mut progress = Progress::default();
     let mut failed = None;
     let watched = Watched { source, failed: &mut failed, reads: 0, paused: false };
-    let result = walk(watched, &mut progress, found, &mut each);
+    let result = walk(watched, &mut progress, each);
     if let Some(error) = failed {
         return Err(error);
     }
     let next = progress.packets + 1;
     match result {
         Ok(()) => {}
-        Err(End::Truncated) => found.note(Note::CaptureTruncated, next),
-        Err(End::Damaged) => found.note(Note::CaptureDamaged(progress.consumed), next),
+        Err(End::Truncated) => each(Event::Fault(Fault::Truncated, next)),
+        Err(End::Damaged) => each(Event::Fault(Fault::Damaged(progress.consumed), next)),
     }
     Ok(())
 }
@@ -193,14 +215,9 @@ fn fcs_bytes(network: u32) -> u32 {
 /// Option of a pcapng interface that has the length of the frame check sequence in bytes (draft-ietf-opsawg-pcapng 4.2).
 const IF_FCSLEN: u16 = 13;
 
-type Each<'a> = &'a mut dyn FnMut(Packet<'_>, &mut Findings);
+type Each<'a> = &'a mut dyn FnMut(Event<'_>);
 
-fn walk(
-    source: Watched<'_, impl Read + Send>,
-    progress: &mut Progress,
-    found: &mut Findings,
-    each: Each<'_>,
-) -> Result<(), End> {
+fn walk(source: Watched<'_, impl Read + Send>, progress: &mut Progress, each: Each<'_>) -> Result<(), End> {
     let end = |error: PcapError<&[u8]>| match error {
         PcapError::Eof | PcapError::Incomplete(_) | PcapError::UnexpectedEof => End::Truncated,
         _ => End::Damaged,
@@ -211,7 +228,7 @@ fn walk(
         let exhausted = reader.reader_exhausted();
         match reader.next() {
             Ok((size, block)) => {
-                progress.block(&block, found, each);
+                progress.block(&block, each);
                 progress.consumed += size as u64;
                 // A block without a size would be read forever.
                 if size == 0 && !matches!(block, PcapBlockOwned::LegacyHeader(_)) {
@@ -234,7 +251,7 @@ fn walk(
 }
 
 impl Progress {
-    fn block(&mut self, block: &PcapBlockOwned<'_>, found: &mut Findings, each: Each<'_>) {
+    fn block(&mut self, block: &PcapBlockOwned<'_>, each: Each<'_>) {
         match block {
             PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(Interface {
                 link_type: LinkType(header.network.0 as u16),
@@ -246,7 +263,7 @@ impl Progress {
             PcapBlockOwned::Legacy(packet) => {
                 let per_second = self.interfaces.first().map_or(0, |interface| interface.ticks_per_second);
                 let ticks = u64::from(packet.ts_sec) * per_second + u64::from(packet.ts_usec);
-                self.packet(0, Some(ticks), packet.data, (packet.caplen, packet.origlen), found, each);
+                self.packet(0, Some(ticks), packet.data, (packet.caplen, packet.origlen), each);
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.interfaces.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(b)) if self.interfaces.len() < MAX_INTERFACES => {
@@ -265,11 +282,11 @@ impl Progress {
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
                 let ticks = u64::from(b.ts_high) << 32 | u64::from(b.ts_low);
-                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), found, each);
+                self.packet(b.if_id, Some(ticks), b.data, (b.caplen, b.origlen), each);
             }
             PcapBlockOwned::NG(Block::SimplePacket(b)) => {
                 let all = b.origlen.min(b.data.len() as u32);
-                self.packet(0, None, b.data, (all, b.origlen), found, each);
+                self.packet(0, None, b.data, (all, b.origlen), each);
             }
             PcapBlockOwned::NG(_) => {}
         }
@@ -281,17 +298,16 @@ impl Progress {
         ticks: Option<u64>,
         data: &[u8],
         (kept, sent): (u32, u32),
-        found: &mut Findings,
         each: Each<'_>,
     ) {
         self.packets += 1;
         let number = self.packets;
         let Some(interface) = self.interfaces.get(interface as usize) else {
-            return found.note(Note::NoInterface, number);
+            return each(Event::Fault(Fault::NoInterface, number));
         };
         let cut = kept < sent;
         if cut {
-            found.note(Note::PacketCut, number);
+            each(Event::Fault(Fault::PacketCut, number));
         }
         let time_us = ticks.map(|ticks| {
             let us = u128::from(ticks) * 1_000_000 / u128::from(interface.ticks_per_second);
@@ -303,6 +319,6 @@ impl Progress {
         let name = interface.name.as_deref();
         // Without padding and without the frame check sequence, which a cut packet may lack.
         let data = data.get(..kept as usize).unwrap_or(data);
-        each(Packet { number, link_type, interface: name, time_us, cut, data }, found);
+        each(Event::Packet(Packet { number, link_type, interface: name, time_us, cut, data }));
     }
 }

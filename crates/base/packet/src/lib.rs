@@ -1,11 +1,24 @@
-//! Frames as a switch or a capture sees them: Ethernet with VLAN tags, IPv4, IPv6, UDP, TCP, SCTP, GRE and VXLAN.
+//! Packets as a switch or a capture sees them, without sockets: headers, tunnels, capture files, programs for XDP.
 //!
-//! Each header has a view (`parse`: borrowed, bounded by its own length fields) and a writer (`write`: into a caller's
-//! array, so that a header becomes a template). A view says what stands there; whether it is acceptable is decided by
-//! whoever forwards the packet: a wrong checksum is reported, not refused.
+//! | module | content |
+//! |---|---|
+//! | (root) | Ethernet with VLAN tags, IPv4, IPv6, UDP, TCP, SCTP, GRE and VXLAN |
+//! | [`checksum`] | the Internet checksum |
+//! | [`gtpu`] | GTP-U: tunnels between base stations and user plane functions |
+//! | [`pcap`] | capture files, pcap and pcapng |
+//! | [`ebpf`] | an assembler for the kernel's packet programs |
+//!
+//! Each header has a view (`parse`: borrowed, bounded by its own length fields) and a writer (`write`: into an array of the
+//! caller, so that a header becomes a template). A view says what a header contains. Whether it is acceptable is decided by the
+//! code that forwards the packet: a wrong checksum is reported, not refused.
+#![deny(missing_docs)]
+
 pub mod checksum;
+pub mod ebpf;
 mod ethernet;
+pub mod gtpu;
 mod ip;
+pub mod pcap;
 mod sctp;
 mod transport;
 mod tunnel;

@@ -24,5 +24,5 @@ impl LinkType {
     /// Linux's "any" device, version 2.
     pub const LINUX_SLL2: Self = Self(276);
     /// Values that some systems write for [`LinkType::RAW`].
-    pub(super) const OTHER_RAW: [Self; 2] = [Self(12), Self(14)];
+    pub const OTHER_RAW: [Self; 2] = [Self(12), Self(14)];
 }

@@ -1,74 +1,100 @@
 //! An assembler for the kernel's packet programs (eBPF, RFC 9669): labels, and one method for each form. The user plane
 //! function's programs and those of pipelines are written with it.
 
-/// Verdicts of XDP.
-pub(crate) const DROP: i32 = 1;
-pub(crate) const PASS: i32 = 2;
-/// Helpers of the kernel, by number.
-pub(crate) const MAP_LOOKUP: i32 = 1;
-pub(crate) const NOW: i32 = 5;
-pub(crate) const REDIRECT: i32 = 23;
-pub(crate) const ADJUST_HEAD: i32 = 44;
-pub(crate) const ADJUST_TAIL: i32 = 65;
-pub(crate) const STORE_BYTES: i32 = 190;
+/// Verdict of XDP: the packet is dropped.
+pub const DROP: i32 = 1;
+/// Verdict of XDP: the packet goes on to the kernel.
+pub const PASS: i32 = 2;
+/// Helper of the kernel: `bpf_map_lookup_elem`
+pub const MAP_LOOKUP: i32 = 1;
+/// Helper of the kernel: `bpf_ktime_get_ns`
+pub const NOW: i32 = 5;
+/// Helper of the kernel: `bpf_redirect`
+pub const REDIRECT: i32 = 23;
+/// Helper of the kernel: `bpf_xdp_adjust_head`
+pub const ADJUST_HEAD: i32 = 44;
+/// Helper of the kernel: `bpf_xdp_adjust_tail`
+pub const ADJUST_TAIL: i32 = 65;
+/// Helper of the kernel: `bpf_xdp_store_bytes`
+pub const STORE_BYTES: i32 = 190;
 
-/// What two octets of a packet are as the machine reads them.
-pub(crate) const fn read16(octets: [u8; 2]) -> i32 {
-    u16::from_ne_bytes(octets) as i32
+/// What two bytes of a packet are as the machine reads them.
+pub const fn read16(bytes: [u8; 2]) -> i32 {
+    u16::from_ne_bytes(bytes) as i32
 }
 
-/// What four octets of a packet are as the machine reads them.
-pub(crate) const fn read32(octets: [u8; 4]) -> i32 {
-    i32::from_ne_bytes(octets)
+/// What four bytes of a packet are as the machine reads them.
+pub const fn read32(bytes: [u8; 4]) -> i32 {
+    i32::from_ne_bytes(bytes)
 }
 
 /// A register.
-pub(crate) type Reg = u8;
+pub type Reg = u8;
 /// Where the frame pointer is.
-pub(crate) const FRAME: Reg = 10;
+pub const FRAME: Reg = 10;
 
-/// Octets of a memory access.
+/// Bytes of a memory access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+pub enum Size {
+    /// 1 byte.
     One = 0x10,
+    /// 2 bytes.
     Two = 0x08,
+    /// 4 bytes.
     Four = 0x00,
+    /// 8 bytes.
     Eight = 0x18,
 }
 
 /// Operations on registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Op {
+pub enum Op {
+    /// `to += from`
     Add = 0x00,
+    /// `to -= from`
     Sub = 0x10,
+    /// `to *= from`
     Multiply = 0x20,
+    /// `to |= from`
     Or = 0x40,
+    /// `to &= from`
     And = 0x50,
+    /// `to <<= from`
     LeftShift = 0x60,
+    /// `to >>= from`, without the sign
     RightShift = 0x70,
+    /// `to = -to`
     Negate = 0x80,
+    /// `to ^= from`
     Xor = 0xa0,
+    /// `to = from`
     Move = 0xb0,
-    /// To the right, with the sign.
+    /// `to >>= from`, with the sign
     Arithmetic = 0xc0,
 }
 
 /// Conditions of jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum If {
+pub enum If {
+    /// `==`
     Equal = 0x10,
+    /// `>`, without sign
     Greater = 0x20,
+    /// `>=`, without sign
     NotLess = 0x30,
+    /// `!=`
     NotEqual = 0x50,
+    /// `<`, without sign
     Less = 0xa0,
 }
 
 /// A place to jump to, or a function to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Label(usize);
+pub struct Label(usize);
 
+/// A program that is being written.
 #[derive(Debug, Default)]
-pub(crate) struct Assembler {
+pub struct Assembler {
     code: Vec<u64>,
     /// By label: where it is, and who jumps there.
     labels: Vec<(Option<usize>, Vec<usize>)>,
@@ -88,13 +114,14 @@ impl Assembler {
         self.code.push(low | u64::from(immediate as u32) << 32);
     }
 
-    pub(crate) fn label(&mut self) -> Label {
+    /// A new label; [`place`](Self::place) says where it stands.
+    pub fn label(&mut self) -> Label {
         self.labels.push((None, Vec::new()));
         Label(self.labels.len() - 1)
     }
 
     /// Whether something leads here.
-    pub(crate) const fn is_reached(&self) -> bool {
+    pub const fn is_reached(&self) -> bool {
         !self.dead
     }
 
@@ -105,116 +132,125 @@ impl Assembler {
     }
 
     /// The label is here.
-    pub(crate) fn place(&mut self, label: Label) {
+    pub fn place(&mut self, label: Label) {
         let called = self.calls.iter().any(|(_, to)| *to == label.0);
         self.dead &= self.labels[label.0].1.is_empty() && !called;
         self.labels[label.0].0 = Some(self.code.len());
     }
 
     /// 64-bit operation with a number.
-    pub(crate) fn number(&mut self, op: Op, to: Reg, number: i32) {
+    pub fn number(&mut self, op: Op, to: Reg, number: i32) {
         self.put(op as u8 | 0x07, to, 0, 0, number);
     }
 
     /// 64-bit operation with a register.
-    pub(crate) fn register(&mut self, op: Op, to: Reg, from: Reg) {
+    pub fn register(&mut self, op: Op, to: Reg, from: Reg) {
         self.put(op as u8 | 0x0f, to, from, 0, 0);
     }
 
     /// 32-bit operation with a number; the upper half becomes zero.
-    pub(crate) fn word_number(&mut self, op: Op, to: Reg, number: i32) {
+    pub fn word_number(&mut self, op: Op, to: Reg, number: i32) {
         self.put(op as u8 | 0x04, to, 0, 0, number);
     }
 
     /// 32-bit operation with a register; the upper half becomes zero.
-    pub(crate) fn word_register(&mut self, op: Op, to: Reg, from: Reg) {
+    pub fn word_register(&mut self, op: Op, to: Reg, from: Reg) {
         self.put(op as u8 | 0x0c, to, from, 0, 0);
     }
 
     /// `to = *(from + offset)`
-    pub(crate) fn load(&mut self, size: Size, to: Reg, from: Reg, offset: i16) {
+    pub fn load(&mut self, size: Size, to: Reg, from: Reg, offset: i16) {
         self.put(size as u8 | 0x61, to, from, offset, 0);
     }
 
     /// `*(to + offset) = from`
-    pub(crate) fn store(&mut self, size: Size, to: Reg, offset: i16, from: Reg) {
+    pub fn store(&mut self, size: Size, to: Reg, offset: i16, from: Reg) {
         self.put(size as u8 | 0x63, to, from, offset, 0);
     }
 
     /// `*(to + offset) = number`
-    pub(crate) fn store_number(&mut self, size: Size, to: Reg, offset: i16, number: i32) {
+    pub fn store_number(&mut self, size: Size, to: Reg, offset: i16, number: i32) {
         self.put(size as u8 | 0x62, to, 0, offset, number);
     }
 
-    /// `*(to + offset) += from`, eight octets, whoever else does the same.
-    pub(crate) fn add_atomically(&mut self, to: Reg, offset: i16, from: Reg) {
+    /// `*(to + offset) += from`, eight bytes, whoever else does the same.
+    pub fn add_atomically(&mut self, to: Reg, offset: i16, from: Reg) {
         self.put(0xdb, to, from, offset, 0);
     }
 
-    /// Between the network's order and the machine's, two octets.
-    pub(crate) fn swap16(&mut self, register: Reg) {
+    /// Between the network's order and the machine's, two bytes.
+    pub fn swap16(&mut self, register: Reg) {
         self.put(0xdc, register, 0, 0, 16);
     }
 
-    pub(crate) fn jump(&mut self, label: Label) {
+    /// Jumps in any case.
+    pub fn jump(&mut self, label: Label) {
         self.jumps_to(label);
         self.put(0x05, 0, 0, 0, 0);
         self.dead = true;
     }
 
     /// Calls the function that is placed at the label: its arguments are in registers 1 to 5, 6 to 9 stay.
-    pub(crate) fn call_function(&mut self, label: Label) {
+    pub fn call_function(&mut self, label: Label) {
         if !self.dead {
             self.calls.push((self.code.len(), label.0));
         }
         self.put(0x85, 0, 1, 0, 0);
     }
 
-    pub(crate) fn jump_if(&mut self, condition: If, register: Reg, number: i32, label: Label) {
+    /// Jumps if the condition holds for 64 bits of a register and a number.
+    pub fn jump_if(&mut self, condition: If, register: Reg, number: i32, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x05, register, 0, 0, number);
     }
 
-    /// The lower four octets are compared.
-    pub(crate) fn jump_if_word(&mut self, condition: If, register: Reg, number: i32, label: Label) {
+    /// The lower four bytes are compared.
+    pub fn jump_if_word(&mut self, condition: If, register: Reg, number: i32, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x06, register, 0, 0, number);
     }
 
-    pub(crate) fn jump_if_register(&mut self, condition: If, register: Reg, other: Reg, label: Label) {
+    /// Jumps if the condition holds for 64 bits of two registers.
+    pub fn jump_if_register(&mut self, condition: If, register: Reg, other: Reg, label: Label) {
         self.jumps_to(label);
         self.put(condition as u8 | 0x0d, register, other, 0, 0);
     }
 
-    /// How many instructions there are.
-    pub(crate) fn len(&self) -> usize {
+    /// Number of instructions.
+    pub fn len(&self) -> usize {
         self.code.len()
     }
 
+    /// Whether no instruction was written yet.
+    pub fn is_empty(&self) -> bool {
+        self.code.is_empty()
+    }
+
     /// `to` = the map of this descriptor.
-    pub(crate) fn map(&mut self, to: Reg, descriptor: i32) {
+    pub fn map(&mut self, to: Reg, descriptor: i32) {
         self.put(0x18, to, 1, 0, descriptor);
         self.put(0, 0, 0, 0, 0);
     }
 
     /// One of the kernel's helpers, by its number.
-    pub(crate) fn call(&mut self, helper: i32) {
+    pub fn call(&mut self, helper: i32) {
         self.put(0x85, 0, 0, 0, helper);
     }
 
-    pub(crate) fn end(&mut self, answer: i32) {
+    /// Ends with this answer.
+    pub fn end(&mut self, answer: i32) {
         self.number(Op::Move, 0, answer);
         self.exit();
     }
 
     /// Ends with what is in register 0.
-    pub(crate) fn exit(&mut self) {
+    pub fn exit(&mut self) {
         self.put(0x95, 0, 0, 0, 0);
         self.dead = true;
     }
 
     /// The instructions. Labels that were never placed lead to the end, which the kernel refuses.
-    pub(crate) fn finish(mut self) -> Vec<u64> {
+    pub fn finish(mut self) -> Vec<u64> {
         for (from, label) in std::mem::take(&mut self.calls) {
             let at = self.labels[label].0.unwrap_or(self.code.len());
             let offset = (at as i64 - from as i64 - 1) as i32;
