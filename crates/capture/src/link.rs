@@ -8,7 +8,7 @@ use ranlab_packet::pcap::LinkType;
 /// Maximum number of further VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
-const ECPRI: EtherType = EtherType(ranlab_wire::ecpri::ETHERTYPE);
+const ECPRI: EtherType = EtherType(ranlab_xhaul::ecpri::ETHERTYPE);
 /// As OpenAirInterface sends IF4p5 over raw Ethernet; the number is not registered for it.
 const IF4P5: EtherType = EtherType(0x080a);
 

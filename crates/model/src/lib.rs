@@ -13,7 +13,6 @@ mod link;
 mod radio;
 mod ue;
 pub mod user_plane;
-pub mod xhaul;
 
 pub use cell::{CELL_UES_MAX, Cell, CellConfig, CellError, PRBS_MAX, RATE_KBPS_MAX, SLOTS_US};
 pub use link::{

@@ -7,8 +7,6 @@
 //! | [`ap`] | S1AP, X2AP, NGAP, XnAP, F1AP, E1AP: the envelope of all their messages, and a few of them |
 //! | [`e42`] | FlexRIC's xApp protocol, in the three numberings |
 //! | [`e2sm`] | the service models: what a RAN function's octet strings mean |
-//! | [`ecpri`] | eCPRI: fronthaul over Ethernet or UDP |
-//! | [`if4p5`] | IF4p5: split 7.1 as OpenAirInterface carries it |
 //! | [`flat`] | FlatBuffers: E2AP, E42 and HW for those who prefer them to PER |
 //! | [`pfcp`] | PFCP: from a session management function to a user plane function |
 //! | [`flexran`] | FlexRAN 0.x and Mosaic5G 2.x: from a controller to its agents |
@@ -22,11 +20,9 @@ pub mod ap;
 pub mod e2ap;
 pub mod e2sm;
 pub mod e42;
-pub mod ecpri;
 pub mod empower;
 pub mod flat;
 pub mod flexran;
-pub mod if4p5;
 pub mod memif;
 pub mod per;
 pub mod pfcp;

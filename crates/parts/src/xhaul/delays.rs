@@ -1,6 +1,6 @@
 //! Delays of packets as numbers of a report, whoever saw them: the kernel or the simulator.
 
-use ranlab_model::xhaul::{BUDGETS, Delays, Ps};
+use ranlab_xhaul::{BUDGETS, Delays, Ps};
 
 /// Names of [`BUDGETS`] as metrics have them.
 pub const LATE: [&str; 7] =

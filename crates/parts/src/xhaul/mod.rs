@@ -209,7 +209,7 @@ struct Window {
     /// Nanoseconds since 1970 when it began.
     base_ns: u64,
     tools: Vec<JoinHandle<Told>>,
-    witness: Option<JoinHandle<ranlab_model::xhaul::Delays>>,
+    witness: Option<JoinHandle<ranlab_xhaul::Delays>>,
     helpers: Vec<JoinHandle<()>>,
 }
 
@@ -305,7 +305,7 @@ struct Ended {
     /// Since the window began, when senders were told to stop.
     stopped_ns: u64,
     told: Vec<Told>,
-    witness: Option<ranlab_model::xhaul::Delays>,
+    witness: Option<ranlab_xhaul::Delays>,
     /// Before and after.
     queues: Option<([QueueCounters; 2], [QueueCounters; 2])>,
     throttled_ns: u64,

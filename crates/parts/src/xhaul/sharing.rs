@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ranlab_host::Facts;
-use ranlab_model::xhaul::{NS, Quantiles};
+use ranlab_xhaul::{NS, Quantiles};
 use serde::{Deserialize, Serialize};
 
 use super::cost::{Path, packet};
@@ -314,7 +314,7 @@ fn missing(port: &SharingCost) -> SharingCost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ranlab_model::xhaul::Duration;
+    use ranlab_xhaul::Duration;
 
     fn given(lists: &[(SharingKind, &[u32])]) -> SharingProfile {
         let cost = |&(kind, list): &(SharingKind, &[u32])| SharingCost {

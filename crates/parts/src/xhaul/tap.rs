@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, receive_stamped, stamp_received, urgent_thread};
 use ranlab_packet::{ETHERNET_BYTES, EtherType};
-use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
+use ranlab_xhaul::Delays;
+use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind, PRB_SIZE};
 
 use super::Way;
 use super::topology::{Lab, in_namespace};

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_tap, real_ns, receive_stamped, stamp_received, urgent_thread};
 use ranlab_packet::EtherType;
+use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
 use super::topology::{Lab, MIDHAUL, in_namespace};

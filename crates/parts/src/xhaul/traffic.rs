@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use ranlab_host::cgroup::CpuQuota;
 use ranlab_host::netns::LAUNCHED;
-use ranlab_model::xhaul::Delays;
 use ranlab_net::launch::{launch_timed, send_at, tai_ns};
 use ranlab_net::stamped::{
     Rung, open_frames, real_ns, receive_stamped, send_frame, stamp_received, urgent_thread,
 };
 use ranlab_packet::{ETHERNET_BYTES, EtherType, Ethernet, Ipv4, Mac, Protocol, Udp, write_ethernet};
-use ranlab_wire::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
+use ranlab_xhaul::Delays;
+use ranlab_xhaul::if4p5::{ETHERTYPE, Frame, HEADER_SIZE, Kind};
 
 use super::apart::Epoch;
 use super::topology::{Lab, MIDHAUL, in_namespace};

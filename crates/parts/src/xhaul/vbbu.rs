@@ -16,8 +16,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ranlab_host::kin;
-use ranlab_model::xhaul::Delays;
 use ranlab_net::stamped::{open_frames, receive_stamped, stamp_received, urgent_thread};
+use ranlab_xhaul::Delays;
 use serde::{Deserialize, Serialize};
 
 use super::delays::numbers;

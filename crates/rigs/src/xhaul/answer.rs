@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ranlab_campaign::record::Recorder;
 use ranlab_campaign::rig::{Breach, Outcome, RigError, Stop};
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     Bound, BoundError, Curves, Delays, Flow, Network, Options, Pattern, Plan, Ps, Report, Scheduler, Search,
     Segment, Simulation, Stage, bounds, named, numbered, worst_phase,
 };
@@ -358,5 +358,5 @@ fn search(setup: &Setup, network: &Network, duration_ps: Ps, seed: u64, recorder
     }
 }
 
-/// Duration of a run in a phase search: ten LTE TTIs cover everything that repeats per TTI.
-const DURATION_MAX: Ps = 10 * ranlab_model::xhaul::MS;
+/// A run of a phase search: ten TTIs of LTE show what repeats each TTI.
+const DURATION_MAX: Ps = 10 * ranlab_xhaul::MS;

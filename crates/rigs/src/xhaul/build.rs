@@ -1,6 +1,6 @@
 //! Builds the model's network from a setup: nodes, links, cells and streams.
 
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     CLASSES, Cell, Clock, Duration, Flow, GateEntry, Gates, Link, Node, Pattern, Plan, Ps, Role, S, Scenario,
     ScenarioError, Scheduler, Stream, TokenBucket, US, wire_bytes,
 };
@@ -15,10 +15,9 @@ const IP_UDP_BYTES: u32 = 28;
 /// Round-robin quanta of the highest-priority class and of the others, in bytes.
 const QUANTA: (u32, u32) = (9_216, 1_538);
 
-/// Rate between a card's embedded switch and its functions; it is not a network link, so the model's maximum
-/// is used.
-const INSIDE_BPS: u64 = ranlab_model::xhaul::RATE_BPS_MAX;
-/// Switches inside the CU's cards: towards the midhaul, and towards the backhaul.
+/// Between a card's embedded switch and its functions: nothing of a network, so as fast as a link can be.
+const INSIDE_BPS: u64 = ranlab_xhaul::RATE_BPS_MAX;
+/// The switches inside the CU's cards: towards the midhaul, and towards the backhaul.
 const CARDS: [&str; 2] = ["CU-card", "CU-card2"];
 
 /// Traffic of the other vBBU's users; it has no role.
@@ -304,7 +303,7 @@ impl Topology<'_> {
         self.edge("DU-neighbour", &cu);
         self.scenario.cells.push(Cell {
             name: "neighbour".to_owned(),
-            carrier: ranlab_model::xhaul::Carrier::LTE_5,
+            carrier: ranlab_xhaul::Carrier::LTE_5,
             downlink,
             uplink,
             du: "DU-neighbour".to_owned(),
@@ -315,7 +314,7 @@ impl Topology<'_> {
         if !self.setup.net.backhaul_switch || self.setup.user == User::None {
             return;
         }
-        let two = matches!(downlink, ranlab_model::xhaul::Split::Two { .. });
+        let two = matches!(downlink, ranlab_xhaul::Split::Two { .. });
         if let Some((bps, timer_ps)) = self.setup.neighbour_user {
             // For lower-layer splits (6 to 8), user packets end at the CU, where radio symbols begin.
             let (to, frame) = match two {
@@ -325,7 +324,7 @@ impl Topology<'_> {
             let gap_ps = gap_ps(u32::from(USER_BYTES), bps);
             let pattern = Pattern::Timer { timer_ps, gap_ps, frame };
             self.neighbours_server(&cu, to, pattern, class);
-        } else if let ranlab_model::xhaul::Split::Two { user_bps, user_bytes } = downlink {
+        } else if let ranlab_xhaul::Split::Two { user_bps, user_bytes } = downlink {
             let wire = wire_bytes(u32::from(user_bytes) + IP_UDP_BYTES);
             let gap = gap_ps(u32::from(user_bytes), user_bps);
             self.neighbours_server(&cu, &cu, Pattern::constant(gap, wire), 0);
@@ -438,7 +437,7 @@ impl Topology<'_> {
 
     /// Returns the bytes on the wire of a user's IP packet, all fragments together.
     fn user_wire(&self, ip: u32) -> u32 {
-        if !matches!(self.setup.cells.down, ranlab_model::xhaul::Split::Two { .. }) {
+        if !matches!(self.setup.cells.down, ranlab_xhaul::Split::Two { .. }) {
             return wire_bytes(ip);
         }
         self.f1u_wire(ip)
@@ -446,7 +445,7 @@ impl Topology<'_> {
 
     /// Like [`user_wire`](Self::user_wire), with F1-U headers.
     fn f1u_wire(&self, ip: u32) -> u32 {
-        let packet = ip + ranlab_model::xhaul::F1U_BYTES;
+        let packet = ip + ranlab_xhaul::F1U_BYTES;
         let second =
             if packet > self.setup.net.mtu { wire_bytes(packet - self.setup.net.mtu + 20) } else { 0 };
         wire_bytes(packet.min(self.setup.net.mtu)) + second

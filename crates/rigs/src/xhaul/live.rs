@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ranlab_campaign::rig::RigError;
-use ranlab_model::xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
+use ranlab_xhaul::{Gates, Pattern, Plan, Scheduler, Split, Stage};
 
 use super::answer::role;
 use super::setup::{Setup, User};
@@ -174,7 +174,7 @@ fn tools(setup: &Setup, duration: Duration) -> Result<Vec<Tool>, RigError> {
     Ok(tools)
 }
 
-fn live_flow(setup: &Setup, flow: &ranlab_model::xhaul::Flow) -> Option<LiveFlow> {
+fn live_flow(setup: &Setup, flow: &ranlab_xhaul::Flow) -> Option<LiveFlow> {
     let role = role(&flow.name)?;
     let (way, split) = match role {
         "cell_dl" => (Way::CellDown, Some(setup.cells.down)),

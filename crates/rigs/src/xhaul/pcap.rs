@@ -3,13 +3,13 @@
 
 use std::io::{self, Write};
 
-use ranlab_model::xhaul::{Delivery, Plan, Split};
 use ranlab_packet::pcap::{LinkType, PcapngWriter};
 use ranlab_packet::{
     EtherType, IPV4_BYTES, Ipv4Header, Mac, Protocol, UDP_BYTES, UdpHeader, checksum, write_ethernet,
 };
-use ranlab_wire::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
-use ranlab_wire::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
+use ranlab_xhaul::ecpri::{ETHERTYPE as ECPRI, Message, Stream};
+use ranlab_xhaul::if4p5::{ETHERTYPE as IF4P5, Frame, Kind, PRB_SIZE};
+use ranlab_xhaul::{Delivery, Plan, Split};
 
 use super::answer::role;
 use super::setup::Setup;

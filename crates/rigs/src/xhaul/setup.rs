@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ranlab_campaign::rig::{RigError, Run};
-use ranlab_model::xhaul::{Air, Carrier, Duration as Drawn, MS, NS, Ps, S, Split, US};
 use ranlab_parts::XhaulPart;
 use ranlab_parts::xhaul::SharingKind;
+use ranlab_xhaul::{Air, Carrier, Duration as Drawn, MS, NS, Ps, S, Split, US};
 
 use super::settings::{self, Programs, Settings, Sim};
 use super::sharing::Sharing;

@@ -1,7 +1,7 @@
 //! Simulated cost of sharing a network card, from the built-in profile or from a measured one.
 
-use ranlab_model::xhaul::{Duration, NS};
 use ranlab_parts::xhaul::{SharingKind, SharingProfile};
+use ranlab_xhaul::{Duration, NS};
 
 use super::settings::Sut;
 

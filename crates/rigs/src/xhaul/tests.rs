@@ -275,7 +275,7 @@ fn capture_contains_the_splits_frames() {
             match (u16::from_be_bytes([frame[12], frame[13]]), frame.len()) {
                 // Sizes without check sequence: 14, 12, 600 bytes.
                 (0x080A, 626) => {
-                    let decoded = ranlab_wire::if4p5::Frame::decode(&frame[14..]).unwrap();
+                    let decoded = ranlab_xhaul::if4p5::Frame::decode(&frame[14..]).unwrap();
                     assert_eq!(decoded.samples.len(), 600);
                     symbols += 1;
                 }

@@ -1,7 +1,7 @@
 //! The published testbed as a scenario: its plan, its rejections and its results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     Carrier, Cell, Clock, Duration, Link, MS, NS, Node, Options, Pattern, Quantiles, Role, S, Scenario,
     ScenarioError, Scheduler, Segment, Simulation, Split, Stage, Stream, US, wire_bytes,
 };

@@ -5,7 +5,7 @@
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     BoundError, CLASSES, Clock, Curves, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network,
     NetworkError, Options, Pattern, Port, Ps, Quantiles, Scheduler, Simulation, Stage, StageId, TokenBucket,
     US, bounds,

@@ -2,7 +2,7 @@
 //! testbed.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     Air, BoundError, Clock, Curves, Delays, Duration, Flow, Host, MS, Network, Options, Pattern, Ps, S,
     Simulation, Stage, bounds, wire_bytes,
 };

@@ -3,7 +3,7 @@
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     Curves, MS, Network, Options, Pattern, Ps, Report, Scheduler, Simulation, bounds, reference_gates,
     reference_network,
 };
@@ -27,7 +27,7 @@ fn run(network: &Network, duration_ps: Ps, seed: u64) -> Report {
 fn shift(network: &Network, seed: u64) -> Network {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let gated = network.stages.iter().any(|stage| {
-        matches!(stage, ranlab_model::xhaul::Stage::Port(port) if matches!(port.scheduler, Scheduler::Gates(_)))
+        matches!(stage, ranlab_xhaul::Stage::Port(port) if matches!(port.scheduler, Scheduler::Gates(_)))
     });
     let mut shifted = network.clone();
     for flow in &mut shifted.flows {

@@ -3,7 +3,7 @@
 
 use ranlab_packet::pcap::{LinkType, PcapWriter};
 use ranlab_packet::{EtherType, Mac, write_ethernet};
-use ranlab_wire::ecpri::{DelayMeasurement, ETHERTYPE, Message, Stream};
+use ranlab_xhaul::ecpri::{DelayMeasurement, ETHERTYPE, Message, Stream};
 use std::process::Command;
 
 const FIELDS: [&str; 10] = [

@@ -10,7 +10,7 @@
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-use ranlab_model::xhaul::{Options, S, Scheduler, Simulation, reference_gates, reference_network};
+use ranlab_xhaul::{Options, S, Scheduler, Simulation, reference_gates, reference_network};
 
 const REPEATS: u64 = 5;
 /// Runs of one thread, one after the other.

@@ -1,7 +1,7 @@
 //! Simulation of hand-made networks with known results.
 #![allow(clippy::unwrap_used)] // helpers of tests, which clippy does not recognise as such
 
-use ranlab_model::xhaul::{
+use ranlab_xhaul::{
     CLASSES, Clock, Duration, Flow, GateEntry, Gates, Host, MS, NS, Network, NetworkError, Options, Pattern,
     Port, Ps, Report, S, Scheduler, Simulation, Stage, StageId, TokenBucket, US, reference_gates,
     reference_network,
