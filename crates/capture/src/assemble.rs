@@ -11,6 +11,9 @@ use super::tcp::Streams;
 use super::{Side, link};
 use ranlab_packet::pcap::{Event, Packet};
 
+/// Registered port of PFCP (TS 29.244 5.2.1).
+const PFCP_PORT: u16 = 8805;
+
 /// Maximum bytes of unfinished messages over all connections; beyond it, the connection that needs more loses
 /// its data.
 pub const MAX_HELD_BYTES: usize = 256 << 20;
@@ -102,7 +105,7 @@ fn user_plane(flow: &Flow, datagram: &[u8]) -> Option<Note> {
     // Both have their message type in the second byte.
     let message_type = datagram.get(1).copied().unwrap_or(0);
     let has = |port| flow.source.port == port || flow.destination.port == port;
-    if has(ranlab_wire::pfcp::PORT) {
+    if has(PFCP_PORT) {
         Some(Note::Pfcp(message_type))
     } else if has(ranlab_packet::gtpu::PORT) {
         Some(Note::Gtpu(message_type))

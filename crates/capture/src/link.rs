@@ -8,7 +8,8 @@ use ranlab_packet::pcap::LinkType;
 /// Maximum number of further VLAN tags that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
-const ECPRI: EtherType = EtherType(ranlab_xhaul::ecpri::ETHERTYPE);
+/// eCPRI 2.0, 3.1.1.
+const ECPRI: EtherType = EtherType(0xaefe);
 /// As OpenAirInterface sends IF4p5 over raw Ethernet; the number is not registered for it.
 const IF4P5: EtherType = EtherType(0x080a);
 
